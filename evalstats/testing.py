@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.compare.gate import gate
 from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.compare.verdict import gate
 from evalstats.analysis.comparisons.result import Comparisons
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.registry import read

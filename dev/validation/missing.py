@@ -7,9 +7,13 @@ import polars as pl
 
 from dev.validation.deciding import compared_missing, decided, metric
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
+from evalstats.analysis.compare.design import PairedDesign
 from evalstats.analysis.compare.difference import PairedScores
-from evalstats.analysis.compare.verdict import judged, missing_account
-from evalstats.analysis.pairs import MOST_MISSING, Pairs, Side
+from evalstats.analysis.compare.missing import judged, missing_account
+from evalstats.analysis.design.missing import MOST_MISSING
+from evalstats.analysis.design.runs import TrialDesign
+from evalstats.schema.data import EvalData
+from evalstats.table.score_table import ScoreTable
 
 NAME = "missing-failures"
 REPLICATES, PART = 2_000, 100
@@ -41,15 +45,14 @@ def decision(baseline: np.ndarray, candidate: np.ndarray, lost: np.ndarray) -> t
     found = decided(scores, BINARY)
     if not found.claims:
         return False, False, False
-    one = np.ones(len(lost), dtype=np.int64)
-    pairs = Pairs(
-        items=pl.DataFrame({"item": np.arange(len(lost)).astype(str)}),
-        baseline=Side(n_scored=one, present=one, total=baseline),
-        candidate=Side(n_scored=kept.astype(np.int64), present=one, total=np.where(kept, candidate, 0.0)),
+    values = np.column_stack([baseline, np.where(lost, np.nan, candidate)])
+    table = ScoreTable.of_values(values, pl.DataFrame({"item": np.arange(len(lost)).astype(str)}), BINARY)
+    design = PairedDesign(
+        data=EvalData(), table=table, paired=table.take(kept), trials=TrialDesign(role="draws"), conf_level=0.95
     )
-    account = missing_account(pairs, BINARY, (), conf_level=0.95, method="auto")
     upward = (found.low or 0.0) > 0
-    ruled = judged(account, "better" if upward else "worse", "", upward=upward, names=("a", "b"))
+    word = "better" if upward else "worse"
+    ruled = judged(missing_account(design), word, "", estimate=1.0 if upward else -1.0, names=("a", "b"))
     claimed = ruled.verdict != "inconclusive"
     return True, claimed, claimed and not ruled.qualifiers
 

@@ -8,13 +8,13 @@ import polars as pl
 
 from dev.validation.deciding import SIDES
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
-from evalstats.analysis.design.clusters import candidate_groups, with_item_column
+from evalstats.analysis.design.clusters import candidate_groups
 from evalstats.analysis.design.dependence import dependence
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData
 from evalstats.stats.clusters import undeclared_dependence
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
 NAME = "suspected-groups"
@@ -80,11 +80,12 @@ def suspected(data: EvalData, columns: tuple[str, ...]) -> tuple[set[str], set[s
     """Return the columns that are flagged by us, and those that are where every column counts."""
     metric = data.outcomes["metric"][0], data.outcomes["benchmark"][0]
     of = Metric(benchmark=metric[1], name=metric[0], kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="")
-    arms = [System(name=name, rows=data.outcomes.filter(model=name), runs=()) for name in SIDES]
-    pairs: Pairs = with_item_column(pair_items(*arms, factors=columns, contrast="model"))
+    both = [System(name=name, rows=data.outcomes.filter(model=name), runs=()) for name in SIDES]
+    pairs = ScoreTable.of(both, of, factors=columns)
+    pairs = pairs.take(pairs.paired())
     kept = candidate_groups(data, of, columns, contrast="model").names
     ours = dependence(pairs, kept, (), names={}, seed=0)
-    d = pairs.candidate.means() - pairs.baseline.means()
+    d = pairs.column(1) - pairs.column(0)
     every = undeclared_dependence(d, {name: pairs.codes(name) for name in columns})
     return ({row.factor for row in ours if row.flag == "warn"}, {row.factor for row in every if row.flag == "warn"})
 

@@ -12,8 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import CannotAnswerError
 from evalstats.grammar import plural
@@ -24,8 +22,8 @@ from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
 from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means
-from evalstats.table.items import COUNT_OF, ITEM_KEY, SUM_OF
-from evalstats.table.systems import System
+from evalstats.table.items import COUNT_OF, ITEM_KEY, SUM_OF, Floats, Ints
+from evalstats.table.score_table import ScoreTable
 
 COSTS = ("cost_usd", "latency_s", "n_turns", "input_tokens", "output_tokens")
 PER_SUCCESS = "cost_usd per success"
@@ -75,50 +73,27 @@ class CostRow:
     note: str = ""
 
 
-def cost_rows(
-    pairs: Pairs,
-    baseline: System,
-    candidate: System,
-    *,
-    metric: Metric | None = None,
-    clusters: Sequence[str] = (),
-    conf_level: float = 0.95,
-) -> tuple[CostRow, ...]:
-    """Compare cost, time, turns and tokens on the paired items, each as a ratio with its interval.
+def cost_rows(table: ScoreTable, *, clusters: Sequence[str] = (), conf_level: float = 0.95) -> tuple[CostRow, ...]:
+    """Compare cost, time, turns and tokens on the items that both systems of a table have, each as a ratio with its interval.
 
     A quantity that one side alone has makes a row without a ratio. If the metric is a share that is better the higher, the cost
     of a success is a further row; not for pass^k, whose successes are no trials. Ratio of means: Fieller's interval. Typical
     ratio: t on the logs. Cost of a success: the ratio of (cost / success) with a t interval for its logarithm, linearised
     (delta method). With clusters CR2 and Satterthwaite df throughout.
-
-    >>> from evalstats.analysis.pairs import pair_items
-    >>> def arm(name, costs):
-    ...     key = [{"task": "", "item": f"q{i}", "variant": ""} for i in range(len(costs))]
-    ...     rest = {"status": "scored", "score": 1.0}
-    ...     return System(
-    ...         name=name, rows=pl.DataFrame([{**k, **rest, "cost_usd": c} for k, c in zip(key, costs)]), runs=()
-    ...     )
-    >>> a, b = arm("a", [1.0, 2.0, 4.0, 3.0, 2.0, 5.0]), arm("b", [1.5, 2.5, 6.0, 4.0, 3.5, 7.0])
-    >>> row = cost_rows(pair_items(a, b, factors=[], contrast="model"), a, b)[0]
-    >>> round(row.ratio, 3), round(row.conf_low, 3), round(row.conf_high, 3), round(row.typical_ratio, 3)
-    (1.441, 1.291, 1.632, 1.447)
     """
-    paired = pairs.subset(pairs.paired)
-    before, after = (item_amounts(arm.rows, paired.items) for arm in (baseline, candidate))
+    paired, metric = table.take(table.paired()), table.metric
+    before, after = (item_amounts(system.rows, paired.items) for system in table.systems)
     codes = [paired.codes(name) for name in clusters]
     rows = [
         _row(name, before[name], after[name], codes, conf_level)
         for name in COSTS
         if not (np.isnan(before[name]).all() and np.isnan(after[name]).all())
     ]
-    # pass^k is no share of trials, so no number of them is what a success took.
-    single = paired.baseline.trials is None and paired.candidate.trials is None
-    if metric is not None and metric.is_share and metric.higher_is_better and single:
+    if metric.is_share and metric.higher_is_better and table.passes is None:
         costs = (before["cost_usd"], after["cost_usd"])
         has = ~(np.isnan(costs[0]) | np.isnan(costs[1]))
         if has.any():
-            scores = (paired.baseline.means(), paired.candidate.means())
-            rows.append(_per_success(costs, scores, has, codes, conf_level))
+            rows.append(_per_success(costs, (paired.column(0), paired.column(1)), has, codes, conf_level))
     return tuple(rows)
 
 

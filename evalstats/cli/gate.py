@@ -13,8 +13,8 @@ from evalstats.document.model import Note
 from evalstats.errors import EvalStatsError
 
 if TYPE_CHECKING:
+    from evalstats.analysis.compare.gate import Gate
     from evalstats.analysis.compare.result import Comparison
-    from evalstats.analysis.compare.verdict import Gate
     from evalstats.analysis.comparisons.result import Comparisons
     from evalstats.cli.load import Declared
 
@@ -28,7 +28,7 @@ def junit_xml(result: "Comparison | Comparisons", gate: "Gate | None") -> str:
 
     Without a gate no case fails; a comparison that the data cannot answer is an error either way.
     """
-    from evalstats.analysis.comparisons.gate import each_gate
+    from evalstats.analysis.compare.gate import each_gate
     from evalstats.analysis.comparisons.result import Comparisons
 
     several = isinstance(result, Comparisons)
@@ -105,7 +105,7 @@ def check_rules(rules: Sequence[str], margin: str | None, declared: "Declared | 
     InputError if there is no such rule, or it needs a margin and none is given or declared.
     """
     if rules:
-        from evalstats.analysis.compare.verdict import check_rule
+        from evalstats.analysis.compare.gate import check_rule
 
         has_margin = margin is not None or bool(declared and declared.plan.margins)
         for rule in rules:
@@ -114,7 +114,7 @@ def check_rules(rules: Sequence[str], margin: str | None, declared: "Declared | 
 
 def apply_gate(result: "Comparison | Comparisons", rules: Sequence[str], junit: Path | None) -> "Gate | None":
     """Apply the rules, if there are any, and write the JUnit file, if one is wanted."""
-    from evalstats.analysis.comparisons.gate import gate_of
+    from evalstats.analysis.compare.gate import gate_of
 
     found = gate_of(result, *rules) if rules else None
     if junit is not None:

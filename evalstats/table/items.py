@@ -20,6 +20,8 @@ Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 ITEM_KEY = ("task", "item", "variant")
+# Names an item whatever its variant.
+ITEM_OF_VARIANTS = f"{HELPER}item of variants"
 # Of rows that a store merged: where the first of them stood, the ends of their times, what they cost and for how many that is
 # known. Their number is in `n_trials`, which trials they were in a set (`trial_sets`).
 FIRST, FIRST_LOCATOR, FIRST_TRIAL = f"{HELPER}first", f"{HELPER}locator of first", f"{HELPER}first trial"

@@ -12,10 +12,11 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, NothingSharedError
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 from evalstats.table.items import (
     ITEM_KEY,
+    ITEM_OF_VARIANTS,
     Bools,
     Floats,
     Ints,
@@ -37,8 +38,8 @@ class ScoreTable:
     metric
         What a value is: the metric itself, or pass^k or pass@k of it.
     items
-        One row for each item that any system saw, sorted by its key: the key (task, item, variant), and the factors asked for,
-        null where their level varies within an item.
+        One row for each item that any system saw, sorted by its key: the key (task, item, variant), the factors asked for,
+        null where their level varies within an item, and under ITEM_OF_VARIANTS the item whatever its variant.
     systems
         Whose columns they are, with the rows behind them.
     n_scored, n_lost
@@ -101,9 +102,11 @@ class ScoreTable:
         scores, squares = of_trials(rows["score"]), of_trials(rows["score"] * rows["score"])
         # A sum of three numbers depends on their order, which must not be that of the rows.
         order = np.lexsort((scores, cell)) if n_scored.max(initial=0) > 2 else slice(None)
+        items = items_with_levels(rows, wanted, codes, first, key=key)
+        own = [pl.col(name).cast(pl.String) for name in key if name != "variant"]
         return cls(
             metric=metric,
-            items=items_with_levels(rows, wanted, codes, first, key=key),
+            items=items.with_columns(pl.concat_str(own, separator="\x1f").alias(ITEM_OF_VARIANTS)),
             systems=tuple(systems),
             n_scored=n_scored,
             n_lost=trials_meant(n_scored + n_lost) - n_scored,
@@ -183,7 +186,7 @@ class ScoreTable:
 
         Of a pass^k that rests on some of the trials that were meant, half.
         """
-        have, meant = self._of_meant()
+        have, meant = self.counts()
         return np.divide(meant - have, meant, out=np.ones(meant.shape), where=meant > 0)
 
     @property
@@ -191,7 +194,7 @@ class ScoreTable:
         """Whether any score that could have been there is not."""
         return bool((self.lost_shares() > 0).any())
 
-    def _of_meant(self) -> tuple[Ints, Ints]:
+    def counts(self) -> tuple[Ints, Ints]:
         """Return how many scores every cell has, and how many were meant."""
         if self.passes is None:
             return self.n_scored, self.n_scored + self.n_lost
@@ -283,3 +286,44 @@ def _passed(trials: Ints, successes: Floats, passes: tuple[PassKind, int]) -> Fl
     if enough.any():
         values[enough] = of(trials[enough], successes[enough].astype(np.int64), k)
     return values
+
+
+def refuse_unpaired(table: ScoreTable) -> None:
+    """Refuse a table without an item that every system has; of two whose ids are nearly alike, say so."""
+    if table.paired().any():
+        return
+    present = [table.items.filter(pl.Series(seen)) for seen in table.seen.T]
+    sides = [
+        f"{name!r} has {items.height:,} {'item' if items.height == 1 else 'items'}, {int(scored.sum())} of them scored"
+        f"{''.join(f' (such as {label!r})' for label in table.labels(seen, 1))}"
+        for name, items, scored, seen in zip(table.names, present, table.scored.T, table.seen.T, strict=True)
+    ]
+    both = int(table.seen.all(axis=1).sum())
+    key = [name for name in ITEM_KEY if name in table.items.columns]
+    alike = ids_nearly_alike(present[0].select(key), present[1].select(key))
+    raise NothingSharedError(
+        f"there is no item that both sides scored: {'; '.join(sides)}; {both:,} {'item' if both == 1 else 'items'} stand on "
+        f"both sides{f'; {alike}' if alike else ''}"
+    )
+
+
+def ids_nearly_alike(first: pl.DataFrame, second: pl.DataFrame) -> str:
+    """Say how many items of one side are the other's but for blanks or capitals in their ids; "" where none is.
+
+    >>> ids_nearly_alike(pl.DataFrame({"item": ["q1", "q2"]}), pl.DataFrame({"item": ["q1", " Q2"]}))
+    "1 item differs in blanks or capitals of its id only ('q2' and ' Q2'): write the ids alike"
+    """
+    key = first.columns
+    plain = pl.col("item").cast(pl.String).str.strip_chars().str.replace_all(r"\s+", " ").str.to_lowercase()
+    alone = [
+        # Of ids that come to the same, one stands for all: every one beside every other could fill the memory.
+        own.join(other, on=key, how="anti", nulls_equal=True).with_columns(id="item", item=plain).unique(key)
+        for own, other in ((first, second), (second, first))
+    ]
+    same = alone[0].join(alone[1], on=key, how="inner", nulls_equal=True).sort("id", "id_right")
+    if not same.height:
+        return ""
+    told = "1 item differs" if same.height == 1 else f"{same.height:,} items differ"
+    its = "its id" if same.height == 1 else "their ids"
+    example = f"{same['id'][0]!r} and {same['id_right'][0]!r}"
+    return f"{told} in blanks or capitals of {its} only ({example}): write the ids alike"

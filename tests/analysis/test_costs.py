@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,16 @@ from evalstats.analysis.costs import (
     log_scale_mean,
 )
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.pairs import pair_items, pass_metric, passing
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import system_of
 
 CORRECT = Metric(
     benchmark="b", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="proportion"
 )
+AMOUNT = replace(CORRECT, kind="continuous", low=None, high=None)
 FREE = [0.0] * 8
 BEFORE = [1.0, 2.0, 4.0, 3.0, 2.0, 5.0, 1.0, 2.0]
 AFTER = [1.5, 2.5, 6.0, 4.0, 3.5, 7.0, 1.0, 3.0]
@@ -46,15 +48,14 @@ def costs(values: Sequence[float | None], quantity: str = "cost_usd", **more: An
 
 
 def compared(
-    before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], *, metric: Metric | None = None, **options: Any
+    before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]], *, metric: Metric = AMOUNT, **options: Any
 ) -> dict[str, CostRow]:
     arms = [
         system_of(frame_from_rows(rows_with(name, cells), "outcomes"), name, CORRECT, role=role)
         for name, role, cells in (("a", "baseline", before), ("b", "candidate", after))
     ]
     factors = options.get("clusters", [])
-    pairs = pair_items(*arms, factors=list(factors), contrast="model")
-    found = cost_rows(pairs, *arms, metric=metric, **options)
+    found = cost_rows(ScoreTable.of(arms, metric, factors=list(factors)), **options)
     return {row.quantity: row for row in found}
 
 
@@ -238,11 +239,9 @@ def test_no_cost_of_a_success_of_k_trials() -> None:
     arms = [
         system_of(frame_from_rows(rows_with(name, trials), "outcomes"), name, CORRECT, role="system") for name in "ab"
     ]
-    pairs = pair_items(*arms, factors=[], contrast="model")
-    assert PER_SUCCESS in {row.quantity for row in cost_rows(pairs, *arms, metric=CORRECT)}
-    passed, _ = passing(pairs, "hat", 2)
-    rows = cost_rows(passed, *arms, metric=pass_metric(CORRECT, "hat", 2))
-    assert [row.quantity for row in rows] == ["cost_usd"]
+    table = ScoreTable.of(arms, CORRECT)
+    assert PER_SUCCESS in {row.quantity for row in cost_rows(table)}
+    assert [row.quantity for row in cost_rows(table.passing("hat", 2))] == ["cost_usd"]
 
 
 def test_the_interval_of_the_cost_of_a_success_covers() -> None:

@@ -1,6 +1,7 @@
-"""Is B better than A? The comparison of two systems on the same items."""
+"""Is B better than A? The comparison of two systems on the same items: read, table, design, estimate, result."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast, overload
 
@@ -14,36 +15,57 @@ from evalstats.analysis.compare.checks import (
     check_metrics,
     check_options,
 )
-from evalstats.analysis.compare.labels import labels_of
+from evalstats.analysis.compare.design import PairedDesign, decided
+from evalstats.analysis.compare.difference import Difference, PairedScores, paired_difference
+from evalstats.analysis.compare.flips import Flips, ScenarioFlips, flipped_items, flips_by_level
+from evalstats.analysis.compare.further import effect_rows
+from evalstats.analysis.compare.labels import corrected, labels_of
+from evalstats.analysis.compare.levels import by_level, by_other_averages, items_in_no_row, shown, stratified_row
+from evalstats.analysis.compare.missing import account_for_missing, judged, missing_beyond, rests_on_missing
 from evalstats.analysis.compare.options import CompareOptions
-from evalstats.analysis.compare.question import Question, as_invalid
-from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.compare.undeclared import Reading, with_what_decides
-from evalstats.analysis.compare.verdict import checked_missing
+from evalstats.analysis.compare.result import Comparison, LabelAccount, TheseItems, Verdict
+from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
+from evalstats.analysis.compare.verdict import at_margin, decide, evidence_of, verdict_of, withheld
 from evalstats.analysis.comparisons.result import Comparisons
-from evalstats.analysis.design.averages import Average, fixed_by, refuse_clusters, wanted_average
+from evalstats.analysis.costs import cost_rows
+from evalstats.analysis.design.averages import Average, fixed_by, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import (
-    ITEM_OF_VARIANTS,
     candidate_groups,
     chosen_clusters,
     duplicate_notes,
     group_columns,
     label_of,
     named_clusters,
-    with_item_column,
 )
-from evalstats.analysis.design.comparability import identical_runs, refusal, run_comparability
+from evalstats.analysis.design.comparability import difference_notes, identical_runs, refusal, run_comparability
 from evalstats.analysis.design.dependence import crossed_factors
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes, margin_in_unit
-from evalstats.analysis.design.runs import RunsAre, paired_trials, trial_design
+from evalstats.analysis.design.missing import is_ignorable
+from evalstats.analysis.design.runs import (
+    RunsAre,
+    draws_note,
+    paired_trials,
+    passing,
+    run_notes,
+    same_items_row,
+    trial_design,
+    wanted_pass,
+)
 from evalstats.analysis.options import AverageKind
-from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, wanted_pass
+from evalstats.analysis.provenance import run_notes as recorded_notes
+from evalstats.analysis.provenance import sources_of, toolkit_version
+from evalstats.analysis.result import MethodRow, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.score.result import Score
+from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.schema.columns import STATUSES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
+from evalstats.table.items import ITEM_OF_VARIANTS
+from evalstats.table.score_table import ScoreTable, refuse_unpaired
 from evalstats.table.systems import (
     System,
     refuse_same_rows,
@@ -310,7 +332,7 @@ def _refuse_margin_of_several_units(
     """One margin means the same for several metrics only where they are shown in one unit."""
     require_outcomes(data, *names)
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
-    found = [_two_arms(data, *names, column, replace(asked, metric=name))[0] for name in metrics]
+    found = [_both_systems(data, *names, column, replace(asked, metric=name))[0] for name in metrics]
     if len({(each.scale, each.shown_unit) for each in found}) > 1:
         units = ", ".join(f"{each.name} in {each.shown_unit or 'a unit of its own'}" for each in found)
         raise InputError(
@@ -328,57 +350,61 @@ def _answer(
     """
     require_outcomes(data, baseline, candidate)
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
-    chosen, first, second = _two_arms(data, baseline, candidate, column, asked)
+    metric, first, second = _both_systems(data, baseline, candidate, column, asked)
+    settings, account = _in_force(asked, metric, baseline, family)
     called = label_of("trial", data.factor_names())
-    settings, account = _in_force(asked, chosen, baseline, family)
     trials = trial_design(
-        (first, second), chosen, called=called, runs=settings.runs, run_sd=settings.run_sd, shared=asked.shared_trials
+        (first, second),
+        metric,
+        called=called,
+        runs=settings.runs,
+        run_sd=settings.run_sd,
+        shared=asked.shared_trials,
     )
-    both = paired_trials(first, second, trials, declared=asked.shared_trials, contrast=column)
-    first, second = both.baseline, both.candidate
+    first, second, of_trials = paired_trials(first, second, trials, declared=asked.shared_trials, contrast=column)
     differences = run_comparability(data, first, second, contrast=column, accept=settings.accept)
+
     groups = [name for name in group_columns(data.outcomes) if name != column]
-    candidates = candidate_groups(data, chosen, groups, contrast=column)
     split, averaged = ([] if name is None else [data.factor(name)] for name in (settings.by, asked.over))
     factors = sorted({*groups, *named_clusters(data, settings.cluster), *split, *averaged})
-    pairs = with_item_column(pair_items(first, second, factors=factors, contrast=column))
-    chosen, pairs, dropped = _asked_of_trials(chosen, pairs, wanted_pass(asked.pass_hat, asked.pass_at))
-    runs = tuple(sorted({*first.runs, *second.runs}))
-    clusters, notes = chosen_clusters(data, pairs, settings.cluster, runs, contrast=column)
-    question = Question(
+    table = ScoreTable.of((first, second), metric, factors=factors, contrast=column)
+    refuse_unpaired(table)
+    table, dropped = passing(table, wanted_pass(asked.pass_hat, asked.pass_at))
+    paired = table.take(table.paired())
+
+    clusters, of_clusters = chosen_clusters(data, table, settings.cluster, table.runs, contrast=column)
+    average = _average(data, paired, clusters, asked)
+    design = PairedDesign(
         data=data,
-        metric=chosen,
-        baseline=first,
-        candidate=second,
-        pairs=pairs,
-        clusters=clusters,
+        table=table,
+        paired=paired,
+        cautions=metric.cautions,
+        trials=trials,
         conf_level=DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level,
-        margin=margin_in_unit(settings.margin, chosen),
+        margin=margin_in_unit(settings.margin, table.metric),
         method=asked.method,
         seed=asked.seed,
-        differences=differences,
-        identical=identical_runs(data, first, second, contrast=column),
+        clusters=clusters,
+        average=average,
+        labels=None if asked.labels is None else labels_of(asked.labels, paired),
+        ignorable=is_ignorable(settings.missing),
         sequential=asked.sequential,
         planned_n=asked.planned_n,
-        ignorable=checked_missing(settings.missing),
-        average=_average(data, pairs, clusters, asked),
-        trials=trials,
-        labels=None
-        if asked.labels is None
-        else labels_of(asked.labels, pairs.subset(pairs.paired), (first, second), chosen),
+        differences=differences,
+        identical=identical_runs(data, first, second, contrast=column),
     )
-    paired = pairs.subset(pairs.paired)
+    candidates = candidate_groups(data, metric, groups, contrast=column)
     known = [
         name
         for name in candidates.names
-        if all(arm.rows[name].null_count() < arm.rows.height for arm in (first, second))
+        if all(system.rows[name].null_count() < system.rows.height for system in table.systems)
         # Levels that are averaged over are fixed, and no sample that could be clusters.
-        and not fixed_by(question.average, paired, name)
+        and not fixed_by(average, paired, name)
     ]
     declares = bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS})
-    reading = with_what_decides(question, known, settled=declares, split=split)
-    question = reading.question
-    result = question.answer(contrast=asked.contrast, notes=(*dropped, *both.notes, *notes))
+    design, undeclared = decided(design, known, settled=declares, split=split)
+
+    result = _estimated(design, contrast=asked.contrast, notes=(*dropped, *of_trials, *of_clusters))
     departures = () if account is None else account.departures
     result = replace(
         result,
@@ -389,49 +415,32 @@ def _answer(
     )
     refused = refusal(differences)
     if refused is not None:
-        return as_invalid(result, refused)
+        return _invalid(result, refused)
     crossed = crossed_factors(paired, known, clusters, data.factor_names())
-    remarks = list(candidates.notes)
-    if crossed:
-        remarks.append(f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
-    result = replace(result, by=settings.by, notes=(*result.notes, *as_notes("choice", remarks, caution=False)))
-    result = _with_groups(reading, result, split)
-    asks = (note for note in direction_notes(chosen.direction) if note.caution)
-    return replace(result, qualifiers=(*asks, *result.qualifiers))
-
-
-def _with_groups(reading: Reading, result: Comparison, split: Sequence[str]) -> Comparison:
-    """Add what the items have in common: the levels of `by`, and factors along which the differences run in groups."""
-    question = reading.question
-    runs = tuple(sorted({run for arm in (question.baseline, question.candidate) for run in arm.runs}))
-    told = [] if question.clusters else [*duplicate_notes(question.data, question.pairs, runs, question.metric)]
-    levels = tuple(row for name in split for row in question.by_level(name))
-    averages = question.other_averages(result, split)
-    told.extend(Note(kind="left_out", text=text) for name in split for text in _in_no_row(question, result, name))
-    strata = tuple(row for name in split if (row := question.stratified_row(name)) is not None)
+    untested = (
+        [f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"] if crossed else []
+    )
+    copies = () if design.clusters else duplicate_notes(data, table.items, table.runs, table.metric)
+    levels = tuple(row for name in split for row in by_level(design, name))
+    in_no_row = [text for name in split for text in items_in_no_row(design, name, settings.by)]
+    asks = (note for note in direction_notes(metric.direction) if note.caution)
     return replace(
         result,
-        rows=(*result.rows, *strata),
-        dependence=reading.rows,
-        findings=reading.findings,
-        other_averages=averages,
-        notes=(*result.notes, *told),
+        by=settings.by,
+        qualifiers=(*asks, *result.qualifiers),
+        rows=(*result.rows, *(row for name in split if (row := stratified_row(design, name)) is not None)),
         groups=levels,
-        flipped_by=question.flipped_by(split[0] if split else "scenario"),
+        dependence=undeclared.rows,
+        findings=undeclared.findings,
+        other_averages=by_other_averages(design, result, split),
+        flipped_by=_flips_by(design, split[0] if split else "scenario"),
+        notes=(
+            *result.notes,
+            *as_notes("choice", (*candidates.notes, *untested), caution=False),
+            *copies,
+            *as_notes("left_out", in_no_row),
+        ),
     )
-
-
-def _in_no_row(question: Question, result: Comparison, name: str) -> Iterator[str]:
-    """Say which items stand in none of the rows of a factor: those whose levels differ, and those without one."""
-    several, text = question.items_of_several_levels(name)
-    if several:
-        yield f"{text} and {'stands' if several == 1 else 'stand'} in none of its rows"
-    without = question.without_level(name) - several
-    if without:
-        have, stand = ("has", "stands") if without == 1 else ("have", "stand")
-        yield (
-            f"{without:,} of {result.n_items:,} items {have} no level of {result.by} and {stand} in none of its rows"
-        )
 
 
 def _in_force(
@@ -479,9 +488,8 @@ def _in_force(
     return settings, plan_account(plan, benchmark=metric.benchmark, metric=metric.name, span=metric.span, **named)
 
 
-def _average(data: EvalData, pairs: Pairs, clusters: Sequence[str], asked: CompareOptions) -> Average | None:
+def _average(data: EvalData, paired: ScoreTable, clusters: Sequence[str], asked: CompareOptions) -> Average | None:
     """Return the average that was asked for, over the items that both sides answered."""
-    paired = pairs.subset(pairs.paired)
     found = wanted_average(data, paired.items, average=asked.average, over=asked.over, weights=asked.weights)
     if found is not None and asked.sequential:
         raise InputError(
@@ -491,20 +499,7 @@ def _average(data: EvalData, pairs: Pairs, clusters: Sequence[str], asked: Compa
     return found
 
 
-def _asked_of_trials(
-    metric: Metric, pairs: Pairs, wanted: tuple[PassKind, int] | None
-) -> tuple[Metric, Pairs, tuple[str, ...]]:
-    """Turn trials into pass^k or pass@k of each item, where that is the question."""
-    if wanted is None:
-        return metric, pairs, ()
-    kind, k = wanted
-    metric = pass_metric(metric, kind, k)
-    pairs, notes = passing(pairs, kind, k)
-    # With k trials an item and no more, every value is right or wrong again.
-    return replace(metric, kind="binary") if pairs.steps == 1 else metric, pairs, notes
-
-
-def _two_arms(
+def _both_systems(
     data: EvalData, baseline: str, candidate: str, column: str, asked: CompareOptions
 ) -> tuple[Metric, System, System]:
     """Find both sides' rows, the benchmark they share, and the metric."""
@@ -518,5 +513,287 @@ def _two_arms(
     both = pl.concat([first, second])
     rows = rows_among(both, both["benchmark"].is_in(shared))
     chosen = choose_metric(data, rows, metric, contrast=column)
-    arms = (system_of(first, baseline, chosen, role="baseline"), system_of(second, candidate, chosen, role="candidate"))
-    return chosen, *arms
+    return (
+        chosen,
+        system_of(first, baseline, chosen, role="baseline"),
+        system_of(second, candidate, chosen, role="candidate"),
+    )
+
+
+# --- from the design to the result ---
+
+
+def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -> Comparison:
+    """Estimate the difference on all paired items, and judge it."""
+    metric, paired, margin, scores = design.metric, design.paired, design.margin, design.scores()
+    found = paired_difference(
+        scores,
+        metric,
+        conf_level=design.conf_level,
+        method=design.method if design.widened_by is None else "auto",
+        seed=design.seed,
+        margin=margin,
+    )
+    watched = None
+    if design.sequential:
+        watched = sequential_account(
+            design.table,
+            clusters=design.clusters,
+            conf_level=design.conf_level,
+            planned_n=design.planned_n,
+            margin=margin,
+        )
+        found = as_difference(watched, found)
+    elif paired.passes is None:
+        same = same_items_row(paired.items, paired.systems, design.trials, conf_level=design.conf_level)
+        differ = draws_note(paired.items, paired.systems, design.trials)
+        found = replace(found, rows=(*found.rows, *([] if same is None else [same])), notes=(*found.notes, *differ))
+    found, account = _corrected(design, found, scores)
+    if design.identical is not None:
+        found = replace(found, doubts=(design.identical,), no_equivalence=(*found.no_equivalence, design.identical))
+    found = design.without_claims(found)
+
+    missing = account_for_missing(design, watching=watched is not None)
+    loss = missing_beyond(missing, metric, margin)
+    if loss is not None:
+        found = replace(found, no_equivalence=(*found.no_equivalence, loss))
+    if watched is None:
+        low, high = design.equivalence(scores)
+        stands = at_margin(found, scores, metric, margin, design.conf_level)
+    else:
+        low, high = watched.equivalence_low, watched.equivalence_high
+        stands = withheld(sequential_at_margin(watched), "; ".join(found.no_equivalence) or None)
+    stands = withheld(stands, design.open_direction)
+    gain = missing_beyond(missing, metric, margin, loss=False)
+    if loss is None and gain is not None:
+        found = replace(found, no_equivalence=(*found.no_equivalence, gain))
+    noninferior = stands is not None and stands.noninferior
+    verdict, reason = verdict_of(design, evidence_of(design, found, low, high, noninferior=noninferior))
+    these, beside = _on_these_items(design, verdict)
+    if watched is None:
+        found = shown(found, design.too_few, beside)
+    headline = found.headline
+    shaken = rests_on_missing(missing, verdict, margin=margin)
+    ruled = judged(
+        missing, verdict, reason, estimate=headline.estimate, names=design.names, cause=_missing_cause(design.table)
+    )
+
+    trials = replace(design.trials, shared=False)
+    first, second = (
+        score_of(
+            item_scores(side, design.clusters, trials, average=design.average),
+            side,
+            design.data,
+            clusters=design.clusters,
+            conf_level=design.conf_level,
+            trials=trials,
+        )
+        for side in (paired.select(0), paired.select(1))
+    )
+    plain = scores.strata is None and account is None
+    names = tuple(label_of(name, design.data.factor_names()) for name in design.clusters)
+    return Comparison(
+        **estimated(headline, conf_level=design.conf_level, reason=headline.reason if design.too_few else None),
+        baseline=first,
+        candidate=second,
+        contrast=contrast,
+        benchmark=metric.benchmark,
+        metric=metric.name,
+        metric_kind=metric.kind,
+        higher_is_better=metric.higher_is_better,
+        direction=metric.direction,
+        scale=metric.scale,
+        unit=metric.shown_unit,
+        tasks=tuple(name for name in paired.items["task"].unique().sort().to_list() if name),
+        statistic=headline.statistic,
+        method_reason=found.method_reason,
+        estimand=_estimand(design, names, scores),
+        average=_average_words(design),
+        verdict=ruled.verdict,
+        verdict_reason=ruled.reason,
+        qualifiers=(*found.qualifiers(ruled.verdict), *ruled.qualifiers),
+        rows=found.rows,
+        table=found.table,
+        n_items=len(paired),
+        n_trials=paired.n_trials(),
+        n_clusters=headline.n_clusters,
+        clusters=names,
+        runs_counted=scores.runs is not None,
+        run_std_error=None if scores.runs is None else math.sqrt(scores.runs.middle_variance),
+        design_effect=found.design_effect,
+        effective_clusters=found.effective_clusters,
+        mde=found.mde,
+        smallest_p=found.smallest_p,
+        these_items=these,
+        margin=margin,
+        equivalence_low=None if design.too_few else low,
+        equivalence_high=None if design.too_few else high,
+        at_margin=stands,
+        sequential=watched,
+        missing=replace(missing, withheld=ruled.withheld),
+        labels=account,
+        flipped=flipped_items(paired, design.data.runs) if _may_flip(design) else Flips(),
+        # Effect sizes take every item alike, which an average over levels does not; with labels they are the judge's.
+        effects=effect_rows(
+            scores.differences, found.table, scores.clusters, design.conf_level, failures=found.failures
+        )
+        if plain
+        else (),
+        costs=cost_rows(paired, clusters=design.clusters, conf_level=design.conf_level),
+        seed=design.seed,
+        version=toolkit_version(),
+        sources=sources_of(design.data, paired.runs),
+        notes=(
+            *recorded_notes(design.data, paired.runs),
+            *found.notes,
+            *(factor.note() for factor in (design.widened_by, design.too_few) if factor is not None),
+            *run_notes(design.trials, scores.runs, paired.systems, metric, wider=_wider(found)),
+            *as_notes("missing", [shaken] if shaken else []),
+            *design.cautions,
+            *(note for note in difference_notes(design.differences) if note.caution),
+            *as_notes("comparability", [] if design.identical is None else [design.identical]),
+            *as_notes("missing", _left_out(design, told=ruled.names_missing)),
+            *_own_cautions(first, second),
+            *as_notes("choice", (*notes, *(() if watched is None else watched.notes)), caution=False),
+            *as_notes("left_out", [remark for system in paired.systems for remark in system.remarks], caution=False),
+            *(note for note in difference_notes(design.differences) if not note.caution),
+        ),
+    )
+
+
+def _corrected(design: PairedDesign, found: Difference, scores: PairedScores) -> tuple[Difference, LabelAccount | None]:
+    """Correct the difference by people's labels, where there are such."""
+    if design.labels is None:
+        return found, None
+    return corrected(
+        found,
+        design.labels.pair((scores.baseline, scores.candidate), scores.clusters),
+        design.metric,
+        labels=design.labels,
+        names=design.names,
+        conf_level=design.conf_level,
+        margin=design.margin,
+        runs=scores.runs,
+    )
+
+
+def _on_these_items(design: PairedDesign, verdict: Verdict) -> tuple[TheseItems | None, tuple[MethodRow, ...]]:
+    """Answer as if a factor that nobody declared told nothing, where one decides; and the row that stands beside."""
+    factor = design.too_few or design.widened_by
+    if factor is None:
+        return None, ()
+    plain = replace(design, clusters=design.declared, widened_by=None, too_few=None)
+    scores = plain.scores()
+    found, _ = _corrected(plain, plain.difference(scores), scores)
+    then, _ = decide(evidence_of(plain, found, *plain.equivalence(scores)))
+    these = TheseItems(
+        **estimated(found.headline, conf_level=design.conf_level),
+        factor=factor.factor,
+        n_levels=factor.n_levels,
+        too_few=factor is design.too_few,
+        clear=factor.flag == "warn",
+        verdict=then,
+        turned=then != verdict,
+    )
+    return these, (method_row(found.headline, "sensitivity", f"if items of one {factor.factor} were independent"),)
+
+
+def _may_flip(design: PairedDesign) -> bool:
+    """Whether an item of the metric succeeds or fails."""
+    return design.metric.kind in ("binary", "proportion")
+
+
+def _flips_by(design: PairedDesign, column: str) -> tuple[ScenarioFlips, ...]:
+    """Count what was gained and lost in every level of a factor; nothing where there is one level, or none."""
+    paired = design.paired
+    if not _may_flip(design) or column not in paired.items.columns or paired.items[column].n_unique() < 2:
+        return ()
+    return flips_by_level(paired, column, clusters=design.clusters, conf_level=design.conf_level)
+
+
+def _wider(found: Difference) -> float:
+    """Return how many times as wide as without it the interval is that counts runs."""
+    counting, without = found.headline.std_error, None if found.without_runs is None else found.without_runs.std_error
+    return counting / without if counting and without else 1.0
+
+
+def _estimand(design: PairedDesign, clusters: tuple[str, ...], scores: PairedScores) -> str:
+    """Say over what the mean is taken and what was sampled: items or clusters, and runs or shared trials."""
+    average, new = design.average, "" if scores.runs is None else "trial" if design.trials.shared else "run"
+    also = f" and new {new}s" if new else ""
+    if average is not None:
+        units = f"levels of {' and '.join(clusters)}" if clusters else "items"
+        return f"{average.how()}, for new {units} of these same levels of {average.label}{also}"
+    variants = " and variants" if clusters == ("item",) else ""
+    names = " and ".join(clusters) if clusters and not variants else ""
+    over = f"for new levels of {names} like these" if names else "for new items like these"
+    sampled = f"{names or 'the item'} and the {new} were" if new else f"{names or 'the item'} is the unit that was"
+    return f"mean difference over items{variants}, {over}{also} ({sampled} sampled)"
+
+
+def _average_words(design: PairedDesign) -> str:
+    if design.average is not None:
+        return design.average.words(design.paired.items)
+    return "" if design.sequential else plain_average(design.data, design.paired.items, design.clusters)
+
+
+def _missing_cause(table: ScoreTable) -> str:
+    """Say that all scores that are missing are harness errors; "" where some are missing otherwise."""
+    have, meant = table.counts()
+    lost = (meant - have).sum(axis=0)
+    errors = [system.count("error") for system in table.systems]
+    return "harness errors" if table.seen.all() and lost.tolist() == errors else ""
+
+
+def _left_out(design: PairedDesign, *, told: bool) -> list[str]:
+    """Say how many rows are harness errors, else how many items are not paired; `told`: the verdict says what is missing."""
+    counted = [(each.name, each.count("error"), each.count(*STATUSES)) for each in design.table.systems]
+    failed = [(f"{k:,} of {of:,} rows", name) for name, k, of in counted if k]
+    if failed:
+        rows = " and ".join(f"{count} of {name}" for count, name in failed)
+        if len(failed) == 2 and failed[0][0] == failed[1][0]:
+            rows = f"{failed[0][0]} of either side"
+        return [] if told else [f"{rows} are harness errors, left out and not counted as wrong"]
+    n, total = len(design.paired), len(design.table)
+    weakened = any(each.setting == "items" for each in design.differences if each.severity == "weakens")
+    return (
+        [f"{total - n:,} of {total:,} items could not be paired and are left out"] if n < total and not weakened else []
+    )
+
+
+def _own_cautions(*sides: Score) -> tuple[Note, ...]:
+    """Remarks on either side's own interval that the comparison does not give itself."""
+    return tuple(
+        replace(note, text=f"In the score of {side.name}: {note.text}", caution=False)
+        for side in sides
+        for note in side.notes
+        if note.kind == "few" and note.caution and side.n_clusters is not None
+    )
+
+
+def _invalid(result: Comparison, reason: str) -> Comparison:
+    """Return a comparison whose sides cannot be compared: what was observed stays, what would be inferred goes."""
+    unknown = (
+        "std_error",
+        "conf_low",
+        "conf_high",
+        "statistic",
+        "df",
+        "p_value",
+        "mde",
+        "smallest_p",
+        "equivalence_low",
+    )
+    unknown += ("equivalence_high", "at_margin", "these_items", "sequential")
+    return replace(
+        result,
+        verdict="invalid",
+        verdict_reason=reason,
+        qualifiers=(),
+        rows=(),
+        effects=(),
+        costs=(),
+        groups=(),
+        missing=replace(result.missing, rows=()),
+        **dict.fromkeys(unknown),
+    )

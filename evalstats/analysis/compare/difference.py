@@ -24,11 +24,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evalstats.analysis.compare.evidence import further_rows
+from evalstats.analysis.compare.further import further_rows
 from evalstats.analysis.compare.result import Verdict
 from evalstats.analysis.costs import runaway_words
-from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.pairs import Floats, Ints
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import share_in_percent
@@ -66,6 +64,8 @@ from evalstats.stats.planning.power import (
 )
 from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_augmented_t, stratified_mean
+from evalstats.table.items import Floats, Ints
+from evalstats.table.metric import MetricFacts
 
 MIN_DF = 4.0
 POWER = 0.8
@@ -141,7 +141,7 @@ Built = tuple[Difference, Callable[[], Sequence[MethodRow]]]
 
 def paired_difference(
     scores: PairedScores,
-    metric: Metric,
+    metric: MetricFacts,
     *,
     conf_level: float,
     method: str,
@@ -189,13 +189,13 @@ def paired_difference(
     return replace(found, method_reason="it was asked for", notes=(*found.notes, *more))
 
 
-def headline_interval(scores: PairedScores, metric: Metric, *, conf_level: float, method: str) -> Estimate:
+def headline_interval(scores: PairedScores, metric: MetricFacts, *, conf_level: float, method: str) -> Estimate:
     """Return the headline estimate alone, at another level (for equivalence and simultaneous intervals)."""
     found = _of_items(scores, metric, conf_level=conf_level, method=method)
     return _counting_runs(_over_partitions(found, scores, metric), scores, metric)
 
 
-def _of_items(scores: PairedScores, metric: Metric, *, conf_level: float, method: str) -> Estimate:
+def _of_items(scores: PairedScores, metric: MetricFacts, *, conf_level: float, method: str) -> Estimate:
     chosen = _chosen(scores, metric, method)
     if chosen == "tango":
         return tango(_counts(scores), conf_level=conf_level)
@@ -208,7 +208,7 @@ def _of_items(scores: PairedScores, metric: Metric, *, conf_level: float, method
     return paired_t(scores.differences, bound=metric.span, conf_level=conf_level)
 
 
-def _over_partitions(found: Estimate, scores: PairedScores, metric: Metric) -> Estimate:
+def _over_partitions(found: Estimate, scores: PairedScores, metric: MetricFacts) -> Estimate:
     """Return the interval of items that are new within the fixed levels of a partition, where it is the wider one."""
     if scores.clusters or scores.strata is not None or found.conf_low is None:
         return found
@@ -225,12 +225,12 @@ def _over_partitions(found: Estimate, scores: PairedScores, metric: Metric) -> E
     return widest
 
 
-def _counting_runs(found: Estimate, scores: PairedScores, metric: Metric) -> Estimate:
+def _counting_runs(found: Estimate, scores: PairedScores, metric: MetricFacts) -> Estimate:
     low, high = (None, None) if metric.span is None else (-metric.span, metric.span)
     return with_runs(found, scores.runs, low=low, high=high)
 
 
-def _with_runs(found: Difference, scores: PairedScores, metric: Metric) -> Difference:
+def _with_runs(found: Difference, scores: PairedScores, metric: MetricFacts) -> Difference:
     """Count the variation from run to run in the headline; the interval without it stands beside."""
     plain, headline = found.headline, _counting_runs(found.headline, scores, metric)
     if headline is plain:
@@ -251,7 +251,7 @@ def _with_runs(found: Difference, scores: PairedScores, metric: Metric) -> Diffe
     return replace(found, headline=headline, without_runs=plain, mde=mde)
 
 
-def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:
+def _chosen(scores: PairedScores, metric: MetricFacts, method: str) -> str:
     """Return the method to use; one that the user names must fit the data."""
     if scores.strata is not None:
         if method == "auto":
@@ -272,7 +272,7 @@ def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:
     return method
 
 
-def _choose(scores: PairedScores, metric: Metric) -> str:
+def _choose(scores: PairedScores, metric: MetricFacts) -> str:
     if scores.clusters:
         return "cr2"
     if metric.kind == "binary" and _single_binary(scores) and scores.runs is None:
@@ -283,22 +283,22 @@ def _choose(scores: PairedScores, metric: Metric) -> str:
     return "t" if _graded(scores, metric) and np.ptp(scores.differences) > 0 else "augmented-t"
 
 
-def _augmented_headline(scores: PairedScores, metric: Metric, conf_level: float) -> Estimate:
+def _augmented_headline(scores: PairedScores, metric: MetricFacts, conf_level: float) -> Estimate:
     n_trials = _known_trials(scores, metric)
     return augmented_t(scores.differences, bound=metric.span or 1.0, n_trials=n_trials, conf_level=conf_level)
 
 
-def _known_trials(scores: PairedScores, metric: Metric) -> int | None:
+def _known_trials(scores: PairedScores, metric: MetricFacts) -> int | None:
     # The floor is for trials: how many stand behind a graded score, or a share in one row, is unknown.
     known = not _graded(scores, metric) and (scores.n_trials > 1 or _at_bounds(scores, metric))
     return scores.n_trials if known else None
 
 
-def _graded(scores: PairedScores, metric: Metric) -> bool:
+def _graded(scores: PairedScores, metric: MetricFacts) -> bool:
     return not scores.passes and metric.is_graded(scores.baseline, scores.candidate)
 
 
-def _at_bounds(scores: PairedScores, metric: Metric) -> bool:
+def _at_bounds(scores: PairedScores, metric: MetricFacts) -> bool:
     both = np.concatenate([scores.baseline, scores.candidate])
     return bool(((both == metric.low) | (both == metric.high)).all())
 
@@ -312,7 +312,7 @@ def _counts(scores: PairedScores) -> PairedCounts:
     return PairedCounts.from_scores(scores.baseline, scores.candidate)
 
 
-def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Built:  # noqa: ARG001 - one signature for all
+def _tango(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: int) -> Built:  # noqa: ARG001 - one signature for all
     counts = _counts(scores)
     headline = tango(counts, conf_level=conf_level)
 
@@ -346,7 +346,7 @@ def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -
     return difference, rows
 
 
-def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Built:
+def _augmented(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: int) -> Built:
     d = scores.differences
     span = metric.span or 1.0
     headline = _augmented_headline(scores, metric, conf_level)
@@ -386,7 +386,7 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
     return difference, rows
 
 
-def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Built:
+def _plain_t(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: int) -> Built:
     d = scores.differences
     headline = paired_t(d, bound=metric.span, conf_level=conf_level)
     few = (f"only {len(d)} items",) if len(d) < MIN_DISCORDANT else ()
@@ -419,7 +419,7 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
     return difference, rows
 
 
-def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Built:
+def _clustered(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: int) -> Built:
     d = scores.differences
     headline, found = _headline_of_clusters(scores, metric, conf_level)
     coarsest = _coarsest(scores.clusters)
@@ -465,7 +465,7 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
     return difference, rows
 
 
-def _stratified(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Built:
+def _stratified(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: int) -> Built:
     """Average over fixed levels: within each, items are new; the levels are these."""
     d, strata = scores.differences, _strata_of(scores)
     headline = _headline_of_strata(scores, metric, conf_level)
@@ -500,7 +500,7 @@ def _stratified(scores: PairedScores, metric: Metric, conf_level: float, seed: i
     return difference, rows
 
 
-def _headline_of_strata(scores: PairedScores, metric: Metric, conf_level: float) -> Estimate:
+def _headline_of_strata(scores: PairedScores, metric: MetricFacts, conf_level: float) -> Estimate:
     d, strata, span = scores.differences, _strata_of(scores), metric.span
     if not scores.clusters and span is not None and not (_graded(scores, metric) and np.ptp(d) > 0):
         return stratified_augmented_t(
@@ -523,7 +523,7 @@ def _strata_of(scores: PairedScores) -> Strata:
     return scores.strata
 
 
-def _headline_of_clusters(scores: PairedScores, metric: Metric, conf_level: float) -> tuple[Estimate, ClusterMean]:
+def _headline_of_clusters(scores: PairedScores, metric: MetricFacts, conf_level: float) -> tuple[Estimate, ClusterMean]:
     """Return CR2's estimate, or, where all clusters agree and CR2 has no spread to go by, augmented t on cluster means."""
     found = _cluster_estimate(scores, metric, conf_level)
     estimate = found.estimate
@@ -540,7 +540,7 @@ def _augmented_clusters(differences: Floats, codes: Ints, span: float, conf_leve
     return replace(found, method="augmented t on cluster means", n_clusters=len(means))
 
 
-def _cluster_estimate(scores: PairedScores, metric: Metric, conf_level: float) -> ClusterMean:
+def _cluster_estimate(scores: PairedScores, metric: MetricFacts, conf_level: float) -> ClusterMean:
     low, high = (None, None) if metric.span is None else (-metric.span, metric.span)
     if len(scores.clusters) == 1:
         return cluster_mean(scores.differences, scores.clusters[0], conf_level=conf_level, low=low, high=high)
@@ -573,7 +573,7 @@ def _few_effective(headline: Estimate) -> tuple[str, ...]:
     return (f"effectively {1 + headline.df:.1f} clusters ({headline.df:.1f} degrees of freedom)",)
 
 
-def _unclipped_note(found: ClusterMean, metric: Metric) -> str:
+def _unclipped_note(found: ClusterMean, metric: MetricFacts) -> str:
     low, high = found.conf_low_unclipped, found.conf_high_unclipped
     shown = found.estimate
     if low is None or high is None or (low == shown.conf_low and high == shown.conf_high):
@@ -581,7 +581,7 @@ def _unclipped_note(found: ClusterMean, metric: Metric) -> str:
     return f"clipped to the possible range; unclipped [{low * metric.scale:.1f}, {high * metric.scale:.1f}]"
 
 
-def _least_p(scores: PairedScores, metric: Metric) -> float:
+def _least_p(scores: PairedScores, metric: MetricFacts) -> float:
     """Return the smallest p that so many items of this kind of score could show, whatever the answers are.
 
     Which method the answers at hand led to does not count: graded scores of one draw may all lie at the ends. A t from a few
@@ -608,7 +608,7 @@ def _few_differing(differences: Floats) -> tuple[str, ...]:
     return (f"only {plural(differing, 'item')} {verb}; fewer than {MIN_DISCORDANT} decide nothing",)
 
 
-def _reachable(found: Difference, metric: Metric, conf_level: float) -> float | None:
+def _reachable(found: Difference, metric: MetricFacts, conf_level: float) -> float | None:
     """Return the detectable difference, or None where no verdict could follow or it lies beyond the metric's range."""
     hopeless = found.smallest_p is not None and found.smallest_p > 1 - conf_level
     if found.mde is None or hopeless or _few_effective(found.headline):
@@ -622,7 +622,7 @@ def _mde(headline: Estimate, conf_level: float) -> float | None:
     return mde_from_std_error(headline.std_error, headline.df, conf_level=conf_level, power=POWER)
 
 
-def _mde_of_clusters(found: ClusterMean, scores: PairedScores, metric: Metric, conf_level: float) -> float | None:
+def _mde_of_clusters(found: ClusterMean, scores: PairedScores, metric: MetricFacts, conf_level: float) -> float | None:
     """Return the detectable difference, the sign-flip that must agree being counted in."""
     headline = found.estimate
     if headline.std_error is None or headline.df is None or headline.std_error <= 0:
@@ -641,7 +641,7 @@ def _mde_of_clusters(found: ClusterMean, scores: PairedScores, metric: Metric, c
 
 
 def _with_unseen_failures(
-    found: Difference, scores: PairedScores, metric: Metric, *, margin: float | None, conf_level: float
+    found: Difference, scores: PairedScores, metric: MetricFacts, *, margin: float | None, conf_level: float
 ) -> Difference:
     """Add what outright failures that were not seen would do to a result on graded scores.
 
@@ -679,7 +679,7 @@ def _with_unseen_failures(
 
 
 def _with_unseen_tail(
-    found: Difference, scores: PairedScores, metric: Metric, *, margin: float | None, conf_level: float
+    found: Difference, scores: PairedScores, metric: MetricFacts, *, margin: float | None, conf_level: float
 ) -> Difference:
     """Qualify a claim on scores without a worst one (costs, seconds) where it may rest on a tail that was hardly seen.
 
@@ -707,7 +707,7 @@ def _with_unseen_tail(
 
 
 def _with_unseen_runaways(
-    found: Difference, scores: PairedScores, metric: Metric, *, margin: float | None, conf_level: float
+    found: Difference, scores: PairedScores, metric: MetricFacts, *, margin: float | None, conf_level: float
 ) -> Difference:
     """Qualify a claim on costs that runaway answers would undo, as many as the items cannot exclude."""
     if not metric.is_cost(scores.baseline, scores.candidate):

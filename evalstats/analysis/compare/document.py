@@ -1,7 +1,7 @@
 """What is said of a comparison: the verdict, for which items it holds, and the evidence in the order a sceptic asks."""
 
 from evalstats.analysis.compare import figures
-from evalstats.analysis.compare.evidence import Flip
+from evalstats.analysis.compare.flips import Flip
 from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, LevelDifferences, OtherAverage, TheseItems
 from evalstats.analysis.compare.sequential import e_value_words

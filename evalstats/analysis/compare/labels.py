@@ -8,8 +8,6 @@ import polars as pl
 
 from evalstats.analysis.compare.difference import Difference
 from evalstats.analysis.compare.result import LabelAccount
-from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.analysis.result import Estimate, estimated, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval_words, scaled
@@ -28,6 +26,9 @@ from evalstats.stats.raters.differences import (
     rogan_gladen_difference,
 )
 from evalstats.stats.runs import RunSpread, with_runs
+from evalstats.table.items import Floats, Ints
+from evalstats.table.metric import MetricFacts
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
 _POWER = 0.8
@@ -103,18 +104,16 @@ def label_rows(labels: EvalData | object, names: tuple[str, str]) -> pl.DataFram
     return frame
 
 
-def labels_of(labels: EvalData | object, paired: Pairs, arms: tuple[System, System], metric: Metric) -> Labels:
+def labels_of(labels: EvalData | object, paired: ScoreTable) -> Labels:
     """Find the labels of the paired items; several people's labels of one answer are averaged.
 
-    Raises
-    ------
-    InputError
-        If columns are missing, labels name none of the items or sides, or are of another scale than the scores.
+    InputError if columns are missing, labels name none of the items or sides, or are of another scale than the scores.
     """
-    rows = label_rows(labels, (arms[0].name, arms[1].name))
+    first, second = paired.names
+    rows = label_rows(labels, (first, second))
     key = _key(rows, paired)
-    sides = _by_side(rows, arms)
-    _check_scale(sides["value"], paired, metric)
+    sides = _by_side(rows, paired.systems)
+    _check_scale(sides["value"], paired)
     _check_once(sides, key)
     wanted = [pl.col("value").mean().alias("value")]
     if "label_prob" in sides.columns:
@@ -143,7 +142,7 @@ def labels_of(labels: EvalData | object, paired: Pairs, arms: tuple[System, Syst
     )
 
 
-def _key(rows: pl.DataFrame, paired: Pairs) -> list[str]:
+def _key(rows: pl.DataFrame, paired: ScoreTable) -> list[str]:
     """Return the columns that name an item in the labels and in the scores."""
     key = ["item"]
     for name in ("task", "variant"):
@@ -162,31 +161,32 @@ def _key(rows: pl.DataFrame, paired: Pairs) -> list[str]:
     return key
 
 
-def _by_side(rows: pl.DataFrame, arms: tuple[System, System]) -> pl.DataFrame:
+def _by_side(rows: pl.DataFrame, systems: Sequence[System]) -> pl.DataFrame:
     """Keep labels of either side, with 0 for the baseline's and 1 for the candidate's."""
     for name in _SIDES:
         if name not in rows.columns or rows[name].null_count() == rows.height:
             continue
-        called = [{arm.name, *(levels_of(arm.rows[name]) if name in arm.rows.columns else ())} for arm in arms]
+        called = [{each.name, *(levels_of(each.rows[name]) if name in each.rows.columns else ())} for each in systems]
         called = [called[0] - called[1], called[1] - called[0]]
         text = pl.col(name).cast(pl.String)
         place = pl.when(text.is_in(list(called[0]))).then(0).when(text.is_in(list(called[1]))).then(1)
         found = rows.with_columns(place.alias("side")).filter(pl.col("side").is_not_null())
-        if found["side"].n_unique() == len(arms):
+        if found["side"].n_unique() == len(systems):
             return found
-    sides = ", ".join(repr(arm.name) for arm in arms)
+    sides = ", ".join(repr(each.name) for each in systems)
     there = next(rows[name].cast(pl.String).unique().sort().to_list() for name in _SIDES if name in rows.columns)
     raise InputError(f"labels are of {', '.join(map(repr, there[:8]))}; expected labels of both {sides}")
 
 
-def _check_scale(values: pl.Series, paired: Pairs, metric: Metric) -> None:
+def _check_scale(values: pl.Series, paired: ScoreTable) -> None:
+    metric = paired.metric
     low, high = float(values.to_numpy().min()), float(values.to_numpy().max())
     if (metric.low is not None and low < metric.low) or (metric.high is not None and high > metric.high):
         ends = " to ".join("any" if end is None else f"{end:g}" for end in (metric.low, metric.high))
         raise InputError(
             f"labels run from {low:g} to {high:g}, and {metric.name} from {ends}; give labels on its scale"
         )
-    scores = np.concatenate((paired.baseline.means(), paired.candidate.means()))
+    scores = paired.values()
     span, own = float(np.ptp(scores)), high - low
     if span > 0 and own > 0 and metric.span is None and not 1 / _SCALES_APART <= own / span <= _SCALES_APART:
         raise InputError(
@@ -239,7 +239,7 @@ def _left_out(lost: int, known: int, one_side: int) -> tuple[Note, ...]:
 
 
 def corrected_headline(
-    pair: JudgedPair, metric: Metric, *, conf_level: float, runs: RunSpread | None = None
+    pair: JudgedPair, metric: MetricFacts, *, conf_level: float, runs: RunSpread | None = None
 ) -> tuple[PoweredMean, numbers.Estimate]:
     """Return the prediction-powered difference, and the headline made of it: runs counted, kept within the metric's bounds."""
     found = powered_difference(pair, conf_level=conf_level)
@@ -253,7 +253,7 @@ def corrected_headline(
 def corrected(
     judged: Difference,
     pair: JudgedPair,
-    metric: Metric,
+    metric: MetricFacts,
     *,
     labels: Labels,
     names: tuple[str, str],
@@ -313,7 +313,7 @@ def _needed(pair: JudgedPair, found: PoweredMean, margin: float, conf_level: flo
         return None
 
 
-def _by_errors(pair: JudgedPair, metric: Metric, conf_level: float) -> numbers.Estimate | None:
+def _by_errors(pair: JudgedPair, metric: MetricFacts, conf_level: float) -> numbers.Estimate | None:
     if metric.kind != "binary" or not np.isin(pair.judged, (0, 1)).all():
         return None
     clear = np.isnan(pair.labels) | np.isin(pair.labels, (0, 1))
@@ -325,7 +325,7 @@ def _by_errors(pair: JudgedPair, metric: Metric, conf_level: float) -> numbers.E
         return None
 
 
-def _cautions(found: PoweredMean, pair: JudgedPair, metric: Metric, names: tuple[str, str]) -> tuple[Note, ...]:
+def _cautions(found: PoweredMean, pair: JudgedPair, metric: MetricFacts, names: tuple[str, str]) -> tuple[Note, ...]:
     told: list[Note] = []
     bias = found.bias
     if bias.p_value is not None and bias.p_value < _SURE and bias.estimate:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.compare.evidence import Flips, ScenarioFlips
+from evalstats.analysis.compare.flips import Flips, ScenarioFlips
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor

@@ -9,8 +9,6 @@ import polars as pl
 
 from evalstats.analysis.compare.difference import Difference, PairedScores
 from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, Unit
-from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.numbers import declared, p_value, scaled
 from evalstats.errors import CannotAnswerError
@@ -18,7 +16,9 @@ from evalstats.grammar import plural
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import Estimate, normal_quantile
 from evalstats.stats.sequential import ConfidenceSequence, asymptotic_cs, normal_mixture_cs, order_drift
-from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.items import HELPER, ITEM_KEY, Floats, Ints
+from evalstats.table.metric import MetricFacts
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
 _TIME, _PLACE = f"{HELPER}time", f"{HELPER}place"
@@ -33,7 +33,7 @@ class Finished:
     notes: tuple[str, ...]
 
 
-def finishing_order(paired: Pairs, baseline: System, candidate: System) -> Finished:
+def finishing_order(paired: ScoreTable) -> Finished:
     """Put paired items in the order in which both sides had finished them.
 
     By the timestamps of the scored rows, where every one has one and they differ: an item is finished when the last trial of
@@ -41,7 +41,7 @@ def finishing_order(paired: Pairs, baseline: System, candidate: System) -> Finis
     later of an item's places on the two sides.
     """
     key = [name for name in ITEM_KEY if name in paired.items.columns]
-    ends = [_ends(paired, arm, key) for arm in (baseline, candidate)]
+    ends = [_ends(paired.items, system, key) for system in paired.systems]
     times = [each[_TIME] for each in ends]
     if not any(each.null_count() for each in times):
         last = pl.DataFrame([times[0], times[1].alias("later")]).max_horizontal()
@@ -60,14 +60,14 @@ def finishing_order(paired: Pairs, baseline: System, candidate: System) -> Finis
     return Finished(places=np.argsort(places, kind="stable").astype(np.int64), order="file order", notes=(note,))
 
 
-def _ends(paired: Pairs, arm: System, key: list[str]) -> pl.DataFrame:
+def _ends(items: pl.DataFrame, system: System, key: list[str]) -> pl.DataFrame:
     """Return the last timestamp and the last place among the scored rows of every item; no time where any row has none."""
-    placed = arm.rows.with_row_index(_PLACE).filter(pl.col("status") == "scored")
+    placed = system.rows.with_row_index(_PLACE).filter(pl.col("status") == "scored")
     time = pl.col("timestamp")
     last = placed.group_by(key).agg(
         pl.when(time.null_count() == 0).then(time.max()).alias(_TIME), pl.col(_PLACE).max().cast(pl.Int64)
     )
-    return paired.items.select(key).join(last, on=key, how="left", maintain_order="left")
+    return items.select(key).join(last, on=key, how="left", maintain_order="left")
 
 
 def _by_time(n: int, distinct: int) -> str:
@@ -96,10 +96,7 @@ class _Units:
 
 
 def sequential_account(
-    pairs: Pairs,
-    baseline: System,
-    candidate: System,
-    metric: Metric,
+    table: ScoreTable,
     *,
     clusters: tuple[str, ...] = (),
     conf_level: float = 0.95,
@@ -112,7 +109,7 @@ def sequential_account(
     all looks together. A cluster is one unit, finished with its last item; the mean is over items all the same, so that it is
     the difference that `compare` reports. The largest cluster counts as known. Clusters of two kinds that cross are refused.
     """
-    units = _units(pairs, baseline, candidate, clusters)
+    metric, units = table.metric, _units(table, clusters)
     found = _watched(units, metric, conf_level, planned_n)
     spread = _std_error(units)
     account = SequentialAccount(
@@ -138,17 +135,17 @@ def sequential_account(
         bound=metric.span,
         mde=_reachable(found, spread, metric),
         reason=found.reason,
-        notes=(*units.finished.notes, *units.notes, *_open_note(pairs), _plan_note(units, planned_n)),
+        notes=(*units.finished.notes, *units.notes, *_open_note(table), _plan_note(units, planned_n)),
         warnings=(*found.warnings, *_drift_warning(units, metric)),
     )
     account = _with_checks(account, units, metric, planned_n)
     return account if margin is None else _with_margin(account, units, metric, margin)
 
 
-def _units(pairs: Pairs, baseline: System, candidate: System, clusters: tuple[str, ...]) -> _Units:
-    paired = pairs.subset(pairs.paired)
-    finished = finishing_order(paired, baseline, candidate)
-    scores = PairedScores(baseline=paired.baseline.means(), candidate=paired.candidate.means(), n_trials=1)
+def _units(table: ScoreTable, clusters: tuple[str, ...]) -> _Units:
+    paired = table.take(table.paired())
+    finished = finishing_order(paired)
+    scores = PairedScores(baseline=paired.column(0), candidate=paired.column(1), n_trials=1)
     d = scores.differences
     grouped = [name for name in clusters if len(np.unique(paired.codes(name))) < d.size]
     if len(grouped) > 1:
@@ -157,24 +154,18 @@ def _units(pairs: Pairs, baseline: System, candidate: System, clusters: tuple[st
             "name one cluster column, or compare once, when the run is complete"
         )
     if not grouped:
-        once = bool((paired.baseline.n_scored == 1).all() and (paired.candidate.n_scored == 1).all())
-        plain = once and bool(np.isin(np.concatenate([scores.baseline, scores.candidate]), (0.0, 1.0)).all())
+        once = bool((paired.counts()[0] == 1).all())
         return _Units(
             values=d[finished.places],
             sizes=None,
             unit="item",
             n_items=d.size,
-            right_or_wrong=plain,
+            right_or_wrong=once and bool(np.isin(paired.values(), (0.0, 1.0)).all()),
             finished=finished,
         )
-    return _cluster_units(pairs, grouped[0], d, finished)
-
-
-def _cluster_units(pairs: Pairs, column: str, d: Floats, finished: Finished) -> _Units:
-    """Put clusters in the order of their last items; shares are of the largest cluster, with its unfinished items."""
-    every = pairs.codes(column)
-    codes = every[pairs.paired]
-    levels, codes = np.unique(codes, return_inverse=True)
+    # Clusters in the order of their last items; shares are of the largest cluster, with its unfinished items.
+    every = table.codes(grouped[0])
+    levels, codes = np.unique(every[table.paired()], return_inverse=True)
     whole = np.bincount(every)
     when = np.empty(d.size, dtype=np.int64)
     when[finished.places] = np.arange(d.size)
@@ -199,7 +190,7 @@ def _cluster_units(pairs: Pairs, column: str, d: Floats, finished: Finished) -> 
     )
 
 
-def _watched(units: _Units, metric: Metric, conf_level: float, planned_n: int | None) -> ConfidenceSequence:
+def _watched(units: _Units, metric: MetricFacts, conf_level: float, planned_n: int | None) -> ConfidenceSequence:
     if metric.span is None:
         return asymptotic_cs(units.values, conf_level=conf_level, planned_n=planned_n, sizes=units.sizes)
     return betting_cs(units.values, bound=metric.span, conf_level=conf_level, planned_n=planned_n, sizes=units.sizes)
@@ -216,7 +207,7 @@ def _std_error(units: _Units) -> float:
     return math.sqrt(float(np.square(residuals).sum())) / float(shares.sum())
 
 
-def _reachable(found: ConfidenceSequence, std_error: float, metric: Metric) -> float | None:
+def _reachable(found: ConfidenceSequence, std_error: float, metric: MetricFacts) -> float | None:
     """Return the difference whose interval, as wide as this one, excludes 0 in four of five runs; None beyond the scale."""
     if found.conf_low is None or found.conf_high is None:
         return None
@@ -224,8 +215,8 @@ def _reachable(found: ConfidenceSequence, std_error: float, metric: Metric) -> f
     return None if metric.span is not None and reach >= metric.span else reach
 
 
-def _open_note(pairs: Pairs) -> tuple[str, ...]:
-    waiting = int((~pairs.paired).sum())
+def _open_note(table: ScoreTable) -> tuple[str, ...]:
+    waiting = int((~table.paired()).sum())
     if not waiting:
         return ()
     return (f"{plural(waiting, 'item')} not scored on both sides, or not yet, stand outside",)
@@ -238,7 +229,7 @@ def _plan_note(units: _Units, planned_n: int | None) -> str:
     return note if units.values.size <= planned_n else f"{note}; there are {units.values.size:,} now"
 
 
-def _drift_warning(units: _Units, metric: Metric) -> tuple[str, ...]:
+def _drift_warning(units: _Units, metric: MetricFacts) -> tuple[str, ...]:
     drift = order_drift(units.values, sizes=units.sizes)
     if drift is None or not drift.clear:
         return ()
@@ -252,7 +243,9 @@ def _drift_warning(units: _Units, metric: Metric) -> tuple[str, ...]:
     return (warning,)
 
 
-def _with_checks(account: SequentialAccount, units: _Units, metric: Metric, planned_n: int | None) -> SequentialAccount:
+def _with_checks(
+    account: SequentialAccount, units: _Units, metric: MetricFacts, planned_n: int | None
+) -> SequentialAccount:
     if metric.span is not None:
         wide = normal_mixture_cs(
             units.values,
@@ -269,7 +262,7 @@ def _with_checks(account: SequentialAccount, units: _Units, metric: Metric, plan
     return replace(account, mcnemar_e=e_value, mcnemar_p=tested.p_value)
 
 
-def _with_margin(account: SequentialAccount, units: _Units, metric: Metric, margin: float) -> SequentialAccount:
+def _with_margin(account: SequentialAccount, units: _Units, metric: MetricFacts, margin: float) -> SequentialAccount:
     narrower = _watched(units, metric, 2 * account.conf_level - 1, account.planned_n)
     account = replace(account, margin=margin, equivalence_low=narrower.conf_low, equivalence_high=narrower.conf_high)
     if metric.span is None or narrower.conf_low is None or narrower.warnings:

@@ -11,7 +11,7 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.contamination.latent_scale import LatentScores, latent_of_split, latent_of_twins, scale_for
 from evalstats.analysis.contamination.options import Scale
 from evalstats.analysis.contamination.result import Compared, WidthRow
-from evalstats.analysis.design.clusters import ITEM_OF_VARIANTS, chosen_clusters, label_of, named_clusters
+from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.document.model import Note
@@ -21,7 +21,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
 from evalstats.stats.contamination import DateDensity, ItemContrast, split_contrast, twin_contrast
-from evalstats.table.items import HELPER
+from evalstats.table.items import HELPER, ITEM_OF_VARIANTS
 from evalstats.table.systems import System
 
 Floats = npt.NDArray[np.float64]

@@ -8,12 +8,13 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.design.clusters import label_of
+from evalstats.analysis.design.clusters import label_of, nested
 from evalstats.analysis.pairs import Pairs
 from evalstats.errors import InputError, Option
 from evalstats.grammar import has_have, plural, plural_of, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.stats.stratified import Strata, strata_of
+from evalstats.table.score_table import ScoreTable
 
 # Factors whose levels a benchmark is usually averaged over, the first of them that has several.
 _NATURAL = (
@@ -191,21 +192,20 @@ def weighted_words(kind: str, factor: str) -> str:
     return "with every item weighted equally" if kind == "micro" else f"with {plural_of(factor)} weighted equally"
 
 
-def fixed_by(average: Average | None, pairs: Pairs, column: str) -> bool:
+def fixed_by(average: Average | None, table: Pairs | ScoreTable, column: str) -> bool:
     """Whether the levels averaged over, which are fixed, fix those of another column: each lies in one of its groups."""
-    if average is None or average.column not in pairs.items.columns or column not in pairs.items.columns:
+    if average is None or not {average.column, column} <= set(table.items.columns):
         return False
-    codes, levels = pairs.codes(column), pairs.codes(average.column)
-    return len(np.unique(np.stack([codes, levels], axis=1), axis=0)) == len(np.unique(levels))
+    return nested(table.codes(average.column), table.codes(column))
 
 
-def refuse_clusters(average: Average | None, clusters: Sequence[str], pairs: Pairs) -> None:
+def refuse_clusters(average: Average | None, clusters: Sequence[str], table: Pairs | ScoreTable) -> None:
     """Refuse clusters that are the levels averaged over, or contain them: these cannot be both fixed and sampled."""
     for name in clusters:
-        if average is not None and fixed_by(average, pairs, name):
+        if average is not None and fixed_by(average, table, name):
             raise InputError(
                 f"{average.label} is averaged over, so its levels are fixed, and clusters of {name} would take them for a "
-                "sample; leave out one of the two ({Option('cluster', 'none')} drops the clusters)"
+                f"sample; leave out one of the two ({Option('cluster', 'none')} drops the clusters)"
             )
 
 

@@ -6,21 +6,32 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.pairs import Floats, Ints, Pairs
+from evalstats.analysis.pairs import Pairs
 from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.schema.column_names import is_answer, is_measure, plain
 from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import parts_of
-from evalstats.table.items import HELPER, ITEM_KEY, Codes, item_codes, level_codes, levels_of_items
+from evalstats.table.items import (
+    HELPER,
+    ITEM_KEY,
+    ITEM_OF_VARIANTS,
+    Bools,
+    Codes,
+    Floats,
+    Ints,
+    item_codes,
+    level_codes,
+    levels_of_items,
+)
+from evalstats.table.metric import MetricFacts
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import rows_among
 from evalstats.table.trial_sets import row_counts, trial_sets
 
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.
 _STANDARD_GROUPS = ("task", "scenario", "user_kind", "user", "session")
-ITEM_OF_VARIANTS = f"{HELPER}item of variants"
 # A "continuous" score that takes fewer values than this cannot tell copies from chance.
 _MIN_DISTINCT = 10
 # What a user says in the place of a cluster column where items share nothing.
@@ -54,7 +65,7 @@ class Candidates:
     notes: tuple[str, ...] = ()
 
 
-def candidate_groups(data: EvalData, metric: Metric, columns: Sequence[str], *, contrast: str) -> Candidates:
+def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str], *, contrast: str) -> Candidates:
     """Return the columns that describe items, whichever system answered, and are themselves no answer and no score.
 
     A column that differs within an item describes answers: a judge's decision, the option that was picked, a second metric.
@@ -180,36 +191,41 @@ def named_clusters(data: EvalData, cluster: str | Sequence[str] | None) -> list[
     return []
 
 
-def without_clusters(cluster: str | Sequence[str] | None) -> bool:
-    """Whether the user says that items share nothing that is not declared: cluster "none"."""
-    return NO_CLUSTERS in ([cluster] if isinstance(cluster, str) else cluster or ())
-
-
 def chosen_clusters(
-    data: EvalData, pairs: Pairs, cluster: str | Sequence[str] | None, runs: Sequence[str], *, contrast: str
+    data: EvalData,
+    table: Pairs | ScoreTable,
+    cluster: str | Sequence[str] | None,
+    runs: Sequence[str],
+    *,
+    contrast: str,
+    counted: Bools | None = None,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the cluster columns in force, and a note for each that the user did not name.
 
     The item is a cluster wherever it has several variants; columns that a file or a column map declares as dependence
-    are clusters too, unless the user says that there are none.
+    are clusters too, unless the user says that there are none. `counted` are the items that are analysed, by default those
+    that every system has.
     """
+    if counted is None:
+        counted = table.paired if isinstance(table, Pairs) else table.paired()
     columns = named_clusters(data, cluster)
     notes: list[str] = []
     for column, name in zip(columns, [cluster] if isinstance(cluster, str) else cluster or (), strict=False):
-        _check_constant(pairs, column, name)
+        _check_constant(table.items, counted, column, name)
     for name in parts_of(data.rows_of_runs(runs)["dependence"]):
-        if name not in pairs.items.columns or name in columns:
+        if name not in table.items.columns or name in columns:
             continue
-        if without_clusters(cluster):
+        if NO_CLUSTERS in ([cluster] if isinstance(cluster, str) else cluster or ()):
             notes.append(f"{name} is declared as a source of dependence in the data and set aside, as asked")
             continue
-        _check_constant(pairs, name, name)
+        _check_constant(table.items, counted, name, name)
         columns.append(name)
         notes.append(f"{name} is declared as a source of dependence in the data, so items are clustered by it")
-    if contrast != "variant" and _has_variants(pairs):
+    items = table.items.filter(pl.Series(counted))
+    if contrast != "variant" and "variant" in items.columns and items[ITEM_OF_VARIANTS].n_unique() < items.height:
         columns.append(ITEM_OF_VARIANTS)
         notes.append("Items come in several variants, so the variants of one item are one cluster")
-    return tuple(without_nested(pairs, columns)), tuple(notes)
+    return tuple(without_nested(table, columns)), tuple(notes)
 
 
 def with_item_column(pairs: Pairs) -> Pairs:
@@ -225,29 +241,23 @@ def label_of(column: str, factor_names: Mapping[str, str]) -> str:
     return next((own for own, standard in sorted(factor_names.items()) if standard == column), column)
 
 
-def _has_variants(pairs: Pairs) -> bool:
-    paired = pairs.items.filter(pl.Series(pairs.paired))
-    return "variant" in paired.columns and paired[ITEM_OF_VARIANTS].n_unique() < paired.height
-
-
-def _check_constant(pairs: Pairs, column: str, name: str) -> None:
-    if column in pairs.items.columns:
-        missing = pairs.items[column].alias("level").is_null() & pl.Series(pairs.paired)
-        if not missing.any():
-            return
-        items = pairs.items.filter(missing)["item"].head(3).to_list()
+def _check_constant(items: pl.DataFrame, counted: Bools, column: str, name: str) -> None:
+    if column not in items.columns:
         raise InputError(
-            f"cluster {name!r} has no single level for {int(missing.sum())} of the paired items (first {items}): "
-            "it is empty there, or differs between rows of one item; fill it or choose another column"
+            f"{name!r} cannot be a cluster: it does not describe items; columns that do: {', '.join(items.columns)}"
         )
-    raise InputError(
-        f"{name!r} cannot be a cluster: it does not describe items; columns that do: {', '.join(pairs.items.columns)}"
-    )
+    missing = items[column].alias("level").is_null() & pl.Series(counted)
+    if missing.any():
+        raise InputError(
+            f"cluster {name!r} has no single level for {int(missing.sum())} of the paired items (first "
+            f"{items.filter(missing)['item'].head(3).to_list()}): it is empty there, or differs between rows of one item; fill "
+            "it or choose another column"
+        )
 
 
-def without_nested(pairs: Pairs, columns: Sequence[str]) -> list[str]:
+def without_nested(table: Pairs | ScoreTable, columns: Sequence[str]) -> list[str]:
     """Drop a column whose groups lie within the groups of another: the coarser one covers it."""
-    codes = {name: pairs.codes(name) for name in dict.fromkeys(columns)}
+    codes = {name: table.codes(name) for name in dict.fromkeys(columns)}
     kept: list[str] = []
     for name, own in codes.items():
         covered = any(
@@ -264,7 +274,7 @@ def nested(inner: Ints, outer: Ints) -> bool:
     return len(np.unique(np.stack([inner, outer], axis=1), axis=0)) == len(np.unique(inner))
 
 
-def duplicate_notes(data: EvalData, pairs: Pairs, runs: Sequence[str], metric: Metric) -> tuple[Note, ...]:
+def duplicate_notes(data: EvalData, items: pl.DataFrame, runs: Sequence[str], metric: MetricFacts) -> tuple[Note, ...]:
     """Return a caution when many items have the very same scores on every metric, as copies of one item would.
 
     Only said where a metric is fine enough for equal rows to mean something: on right-or-wrong scores, ratings and other
@@ -274,7 +284,7 @@ def duplicate_notes(data: EvalData, pairs: Pairs, runs: Sequence[str], metric: M
     if not len(named):
         return ()
     rows = data.outcomes.filter(pl.col("run").is_in(list(runs)) & (pl.col("benchmark") == metric.benchmark))
-    key = [name for name in ("task", "item", "variant") if name in pairs.items.columns]
+    key = [name for name in ITEM_KEY if name in items.columns]
     n_all = rows.select(key).n_unique()
     fine = [name for name in named if _fine(rows.filter(pl.col("metric") == name)["score"], n_all)]
     if not fine:
@@ -287,7 +297,7 @@ def duplicate_notes(data: EvalData, pairs: Pairs, runs: Sequence[str], metric: M
     )
     telling = cells.group_by(key).agg(pl.col("_at_end").all()).filter(~pl.col("_at_end"))
     wide = cells.pivot("_cell", index=key, values="score", aggregate_function="first")
-    wide = wide.join(pairs.items.select(key), on=key, how="semi")
+    wide = wide.join(items.select(key), on=key, how="semi")
     fine_rows = wide.join(telling, on=key, how="semi")
     if fine_rows.is_empty() or fine_rows.drop(key).unique().height > 0.9 * fine_rows.height:
         return ()

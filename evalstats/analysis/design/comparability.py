@@ -28,7 +28,6 @@ from evalstats.analysis.design.run_settings import (
     setting_words,
     shown,
 )
-from evalstats.analysis.pairs import ids_nearly_alike
 from evalstats.document.model import Note
 from evalstats.errors import Option, written
 from evalstats.grammar import and_list, comma_list, plural
@@ -37,6 +36,7 @@ from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_ITEMS
 from evalstats.table.items import HELPER, ITEM_KEY, Bools, Ints
+from evalstats.table.score_table import ids_nearly_alike
 from evalstats.table.systems import System
 from evalstats.table.trial_sets import row_counts, trial_sets
 

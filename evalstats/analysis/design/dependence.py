@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evalstats.analysis.design.clusters import label_of, nested
-from evalstats.analysis.pairs import Floats, Ints, Pairs
+from evalstats.analysis.pairs import Pairs
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import Option
@@ -30,6 +30,8 @@ from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence, cluster_mean, undeclared_dependence
 from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.paired.means import paired_t
+from evalstats.table.items import Floats, Ints
+from evalstats.table.score_table import ScoreTable
 
 # Where a sample may matter: so small a p over all factors, and so large a design effect.
 SUSPECTED_P, SUSPECTED_EFFECT = 0.2, 1.2
@@ -114,7 +116,7 @@ class ItemFactor(Dependence):
 
 
 def dependence(
-    pairs: Pairs,
+    table: Pairs | ScoreTable,
     columns: Iterable[str],
     clusters: Sequence[str],
     *,
@@ -128,21 +130,21 @@ def dependence(
     than half as many levels as units, or are made by the two scores of an item. Samples are one family of tests, partitions
     another. `names` are sources' own names of standard columns.
     """
-    differences = pairs.candidate.means() - pairs.baseline.means()
-    codes = {name: pairs.codes(name) for name in columns if name not in clusters and name in pairs.items.columns}
+    both = _of_both(table)
+    differences = both[:, 1] - both[:, 0]
+    codes = {name: table.codes(name) for name in columns if name not in clusters and name in table.items.columns}
     if not codes:
         return ()
-    both = np.stack([pairs.baseline.means(), pairs.candidate.means()], axis=1).round(9)
-    scores = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    scores = np.unique(both.round(9), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     if scores.max(initial=0) < len(scores) / 2:
         codes = {name: each for name, each in codes.items() if not nested(scores, each)}
     known: dict[str, _Known] = {}
     for name, each in codes.items():
-        named = is_partition(label_of(name, names), pairs.items[name])
+        named = is_partition(label_of(name, names), table.items[name])
         kind, copies = kind_of(each, differences, named=named)
         known[name] = _Known(kind, copies, effective_levels(each))
     if clusters:
-        unit = min((pairs.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
+        unit = min((table.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
         differences, codes = _per_unit(differences, codes, unit)
     # Samples first: of two factors that make the same groups, the first is looked at.
     samples = [name for name in codes if known[name].kind == "sample" or known[name].copies]
@@ -160,6 +162,13 @@ def dependence(
                 ItemFactor(**values, column=row.factor, kind=what.kind, copies=what.copies, effective=what.effective)
             )
     return tuple(rows)
+
+
+def _of_both(table: Pairs | ScoreTable) -> Floats:
+    """Values of both systems, shape (n_items, 2)."""
+    if isinstance(table, ScoreTable):
+        return table.values()
+    return np.stack([table.baseline.means(), table.candidate.means()], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +189,9 @@ def partitions_named(rows: Iterable[ItemFactor], *, besides: Iterable[str | None
     return f"for these {' and '.join(named[:_NAMED])}" if named else ""
 
 
-def deciding_factor(pairs: Pairs, rows: Sequence[ItemFactor], *, fewest: int = FEW_CLUSTERS) -> ItemFactor | None:
+def deciding_factor(
+    table: Pairs | ScoreTable, rows: Sequence[ItemFactor], *, fewest: int = FEW_CLUSTERS
+) -> ItemFactor | None:
     """Return the factor that decides a lead of several systems, which has no interval of its own: by CR2 against Student's t.
 
     With fewer levels than `fewest` there is no answer, so that it decides only where items clearly go by it.
@@ -190,8 +201,9 @@ def deciding_factor(pairs: Pairs, rows: Sequence[ItemFactor], *, fewest: int = F
     suspected = [row for row in rows if row.widens and row.n_levels >= fewest]
     if not suspected:
         return decides
-    d = pairs.candidate.means() - pairs.baseline.means()
-    widths = {row.column: cluster_mean(d, pairs.codes(row.column)).estimate.width for row in suspected}
+    values = _of_both(table)
+    d = values[:, 1] - values[:, 0]
+    widths = {row.column: cluster_mean(d, table.codes(row.column)).estimate.width for row in suspected}
     widest = max(suspected, key=lambda row: widths[row.column])
     return widest if widths[widest.column] > paired_t(d).width else decides
 
@@ -250,12 +262,12 @@ def usable_factors(codes: Mapping[str, Ints], n_units: int) -> dict[str, Ints]:
 
 
 def crossed_factors(
-    pairs: Pairs, columns: Iterable[str], clusters: Sequence[str], names: Mapping[str, str]
+    table: Pairs | ScoreTable, columns: Iterable[str], clusters: Sequence[str], names: Mapping[str, str]
 ) -> list[str]:
     """Return the factors that could make items dependent and vary within the declared clusters: these go untested."""
     if not clusters:
         return []
-    unit = min((pairs.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
-    others = [name for name in columns if name in pairs.items.columns and name not in clusters]
-    usable = usable_factors({name: pairs.codes(name) for name in others}, len(unit))
+    unit = min((table.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
+    others = [name for name in columns if name in table.items.columns and name not in clusters]
+    usable = usable_factors({name: table.codes(name) for name in others}, len(unit))
     return [label_of(name, names) for name, codes in usable.items() if not nested(unit, codes)]

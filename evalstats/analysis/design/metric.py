@@ -371,12 +371,12 @@ def _check_range(rows: pl.DataFrame, benchmark: str, name: str, low: float | Non
     )
 
 
-def margin_in_unit(margin: float | str | None, metric: Metric) -> float | None:
+def margin_in_unit(margin: float | str | None, metric: MetricFacts) -> float | None:
     """Return a declared margin in the metric's own unit; "2pp" is two percentage points."""
     return None if margin is None else difference_in_unit(margin, metric, name="margin")
 
 
-def difference_in_unit(margin: float | str, metric: Metric, *, name: str) -> float:
+def difference_in_unit(margin: float | str, metric: MetricFacts, *, name: str) -> float:
     """Return a declared difference in the metric's own unit; `name` is the option's."""
     match = _MARGIN.fullmatch(margin) if isinstance(margin, str) else None
     if isinstance(margin, str) and match is None:

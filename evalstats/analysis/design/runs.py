@@ -8,12 +8,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.design.metric import Metric, difference_in_unit
-from evalstats.analysis.pairs import Floats
+from evalstats.analysis.design.metric import difference_in_unit
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words, scaled
-from evalstats.errors import InputError, Option
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
 from evalstats.schema.columns import NAMED_TRIALS, TRIAL_LABEL
 from evalstats.schema.plan import RUNS
@@ -29,7 +28,9 @@ from evalstats.stats.runs import (
     run_spread,
 )
 from evalstats.stats.trials import same_items_difference
-from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.items import HELPER, ITEM_KEY, Floats
+from evalstats.table.metric import MetricFacts, PassKind
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import SeveralRunsError, System
 from evalstats.table.trial_sets import TRIAL_LABELS, in_both, scores_by_trial, seen_trials, trial_sets
 
@@ -42,6 +43,7 @@ _FEW_LABELS = 10
 _SMALL, _WIDER = 0.01, 1.25
 # Scores of so many items are held at once; those of 1,024 trials take 80 MB.
 _ITEMS_AT_ONCE = 10_000
+_NAMED = 3
 _UNIT, _PLACE = f"{HELPER}unit", f"{HELPER}place"
 # A side of one run, which tells nothing of how runs differ.
 ALONE = RunEffects(n_runs=1, reach=1.0, squares=np.zeros(0), information=np.zeros(0), noise=0.0, df_noise=0, spread=0.0)
@@ -76,7 +78,7 @@ class TrialDesign:
     run_sd: RunSd | None = None
 
     def spread(
-        self, items: pl.DataFrame, arms: Sequence[System], metric: Metric, *, weights: Floats | None = None
+        self, items: pl.DataFrame, arms: Sequence[System], metric: MetricFacts, *, weights: Floats | None = None
     ) -> RunSpread | None:
         """Return the run standard deviation, weighed by what the runs show; None where no interval counts it."""
         sides = self.effects(items, arms, weights=weights) if self.role == "sample" else []
@@ -109,7 +111,7 @@ class TrialDesign:
         return found if len(found) == len(arms) else []
 
 
-def usual_prior(metric: Metric, sides: Sequence[RunEffects]) -> RunSd | None:
+def usual_prior(metric: MetricFacts, sides: Sequence[RunEffects]) -> RunSd | None:
     """Return the prior where none is declared: its scale is 1% of the score's range, or 2% of the spread of scores."""
     scale = SHARE_OF_RANGE * metric.span if metric.span is not None else 0.0
     if metric.span is None:
@@ -119,7 +121,7 @@ def usual_prior(metric: Metric, sides: Sequence[RunEffects]) -> RunSd | None:
 
 def trial_design(
     arms: Sequence[System],
-    metric: Metric,
+    metric: MetricFacts,
     *,
     called: str,
     runs: str | None = None,
@@ -142,15 +144,15 @@ def trial_design(
     few = max(map(len, names)) <= MOST_CHOSEN
     role: RunsAre = "draws"
     if runs == "sample" and not by_run and max(map(len, names)) < 2 and (run_sd is None or "prior" in str(run_sd)):
-        # Scores of several judges are averaged, unless they are trials: then nothing is left that could be a sample.
+        # Scores of and_list judges are averaged, unless they are trials: then nothing is left that could be a sample.
         raise InputError(
-            f"{Option('runs', runs)} needs runs, or trials that could be runs, and no side has several; leave it out, or name "
+            f"{Option('runs', runs)} needs runs, or trials that could be runs, and no side has and_list; leave it out, or name "
             f"the column that tells runs (or judges) apart: {Option('map', blank='COLUMN', of='trial')}"
         )
     if runs is not None:
         role = runs  # pyright: ignore[reportAssignmentType] - it is one of them
     elif kind in ("run", "seed", "judge") or paired:
-        # Items that were tried once each, under one of several seeds or judges, tell nothing of these.
+        # Items that were tried once each, under one of and_list seeds or judges, tell nothing of these.
         nested = max(map(_most_trials, arms)) < 2 <= max(map(len, names))
         chosen = few and not nested and kind != "run" and (paired or (kind == "judge" and len(arms) == 1))
         role = "fixed" if chosen else "sample"
@@ -168,7 +170,7 @@ def trial_design(
     return TrialDesign(role=role, shared=paired, called=word, by_run=by_run, declared=runs is not None, run_sd=known)
 
 
-def run_sd_in_unit(run_sd: float | str | None, metric: Metric) -> RunSd | None:
+def run_sd_in_unit(run_sd: float | str | None, metric: MetricFacts) -> RunSd | None:
     """Return a declared run standard deviation in the metric's own unit: "1.4pp" is known, "prior:2pp" the scale of its prior."""
     if run_sd is None:
         return None
@@ -214,24 +216,15 @@ def unit_of(arm: System, *, by_run: bool) -> pl.Expr:
     return pl.col(TRIAL_LABEL if _labelled(arm) else "trial").cast(pl.String).alias(_UNIT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedTrials:
-    """Both sides' rows with the scores of trials that both have, and what the reader must know of that."""
-
-    baseline: System
-    candidate: System
-    notes: tuple[str, ...] = ()
-
-
 def paired_trials(
     baseline: System, candidate: System, design: TrialDesign, *, declared: bool | None, contrast: str
-) -> PairedTrials:
-    """Keep, item by item, only scores of trials that both sides have; all where trials are not shared.
+) -> tuple[System, System, tuple[str, ...]]:
+    """Keep, item by item, only scores of trials that both sides have (all where trials are not shared), and say so.
 
     `declared` tells whether the user says that they are.
     """
     if not design.shared:
-        return PairedTrials(baseline=baseline, candidate=candidate)
+        return baseline, candidate, ()
     names = [_units(arm) for arm in (baseline, candidate)]
     _refuse_strangers(baseline, candidate, names)
     key = [*(name for name in ITEM_KEY if name != contrast), _UNIT]
@@ -257,9 +250,7 @@ def paired_trials(
         told.append(f"Runs are paired in the order of their files: {pairs}")
     if lost:
         told.append(f"{plural(lost, 'score')} left out: the other side has no score of that item in that trial")
-    return PairedTrials(
-        baseline=replace(baseline, rows=first), candidate=replace(candidate, rows=second), notes=tuple(told)
-    )
+    return replace(baseline, rows=first), replace(candidate, rows=second), tuple(told)
 
 
 def _labelled(arm: System) -> bool:
@@ -362,7 +353,7 @@ def _zeros(like: ScoreBlocks) -> Callable[[], Iterator[Floats]]:
 
 
 def run_notes(
-    design: TrialDesign, spread: RunSpread | None, arms: Sequence[System], metric: Metric, *, wider: float = 1.0
+    design: TrialDesign, spread: RunSpread | None, arms: Sequence[System], metric: MetricFacts, *, wider: float = 1.0
 ) -> tuple[Note, ...]:
     """Say what whole runs add to the interval, which is `wider` times as wide for it, or that they are not counted."""
     if spread is None:
@@ -394,7 +385,7 @@ def run_notes(
     return (Note(kind="choice", text=f"{what}: {size}{times}", caution=wider >= _WIDER),)
 
 
-def size_words(run_sd: float, metric: Metric) -> str:
+def size_words(run_sd: float, metric: MetricFacts) -> str:
     """Write a standard deviation from run to run: known badly, so that a tenth of a point is enough."""
     return f"{scaled(run_sd, metric.scale, 1 if metric.shown_unit == 'pp' else 2)} {metric.shown_unit}".rstrip()
 
@@ -422,6 +413,42 @@ def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: O
         return ()
     first = next(iter(found.values()))
     alone = f"is left out: {first.n_runs} runs answered the same {plural(first.n_items, 'item')}"
-    why = alone if len(found) == 1 else "are left out: of each, several runs answered the same items"
+    why = alone if len(found) == 1 else "are left out: of each, and_list runs answered the same items"
     repeated = ("Add ", remedy, " for each by itself, or, if they are repetitions, ", Option("trials_from_runs"))
     return (Note(kind="left_out", text=f"{and_list([*found], 3)} {why}", remedy=repeated),)
+
+
+def wanted_pass(pass_hat: int | None, pass_at: int | None) -> tuple[PassKind, int] | None:
+    """Return which of the two is asked for, with its k; None where neither is."""
+    if pass_hat is not None and pass_at is not None:
+        raise InputError(
+            "pass_hat (all of k trials succeed) and pass_at (any of k succeeds) are two questions; ask one"
+        )
+    k = pass_hat if pass_hat is not None else pass_at
+    if k is None:
+        return None
+    name = "pass_hat" if pass_hat is not None else "pass_at"
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
+        raise InputError(f"{name} is {k!r}; it is a number of trials, a whole number from 1")
+    return ("hat" if pass_hat is not None else "at"), k
+
+
+def passing(table: ScoreTable, wanted: tuple[PassKind, int] | None) -> tuple[ScoreTable, tuple[str, ...]]:
+    """Make pass^k or pass@k the value of every item, where that is asked for, and note which items are left out.
+
+    An item with fewer than k scored trials of a system has no value there and counts as missing.
+    """
+    if wanted is None:
+        return table, ()
+    found, k = table.passing(*wanted), wanted[1]
+    both, one = (" on both sides", " on a side") if len(table.systems) > 1 else ("", "")
+    if not found.paired().any():
+        most = int(table.n_scored.max(initial=0))
+        raise CannotAnswerError(f"no item has {plural(k, 'scored trial')}{both}; the most that any has is {most}")
+    short = table.paired() & ~found.paired()
+    if not short.any():
+        return found, ()
+    names = ", ".join(table.labels(short, _NAMED))
+    more = f" and {short.sum() - _NAMED:,} more" if short.sum() > _NAMED else ""
+    items = plural(int(short.sum()), "item")
+    return found, (f"{items} with fewer than {k} scored trials{one} are left out: {names}{more}",)

@@ -9,7 +9,6 @@ import polars as pl
 
 from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
 from evalstats.analysis.design.clusters import (
-    ITEM_OF_VARIANTS,
     candidate_groups,
     chosen_clusters,
     group_columns,
@@ -38,7 +37,7 @@ from evalstats.stats.checks import few_items, too_few_clusters
 from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, on_frontier, unsure_savings
 from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
-from evalstats.table.items import score_matrix
+from evalstats.table.items import ITEM_OF_VARIANTS, score_matrix
 from evalstats.table.systems import System, require_outcomes
 
 COSTS: tuple[Cost, ...] = get_args(Cost)

@@ -10,10 +10,11 @@ from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.design.averages import fixed_by, other_averages
 from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGraph, identical_runs
 from evalstats.analysis.design.dependence import ItemFactor, crossed_factors, deciding_factor, dependence
+from evalstats.analysis.design.missing import too_much_missing
 from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, OtherLeader, PairsOfTheseItems, Winner
 from evalstats.analysis.leaderboard.standings import MIN_CLUSTERS, Plan, Scores, Standings, claims, separated
-from evalstats.analysis.pairs import Bools, Floats, Pairs, Side, too_much_missing
+from evalstats.analysis.pairs import Bools, Floats, Pairs, Side
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import share_in_percent

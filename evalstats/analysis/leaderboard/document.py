@@ -7,11 +7,11 @@ from itertools import pairwise
 from evalstats.analysis.design.averages import weighted_words
 from evalstats.analysis.design.dependence import partitions_named
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
+from evalstats.analysis.design.missing import too_much_missing
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
 from evalstats.analysis.leaderboard.result import TIED, Leaderboard, LeaderboardRow, PairRow
-from evalstats.analysis.pairs import too_much_missing
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone

@@ -14,7 +14,7 @@ from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.leaderboard.pairs import BoardRuns, board_runs
 from evalstats.analysis.leaderboard.standings import Scores
-from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, PassKind, Side, item_labels, pass_metric
+from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, Side, item_labels, pass_metric
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural, quoted_list
 from evalstats.schema.data import EvalData
@@ -22,6 +22,7 @@ from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.stratified import Strata, linearised
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 from evalstats.table.items import HELPER, ScoreMatrix, score_matrix
+from evalstats.table.metric import PassKind
 from evalstats.table.systems import SeveralRunsError, System, rows_among, rows_named, system_of
 
 # The column that names the entry of a row.

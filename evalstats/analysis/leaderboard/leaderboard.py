@@ -6,10 +6,8 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import (
-    ITEM_OF_VARIANTS,
     chosen_clusters,
     duplicate_notes,
     label_of,
@@ -17,7 +15,15 @@ from evalstats.analysis.design.clusters import (
     without_nested,
 )
 from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGraph, RunKinds, shared_counts
-from evalstats.analysis.design.runs import RunsAre, draws_note, left_out_of_several_runs, run_notes, trial_design
+from evalstats.analysis.design.missing import is_ignorable
+from evalstats.analysis.design.runs import (
+    RunsAre,
+    draws_note,
+    left_out_of_several_runs,
+    run_notes,
+    trial_design,
+    wanted_pass,
+)
 from evalstats.analysis.leaderboard.checks import (
     best_if_missing,
     cautions,
@@ -37,7 +43,6 @@ from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, snapped_
 from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, standings
 from evalstats.analysis.options import AverageKind, given
-from evalstats.analysis.pairs import wanted_pass
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
@@ -48,6 +53,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
 from evalstats.stats.computation import one_thread
+from evalstats.table.items import ITEM_OF_VARIANTS
 from evalstats.table.systems import SeveralRunsError, require_outcomes
 
 DEFAULT_LEVEL = 0.95
@@ -185,7 +191,7 @@ def leaderboard(
 def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
     """Answer with what was given, and the defaults for the rest."""
     adjust, conf_level = asked.adjust or "max-t", DEFAULT_LEVEL if asked.conf_level is None else asked.conf_level
-    ignorable = checked_missing(asked.missing)
+    ignorable = is_ignorable(asked.missing)
     levels = _checked_options(conf_level=conf_level, adjust=adjust, top=asked.top, seed=asked.seed)
     wanted = wanted_pass(asked.pass_hat, asked.pass_at)
     data = data.with_metric(asked.metric, higher_is_better=asked.higher_is_better)
@@ -388,7 +394,7 @@ def _answer(
                 else (scores.runs.note(found.every, metric),)
             ),
             *(() if table.values.wanted else draws_note(table.every.items, table.arms, table.trials)),
-            *(() if clusters else duplicate_notes(data, table.every, table.runs, metric)),
+            *(() if clusters else duplicate_notes(data, table.every.items, table.runs, metric)),
             *notes("few", found.warnings),
             *notes("left_out", table.values.notes, caution=False),
             *notes("dependence", lead.untested, caution=False),

@@ -5,15 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.pairs import too_much_missing
+from evalstats.analysis.design.missing import too_much_missing
 from evalstats.analysis.score.result import ClaimTest
 from evalstats.document.numbers import scaled, share_in_percent
 from evalstats.errors import InputError, Option
 from evalstats.stats.checks import check_count
 from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
-from evalstats.table.systems import System
+from evalstats.table.metric import MetricFacts
 
 IntervalAt = Callable[[float], Estimate]
 # Below this the level of an interval is 1 to a computer, and only a law in closed form could say more.
@@ -43,7 +42,7 @@ class Claim:
         return self.value - reach, self.value + reach
 
 
-def claim_of(against: float | str, metric: Metric, *, n: float | None, std_error: float | str | None) -> Claim:
+def claim_of(against: float | str, metric: MetricFacts, *, n: float | None, std_error: float | str | None) -> Claim:
     """Return the claim in the metric's unit; "87%" is 0.87 of a share."""
     value = _number(against, metric, "against")
     low, high = metric.low, metric.high
@@ -157,7 +156,7 @@ def _p_value(claim: Claim, own: Estimate, interval_at: IntervalAt) -> float:
     return positive_p(math.exp(0.5 * (low + high)))
 
 
-def _number(value: float | str, metric: Metric, what: str) -> float:
+def _number(value: float | str, metric: MetricFacts, what: str) -> float:
     text = str(value).strip()
     percent = text.endswith("%")
     try:
@@ -176,22 +175,16 @@ def _shown(end: float | None) -> str:
 
 
 def check_claim(
-    arms: Sequence[tuple[System, Metric]], against: float | str | None, n: int | None, std_error: float | str | None
+    metrics: Sequence[MetricFacts], against: float | str | None, n: int | None, std_error: float | str | None
 ) -> None:
-    """Refuse a precision without a claim, and a claim about several metrics.
-
-    Raises
-    ------
-    InputError
-        As said.
-    """
+    """Refuse a precision without a claim, and a claim about several metrics."""
     if against is None:
         if n is not None or std_error is not None:
             raise InputError(
                 f"against_n and against_se say how precise a claim is; give the claim itself with {Option('against')}"
             )
         return
-    quantities = sorted({f"{metric.name} on {metric.benchmark}" for _, metric in arms})
+    quantities = sorted({f"{metric.name} on {metric.benchmark}" for metric in metrics})
     if len(quantities) > 1:
         raise InputError(
             f"a claim is of one metric, and there are {len(quantities)}: {', '.join(quantities)}; choose one with "

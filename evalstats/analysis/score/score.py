@@ -1,7 +1,7 @@
 """How well does one system do? Its mean score on a benchmark with an interval, and a test against a published number."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,24 +9,20 @@ import polars as pl
 
 from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
-from evalstats.analysis.design.clusters import (
-    chosen_clusters,
-    group_columns,
-    label_of,
-    named_clusters,
-    with_item_column,
-)
+from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
 from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
 from evalstats.analysis.design.runs import (
     RunsAre,
     TrialDesign,
     draws_note,
     left_out_of_several_runs,
+    passing,
     run_notes,
     trial_design,
+    wanted_pass,
 )
 from evalstats.analysis.options import AverageKind
-from evalstats.analysis.pairs import Floats, Ints, Pairs, PassKind, Side, pass_metric, passing, wanted_pass
+from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import estimated, method_row
@@ -55,6 +51,8 @@ from evalstats.stats.one_sample import (
 from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
 from evalstats.stats.trials import suite_pass
+from evalstats.table.items import Floats, Ints
+from evalstats.table.metric import MetricFacts, PassKind
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import SeveralRunsError, System, require_outcomes, rows_named, system_of
 
@@ -121,66 +119,42 @@ def score(
     data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *([name] if name is not None else []))
     column = contrast if contrast == "model" else data.factor(contrast)
-    arms, others = _every_arm(data, metric, column) if name is None else ([_named_arm(data, name, metric, column)], ())
+    if name is None:
+        systems, others = _every_system(data, metric, column)
+    else:
+        rows = rows_named(data.outcomes, name, contrast=column, role="system")
+        chosen = choose_metric(data, rows, metric, contrast=column)
+        systems, others = [(system_of(rows, name, chosen, role="system"), chosen)], ()
     wanted = wanted_pass(pass_hat, pass_at)
-    check_claim(arms, against, against_n, against_se)
+    check_claim([chosen for _, chosen in systems], against, against_n, against_se)
+    called = label_of("trial", data.factor_names())
     found = tuple(
         _score_alone(
             data,
-            arm,
+            system,
             chosen,
             cluster,
             conf_level=conf_level,
             contrast=column,
             wanted=wanted,
             averaged={"average": average, "over": over, "weights": weights},
-            trials=trial_design([arm], chosen, called=label_of("trial", data.factor_names()), runs=runs, run_sd=run_sd),
+            trials=trial_design([system], chosen, called=called, runs=runs, run_sd=run_sd),
             claim=None if against is None else claim_of(against, chosen, n=against_n, std_error=against_se),
         )
-        for arm, chosen in arms
+        for system, chosen in systems
     )
     return tuple(replace(each, notes=(*others, *each.notes)) for each in found) if name is None else found[0]
 
 
-def _held_with_missing(
-    test: ClaimTest, pairs: Pairs, metric: Metric, average: Average | None, *, name: str, n_absent: int
-) -> tuple[ClaimTest, str | None]:
-    """Hold the claim against what is missing: lost trials, and items that other systems have and this one has not."""
-    side, strata = pairs.baseline, None if average is None else average.strata(pairs.items)
-    n, n_absent = pairs.items.height, n_absent if strata is None else 0
-    weights = np.full(n, 1 / n) if strata is None else strata.item_weights
-    lost = 1.0 - np.divide(side.n_scored, side.present, out=np.zeros(n), where=side.present > 0)
-    share = (float(lost.sum()) + n_absent) / (n + n_absent)
-    ends = None
-    if metric.low is not None and metric.high is not None:
-        expected = max(1, int(side.present.max()))
-        low, high = (
-            (float(weights @ side.filled(end, expected)) * n + end * n_absent) / (n + n_absent)
-            for end in (metric.low, metric.high)
-        )
-        ends = (low, high)
-    return limited_by_missing(test, ends, share, name=name, scale=metric.scale, unit=metric.score_unit)
-
-
-def _n_items_of_any(data: EvalData, metric: Metric) -> int:
-    """Count the items of a metric that any system has."""
-    of_metric = (pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name)
-    return data.outcomes.lazy().filter(of_metric).select("task", "item", "variant").unique().collect().height
-
-
-def _named_arm(data: EvalData, name: str, metric: str | None, column: str) -> tuple[System, Metric]:
-    rows = rows_named(data.outcomes, name, contrast=column, role="system")
-    chosen = choose_metric(data, rows, metric, contrast=column)
-    return system_of(rows, name, chosen, role="system"), chosen
-
-
-def _every_arm(data: EvalData, metric: str | None, column: str) -> tuple[list[tuple[System, Metric]], tuple[Note, ...]]:
+def _every_system(
+    data: EvalData, metric: str | None, column: str
+) -> tuple[list[tuple[System, Metric]], tuple[Note, ...]]:
     """Every system on every benchmark: the headline metric, or each metric where none is declared.
 
     Systems whose runs answered the same items are left out and noted; refused where there is no other.
     """
     level = "system" if column == "model" else column
-    arms: list[tuple[System, Metric]] = []
+    systems: list[tuple[System, Metric]] = []
     ambiguous: dict[str, SeveralRunsError] = {}
     benchmarks: list[str] = sorted(data.outcomes["benchmark"].unique().to_list())
     for benchmark in benchmarks:
@@ -191,20 +165,20 @@ def _every_arm(data: EvalData, metric: str | None, column: str) -> tuple[list[tu
             for system in sorted(levels_of(of_metric[level].cast(pl.String))):
                 own = rows.filter(pl.col(level).cast(pl.String) == system)
                 try:
-                    arms.append((system_of(own, system, chosen, role="system"), chosen))
+                    systems.append((system_of(own, system, chosen, role="system"), chosen))
                 except SeveralRunsError as error:
                     ambiguous[system if len(benchmarks) == 1 else f"{system} on {benchmark}"] = error
-    if ambiguous and not arms:
+    if ambiguous and not systems:
         raise next(iter(ambiguous.values()))
-    if not arms:
+    if not systems:
         wanted = "" if metric is None else f" of metric {metric!r}"
         raise CannotAnswerError(f"there is no scored row{wanted}; there are {quoted_list(data.outcomes['metric'])}")
-    return arms, left_out_of_several_runs(ambiguous, remedy=Option("name", blank="RUN"))
+    return systems, left_out_of_several_runs(ambiguous, remedy=Option("name", blank="RUN"))
 
 
 def _score_alone(
     data: EvalData,
-    arm: System,
+    system: System,
     metric: Metric,
     cluster: str | Sequence[str] | None,
     *,
@@ -215,232 +189,227 @@ def _score_alone(
     trials: TrialDesign,
     claim: Claim | None,
 ) -> Score:
-    n_any = 0 if claim is None else _n_items_of_any(data, metric)
-    named = named_clusters(data, cluster)
     over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
-    factors = sorted({*group_columns(arm.rows), *named, *over})
-    table = ScoreTable.of([arm], metric, factors=[each for each in factors if each != contrast])
-    scored, total = table.n_scored[:, 0], table.total[:, 0]
-    side = Side(n_scored=scored, present=scored + table.n_lost[:, 0], total=total)
-    pairs = with_item_column(Pairs(items=table.items, baseline=side, candidate=side))
-    if not pairs.paired.any():
+    factors = sorted({*group_columns(system.rows), *named_clusters(data, cluster), *over} - {contrast})
+    every = ScoreTable.of([system], metric, factors=factors)
+    if not every.scored.any():
         raise CannotAnswerError(
-            f"{arm.name!r} has no scored row of {metric.name!r}: {arm.rows.height:,} rows are errors or unscored"
+            f"{system.name!r} has no scored row of {metric.name!r}: {system.rows.height:,} rows are errors or unscored"
         )
-    dropped: tuple[str, ...] = ()
-    if wanted is not None:
-        metric = pass_metric(metric, *wanted)
-        pairs, dropped = passing(pairs, *wanted)
-    clusters, notes = chosen_clusters(data, pairs, cluster, arm.runs, contrast=contrast)
-    scored_pairs = pairs.subset(pairs.paired)
-    average = wanted_average(data, scored_pairs.items, **averaged)
-    refuse_clusters(average, clusters, scored_pairs)
-    found = score_of_arm(
-        arm,
-        metric,
-        data,
-        clusters=clusters,
-        conf_level=conf_level,
-        pairs=scored_pairs,
-        side=scored_pairs.baseline,
-        trials=trials,
-        strata=None if average is None else average.strata(scored_pairs.items),
-    )
-    words = plain_average(data, scored_pairs.items, clusters)
+    every, dropped = passing(every, wanted)
+    clusters, notes = chosen_clusters(data, every, cluster, system.runs, contrast=contrast)
+    table = every.take(every.paired())
+    average = wanted_average(data, table.items, **averaged)
+    refuse_clusters(average, clusters, table)
+    scores = item_scores(table, clusters, trials, average=average)
+    found = score_of(scores, table, data, clusters=clusters, conf_level=conf_level, trials=trials)
+    words = plain_average(data, table.items, clusters)
     if average is not None:
-        words = average.words(scored_pairs.items)
+        words = average.words(table.items)
         found = replace(found, estimand=f"{average.how()}, for new items of these same levels")
+    undone = None
     if claim is not None:
-        n_absent = n_any - pairs.items.height
-        codes = _grouping(scored_pairs, clusters)
-        strata = None if average is None else average.strata(scored_pairs.items)
-
-        runs = _runs_of(arm, metric, scored_pairs, trials, strata=strata)
-
-        def interval_at(level: float) -> Estimate:
-            return _counting(_headline(scored_pairs.baseline, metric, codes, strata, level), runs, metric)
-
-        test = tested_claim(claim, interval_at, conf_level)
-        test, undone = _held_with_missing(test, pairs, metric, average, name=arm.name, n_absent=n_absent)
-        found = replace(found, against=test, notes=(*as_notes("missing", [undone] if undone else []), *found.notes))
-    told = (
-        *metric.cautions,
-        *as_notes("fit", _runaway_words(scored_pairs.baseline.means(), found, metric)),
-        *(draws_note(scored_pairs.items, [arm], trials) if wanted is None else ()),
-        *found.notes,
-        *as_notes("left_out", dropped, caution=False),
-        *as_notes("choice", notes, caution=False),
+        test = tested_claim(claim, lambda level: _counting(_headline(scores, level), scores), conf_level)
+        test, undone = _held_with_missing(test, every, average, n_absent=_n_items_of_any(data, metric) - len(every))
+        found = replace(found, against=test)
+    return replace(
+        found,
+        average=words,
+        notes=(
+            *metric.cautions,
+            *as_notes("fit", _runaway_words(scores, found)),
+            *(draws_note(table.items, [system], trials) if wanted is None else ()),
+            *as_notes("missing", [undone] if undone else []),
+            *found.notes,
+            *as_notes("left_out", dropped, caution=False),
+            *as_notes("choice", notes, caution=False),
+        ),
     )
-    return replace(found, average=words, notes=told)
 
 
-def score_of_arm(
-    arm: System,
-    metric: Metric,
+def _n_items_of_any(data: EvalData, metric: MetricFacts) -> int:
+    """Count the items of a metric that any system has."""
+    of_metric = (pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name)
+    return data.outcomes.lazy().filter(of_metric).select("task", "item", "variant").unique().collect().height
+
+
+def _held_with_missing(
+    test: ClaimTest, table: ScoreTable, average: Average | None, *, n_absent: int
+) -> tuple[ClaimTest, str | None]:
+    """Hold the claim against what is missing: lost trials, and items that other systems have and this one has not."""
+    metric, strata = table.metric, None if average is None else average.strata(table.items)
+    n, n_absent = len(table), n_absent if strata is None else 0
+    weights = np.full(n, 1 / n) if strata is None else strata.item_weights
+    have, meant = (each[:, 0].copy() for each in table.counts())
+    lost = 1.0 - np.divide(have, meant, out=np.zeros(n), where=meant > 0)
+    share = (float(lost.sum()) + n_absent) / (n + n_absent)
+    ends = None
+    if metric.low is not None and metric.high is not None:
+        low, high = (
+            (float(weights @ table.filled(end)[:, 0].copy()) * n + end * n_absent) / (n + n_absent)
+            for end in (metric.low, metric.high)
+        )
+        ends = (low, high)
+    return limited_by_missing(test, ends, share, name=table.names[0], scale=metric.scale, unit=metric.score_unit)
+
+
+# --- the score of one system ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemScores:
+    """One system's item means, shape (n_items,), and what its score is estimated from besides.
+
+    `counts` are the scored trials behind each (of a pass^k, one), `clusters` codes of the columns of which some level holds two
+    items, `strata` the levels averaged over, `runs` how far whole runs differ, where they are a sample.
+    """
+
+    metric: MetricFacts
+    means: Floats
+    counts: Ints
+    clusters: tuple[Ints, ...] = ()
+    strata: Strata | None = None
+    runs: RunSpread | None = None
+
+    @property
+    def right_or_wrong(self) -> bool:
+        """Whether every value is one right-or-wrong answer."""
+        return bool((self.counts == 1).all()) and bool(np.isin(self.means, (0.0, 1.0)).all())
+
+    @property
+    def successes(self) -> Ints | None:
+        """Successes behind every mean of a share; None where the totals are no whole numbers."""
+        total = self.means * self.counts
+        return np.round(total).astype(np.int64) if np.allclose(total, np.round(total)) else None
+
+    @property
+    def coarsest(self) -> Ints | None:
+        """The clusters of which there are fewest."""
+        return min(self.clusters, key=lambda each: len(np.unique(each))) if self.clusters else None
+
+
+def item_scores(
+    table: ScoreTable, clusters: Sequence[str], trials: TrialDesign, *, average: Average | None = None
+) -> ItemScores:
+    """Return what the score of the one system of a table is made of; all of its items have a value."""
+    codes = (table.codes(name) for name in clusters)
+    strata = None if average is None else average.strata(table.items)
+    weights = None if strata is None else strata.item_weights
+    return ItemScores(
+        metric=table.metric,
+        means=table.column(0),
+        counts=table.counts()[0][:, 0].copy(),
+        clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
+        strata=strata,
+        # An item's pass^k has no such part.
+        runs=None if table.passes else trials.spread(table.items, table.systems, table.metric, weights=weights),
+    )
+
+
+def score_of(
+    scores: ItemScores,
+    table: ScoreTable,
     data: EvalData,
     *,
-    clusters: tuple[str, ...],
+    clusters: Sequence[str],
     conf_level: float,
-    pairs: Pairs,
-    side: Side,
     trials: TrialDesign,
-    strata: Strata | None = None,
 ) -> Score:
-    """Score one arm on the items of `pairs` (for a comparison, those that both sides answered), `side` being its own.
-
-    `trials` says what its trials are, `strata` are the levels averaged over, where that was asked for.
-    """
-    means = side.means()
-    codes = _grouping(pairs, clusters)
-    plain = _rows(means, side, metric, codes, conf_level)
-    rows = plain if strata is None else _averaged(means, metric, codes, strata, conf_level, alike=plain[0])
-    runs = _runs_of(arm, metric, pairs, trials, strata=strata)
-    headline, wider = _counting(rows[0], runs, metric), 1.0
+    """Estimate the score of the one system of a table, whose items all have a value."""
+    (system,), metric, runs = table.systems, table.metric, scores.runs
+    alike = replace(scores, strata=None)
+    plain = _headline(alike, conf_level)
+    rows = [plain, *_beside(alike, conf_level)]
+    if scores.strata is not None:
+        # pass^k and a clean sweep take every item alike, which an average over levels does not.
+        rows = [_headline(scores, conf_level), replace(plain, method=f"{plain.method}, every item alike")]
+    headline, wider = _counting(rows[0], scores), 1.0
     if headline is not rows[0]:
         if headline.std_error and rows[0].std_error:
             wider = headline.std_error / rows[0].std_error
         rows = [headline, *rows]
-    failures = _failure_words(means, side, metric, codes, conf_level) if strata is None else ()
+    units = "clusters of items" if scores.clusters else "items"
     return Score(
         **estimated(headline, p_value=None),
-        name=arm.name,
+        name=system.name,
         metric=metric.name,
         benchmark=metric.benchmark,
         scale=metric.scale,
         unit=metric.score_unit,
         higher_is_better=metric.higher_is_better,
         direction=metric.direction,
-        estimand=f"mean score over {'clusters of ' if codes else ''}items{' and runs' if runs is not None else ''} like these",
-        n_items=len(means),
-        n_trials=side.n_trials,
+        estimand=f"mean score over {units}{' and runs' if runs is not None else ''} like these",
+        n_items=len(table),
+        n_trials=table.n_trials(),
         n_clusters=headline.n_clusters,
         clusters=tuple(label_of(name, data.factor_names()) for name in clusters),
-        n_error=arm.count("error"),
-        n_unscored=arm.count("unscored"),
-        runs=arm.runs,
+        n_error=system.count("error"),
+        n_unscored=system.count("unscored"),
+        runs=system.runs,
         rows=tuple(
             method_row(each, "headline" if i == 0 else "second interval", term="score") for i, each in enumerate(rows)
         ),
-        # pass^k takes every item alike, which an average over levels does not.
-        pass_hat=_pass_hat(side, metric, codes, conf_level) if strata is None else (),
+        pass_hat=_pass_hat(scores, conf_level) if scores.strata is None else (),
         version=toolkit_version(),
-        sources=sources_of(data, arm.runs),
+        sources=sources_of(data, system.runs),
         notes=(
-            *recorded_notes(data, arm.runs),
+            *recorded_notes(data, system.runs),
             *as_notes("few", headline.warnings),
-            *as_notes("few", failures, caution=False),
-            *as_notes("left_out", arm.remarks, caution=False),
-            *run_notes(trials, runs, [arm], metric, wider=wider),
+            *as_notes("few", _sweep_words(scores, conf_level), caution=False),
+            *as_notes("left_out", system.remarks, caution=False),
+            *run_notes(trials, runs, [system], metric, wider=wider),
         ),
     )
 
 
-def _runs_of(
-    arm: System, metric: Metric, pairs: Pairs, trials: TrialDesign, *, strata: Strata | None
-) -> RunSpread | None:
-    """Return how far whole runs of a system differ; an item's pass^k has no such part."""
-    if pairs.steps is not None:
-        return None
-    weights = None if strata is None else strata.item_weights
-    return trials.spread(pairs.items, [arm], metric, weights=weights)
+def _counting(found: Estimate, scores: ItemScores) -> Estimate:
+    """Count the variation from run to run in an interval."""
+    return with_runs(found, scores.runs, low=scores.metric.low, high=scores.metric.high)
 
 
-def _counting(found: Estimate, runs: RunSpread | None, metric: Metric) -> Estimate:
-    return with_runs(found, runs, low=metric.low, high=metric.high)
-
-
-def _runaway_words(means: Floats, found: Score, metric: Metric) -> tuple[str, ...]:
-    """Say where answers that ran away, as many as the items cannot exclude, would raise a mean cost beyond its interval."""
-    if not metric.is_cost(means) or found.conf_high is None:
-        return ()
-    risk = unseen_runaways(
-        means, np.zeros_like(means), lead=found.conf_high - float(means.mean()), conf_level=found.conf_level
-    )
-    return (runaway_words(found.name, risk, "take the mean above its interval"),) if risk.within else ()
-
-
-def _grouping(pairs: Pairs, clusters: Sequence[str]) -> tuple[Ints, ...]:
-    """Return the codes of the clusters that hold at least two items somewhere."""
-    codes = tuple(pairs.codes(name) for name in clusters)
-    return tuple(each for each in codes if len(np.unique(each)) < len(each))
-
-
-def _headline(
-    side: Side, metric: Metric, codes: tuple[Ints, ...], strata: Strata | None, conf_level: float
-) -> Estimate:
-    """Return the interval that a score is reported with, alone."""
-    means = side.means()
-    if strata is not None:
-        return _stratified(means, metric, codes, strata, conf_level)
-    if metric.span is None:
-        return _unbounded(means, codes, conf_level)[0]
-    if not codes and _right_or_wrong(means, side):
-        return wilson(int(means.sum()), len(means), conf_level=conf_level)
-    return _matched(means, metric, codes, _outcomes_behind(side, metric), conf_level)
-
-
-def _outcomes_behind(side: Side, metric: Metric) -> int | None:
-    """Count right-or-wrong trials: they cannot carry more information than as many items."""
-    whole = metric.is_share and bool(np.allclose(side.total, np.round(side.total)))
-    return int(side.n_scored.sum()) if whole else None
-
-
-def _rows(means: Floats, side: Side, metric: Metric, codes: tuple[Ints, ...], conf_level: float) -> list[Estimate]:
-    if metric.span is None:
-        return _unbounded(means, codes, conf_level)
-    if not codes and _right_or_wrong(means, side):
-        n, x = len(means), int(means.sum())
-        return [
-            wilson(x, n, conf_level=conf_level),
-            clopper_pearson(x, n, conf_level=conf_level),
-            jeffreys(x, n, conf_level=conf_level),
-            beta_posterior(x, n, a=1, b=1, conf_level=conf_level),
-            percentile_law(means, conf_level=conf_level),
-        ]
-    headline = _matched(means, metric, codes, _outcomes_behind(side, metric), conf_level)
-    coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
-    return [headline, percentile_law(means, conf_level=conf_level, clusters=coarsest)]
-
-
-def _averaged(
-    means: Floats, metric: Metric, codes: tuple[Ints, ...], strata: Strata, conf_level: float, *, alike: Estimate
-) -> list[Estimate]:
-    """Return the weighted mean over fixed levels, and beside it the mean of all items alike."""
-    beside = replace(alike, method=f"{alike.method}, every item alike")
-    return [_stratified(means, metric, codes, strata, conf_level), beside]
-
-
-def _stratified(means: Floats, metric: Metric, codes: tuple[Ints, ...], strata: Strata, conf_level: float) -> Estimate:
-    if metric.low is None or metric.high is None:
-        found = stratified_mean(means, strata.codes, weights=strata.shares, clusters=codes, conf_level=conf_level)
-        return replace(found, p_value=None, statistic=None)
-    return stratified_wilson(
-        means,
-        strata.codes,
-        weights=strata.shares,
-        clusters=codes,
-        low=metric.low,
-        high=metric.high,
-        conf_level=conf_level,
-    )
-
-
-def _right_or_wrong(means: Floats, side: Side) -> bool:
-    return bool((side.n_scored == 1).all()) and bool(np.isin(means, (0.0, 1.0)).all())
-
-
-def _matched(means: Floats, metric: Metric, codes: tuple[Ints, ...], n_rows: int | None, conf_level: float) -> Estimate:
-    """Return the variance-matched Wilson interval; with crossed clusters the hull of every column's and the multiway one."""
-    low, high = float(metric.low or 0.0), float(metric.high if metric.high is not None else 1.0)
-
-    def matched(clusters: Ints | None) -> Estimate:
-        return variance_matched_wilson(
-            means, low=low, high=high, conf_level=conf_level, clusters=clusters, n_rows=n_rows
+def _headline(scores: ItemScores, conf_level: float) -> Estimate:
+    """Return the interval that a score is reported with, alone; it has no p, which would be that of a score of 0."""
+    means, metric, clusters, strata = scores.means, scores.metric, scores.clusters, scores.strata
+    if strata is not None and metric.bounds is not None:
+        return stratified_wilson(
+            means,
+            strata.codes,
+            weights=strata.shares,
+            clusters=clusters,
+            low=metric.bounds[0],
+            high=metric.bounds[1],
+            conf_level=conf_level,
         )
+    if strata is not None:
+        found = stratified_mean(means, strata.codes, weights=strata.shares, clusters=clusters, conf_level=conf_level)
+    elif metric.bounds is not None:
+        if not clusters and scores.right_or_wrong:
+            return wilson(int(means.sum()), len(means), conf_level=conf_level)
+        return _matched(scores, metric.bounds, conf_level)
+    elif not clusters:
+        return mean_t(means, conf_level=conf_level)
+    elif len(clusters) == 1:
+        found = cluster_mean(means, clusters[0], conf_level=conf_level).estimate
+    else:
+        found = multiway_mean(means, clusters, conf_level=conf_level).estimate
+    return replace(found, p_value=None, statistic=None)
 
-    if len(codes) < 2:
-        return matched(codes[0] if codes else None)
-    found = [*map(matched, codes), multiway_mean(means, codes, conf_level=conf_level, low=low, high=high).estimate]
+
+def _matched(scores: ItemScores, bounds: tuple[float, float], conf_level: float) -> Estimate:
+    """Return the variance-matched Wilson interval; with crossed clusters the hull of every column's and the multiway one."""
+    (low, high), means, clusters = bounds, scores.means, scores.clusters
+    # Right-or-wrong trials cannot carry more information than as many items.
+    n_rows = int(scores.counts.sum()) if scores.metric.is_share and scores.successes is not None else None
+
+    def matched(codes: Ints | None) -> Estimate:
+        return variance_matched_wilson(means, low=low, high=high, conf_level=conf_level, clusters=codes, n_rows=n_rows)
+
+    if len(clusters) < 2:
+        return matched(clusters[0] if clusters else None)
+    found = [
+        *map(matched, clusters),
+        multiway_mean(means, clusters, conf_level=conf_level, low=low, high=high).estimate,
+    ]
     without = next((each for each in found if each.conf_low is None), None)
     if without is not None:
         return replace(without, p_value=None, statistic=None)
@@ -455,51 +424,93 @@ def _matched(means: Floats, metric: Metric, codes: tuple[Ints, ...], n_rows: int
     )
 
 
-def _unbounded(means: Floats, codes: tuple[Ints, ...], conf_level: float) -> list[Estimate]:
-    if not codes:
-        return [mean_t(means, conf_level=conf_level), percentile_law(means, conf_level=conf_level)]
-    if len(codes) == 1:
-        found = cluster_mean(means, codes[0], conf_level=conf_level).estimate
-    else:
-        found = multiway_mean(means, codes, conf_level=conf_level).estimate
-    # Its p is that of a mean of 0, which nobody asks of a score.
-    return [replace(found, p_value=None, statistic=None)]
+def _beside(scores: ItemScores, conf_level: float) -> list[Estimate]:
+    """Return the further intervals of a plain mean."""
+    means, bounded = scores.means, scores.metric.bounds is not None
+    if not bounded and scores.clusters:
+        return []
+    law = percentile_law(means, conf_level=conf_level, clusters=scores.coarsest)
+    if not bounded or scores.clusters or not scores.right_or_wrong:
+        return [law]
+    n, x = len(means), int(means.sum())
+    return [
+        clopper_pearson(x, n, conf_level=conf_level),
+        jeffreys(x, n, conf_level=conf_level),
+        beta_posterior(x, n, a=1, b=1, conf_level=conf_level),
+        law,
+    ]
 
 
-def _pass_hat(
-    side: Side, metric: Metric, codes: tuple[Ints, ...], conf_level: float
-) -> tuple[tuple[int, float, float | None, float | None], ...]:
+def _pass_hat(scores: ItemScores, conf_level: float) -> tuple[tuple[int, float, float | None, float | None], ...]:
     """Return pass^k for k up to the smallest number of trials: the chance that k trials of one item all succeed."""
-    trials = int(side.n_scored.min())
-    whole = np.allclose(side.total, np.round(side.total))
-    if (
-        not metric.higher_is_better
-        or metric.kind not in ("binary", "proportion")
-        or trials < 2
-        or not whole
-        or len(codes) > 1
-    ):
+    metric, trials = scores.metric, int(scores.counts.min())
+    counted = metric.higher_is_better and metric.kind in ("binary", "proportion")
+    successes = scores.successes if counted and trials >= 2 and len(scores.clusters) < 2 else None
+    if successes is None:
         return ()
-    successes = np.round(side.total).astype(np.int64)
-    clusters = min(codes, key=lambda each: len(np.unique(each))) if codes else None
     found = [
-        (k, suite_pass(side.n_scored, successes, k, kind="hat", conf_level=conf_level, clusters=clusters))
+        (k, suite_pass(scores.counts, successes, k, kind="hat", conf_level=conf_level, clusters=scores.coarsest))
         for k in range(1, min(trials, _MAX_K) + 1)
     ]
     return tuple((k, each.estimate, each.conf_low, each.conf_high) for k, each in found)
 
 
-def _failure_words(
-    means: Floats, side: Side, metric: Metric, codes: tuple[Ints, ...], conf_level: float
-) -> tuple[str, ...]:
+def _sweep_words(scores: ItemScores, conf_level: float) -> tuple[str, ...]:
     """Say what a clean sweep does and does not show."""
-    n = len(means)
-    if codes or not metric.is_share or not _right_or_wrong(means, side) or means.sum() not in (0.0, float(n)):
+    metric, n, right = scores.metric, len(scores.means), scores.means.sum()
+    plain = not scores.clusters and scores.strata is None and metric.is_share and scores.right_or_wrong
+    if not plain or right not in (0.0, float(n)):
         return ()
     limit = 100 * failure_rate_limit(n, conf_level=conf_level)
-    ones = bool(means.sum() == n)
     if metric.higher_is_better:
-        what = f"{'failure' if ones else 'success'} rate"
+        what = f"{'failure' if right else 'success'} rate"
     else:
-        what = f"share of items {'without' if ones else 'with'} {metric.name}"
-    return (f"{int(means.sum())} of {n}: the {what} is below {limit:.1f}% (one-sided {100 * conf_level:g}% limit)",)
+        what = f"share of items {'without' if right else 'with'} {metric.name}"
+    return (f"{int(right)} of {n}: the {what} is below {limit:.1f}% (one-sided {100 * conf_level:g}% limit)",)
+
+
+def _runaway_words(scores: ItemScores, found: Score) -> tuple[str, ...]:
+    """Say where answers that ran away, as many as the items cannot exclude, would raise a mean cost beyond its interval."""
+    means = scores.means
+    if not scores.metric.is_cost(means) or found.conf_high is None:
+        return ()
+    lead = found.conf_high - float(means.mean())
+    risk = unseen_runaways(means, np.zeros_like(means), lead=lead, conf_level=found.conf_level)
+    return (runaway_words(found.name, risk, "take the mean above its interval"),) if risk.within else ()
+
+
+def score_of_arm(
+    arm: System,
+    metric: MetricFacts,
+    data: EvalData,
+    *,
+    clusters: tuple[str, ...],
+    conf_level: float,
+    pairs: Pairs,
+    side: Side,
+    trials: TrialDesign,
+    strata: Strata | None = None,
+) -> Score:
+    """Score one system whose items stand in pairs."""
+    have = side.n_scored if side.trials is None else side.trials
+    total = side.total[:, np.newaxis]
+    table = ScoreTable(
+        metric=metric,
+        items=pairs.items,
+        systems=(arm,),
+        n_scored=have[:, np.newaxis],
+        n_lost=(side.present - side.n_scored)[:, np.newaxis],
+        total=total,
+        total_sq=total,
+    )
+    codes = (pairs.codes(name) for name in clusters)
+    weights = None if strata is None else strata.item_weights
+    scores = ItemScores(
+        metric=metric,
+        means=side.means(),
+        counts=side.n_scored,
+        clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
+        strata=strata,
+        runs=None if pairs.steps is not None else trials.spread(pairs.items, [arm], metric, weights=weights),
+    )
+    return score_of(scores, table, data, clusters=clusters, conf_level=conf_level, trials=trials)

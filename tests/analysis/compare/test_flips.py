@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,19 @@ import pytest
 from scipy import stats
 
 from evalstats.analysis.compare.compare import compare
-from evalstats.analysis.compare.evidence import RowSource, flipped_items, flips_by_scenario
+from evalstats.analysis.compare.flips import RowSource, ScenarioFlips, flipped_items, flips_by_level
 from evalstats.analysis.design.clusters import group_columns
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.pairs import Pairs, Side, pair_items
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.many.multiplicity import benjamini_hochberg
-from evalstats.table.systems import System, system_of
+from evalstats.table.score_table import ScoreTable
+from evalstats.table.systems import system_of
 from tests.analysis.builders import data_of, rows_of, told
 
 CORRECT = Metric(benchmark="bench", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="")
+LOWER = replace(CORRECT, higher_is_better=False)
 RUNS = frame_from_rows(
     [
         {"run": "a-run", "benchmark": "bench", "source": "/home/someone/logs/a.jsonl"},
@@ -37,32 +39,39 @@ def rows_at(model: str, scores: Sequence[float | None], *, trials: int = 1, **mo
     return [{**row, "locator": f"line {n + 1}"} for n, row in enumerate(rows)]
 
 
-def sides(*rows: list[dict[str, object]], factors: Sequence[str] = ("scenario",)) -> tuple[Pairs, System, System]:
-    first, second = (
+def sides(*rows: list[dict[str, object]]) -> ScoreTable:
+    both = [
         system_of(frame_from_rows(part, "outcomes"), name, CORRECT, role="system")
         for name, part in zip("ab", rows, strict=True)
-    )
-    pairs = pair_items(first, second, factors=list(factors), contrast="model")
-    return pairs.subset(pairs.paired), first, second
+    ]
+    return paired(ScoreTable.of(both, CORRECT, factors=["scenario"]))
+
+
+def paired(table: ScoreTable) -> ScoreTable:
+    return table.take(table.paired())
+
+
+def flips_by_scenario(table: ScoreTable, **options: Any) -> tuple[ScenarioFlips, ...]:
+    return flips_by_level(table, "scenario", **options)
 
 
 def test_an_item_flips_where_one_side_mostly_succeeds_and_the_other_fails() -> None:
     before = rows_at("a", [1, 0, 1, 0], factors={"scenario": ["x", "y", "x", "y"]})
     after = rows_at("b", [1, 1, 0, 0], factors={"scenario": ["x", "y", "x", "y"]})
-    found = flipped_items(*sides(before, after), RUNS)
+    found = flipped_items(sides(before, after), RUNS)
     assert [(flip.item, flip.scenario, flip.baseline, flip.candidate, flip.change) for flip in found] == [
         ("q0001", "y", 0.0, 1.0, 1.0),
         ("q0002", "x", 1.0, 0.0, -1.0),
     ]
     assert found[1].baseline_source == RowSource(run="a-run", file="a.jsonl", locator="line 3")
     assert str(found[1].candidate_source) == "b.eval, line 3"
-    assert flipped_items(*sides(before, before), RUNS) == ()
+    assert flipped_items(sides(before, before), RUNS) == ()
 
 
 def test_the_row_shown_is_one_that_shows_it() -> None:
     """Trials 0 1 1 against 1 0 0: the first success of the baseline is its second row, the candidate's first failure too."""
     before, after = rows_at("a", [0, 1, 1], trials=3), rows_at("b", [1, 0, 0], trials=3)
-    [flip] = flipped_items(*sides(before, after), RUNS)
+    [flip] = flipped_items(sides(before, after), RUNS)
     assert flip.change == pytest.approx(-1 / 3)
     assert [str(source) for source in (flip.baseline_source, flip.candidate_source)] == [
         "a.jsonl, line 2",
@@ -73,21 +82,21 @@ def test_the_row_shown_is_one_that_shows_it() -> None:
 def test_errors_and_unscored_rows_are_never_shown_and_an_average_is() -> None:
     lost = rows_at("a", [None, None, 1, 1], trials=4, status="error")
     average = [{**row, "trial": None, "n_trials": 4, "score": 0.25} for row in rows_at("b", [0])]
-    [flip] = flipped_items(*sides(lost, average), RUNS)
+    [flip] = flipped_items(sides(lost, average), RUNS)
     assert str(flip.baseline_source) == "a.jsonl, line 3"
     assert (flip.candidate, str(flip.candidate_source)) == (0.25, "b.eval, line 1")
 
 
 def test_half_right_counts_as_right_as_everywhere() -> None:
-    pairs, a, b = sides(rows_at("a", [1, 0], trials=2), rows_at("b", [0, 0], trials=2))
-    assert [flip.change for flip in flipped_items(pairs, a, b, RUNS)] == [-0.5]
-    pairs, a, b = sides(rows_at("a", [1, 0], trials=2), rows_at("b", [1, 1], trials=2))
-    assert flipped_items(pairs, a, b, RUNS) == ()
+    table = sides(rows_at("a", [1, 0], trials=2), rows_at("b", [0, 0], trials=2))
+    assert [flip.change for flip in flipped_items(table, RUNS)] == [-0.5]
+    table = sides(rows_at("a", [1, 0], trials=2), rows_at("b", [1, 1], trials=2))
+    assert flipped_items(table, RUNS) == ()
 
 
 def test_a_run_without_a_file_and_a_row_without_a_place() -> None:
     bare = [{**row, "locator": None} for row in rows_at("a", [1])]
-    [flip] = flipped_items(*sides(bare, rows_at("b", [0])), RUNS.clear())
+    [flip] = flipped_items(sides(bare, rows_at("b", [0])), RUNS.clear())
     assert flip.baseline_source == RowSource(run="a-run", file=None, locator=None)
     assert str(flip.baseline_source) == "a-run"
 
@@ -97,7 +106,7 @@ def test_variants_of_an_item_have_places_of_their_own() -> None:
         rows = rows_at(model, scores, items=["q"] * len(scores))
         return [{**row, "variant": f"v{n}"} for n, row in enumerate(rows)]
 
-    found = flipped_items(*sides(versions("a", [1, 1, 0]), versions("b", [1, 0, 1])), RUNS)
+    found = flipped_items(sides(versions("a", [1, 1, 0]), versions("b", [1, 0, 1])), RUNS)
     assert [(flip.variant, str(flip.candidate_source)) for flip in found] == [
         ("v1", "b.eval, line 2"),
         ("v2", "b.eval, line 3"),
@@ -110,8 +119,8 @@ def test_real_files_lead_back_to_the_lines(shared_data: Path) -> None:
 
     path = shared_data / "tenacious" / "ablations" / "held_out_traces.jsonl"
     data = read(path)
-    pairs, a, b = _arms_of(data)
-    found = flipped_items(pairs, a, b, data.runs)
+    table = _table_of(data)
+    found = flipped_items(table, data.runs)
     assert (len(found), {flip.change for flip in found}) == (21, {1.0})
     lines = path.read_text().splitlines()
     for flip in found:
@@ -120,33 +129,26 @@ def test_real_files_lead_back_to_the_lines(shared_data: Path) -> None:
         line = json.loads(lines[int(str(flip.baseline_source.locator).removeprefix("line ")) - 1])
         assert (line["task_id"], line["baseline_correct"], line["trained_correct"]) == (flip.item, False, True)
     # 3 of the 7 dimensions are lost whole by the baseline (formats: tenacious.md), 21 items in all
-    rows = flips_by_scenario(pairs)
+    rows = flips_by_scenario(table)
     assert len(rows) == 7
     assert sorted(row.gained for row in rows)[:4] == [0, 0, 0, 0]
     assert sum(row.gained for row in rows) == 21
 
 
-def _arms_of(data: EvalData) -> tuple[Pairs, System, System]:
-    metric = Metric(
-        benchmark="Tenacious-Bench", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit=""
-    )
-    first, second = (
+def _table_of(data: EvalData) -> ScoreTable:
+    metric = replace(CORRECT, benchmark="Tenacious-Bench")
+    both = [
         system_of(data.outcomes.filter(model=name), name, metric, role="system") for name in ("baseline", "trained")
-    )
-    pairs = pair_items(first, second, factors=["scenario"], contrast="model")
-    return pairs.subset(pairs.paired), first, second
+    ]
+    return paired(ScoreTable.of(both, metric, factors=["scenario"]))
 
 
 # By scenario
 
 
-def pairs_of(before: Sequence[float], after: Sequence[float], **factors: Sequence[object]) -> Pairs:
-    def side(scores: Sequence[float]) -> Side:
-        ones = np.ones(len(scores), dtype=np.int64)
-        return Side(n_scored=ones, present=ones, total=np.asarray(scores, dtype=np.float64))
-
+def pairs_of(before: Sequence[float], after: Sequence[float], **factors: Sequence[object]) -> ScoreTable:
     items = pl.DataFrame({"task": "", "item": [f"q{n}" for n in range(len(before))], "variant": "", **factors})
-    return Pairs(items=items, baseline=side(before), candidate=side(after))
+    return ScoreTable.of_values(np.column_stack([before, after]).astype(np.float64), items, CORRECT)
 
 
 def test_gained_and_lost_are_counted_by_scenario_with_mcnemars_exact_test() -> None:
@@ -177,7 +179,7 @@ def test_scenarios_that_can_show_nothing_are_no_part_of_the_screen() -> None:
 
 def test_lower_is_better_turns_the_words_round() -> None:
     pairs = pairs_of([1, 1, 0], [0, 0, 1], scenario=["x"] * 3)
-    [up], [down] = flips_by_scenario(pairs), flips_by_scenario(pairs, higher_is_better=False)
+    [up], [down] = flips_by_scenario(pairs), flips_by_scenario(replace(pairs, metric=LOWER))
     assert (up.gained, up.lost, up.net) == (1, 2, -1)
     assert (down.gained, down.lost, down.net) == (2, 1, 1)
     assert up.p_value == down.p_value

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import evalstats as es
-from evalstats.analysis.compare.verdict import gate
+from evalstats.analysis.compare.gate import gate
 from evalstats.cli.gate import junit_xml
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.paired.binary import PairedCounts

@@ -9,8 +9,9 @@ from scipy import stats
 
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
+from evalstats.analysis.compare.gate import gate
 from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.compare.verdict import at_margin, gate
+from evalstats.analysis.compare.verdict import at_margin
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import evalstats as es
-from evalstats.analysis.compare.verdict import gate
+from evalstats.analysis.compare.gate import gate
 from evalstats.cli.main import app
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData

@@ -20,11 +20,11 @@ from evalstats.analysis.compare.sequential import (
     sequential_rows,
 )
 from evalstats.analysis.design.metric import Metric, choose_metric
-from evalstats.analysis.pairs import pair_items
 from evalstats.analysis.result import json_safe
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.betting import betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.sequential import asymptotic_cs, normal_mixture_cs
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import rows_named, system_of
 from tests.analysis.builders import data_of, rows_of
 
@@ -37,22 +37,21 @@ def timed(rows, seconds):
     return [row | {"timestamp": stamp} for row, stamp in zip(rows, stamped, strict=True)]
 
 
-def watched(data, *, clusters=(), names=("A", "B"), **options):
+def table_of(data, *, factors=(), names=("A", "B")):
     rows = [rows_named(data.outcomes, name, contrast="model", role="side") for name in names]
     metric = choose_metric(data, pl.concat(rows), None)
-    arms = [system_of(own, name, metric, role="side") for own, name in zip(rows, names, strict=True)]
-    pairs = pair_items(*arms, factors=list(clusters), contrast="model")
-    return sequential_account(pairs, *arms, metric, clusters=tuple(clusters), **options)
+    both = [system_of(own, name, metric, role="side") for own, name in zip(rows, names, strict=True)]
+    return ScoreTable.of(both, metric, factors=list(factors))
+
+
+def watched(data, *, clusters=(), names=("A", "B"), **options):
+    return sequential_account(table_of(data, factors=clusters, names=names), clusters=tuple(clusters), **options)
 
 
 def order_of(first, second):
-    data = data_of(first, second)
-    rows = [rows_named(data.outcomes, name, contrast="model", role="side") for name in ("A", "B")]
-    metric = choose_metric(data, data.outcomes, None)
-    arms = [system_of(own, name, metric, role="side") for own, name in zip(rows, ("A", "B"), strict=True)]
-    pairs = pair_items(*arms, factors=[], contrast="model")
-    paired = pairs.subset(pairs.paired)
-    found = finishing_order(paired, *arms)
+    table = table_of(data_of(first, second))
+    paired = table.take(table.paired())
+    found = finishing_order(paired)
     return [paired.items["item"][place] for place in found.places.tolist()], found
 
 

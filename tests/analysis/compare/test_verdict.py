@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats import datasets
-from evalstats.analysis.compare.compare import compare
-from evalstats.analysis.compare.question import as_invalid
+from evalstats.analysis.compare.compare import _invalid, compare
 from evalstats.analysis.compare.verdict import Evidence, decide
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.document.model import Note, NoteKind
@@ -114,7 +113,7 @@ def test_what_limits_the_verdict_stands_on_the_first_line_of_every_output(kind: 
     assert said in headline(document)
     assert document.cautions[-1].text == "only on Mondays" or limit in document.cautions
     assert "better; only on Mondays," in repr(result)
-    assert as_invalid(result, "nothing to go by").qualifiers == ()
+    assert _invalid(result, "nothing to go by").qualifiers == ()
 
 
 def test_what_limits_a_leaderboard_stands_on_its_first_line() -> None:

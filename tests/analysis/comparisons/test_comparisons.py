@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.comparisons.gate import each_gate, gate_of
+from evalstats.analysis.compare.gate import each_gate, gate_of
 from evalstats.cli.gate import junit_xml
 from evalstats.document import formats, terminal
 from evalstats.document.model import Note, Tabs

@@ -8,8 +8,8 @@ import pytest
 
 import evalstats as es
 from evalstats import datasets
+from evalstats.analysis.compare.gate import gate
 from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.compare.verdict import gate
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan

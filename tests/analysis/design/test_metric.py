@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.compare.verdict import gate
+from evalstats.analysis.compare.gate import gate
 from evalstats.analysis.score.result import Score
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.column_map import ColumnMap

@@ -1,0 +1,264 @@
+"""What a comparison rests on: the table of both sides, and each decision about it, taken once.
+
+Which clusters are in force, who declared them, and what follows from a factor that nobody declared; what is averaged over, what
+the trials are, whose labels correct the scores. A part of the items, or another decision, is another design.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
+from evalstats.analysis.compare.labels import Labels, corrected_headline
+from evalstats.analysis.compare.result import LevelDifferences
+from evalstats.analysis.design.averages import Average
+from evalstats.analysis.design.clusters import label_of, nested, without_nested
+from evalstats.analysis.design.comparability import RunDifference
+from evalstats.analysis.design.dependence import ItemFactor, dependence, effective_levels
+from evalstats.analysis.design.metric import open_direction
+from evalstats.analysis.design.runs import TrialDesign
+from evalstats.document.model import Note
+from evalstats.schema.data import EvalData
+from evalstats.stats.checks import FEW_CLUSTERS
+from evalstats.stats.runs import RunSpread
+from evalstats.stats.stratified import Strata
+from evalstats.table.items import level_places
+from evalstats.table.metric import MetricFacts
+from evalstats.table.score_table import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDesign:
+    """The table of a baseline and a candidate, and how the difference between them is estimated.
+
+    Attributes
+    ----------
+    table, paired
+        All items of either side, and those with a value on both; column 0 is the baseline, 1 the candidate.
+    cautions
+        About the scale of the metric.
+    clusters, declared, widened_by
+        Columns in force: those declared, and the factor that nobody declared.
+    too_few
+        A factor that items clearly go by and whose levels are too few for clusters: no claim is made.
+    partitions
+        Factors whose levels are fixed.
+    ignorable
+        Whether scores are missing for harmless reasons.
+    differences, identical
+        How the runs of both sides differ, and why they cannot be two systems, where their answers are the same.
+    """
+
+    data: EvalData
+    table: ScoreTable
+    paired: ScoreTable
+    cautions: tuple[Note, ...] = ()
+    trials: TrialDesign
+    conf_level: float
+    margin: float | None = None
+    method: str = "auto"
+    seed: int = 0
+    clusters: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+    widened_by: ItemFactor | None = None
+    too_few: ItemFactor | None = None
+    partitions: tuple[str, ...] = ()
+    average: Average | None = None
+    labels: Labels | None = None
+    ignorable: bool = False
+    sequential: bool = False
+    planned_n: int | None = None
+    differences: tuple[RunDifference, ...] = ()
+    identical: str | None = None
+
+    @property
+    def metric(self) -> MetricFacts:
+        """What a value of the table is."""
+        return self.table.metric
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Baseline and candidate."""
+        first, second = self.table.names
+        return first, second
+
+    @property
+    def open_direction(self) -> str | None:
+        """Why neither side can be called the better one, where the metric's direction has to be asked for."""
+        return open_direction(self.metric.name) if self.metric.direction == "asked" else None
+
+    def strata(self, items: ScoreTable) -> Strata | None:
+        """Return the levels averaged over; None where every item counts alike."""
+        return None if self.average is None else self.average.strata(items.items)
+
+    def scores(self) -> PairedScores:
+        """Return what the difference is made of."""
+        strata = self.strata(self.paired)
+        return PairedScores(
+            baseline=self.paired.column(0),
+            candidate=self.paired.column(1),
+            n_trials=self.paired.fewest_trials,
+            clusters=tuple(map(self.paired.codes, self.clusters)),
+            fixed=tuple(map(self.paired.codes, self.partitions)),
+            passes=self.table.passes is not None,
+            strata=strata,
+            runs=self._runs(strata),
+        )
+
+    def _runs(self, strata: Strata | None) -> RunSpread | None:
+        """Return how far whole runs differ; the items' pass^k and looks while the run goes on have no such part."""
+        if self.sequential or self.table.passes is not None:
+            return None
+        weights = None if strata is None else strata.item_weights
+        return self.trials.spread(self.paired.items, self.table.systems, self.metric, weights=weights)
+
+    @property
+    def fitting_method(self) -> str:
+        """The method asked for, where it fits; what a factor that nobody declared widens is CR2's."""
+        lacks = self.method == "cr2" and not self.clusters
+        return "auto" if lacks or set(self.clusters) != set(self.declared) else self.method
+
+    def width(self, clusters: tuple[str, ...]) -> float:
+        """Return the width of the interval with these clusters in force; 0 where there is none."""
+        other = replace(self, clusters=clusters)
+        method = other.fitting_method
+        return headline_interval(other.scores(), self.metric, conf_level=self.conf_level, method=method).width
+
+    def difference(self, scores: PairedScores) -> Difference:
+        """Return the difference without the rows that decide nothing."""
+        found = paired_difference(
+            scores,
+            self.metric,
+            conf_level=self.conf_level,
+            method=self.fitting_method,
+            seed=self.seed,
+            margin=self.margin,
+            further=False,
+        )
+        return self.without_claims(found)
+
+    def without_claims(self, found: Difference) -> Difference:
+        """Forbid any claim where items clearly go by a factor with too few levels."""
+        if self.too_few is None:
+            return found
+        why = self.too_few.why()
+        return replace(found, doubts=(*found.doubts, why), no_equivalence=(*found.no_equivalence, why))
+
+    def equivalence(self, scores: PairedScores) -> tuple[float | None, float | None]:
+        """Return the interval that decides equivalence, where a margin is declared."""
+        if self.margin is None:
+            return None, None
+        narrower = 2 * self.conf_level - 1
+        if self.labels is not None:
+            pair = self.labels.pair((scores.baseline, scores.candidate), scores.clusters)
+            _, found = corrected_headline(pair, self.metric, conf_level=narrower, runs=scores.runs)
+        else:
+            found = headline_interval(scores, self.metric, conf_level=narrower, method=self.fitting_method)
+        return found.conf_low, found.conf_high
+
+    def within(self, level: ScoreTable, conf_level: float) -> "PairedDesign":
+        """Return the design of the items of one level: which clusters are in force there."""
+        paired = level.take(level.paired())
+        # Within a level each item may have one variant left; clusters that no longer hold two items are not clusters.
+        own = tuple(name for name in self.declared if len(np.unique(paired.codes(name))) < len(paired))
+        here = replace(self, table=level, paired=paired, conf_level=conf_level, clusters=own, declared=own)
+        here = replace(here, widened_by=None, too_few=None, partitions=())
+        factor = self.too_few or self.widened_by
+        n_levels = 1 if factor is None else len(np.unique(paired.codes(factor.column)))
+        if factor is None or not 1 < n_levels < len(paired):
+            return here
+        factor = replace(factor, n_levels=n_levels, effective=effective_levels(paired.codes(factor.column)))
+        if factor.effective < FEW_CLUSTERS:
+            return replace(here, too_few=factor) if factor.forbids else here
+        names = tuple(without_nested(paired, (*own, factor.column)))
+        return replace(here, clusters=names, widened_by=factor) if here.width(names) > here.width(own) else here
+
+
+# --- factors that nobody declared ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undeclared:
+    """Factors that nobody declared: all that were looked at, and those over which the difference varies."""
+
+    rows: tuple[ItemFactor, ...]
+    findings: tuple[LevelDifferences, ...]
+
+
+def decided(
+    design: PairedDesign, columns: Sequence[str], *, settled: bool, split: Sequence[str]
+) -> tuple[PairedDesign, Undeclared]:
+    """Look which of the factors decides; where somebody declared what items share (`settled`), that holds.
+
+    What a factor that decides explains is not counted again: the others are then looked at with it as the unit. A factor that
+    the comparison is split by is shown level by level and is no finding.
+    """
+    paired, names, seed = design.paired, design.data.factor_names(), design.seed
+    rows = dependence(paired, columns, design.clusters, names=names, seed=seed)
+    partitions = tuple(row.column for row in rows if row.kind == "partition" and not row.copies)
+    design = replace(design, declared=design.clusters, partitions=() if settled else partitions)
+    apart = rows
+    if not settled:
+        widest = _widest(design, [row for row in rows if row.widens])
+        if widest is not None:
+            clusters = _joined(design, widest)
+            design = replace(design, clusters=clusters, widened_by=widest)
+            others = [name for name in columns if name != widest.column]
+            apart = _besides(paired, widest, rows, dependence(paired, others, clusters, names=names, seed=seed))
+        too_few = [row for row in apart if row.forbids]
+        design = replace(design, too_few=max(too_few, key=lambda row: row.design_effect, default=None))
+    findings = [*(row for row in rows if row.copies), *(row for row in apart if row.varies and not row.copies)]
+    shown = [row for row in findings if row.column not in (*split, *design.declared)]
+    return design, Undeclared(rows=rows, findings=_by_levels(design, shown))
+
+
+def _widest(design: PairedDesign, rows: Iterable[ItemFactor]) -> ItemFactor | None:
+    """Return the factor whose interval is the widest, where one is wider than that of the items."""
+    width, widest = design.width(design.clusters), None
+    for row in rows:
+        own = design.width(_joined(design, row))
+        if own > width:
+            width, widest = own, row
+    return widest
+
+
+def _joined(design: PairedDesign, row: ItemFactor) -> tuple[str, ...]:
+    # Labels correct with one column of clusters.
+    if design.labels is not None:
+        return (row.column,)
+    return tuple(without_nested(design.paired, (*design.declared, row.column)))
+
+
+def _besides(
+    paired: ScoreTable, main: ItemFactor, rows: Iterable[ItemFactor], again: Iterable[ItemFactor]
+) -> tuple[ItemFactor, ...]:
+    """Return what is left of the factors beside the one in force: tested anew where its levels lie within theirs."""
+    anew, unit = {row.column: row for row in again}, paired.codes(main.column)
+    left: list[ItemFactor] = []
+    for row in rows:
+        if row.column in anew:
+            left.append(anew[row.column])
+        elif row.column != main.column and not nested(unit, paired.codes(row.column)):
+            left.append(row)
+    return tuple(left)
+
+
+def _by_levels(design: PairedDesign, rows: Iterable[ItemFactor]) -> tuple[LevelDifferences, ...]:
+    names, found = design.data.factor_names(), list[LevelDifferences]()
+    for row in rows:
+        differences, codes = design.scores().differences, design.paired.items[row.column]
+        levels = [
+            (name, len(places), float(np.mean(differences[places])))
+            for name, places in level_places(codes)
+            if name is not None
+        ]
+        found.append(
+            LevelDifferences(
+                factor=label_of(row.column, names),
+                levels=tuple(sorted(levels, key=lambda level: (-level[2], level[0]))),
+                copies=row.copies,
+                p_value=None if row.copies else row.p_adjusted,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,258 @@
+"""Flipped items: on which the one side mostly succeeds and the other mostly fails, and where their rows stand in the files."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any, cast, overload
+
+import numpy as np
+import polars as pl
+
+from evalstats.grammar import plural
+from evalstats.schema.tables import is_constant
+from evalstats.stats.clusters import cluster_sign_flip
+from evalstats.stats.many.multiplicity import benjamini_hochberg
+from evalstats.stats.paired.means import sign_flip
+from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY, Bools, Floats, level_places
+from evalstats.table.score_table import ScoreTable
+
+# A mean of this much is a success: more trials right than wrong, or as many.
+MIDDLE = 0.5
+_PLACE, _FITS = f"{HELPER}place", f"{HELPER}fits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSource:
+    """Where a row was read: its run, the name of the file (no folder: that is nobody's business), and the place in it.
+
+    `run` leads to the file as it was named, in the column `source` of the runs. `locator` reads as the column of that name
+    in the glossary says; None where the loader gives none.
+    """
+
+    run: str
+    file: str | None
+    locator: str | None
+
+    def __str__(self) -> str:
+        """File and place, as they are shown."""
+        return ", ".join(part for part in (self.file or self.run, self.locator) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flip:
+    """An item on which the two disagree; scores are means over trials, in the metric's unit.
+
+    Each source is one row that shows it: the first trial of that side whose own score lies on the side of the middle that
+    the mean lies on.
+    """
+
+    task: str
+    item: str
+    variant: str
+    scenario: str | None
+    baseline: float
+    candidate: float
+    baseline_source: RowSource | None = None
+    candidate_source: RowSource | None = None
+
+    @property
+    def change(self) -> float:
+        """Candidate minus baseline."""
+        return self.candidate - self.baseline
+
+
+class Flips(Sequence[Flip]):
+    """Flipped items, held in columns: each is made when it is looked at, since of many thousands a dozen are."""
+
+    __slots__ = ("_frame",)
+
+    def __init__(self, frame: pl.DataFrame | None = None) -> None:
+        self._frame = pl.DataFrame(schema=_FLIPPED) if frame is None else frame.select(_FLIPPED.keys())
+
+    @classmethod
+    def of_saved(cls, values: object) -> "Flips":
+        """Return the flipped items that saved values hold."""
+        import msgspec
+
+        rows = [
+            {name: getattr(flip, name) for name in _OF_FLIP}
+            | {
+                f"{side}_{name}": getattr(source, name, None)
+                for side, source in (("baseline", flip.baseline_source), ("candidate", flip.candidate_source))
+                for name in _OF_SOURCE
+            }
+            for flip in msgspec.convert(values, list[Flip])
+        ]
+        return cls(pl.DataFrame(rows, schema=_FLIPPED))
+
+    @overload
+    def __getitem__(self, index: int) -> Flip: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Flips": ...
+    def __getitem__(self, index: int | slice) -> "Flip | Flips":
+        if isinstance(index, slice):
+            return Flips(self._frame[index])
+        return _flip(self._frame.row(index, named=True))
+
+    def __len__(self) -> int:
+        return self._frame.height
+
+    def __iter__(self) -> Iterator[Flip]:
+        return map(_flip, self._frame.iter_rows(named=True))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Flips):
+            return self._frame.equals(other._frame)
+        return isinstance(other, Sequence) and tuple(self) == tuple(cast("Sequence[object]", other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"<Flips: {plural(len(self), 'item')}>"
+
+    def changes(self) -> Floats:
+        """Return candidate minus baseline of each."""
+        return (self._frame["candidate"] - self._frame["baseline"]).to_numpy()
+
+    def columns(self) -> dict[str, list[object]]:
+        """Return all of them with where their rows stand, for the CSV."""
+        sources = [
+            pl.when(pl.col(f"{side}_run").is_null())
+            .then(pl.lit(""))
+            .otherwise(
+                pl.concat_str(
+                    # An empty part is left out, as in `RowSource`.
+                    pl.coalesce(_said(f"{side}_file"), _said(f"{side}_run")),
+                    _said(f"{side}_locator"),
+                    separator=", ",
+                    ignore_nulls=True,
+                )
+            )
+            .alias(f"{side}_source")
+            for side in _SIDES
+        ]
+        return self._frame.select(*_OF_FLIP, *sources).to_dict(as_series=False)
+
+
+_SIDES = ("baseline", "candidate")
+_OF_FLIP = ("task", "item", "variant", "scenario", "baseline", "candidate")
+_OF_SOURCE = ("run", "file", "locator")
+_FLIPPED = {
+    **dict.fromkeys(_OF_FLIP[:4], pl.String),
+    **dict.fromkeys(_OF_FLIP[4:], pl.Float64),
+    **dict.fromkeys([f"{side}_{name}" for side in _SIDES for name in _OF_SOURCE], pl.String),
+}
+
+
+def _said(name: str) -> pl.Expr:
+    return pl.when(pl.col(name) != "").then(pl.col(name))
+
+
+def _flip(row: dict[str, Any]) -> Flip:
+    first, second = (
+        None if row[f"{side}_run"] is None else RowSource(**{name: row[f"{side}_{name}"] for name in _OF_SOURCE})
+        for side in _SIDES
+    )
+    return Flip(**{name: row[name] for name in _OF_FLIP}, baseline_source=first, candidate_source=second)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioFlips:
+    """What was gained and lost in one scenario, of its paired items.
+
+    `p_value` is the exact test that an item that flips is as likely gained as lost; `p_adjusted` is Benjamini and
+    Hochberg's over the scenarios that could show anything, None for the others.
+    """
+
+    scenario: str | None
+    n_items: int
+    gained: int
+    lost: int
+    net: int
+    p_value: float
+    p_adjusted: float | None = None
+    smallest_p: float = 1.0
+    n_clusters: int | None = None
+
+
+def flipped_items(paired: ScoreTable, runs: pl.DataFrame) -> Flips:
+    """List the items on which one side mostly succeeds and the other mostly fails, each with its rows' places."""
+    changed = _changed(paired)
+    items, values = paired.items.filter(pl.Series(changed)), paired.values()[changed]
+    columns = {name: items[name] if name in items.columns else [None] * items.height for name in _OF_FLIP[:4]}
+    columns |= dict(zip(_SIDES, values.T, strict=True))
+    for name, system, means in zip(_SIDES, paired.systems, values.T, strict=True):
+        found = _sources(system.rows, items, means >= MIDDLE, runs)
+        columns |= {f"{name}_{part.name}": part for part in found}
+    return Flips(pl.DataFrame(columns, schema=_FLIPPED).with_columns(pl.col("task", "variant").fill_null("")))
+
+
+def flips_by_level(
+    paired: ScoreTable, factor: str, *, clusters: Sequence[str] = (), conf_level: float = 0.95
+) -> tuple[ScenarioFlips, ...]:
+    """Count what was gained and lost in every level of a factor, by name, as a screen for where to look.
+
+    Exact sign-flip of gained and lost: McNemar's exact test for independent items, on the sums of clusters otherwise (of
+    several, the coarsest). Which levels are screened follows from the number of flips alone, on which the test conditions
+    (those that could reach a p of 1 - conf_level), so that leaving out the others costs nothing (Gilbert 2005, Applied
+    Statistics 54:143). The score that decides is the comparison itself: a large scenario that is lost item by item is found
+    here, a loss that is spread thinly is not. Items without a level come last and are not screened.
+    """
+    if factor not in paired.items.columns:
+        return ()
+    better = 1.0 if paired.metric.higher_is_better else -1.0
+    change = better * np.sign(paired.column(1) - paired.column(0)) * _changed(paired)
+    codes = [paired.codes(name) for name in clusters]
+    coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
+    rows: list[ScenarioFlips] = []
+    for level, places in level_places(paired.items[factor]):
+        d, units = change[places], None if coarsest is None else coarsest[places]
+        gained, lost = int((d > 0).sum()), int((d < 0).sum())
+        flip = sign_flip(d) if units is None else cluster_sign_flip(d, units)
+        rows.append(
+            ScenarioFlips(
+                scenario=level,
+                n_items=len(places),
+                gained=gained,
+                lost=lost,
+                net=gained - lost,
+                p_value=flip.p_value,
+                smallest_p=flip.smallest_p,
+                n_clusters=None if units is None else len(np.unique(units)),
+            )
+        )
+    screened = [
+        place for place, row in enumerate(rows) if row.scenario is not None and row.smallest_p <= 1 - conf_level
+    ]
+    if screened:
+        adjusted = benjamini_hochberg([rows[place].p_value for place in screened])
+        for place, p in zip(screened, adjusted.tolist(), strict=True):
+            rows[place] = replace(rows[place], p_adjusted=p)
+    return tuple(rows)
+
+
+def _changed(paired: ScoreTable) -> Bools:
+    first, second = paired.values().T
+    return (first >= MIDDLE) != (second >= MIDDLE)
+
+
+def _sources(rows: pl.DataFrame, items: pl.DataFrame, succeeds: Bools, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return, for every item, the first row whose own score says what the mean says; any scored row where none does."""
+    # Every item is among the rows, so that a part of its key which all rows share tells nothing.
+    key = [name for name in ITEM_KEY if name in items.columns and (name == "item" or not is_constant(rows[name]))]
+    wanted = items.select(key).with_columns(pl.Series(_FITS, succeeds)).with_row_index(_PLACE)
+    # Of merged rows the first trial that they stand for, whose place they name.
+    trial = pl.col(FIRST_TRIAL if FIRST_TRIAL in rows.columns else "trial").alias("trial")
+    scored = rows.select(*key, "status", "score", trial, "run", "locator").filter(pl.col("status") == "scored")
+    found = wanted.join(scored, on=key, how="left", maintain_order="left_right")
+    if found.height > items.height:
+        fits = (pl.col("score") >= MIDDLE) == pl.col(_FITS)
+        found = found.sort(_PLACE, ~fits, "trial", "run", nulls_last=True, maintain_order=True)
+        found = found.unique(_PLACE, keep="first", maintain_order=True)
+    named = runs.select("run", "source").unique("run", keep="last")
+    files = [None if source is None else PurePath(source).name for source in named["source"]]
+    file_of = pl.col("run").replace_strict(
+        named["run"], pl.Series(files, dtype=pl.String), default=None, return_dtype=pl.String
+    )
+    return found.select("run", file_of.alias("file"), "locator")
