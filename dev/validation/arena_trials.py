@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from evalstats.simulate.arena_events import choose
+from evalstats.simulate.arena import choose
 from evalstats.simulate.arena_world import SamplingRule, draw_pairs, mean_share, pair_weights, place, refit, zipf
 from evalstats.simulate.draws import generator
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths

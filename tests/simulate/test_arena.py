@@ -9,8 +9,7 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
-from evalstats.simulate.arena import arena_truth, simulate_arena, write_arena
-from evalstats.simulate.arena_events import ArenaAttack
+from evalstats.simulate.arena import ArenaAttack, arena_truth, simulate_arena, write_arena
 from evalstats.simulate.arena_world import (
     N_COMPARISONS,
     N_MODELS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.simulate.arena_events import draw_members
+from evalstats.simulate.arena import draw_members
 from evalstats.simulate.arena_world import (
     SamplingRule,
     difference_variance,

@@ -41,7 +41,7 @@ _ROUNDING = 1e-13  # of the objective, by which a step may seem to lower it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Optimum:
+class StrengthOptimum:
     """Where the search ended; `bread` is None where the information could not be inverted."""
 
     parameters: FloatArray
@@ -106,7 +106,7 @@ class _Inverse:
 
 
 @one_thread
-def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 0.0) -> Optimum:
+def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 0.0) -> StrengthOptimum:
     """Climb from `start` (strengths summing to 0, coefficients, tau for ties with a parameter).
 
     Every full step that would lower the objective is halved. The search ends where the largest gradient is at most 1e-10
@@ -134,7 +134,7 @@ def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 
             break
         parameters, here = found
         n_steps += 1
-    return Optimum(
+    return StrengthOptimum(
         parameters=parameters,
         log_lik=here.log_lik,
         bread=bread,
@@ -435,7 +435,7 @@ def _first(cells: PairCells, ties: Ties, start: PairFit | None, scale: FloatArra
     return np.concatenate([strengths - strengths.mean(), coefficients, tau_guess])
 
 
-def _result(found: Optimum, bread: FloatArray, scale: FloatArray, *, ties: Ties, prior: float) -> PairFit:
+def _result(found: StrengthOptimum, bread: FloatArray, scale: FloatArray, *, ties: Ties, prior: float) -> PairFit:
     """Return the optimum in the units of the covariates."""
     n_models = found.parameters.size - scale.size - (ties != "half")
     factor = np.ones(found.parameters.size)

@@ -183,7 +183,7 @@ _MOST_REFITS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flip:
+class OrderFlip:
     """Votes that hold a model above another.
 
     Attributes
@@ -219,7 +219,7 @@ class Flip:
 
 
 @one_thread
-def smallest_flip(fit: PairFit, rows: VoteRows, *, pair: tuple[int, int] | None = None) -> Flip:
+def smallest_flip(fit: PairFit, rows: VoteRows, *, pair: tuple[int, int] | None = None) -> OrderFlip:
     """Find few votes whose removal puts the second model above the first.
 
     The set is confirmed by a refit. It is the smallest found, not the smallest there is: to be sure of that one would have to try
@@ -246,7 +246,7 @@ def smallest_flip(fit: PairFit, rows: VoteRows, *, pair: tuple[int, int] | None 
     votes = merged(rows, keep_clusters=False)
     search = _Search(fit=fit, votes=votes, first=i, second=j, limit=votes.count.copy())
     found, predicted = search.run()
-    flip = Flip(first=i, second=j, gap=gap, rows=votes, n_predicted=predicted)
+    flip = OrderFlip(first=i, second=j, gap=gap, rows=votes, n_predicted=predicted)
     if found is None:
         return replace(flip, reason="no set of votes was found that turns the order and leaves all models connected")
     removed, after = found

@@ -10,7 +10,7 @@ import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.influence import Flip, _enough, _first_votes, _Search, smallest_flip
+from evalstats.stats.arena.influence import OrderFlip, _enough, _first_votes, _Search, smallest_flip
 from evalstats.stats.arena.likelihood import Ties
 from evalstats.stats.arena.votes import VoteRows, merged, vote_rows
 from tests.stats.arena.voting_by_hand import honest
@@ -33,7 +33,7 @@ def _by_trying_all(rows: VoteRows, first: int, second: int, most: int) -> int | 
     return None
 
 
-def _confirmed(found: Flip, ties: Ties = "half") -> None:
+def _confirmed(found: OrderFlip, ties: Ties = "half") -> None:
     assert found.removed is not None
     assert found.n_votes == int(found.removed.sum())
     assert (found.removed <= found.rows.count).all()
@@ -279,7 +279,7 @@ def test_equal_strengths_and_one_model_alone_have_no_order_to_turn() -> None:
 @pytest.mark.parametrize(("after", "confirmed"), [(None, False), (0.0, False), (1e-3, False), (-1e-3, True)])
 def test_an_order_is_turned_where_the_gap_is_below_zero(after: float | None, confirmed: bool) -> None:
     rows = vote_rows([0, 0], [1, 1], [0, 1])
-    assert Flip(first=0, second=1, gap=1.0, rows=rows, gap_after=after).confirmed is confirmed
+    assert OrderFlip(first=0, second=1, gap=1.0, rows=rows, gap_after=after).confirmed is confirmed
 
 
 def test_all_votes_for_a_model_may_have_to_go() -> None:
