@@ -125,7 +125,9 @@ def decide(
     ).astype(np.int64)
     months = ((events.time - middle) / MONTH)[:, None]
     utility = _utility(rng, world, effects, events, lengths) + world.drift[events.members] * months
-    chosen = _manipulated(events, choose(rng, utility, effects.tie))
+    place = np.argmax(events.members == events.target, axis=1)
+    pushed = (events.kind == RING) & (events.members == events.target).any(axis=1)
+    chosen = np.where(pushed, place, np.where(events.kind == SIDE, 0, choose(rng, utility, effects.tie)))
     bad = rng.random(n) < effects.both_bad
     tied = chosen == k
     # The chosen model (or the first) against the others, in the order shown.
@@ -176,13 +178,6 @@ def _utility(
         utility += world.prompts[events.prompt[:, None], models]
     utility[:, 0] += effects.side
     return utility + effects.style * (lengths / lengths.mean(axis=1, keepdims=True) - 1) / 2
-
-
-def _manipulated(events: Events, chosen: IntArray) -> IntArray:
-    """Raters of a ring choose its model where it is shown; raters of a side what is shown first."""
-    place = np.argmax(events.members == events.target, axis=1)
-    pushed = (events.kind == RING) & (events.members == events.target).any(axis=1)
-    return np.where(pushed, place, np.where(events.kind == SIDE, 0, chosen))
 
 
 def drawn(rng: np.random.Generator, shares: FloatArray, n: int) -> IntArray:

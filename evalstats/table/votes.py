@@ -471,7 +471,10 @@ def _clusters(votes: pl.DataFrame, asked: tuple[str, ...]) -> dict[str, Any]:
     auto = asked == ("auto",)
     columns = vote_sources(votes) if auto else {}
     if not auto and asked != ("none",):
-        columns = {name: _cluster_column(votes, name) for name in (_own_name(votes, each) for each in asked)}
+        columns = {
+            name: _cluster_column(votes, name)
+            for name in ((each if each in votes.columns else _ALIASES.get(each, each)) for each in asked)
+        }
     kept: list[tuple[str, IntArray, int]] = []
     few: list[tuple[str, int]] = []
     for name, column in columns.items():
@@ -489,10 +492,6 @@ def _clusters(votes: pl.DataFrame, asked: tuple[str, ...]) -> dict[str, Any]:
         "nameless": tuple(n for _, _, n in kept),
         "unclustered": tuple(few),
     }
-
-
-def _own_name(votes: pl.DataFrame, name: str) -> str:
-    return name if name in votes.columns else _ALIASES.get(name, name)
 
 
 def _cluster_column(votes: pl.DataFrame, name: str) -> pl.Series:

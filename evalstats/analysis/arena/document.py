@@ -285,15 +285,13 @@ def _scope(result: ArenaRanking) -> str:
 def _answer(result: ArenaRanking) -> tuple[Block, ...]:
     if not result.converged:
         return ()
-    reason = result.rank_reason or _why_no_rank(result)
+    reason = result.rank_reason or next(
+        (row.rank_reason for row in result.rows if row.rank_reason), "the votes leave every rank open"
+    )
     if any(note.text.rstrip(".") == reason.rstrip(".") for note in result.notes):
         reason = ""
     said = _ranks_settled(result) if result.has_ranks else sentence(reason)
     return (figures.ranks(result, _table(result)), *([Text(text=said)] if said else []))
-
-
-def _why_no_rank(result: ArenaRanking) -> str:
-    return next((row.rank_reason for row in result.rows if row.rank_reason), "the votes leave every rank open")
 
 
 def _ranks_settled(result: ArenaRanking) -> str:

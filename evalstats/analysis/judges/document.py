@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from evalstats.analysis.judges.result import (
     Bias,
     BiasCheck,
-    BiasRow,
     CorrectedRow,
     JudgeReport,
     JudgeRow,
@@ -249,7 +248,8 @@ def _favouring(result: JudgeReport) -> JudgeRow | None:
 def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
     best = result.rows[0]
     if favours is not None:
-        most = _most_favoured(result, favours.name)
+        own = [row for row in result.by_model if row.judge == favours.name and row.estimate is not None]
+        most = max(own, key=lambda row: row.estimate or 0.0, default=None)
         return f"Not to compare models: {best.name} favours {most.name}" if most else f"{best.name} errs by model"
     whose = result.truth
     match best.standing:
@@ -264,11 +264,6 @@ def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
         case "no second person":
             what = "verdict" if result.unit == "pair" else "rating"
             return f"{best.name} gives {whose}'s {what} on {_percent(best.raw)} of {result.unit}s"
-
-
-def _most_favoured(result: JudgeReport, judge: str) -> BiasRow | None:
-    own = [row for row in result.by_model if row.judge == judge and row.estimate is not None]
-    return max(own, key=lambda row: row.estimate or 0.0, default=None)
 
 
 def _scope(result: JudgeReport, best: JudgeRow) -> str:

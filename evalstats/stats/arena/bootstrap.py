@@ -337,7 +337,15 @@ def percentile_intervals(
         for lower, upper, lost in zip(low, high, np.count_nonzero(outside, axis=1), strict=True)
     )
     none = np.array([each is not None for each in reasons], dtype=np.bool_)
-    error_low, error_high = _errors(values, outside, tail)
+    n, size = values.shape[0], values.shape[1] // BLOCKS
+    shape, used = (n, BLOCKS, size), slice(size * BLOCKS)
+    out: list[FloatArray] = []
+    for ends in _ends(values[:, used].reshape(shape), outside[:, used].reshape(shape), tail):
+        finite = np.isfinite(ends).all(axis=1)
+        error = np.full(n, np.nan)
+        error[finite] = ends[finite].std(axis=1, ddof=1) / math.sqrt(BLOCKS)
+        out.append(error)
+    error_low, error_high = out[0], out[1]
     for column in (spread, low, high, error_low, error_high):
         column[none] = np.nan
     return PercentileIntervals(
@@ -359,18 +367,6 @@ def _ends(values: FloatArray, outside: BoolArray, tail: float) -> tuple[FloatArr
     low = np.sort(np.where(outside, -np.inf, values), axis=-1)[..., place]
     high = -np.sort(np.where(outside, -np.inf, -values), axis=-1)[..., place]
     return low, high
-
-
-def _errors(values: FloatArray, outside: BoolArray, tail: float) -> tuple[FloatArray, FloatArray]:
-    n, size = values.shape[0], values.shape[1] // BLOCKS
-    shape, used = (n, BLOCKS, size), slice(size * BLOCKS)
-    out: list[FloatArray] = []
-    for ends in _ends(values[:, used].reshape(shape), outside[:, used].reshape(shape), tail):
-        finite = np.isfinite(ends).all(axis=1)
-        error = np.full(n, np.nan)
-        error[finite] = ends[finite].std(axis=1, ddof=1) / math.sqrt(BLOCKS)
-        out.append(error)
-    return out[0], out[1]
 
 
 def _reason(low: float, high: float, lost: int, n: int) -> str | None:

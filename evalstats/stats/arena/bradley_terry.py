@@ -368,7 +368,22 @@ def fit_strengths(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0, st
     found = maximise(cells, ties, _first(cells, ties, start, scale), prior=prior)
     if not found.converged or found.bread is None or runs_away(cells, ties, found.parameters, prior):
         raise explain_failure(cells, ties, prior)
-    return _result(found, found.bread, scale, ties=ties, prior=prior)
+    # The optimum in the units of the covariates.
+    n_models = found.parameters.size - scale.size - (ties != "half")
+    factor = np.ones(found.parameters.size)
+    factor[n_models : n_models + scale.size] = 1.0 / scale
+    return PairFit(
+        ties=ties,
+        strengths=found.parameters[:n_models],
+        coefficients=found.parameters[n_models : n_models + scale.size] / scale,
+        tie=None if ties == "half" else float(np.exp(found.parameters[-1])),
+        log_lik=found.log_lik,
+        bread=found.bread * factor[:, None] * factor,
+        prior=prior,
+        converged=found.converged,
+        n_iterations=found.n_iterations,
+        largest_gradient=found.largest_gradient,
+    )
 
 
 def row_scores(fit: PairFit, rows: VoteRows) -> RowScores:
@@ -433,25 +448,6 @@ def _first(cells: PairCells, ties: Ties, start: PairFit | None, scale: FloatArra
         strengths, coefficients = start.strengths, start.coefficients * scale
         tau_guess = [float(np.log(start.tie))] if start.ties == ties and start.tie is not None else tau_guess
     return np.concatenate([strengths - strengths.mean(), coefficients, tau_guess])
-
-
-def _result(found: StrengthOptimum, bread: FloatArray, scale: FloatArray, *, ties: Ties, prior: float) -> PairFit:
-    """Return the optimum in the units of the covariates."""
-    n_models = found.parameters.size - scale.size - (ties != "half")
-    factor = np.ones(found.parameters.size)
-    factor[n_models : n_models + scale.size] = 1.0 / scale
-    return PairFit(
-        ties=ties,
-        strengths=found.parameters[:n_models],
-        coefficients=found.parameters[n_models : n_models + scale.size] / scale,
-        tie=None if ties == "half" else float(np.exp(found.parameters[-1])),
-        log_lik=found.log_lik,
-        bread=bread * factor[:, None] * factor,
-        prior=prior,
-        converged=found.converged,
-        n_iterations=found.n_iterations,
-        largest_gradient=found.largest_gradient,
-    )
 
 
 ELO_PER_LOG_ODDS = 400.0 / math.log(10.0)

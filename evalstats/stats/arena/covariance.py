@@ -506,7 +506,19 @@ def covariance_of(
     by_vote = sandwich(fit.bread, votes.matrix)
     columns = [as_codes(codes, rows.n_rows)[0] for codes in rows.clusters]
     if not columns:
-        return _of_votes(by_vote, votes, model_clusters(rows, None)[0], plain=plain)
+        effective = model_clusters(rows, None)[0]
+        df, n_models = votes.effective - 1.0, effective.size
+        return StrengthCovariance(
+            covariance=by_vote,
+            joint=by_vote[:n_models, :n_models],
+            votes=by_vote,
+            one_way=(),
+            df=df,
+            model_effective=effective,
+            method=f"sandwich of single votes, t with {df_words(df)} df",
+            plain=plain,
+            reason=_too_few("votes", votes.n_clusters),
+        )
     parents = nested_in(columns)
     used = [w for w, parent in enumerate(parents) if parent is None]
     found = _terms(fit, rows, [columns[w] for w in used], plain=plain)
@@ -549,21 +561,6 @@ def covariance_of_meat(fit: PairFit, meat: Meat, votes: Meat, *, name: str = "wa
     by_vote = sandwich(fit.bread, votes.matrix)
     alike = np.full(fit.n_models, meat.effective)
     return _assembled(covariance, by_vote, (covariance,), (way,), alike, plain=False, warnings=warnings)
-
-
-def _of_votes(by_vote: FloatArray, meat: Meat, effective: FloatArray, *, plain: bool) -> StrengthCovariance:
-    df, n_models = meat.effective - 1.0, effective.size
-    return StrengthCovariance(
-        covariance=by_vote,
-        joint=by_vote[:n_models, :n_models],
-        votes=by_vote,
-        one_way=(),
-        df=df,
-        model_effective=effective,
-        method=f"sandwich of single votes, t with {df_words(df)} df",
-        plain=plain,
-        reason=_too_few("votes", meat.n_clusters),
-    )
 
 
 def _assembled(

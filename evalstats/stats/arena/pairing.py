@@ -67,7 +67,11 @@ def pairing_test(first: IntArray, second: IntArray, share: FloatArray, *, n_mode
         raise CannotAnswerError("two models always meet each other")
     pair = np.minimum(first, second) * n_models + np.maximum(first, second)
     starts = np.flatnonzero(np.diff(pair, prepend=-1))
-    _refuse_sorted(first, second, pair, starts.size)
+    # Refuse votes that stand sorted by their pair or by a side: their order says nothing of when they were given.
+    runs = [(starts.size, np.unique(pair).size)]
+    runs += [(1 + np.count_nonzero(np.diff(side)), np.unique(side).size) for side in (first, second)]
+    if any(count < 2 * levels and first.size > 4 * levels for count, levels in runs):
+        raise CannotAnswerError("the votes stand sorted by model, so their order does not say when they were given")
     own, others = _comparisons(first[starts], second[starts], n_models, seed)
     if own.size < FEWEST:
         raise CannotAnswerError(f"{own.size} votes can be held against later ones; the test needs {FEWEST}")
@@ -81,14 +85,6 @@ def pairing_test(first: IntArray, second: IntArray, share: FloatArray, *, n_mode
     ]
     best = min(found, key=lambda each: each.statistic)
     return replace(best, p_value=min(1.0, len(found) * best.p_value))
-
-
-def _refuse_sorted(first: IntArray, second: IntArray, pair: IntArray, n_runs: int) -> None:
-    """Refuse votes that stand sorted by their pair or by a side: their order says nothing of when they were given."""
-    runs = [(n_runs, np.unique(pair).size)]
-    runs += [(1 + np.count_nonzero(np.diff(side)), np.unique(side).size) for side in (first, second)]
-    if any(count < 2 * levels and first.size > 4 * levels for count, levels in runs):
-        raise CannotAnswerError("the votes stand sorted by model, so their order does not say when they were given")
 
 
 def _comparisons(first: IntArray, second: IntArray, n_models: int, seed: int) -> tuple[IntArray, IntArray]:

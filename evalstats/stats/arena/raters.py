@@ -779,7 +779,11 @@ def _balanced(votes: DecidedVotes) -> bool:
 
 
 def _side_against(votes: DecidedVotes, forecasts: FloatArray) -> FloatArray:
-    before_a, before = _counts_before(votes.rater, votes.a_won)
+    # Wins and votes of the same group before each vote; groups are sorted.
+    start = np.searchsorted(votes.rater, votes.rater)
+    total = np.concatenate([[0], np.cumsum(votes.a_won)])
+    at = np.arange(votes.rater.size)
+    before_a, before = (total[at] - total[start]).astype(np.float64), (at - start).astype(np.float64)
     q = (before_a + 0.5) / (before + 1.0)
     return _summed(votes, _log_ratio(votes.a_won, q, forecasts))
 
@@ -791,14 +795,6 @@ def _disagreement(votes: DecidedVotes, forecasts: FloatArray, line: tuple[float,
         for slope in _SLOPES
     ]
     return special.logsumexp(bets, axis=0) - math.log(len(_SLOPES))
-
-
-def _counts_before(group: IntArray, won: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return wins and votes of the same group before each vote; groups are sorted."""
-    start = np.searchsorted(group, group)
-    total = np.concatenate([[0], np.cumsum(won)])
-    at = np.arange(group.size)
-    return (total[at] - total[start]).astype(np.float64), (at - start).astype(np.float64)
 
 
 def _log_ratio(won: BoolArray, q: FloatArray, p: FloatArray) -> FloatArray:
