@@ -55,16 +55,21 @@ def beside(design: Design, basis: Basis, task: Task, size: Size | None) -> list[
     if isinstance(design, BinaryDesign):
         return _beside_binary(design, task, size)
     base = design.base if isinstance(design, SimulatedDesign) else design
-    return _beside_clusters(base, task, size) if basis.clustered else _beside_mean(base, task, size)
+    if basis.clustered:
+        return _beside_clusters(base, task, size)
+    name, law = ("Student's t", "n − 1 degrees of freedom for the normal law")
+    if not base.normal:
+        name, law = ("Miller's formula", "the normal law for Student's t")
+    return [row_of(replace(base, normal=not base.normal), task, size, method=name, role="formula", note=law)]
 
 
 def _beside_binary(design: BinaryDesign, task: Task, size: Size | None) -> list[PlanRow]:
     aim = task.aim
     if aim.test == "precision":
         return _tango_width(design, task, size)
-    variance = max(design.discordance, abs(aim.delta)) - aim.delta**2
-    plain = PartsDesign(parts=DifferenceParts(item=max(variance, _LEAST)), normal=True)
     if aim.test != "difference":
+        variance = max(design.discordance, abs(aim.delta)) - aim.delta**2
+        plain = PartsDesign(parts=DifferenceParts(item=max(variance, _LEAST)), normal=True)
         return [row_of(plain, task, size, method="normal formula", role="formula", note="variance psi − delta²")]
     tests: tuple[tuple[PairedTest, str, str], ...] = (
         ("midp", "McNemar mid-p", "exact sum"),
@@ -109,13 +114,6 @@ def _tango_width(design: BinaryDesign, task: Task, size: Size | None) -> list[Pl
     ]
 
 
-def _beside_mean(base: PartsDesign, task: Task, size: Size | None) -> list[PlanRow]:
-    other = replace(base, normal=not base.normal)
-    name = "Student's t" if base.normal else "Miller's formula"
-    note = "n − 1 degrees of freedom for the normal law" if base.normal else "the normal law for Student's t"
-    return [row_of(other, task, size, method=name, role="formula", note=note)]
-
-
 def _beside_clusters(base: PartsDesign, task: Task, size: Size | None) -> list[PlanRow]:
     """Return what the items would need if they were independent, and Miller's formula times the design effect."""
     if size is None or size.n_clusters is None or task.solved == "n_clusters":
@@ -155,6 +153,23 @@ def _unclustered(size: Size | None) -> Size | None:
     return None if size is None else replace(size, n_clusters=None)
 
 
+def simulated_row(design: SimulatedDesign, aim: Aim, size: Size) -> PlanRow:
+    """Return the power at the plan's size as simulated."""
+    found = design.simulate(size, aim)
+    noise = "noise of the pilot" if design.pool is not None else "normal noise"
+    return PlanRow(
+        method="simulation",
+        role="simulation",
+        power=found.power,
+        conf_low=found.conf_low,
+        conf_high=found.conf_high,
+        n_resamples=found.n_resamples,
+        n_items=size.n_items,
+        n_clusters=size.n_clusters,
+        note=f"{_RULES[design.rule]} on {found.n_resamples:,} draws, seed {found.seed}, {noise}",
+    )
+
+
 def simulated_check(
     base: PartsDesign, basis: Basis, aim: Aim, size: Size, *, n_resamples: int, seed: int
 ) -> SimulatedDesign | None:
@@ -173,25 +188,6 @@ def simulated_check(
     return simulated(base, basis, pool=small or not basis.clustered, n_resamples=n_resamples, seed=seed)
 
 
-def simulated_row(design: SimulatedDesign, aim: Aim, size: Size) -> PlanRow:
-    """Return the power at the plan's size as simulated."""
-    found = design.simulate(size, aim)
-    return PlanRow(
-        method="simulation",
-        role="simulation",
-        power=found.power,
-        conf_low=found.conf_low,
-        conf_high=found.conf_high,
-        n_resamples=found.n_resamples,
-        n_items=size.n_items,
-        n_clusters=size.n_clusters,
-        note=(
-            f"{_RULES[design.rule]} on {found.n_resamples:,} draws, seed {found.seed}, "
-            f"{'noise of the pilot' if design.pool is not None else 'normal noise'}"
-        ),
-    )
-
-
 _RULES = {
     "t": "t",
     "augmented-t": "augmented t",
@@ -201,10 +197,10 @@ _RULES = {
 
 def answer_range(design: Design, basis: Basis, task: Task) -> tuple[float | None, float | None, str] | None:
     """Return the answers at either end of the interval of the pilot's variance or discordant share, and what was varied."""
+    level, df = task.aim.conf_level, basis.df
+    percent = f"{100 * level:.4g}%"
     if not basis.is_pilot:
         return None
-    level = task.aim.conf_level
-    percent = f"{100 * level:.4g}%"
     if isinstance(design, BinaryDesign):
         if basis.discordant is None:
             return None
@@ -212,22 +208,18 @@ def answer_range(design: Design, basis: Basis, task: Task) -> tuple[float | None
         ends = wilson_ends(basis.discordant / n, n, normal_quantile(level))
         answers = [solve(replace(design, discordance=end), task) for end in ends]
         words = f"with {100 * ends[0]:.1f}% to {100 * ends[1]:.1f}% of items discordant ({percent} CI)"
-        return _range(answers, words)
-    df = basis.df
-    if df is None or not df > 0.0:
+    elif df is not None and df > 0.0:
+        tail = 0.5 * (1.0 - level)
+        factors = [df / float(special.chdtri(df, tail)), df / float(special.chdtri(df, 1.0 - tail))]
+        quick = _quick(design, task.size, basis)
+        answers = [solve(quick.scaled(factor), task) for factor in factors]
+        times = f"{factors[0]:.2g} to {factors[1]:.2g} times its variance"
+        words = f"with {times} ({percent} CI, {df:.3g} degrees of freedom)"
+    else:
         return None
-    tail = 0.5 * (1.0 - level)
-    factors = [df / float(special.chdtri(df, tail)), df / float(special.chdtri(df, 1.0 - tail))]
-    quick = _quick(design, task.size, basis)
-    answers = [solve(quick.scaled(factor), task) for factor in factors]
-    times = f"{factors[0]:.2g} to {factors[1]:.2g} times its variance"
-    words = f"with {times} ({percent} CI, {df:.3g} degrees of freedom)"
-    return _range(answers, words)
-
-
-def _range(answers: list[float | None], words: str) -> tuple[float | None, float | None, str]:
-    known = sorted(answer for answer in answers if answer is not None)
-    return (known[0], known[1], words) if len(known) == 2 else (answers[0], answers[1], words)
+    if None not in answers:
+        answers.sort(key=lambda answer: answer or 0.0)
+    return answers[0], answers[1], words
 
 
 ANSWERS = "answers"
@@ -275,21 +267,17 @@ def variance_parts(basis: Basis) -> tuple[VariancePart, ...]:
     if not total > 0.0:
         return ()
     shares = parts.shares()
-    found: list[VariancePart] = []
+    found: list[tuple[str, float, float]] = []
     if parts.cluster is not None and shares is not None:
-        found.append(_part("clusters", parts.cluster, parts.cluster * float((shares**2).sum()) / total))
-    unsplit = None in parts.trials
-    found.append(_part("items and trials" if unsplit else "items", parts.item, parts.item / n / total))
+        found.append(("clusters", parts.cluster, parts.cluster * float((shares**2).sum())))
+    found.append(("items and trials" if None in parts.trials else "items", parts.item, parts.item / n))
     for name, noise, k in zip(("baseline", "candidate"), parts.trials, parts.n_trials, strict=True):
         if noise is not None:
-            found.append(_part(f"trials of the {name}", noise, noise / k / n / total))
+            found.append((f"trials of the {name}", noise, noise / k / n))
     if parts.run:
-        found.append(_part("runs", parts.run, parts.run * sum(1.0 / k for k in parts.n_trials) / total))
-    return tuple(sorted(found, key=lambda part: -part.share))
-
-
-def _part(name: str, variance: float, share: float) -> VariancePart:
-    return VariancePart(part=name, variance=variance, share=share)
+        found.append(("runs", parts.run, parts.run * sum(1.0 / k for k in parts.n_trials)))
+    rows = [VariancePart(part=name, variance=variance, share=part / total) for name, variance, part in found]
+    return tuple(sorted(rows, key=lambda row: -row.share))
 
 
 def next_steps(
@@ -305,58 +293,42 @@ def next_steps(
     if basis.discordance is not None and not basis.clustered and not parts.run:
         design = BinaryDesign(discordance=basis.discordance)
     first, second = now.n_trials
+    no_trials = ""
+    if None in parts.trials:
+        no_trials = "the trials of one side or both are not known one by one"
+        if max(parts.n_trials) <= 1.0:
+            no_trials = "with one trial an item, trial noise cannot be told from differences between items"
     doubled: list[tuple[Resource, Size, str]] = [
         ("as it is", now, ""),
         ("items", replace(now, n_items=2 * now.n_items), _SINGLE if basis.single else ""),
-        ("trials", replace(now, n_trials=(2 * first, 2 * second)), _no_trials(basis)),
+        ("trials", replace(now, n_trials=(2 * first, 2 * second)), no_trials),
     ]
     if now.n_clusters is not None:
         double = replace(now, n_items=2 * now.n_items, n_clusters=2 * now.n_clusters)
         doubled.append(("clusters", double, ""))
-    look = replace(aim, test="difference", margin=None)
-    return tuple(
-        _step(basis, design, look, goal, costs, buy=buy, size=size, now=now, reason=reason)
-        for buy, size, reason in doubled
-    )
-
-
-def _no_trials(basis: Basis) -> str:
-    if None not in basis.parts.trials:
-        return ""
-    if max(basis.parts.n_trials) <= 1.0:
-        return "with one trial an item, trial noise cannot be told from differences between items"
-    return "the trials of one side or both are not known one by one"
-
-
-def _step(
-    basis: Basis,
-    design: Design,
-    aim: Aim,
-    goal: float,
-    costs: Costs,
-    *,
-    buy: Resource,
-    size: Size,
-    now: Size,
-    reason: str,
-) -> NextStep:
-    found = NextStep(
-        buy=buy, n_items=size.n_items, n_clusters=size.n_clusters, n_trials=size.n_trials, cost=costs.of(size)
-    )
-    if reason:
-        return replace(found, reason=reason)
-    variance = _variance(basis, size)
-    task = Task(solved="delta", aim=aim, goal=goal, axis=Axis(n_trials=size.n_trials), size=size, span=basis.units.span)
-    efficiency = (_variance(basis, now) * costs.of(now)) / (variance * costs.of(size)) if variance > 0.0 else None
-    needed, why = (None, "") if aim.delta == 0.0 else _needed(basis, design, aim, goal, buy=buy, now=now)
-    return replace(
-        found,
-        std_error=math.sqrt(variance) if variance > 0.0 else None,
-        mde=detectable(_quick(design, size, basis), task, size),
-        precision_per_cost=efficiency,
-        needed=needed,
-        reason=why,
-    )
+    look, steps = replace(aim, test="difference", margin=None), list[NextStep]()
+    for buy, size, reason in doubled:
+        step = NextStep(
+            buy=buy, n_items=size.n_items, n_clusters=size.n_clusters, n_trials=size.n_trials, cost=costs.of(size)
+        )
+        if reason:
+            steps.append(replace(step, reason=reason))
+            continue
+        variance, axis = _variance(basis, size), Axis(n_trials=size.n_trials)
+        task = Task(solved="delta", aim=look, goal=goal, axis=axis, size=size, span=basis.span)
+        efficiency = (_variance(basis, now) * costs.of(now)) / (variance * costs.of(size)) if variance > 0.0 else None
+        needed, why = (None, "") if aim.delta == 0.0 else _needed(basis, design, look, goal, buy=buy, now=now)
+        steps.append(
+            replace(
+                step,
+                std_error=math.sqrt(variance) if variance > 0.0 else None,
+                mde=detectable(_quick(design, size, basis), task, size),
+                precision_per_cost=efficiency,
+                needed=needed,
+                reason=why,
+            )
+        )
+    return tuple(steps)
 
 
 def _quick(design: Design, size: Size | None, basis: Basis) -> Design:
@@ -406,22 +378,30 @@ def recommendation(basis: Basis, steps: tuple[NextStep, ...], costs: Costs) -> t
     if len(known) < 2 or best is None:
         return ()
     now = known[0]
-    unit = f" {basis.units.unit}" if basis.units.unit else ""
     change = (
-        f"doubling them lowers the standard error from {scaled(now.std_error, basis.units.scale)} to "
-        f"{scaled(best.std_error, basis.units.scale)}{unit}"
+        f"doubling them lowers the standard error from {scaled(now.std_error, basis.scale)} to "
+        f"{basis.words(best.std_error)}"
     )
-    basis_words = "at the costs given" if costs.given else "for as many answers"
-    words = [f"Buy {best.buy} first: {change}{_compared(best, bought, basis)}, the most precision {basis_words}."]
-    if len(bought) == 1:
-        words = [f"Buy {best.buy}: {change}."]
+    words = [f"Buy {best.buy}: {change}."]
+    if len(bought) > 1:
+        others = ", ".join(
+            f"{step.buy} to {scaled(step.std_error, basis.scale)}" for step in bought if step.buy != best.buy
+        )
+        price = "at the costs given" if costs.given else "for as many answers"
+        words = [f"Buy {best.buy} first: {change} (doubling {others}), the most precision {price}."]
     parts = variance_parts(basis)
     if len(parts) > 1 and parts[0].share > 0.5:
         words.append(f"{100 * parts[0].share:.0f}% of the variance comes from {parts[0].part}.")
-    words.extend(
-        f"{what} it stays above {scaled(floor, basis.units.scale)}{unit}." for what, floor in _floors(basis, best.buy)
-    )
-    words.extend(_trial_words(basis, costs))
+    if (floor := _floor(basis, best.buy)) is not None:
+        words.append(f"{floor[0]} it stays above {basis.words(floor[1])}.")
+    first, second = basis.parts.trials
+    if first is not None and second is not None and costs.given and costs.trial > 0.0:
+        k = cheapest_trials(basis.parts.item, first + second, cost_item=costs.item, cost_trial=2.0 * costs.trial)
+        words.append(
+            "Items do not differ beyond their trials, so every answer counts the same wherever it is bought."
+            if math.isinf(k)
+            else f"At these costs about {plural(max(1, round(k)), 'trial')} an item make the most of a budget."
+        )
     return tuple(words)
 
 
@@ -435,35 +415,19 @@ def best_step(steps: Sequence[NextStep]) -> NextStep | None:
     )
 
 
-def _compared(best: NextStep, bought: list[NextStep], basis: Basis) -> str:
-    others = [step for step in bought if step.buy != best.buy]
-    if not others:
-        return ""
-    told = ", ".join(f"{step.buy} to {scaled(step.std_error, basis.units.scale)}" for step in others)
-    return f" (doubling {told})"
-
-
-def _floors(basis: Basis, best: Resource) -> list[tuple[str, float]]:
-    """Return the standard errors that no number of items, or of trials, goes below."""
+def _floor(basis: Basis, best: Resource) -> tuple[str, float] | None:
+    """Return the standard error that no number of items, or of trials, goes below, after the words for when."""
     parts, shares = basis.parts, basis.parts.shares()
     between = 0.0 if shares is None or not parts.cluster else parts.cluster * float((shares**2).sum())
     if between > 0.0 and best == "clusters":
         there = plural(len(parts.sizes), "cluster")
-        return [(f"With the {there} there are, however many items and trials,", math.sqrt(between))]
+        return f"With the {there} there are, however many items and trials,", math.sqrt(between)
     if None not in parts.trials and best == "items" and parts.item > 0.0:
-        floor = math.sqrt(between + parts.item / parts.n_items)
-        return [("Where no new items can be had, however many trials,", floor)]
-    return []
-
-
-def _trial_words(basis: Basis, costs: Costs) -> list[str]:
-    first, second = basis.parts.trials
-    if first is None or second is None or not costs.given or costs.trial <= 0.0:
-        return []
-    best = cheapest_trials(basis.parts.item, first + second, cost_item=costs.item, cost_trial=2.0 * costs.trial)
-    if math.isinf(best):
-        return ["Items do not differ beyond their trials, so every answer counts the same wherever it is bought."]
-    return [f"At these costs about {plural(max(1, round(best)), 'trial')} an item make the most of a budget."]
+        return (
+            "Where no new items can be had, however many trials,",
+            math.sqrt(between + parts.item / parts.n_items),
+        )
+    return None
 
 
 def trials_table(design: Design, task: Task, basis: Basis) -> tuple[TrialRow, ...]:

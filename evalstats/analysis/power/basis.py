@@ -60,47 +60,21 @@ def plain_amount(value: float | str, what: str = "delta") -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Units:
-    """How differences are written: `share` of 1 in percentage points, or in the metric's own unit."""
-
-    share: bool
-    unit: str = ""
-    percent: bool = False
-    span: float | None = None
-
-    @property
-    def scale(self) -> float:
-        """What to multiply by when showing a number."""
-        return 100.0 if self.share else 1.0
-
-    def read(self, value: float | str | None, what: str) -> float | None:
-        """Return an amount in the metric's own unit; "3pp" is three percentage points."""
-        if value is None:
-            return None
-        amount = plain_amount(value, what)
-        if in_points(value) and not (self.share or self.percent):
-            raise InputError(f"{what} {value!r} is in percentage points, and the metric is no share of 1")
-        if in_points(value) and not self.share:
-            amount *= 100
-        if not math.isfinite(amount):
-            raise InputError(f"{what} is {value}; give a finite number")
-        if self.span is not None and abs(amount) > self.span:
-            raise InputError(
-                f"{what} is {value}, and no difference is larger than {self.span:g}; percentage points are written 3pp"
-            )
-        return amount
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
     """What is known, or assumed, about the differences of single items.
+
+    Differences are shares of 1, shown in percentage points, where `share` is true, else in the metric's own unit, of which
+    `percent` tells that it is percentage points already; none is larger than `span`.
 
     `discordance` is None unless scores are right or wrong with one trial each; `lattice`: every trial is right or
     wrong. `pool` are the differences of a pilot, whose shape simulated noise takes, and `rule` is what `compare` uses
     on such data. `seen`, the difference of the pilot, is only held against a `delta` that somebody took from it.
     """
 
-    units: Units
+    share: bool
+    unit: str = ""
+    percent: bool = False
+    span: float | None = None
     parts: DifferenceParts
     rule: Rule
     discordance: float | None = None
@@ -111,11 +85,37 @@ class Basis:
     df: float | None = None
     std_error: float | None = None
     seen: float | None = None
-    words: str = ""
+    pilot: str = ""
     benchmark: str = ""
     metric: str = ""
     assumptions: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
+
+    @property
+    def scale(self) -> float:
+        """What to multiply by when showing a difference."""
+        return 100.0 if self.share else 1.0
+
+    def read(self, value: float | str | None, what: str) -> float | None:
+        """Return an amount in the metric's own unit; "3pp" is three percentage points."""
+        if value is None:
+            return None
+        amount = plain_amount(value, what)
+        if in_points(value) and not self.share:
+            if not self.percent:
+                raise InputError(f"{what} {value!r} is in percentage points, and the metric is no share of 1")
+            amount *= 100
+        if not math.isfinite(amount):
+            raise InputError(f"{what} is {value}; give a finite number")
+        if self.span is not None and abs(amount) > self.span:
+            raise InputError(
+                f"{what} is {value}, and no difference is larger than {self.span:g}; percentage points are written 3pp"
+            )
+        return amount
+
+    def words(self, value: float | None, digits: int = 2) -> str:
+        """Write a difference with its unit."""
+        return f"{scaled(value, self.scale, digits)} {self.unit}".rstrip()
 
     @property
     def clustered(self) -> bool:
@@ -139,22 +139,21 @@ class Basis:
         return replace(self, parts=replace(parts, cluster=None, item=item, sizes=()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assumed:
-    """The numbers that a user gives in place of a pilot."""
-
-    discordance: float | None
-    accuracy: float | None
-    variance: float | Mapping[str, float] | None
-    icc: float | None
-    cluster_size: float | None
-    cluster_cv: float
-    n_trials: Pair
-
-
-def from_numbers(given: Assumed, *, delta: float | None, points: bool) -> Basis:
+def from_numbers(
+    *,
+    discordance: float | None,
+    accuracy: float | None,
+    variance: float | Mapping[str, float] | None,
+    icc: float | None,
+    cluster_size: float | None,
+    cluster_cv: float,
+    n_trials: Pair,
+    delta: float | None,
+    points: bool,
+) -> Basis:
     """Take the spread of the differences from numbers that the user gives, `delta` being the true difference."""
-    named = [name for name in ("discordance", "accuracy", "variance") if getattr(given, name) is not None]
+    given = {"discordance": discordance, "accuracy": accuracy, "variance": variance}
+    named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
         found = (
             f"both {' and '.join(named)} were given"
@@ -166,38 +165,51 @@ def from_numbers(given: Assumed, *, delta: float | None, points: bool) -> Basis:
             f"{Option('accuracy')} (of the baseline), {Option('variance')} (of the item differences), or a pilot with "
             f"{Option('pilot', blank='FILE')}"
         )
-    if given.variance is not None:
-        return _from_variance(given, points=points)
-    if max(given.n_trials) > 1:
-        raise InputError(
-            "discordance and accuracy are for one trial an item; with several trials give variance as item and trial "
-            "parts, or a pilot"
-        )
-    discordance, assumption = _discordance(given, delta or 0.0)
-    # The variance follows the difference: discordance - delta^2. Only its split counts here.
-    parts = _assumed_parts(given, {"item": max(discordance, _LEAST)})
+    if variance is not None:
+        variances = variance if isinstance(variance, Mapping) else {"item": float(variance)}
+        told = ", ".join(f"{name} {value:g}" for name, value in variances.items())
+        assumption = f"variance of the item differences (assumed): {told}"
+        share = points
+    else:
+        if max(n_trials) > 1:
+            raise InputError(
+                "discordance and accuracy are for one trial an item; with several trials give variance as item and trial "
+                "parts, or a pilot"
+            )
+        if discordance is None:
+            discordance, assumption = _discordance_of(accuracy or 0.0, delta or 0.0)
+        else:
+            discordant_shares(discordance, delta or 0.0)
+            assumption = f"Exactly one of the two gets an item right on {100 * discordance:g}% of the items (assumed)"
+        # The variance follows the difference: discordance - delta^2. Only its split counts here.
+        variances, share = {"item": max(discordance, _LEAST)}, True
+    parts = _assumed_parts(variances, icc=icc, cluster_size=cluster_size, cluster_cv=cluster_cv, n_trials=n_trials)
     return Basis(
-        units=Units(share=True, unit="pp", span=1.0),
+        share=share,
+        unit="pp" if share else "",
+        span=1.0 if share else None,
         parts=parts,
         rule="cr2" if parts.sizes else "t",
         discordance=discordance,
-        lattice=True,
+        lattice=discordance is not None,
         assumptions=(assumption,),
     )
 
 
-def _discordance(given: Assumed, delta: float) -> tuple[float, str]:
-    if given.discordance is not None:
-        discordant_shares(given.discordance, delta)
-        return given.discordance, (
-            f"Exactly one of the two gets an item right on {100 * given.discordance:g}% of the items (assumed)"
-        )
-    accuracy = given.accuracy or 0.0
+def _discordance_of(accuracy: float, delta: float) -> tuple[float, str]:
+    """Return the share of items that one alone gets right if errors of the two are independent, and that this is assumed."""
     other = accuracy + delta
     if not 0.0 < accuracy < 1.0:
         raise InputError(f"accuracy is {accuracy:g}; give one between 0 and 1, such as 0.8 or 80%")
     if not 0.0 <= other <= 1.0:
-        raise InputError(_out_of_range(accuracy, delta))
+        said = (
+            f"a system at {100 * accuracy:g}% cannot be {100 * abs(delta):g} pp {'better' if delta > 0 else 'worse'}: "
+            f"{100 * other:g}% lies outside 0 to 100%; give a smaller difference"
+        )
+        if 0.0 <= accuracy - delta <= 1.0:
+            which = "a drop" if delta > 0 else "a gain"
+            said += f", or plan for {which} with {Option('delta', f'{-100 * delta:g}pp')}"
+        raise InputError(said)
     discordance = accuracy + other - 2.0 * accuracy * other
     return discordance, (
         f"Exactly one of the two gets an item right on {100 * discordance:.3g}% of the items, as if errors of the two had "
@@ -205,33 +217,9 @@ def _discordance(given: Assumed, delta: float) -> tuple[float, str]:
     )
 
 
-def _out_of_range(accuracy: float, delta: float) -> str:
-    """Say why a difference is impossible, and how the one of the other direction is asked for, where that is possible."""
-    said = (
-        f"a system at {100 * accuracy:g}% cannot be {100 * abs(delta):g} pp {'better' if delta > 0 else 'worse'}: "
-        f"{100 * (accuracy + delta):g}% lies outside 0 to 100%"
-    )
-    if not 0.0 <= accuracy - delta <= 1.0:
-        return f"{said}; give a smaller difference"
-    turned = f"{-100 * delta:g}pp"
-    which = "a drop" if delta > 0 else "a gain"
-    return f"{said}; give a smaller difference, or plan for {which} with {Option('delta', turned)}"
-
-
-def _from_variance(given: Assumed, *, points: bool) -> Basis:
-    parts_given = given.variance if isinstance(given.variance, Mapping) else {"item": float(given.variance or 0.0)}
-    parts = _assumed_parts(given, parts_given)
-    units = Units(share=points, unit="pp" if points else "", span=1.0 if points else None)
-    told = ", ".join(f"{name} {value:g}" for name, value in parts_given.items())
-    return Basis(
-        units=units,
-        parts=parts,
-        rule="cr2" if parts.sizes else "t",
-        assumptions=(f"variance of the item differences (assumed): {told}",),
-    )
-
-
-def _assumed_parts(given: Assumed, variances: Mapping[str, float]) -> DifferenceParts:
+def _assumed_parts(
+    variances: Mapping[str, float], *, icc: float | None, cluster_size: float | None, cluster_cv: float, n_trials: Pair
+) -> DifferenceParts:
     known = {"item", "trial", "trial_baseline", "trial_candidate", "cluster"}
     unknown = set(variances) - known
     if unknown:
@@ -244,38 +232,34 @@ def _assumed_parts(given: Assumed, variances: Mapping[str, float]) -> Difference
     both = variances.get("trial")
     trials = [variances.get(name, both) for name in ("trial_baseline", "trial_candidate")]
     item, cluster = variances.get("item", 0.0), variances.get("cluster")
-    if given.icc is not None:
+    if icc is not None:
         if cluster is not None:
             raise InputError("both icc and the cluster part of the variance were given; give one of them")
-        if not 0.0 <= given.icc < 1.0:
-            raise InputError(f"icc is {given.icc:g}; give a number from 0 and below 1")
-        noise = sum(part / k for part, k in zip(trials, given.n_trials, strict=True) if part is not None)
-        cluster = given.icc * (item + noise)
-        item = (item + noise) * (1.0 - given.icc) - noise
+        if not 0.0 <= icc < 1.0:
+            raise InputError(f"icc is {icc:g}; give a number from 0 and below 1")
+        noise = sum(part / k for part, k in zip(trials, n_trials, strict=True) if part is not None)
+        cluster = icc * (item + noise)
+        item = (item + noise) * (1.0 - icc) - noise
         if item < 0.0:
-            raise InputError(f"icc {given.icc:g} leaves nothing for the items beside the trials; lower it")
-    sizes, n_items = _sizes(given, clustered=cluster is not None)
+            raise InputError(f"icc {icc:g} leaves nothing for the items beside the trials; lower it")
+    sizes: tuple[int, ...] = ()
+    n_items = 1
+    if cluster is not None:
+        if cluster_size is None or not 1.0 <= cluster_size < math.inf:
+            raise InputError("with clusters, give cluster_size: the mean number of items of a cluster, at least 1")
+        # A pattern of sizes, of which only the proportions and the mean are used.
+        sizes = tuple(max(1, round(_WHOLE * _PATTERN * share)) for share in gamma_shares(_PATTERN, cluster_cv).tolist())
+        n_items = round(cluster_size * _PATTERN)
+    elif cluster_size is not None:
+        raise InputError("cluster_size was given, and nothing says how alike the items of a cluster are: give icc")
     return DifferenceParts(
         cluster=cluster,
         item=item,
         trials=(trials[0], trials[1]),
         sizes=sizes,
         n_items=n_items,
-        n_trials=given.n_trials,
+        n_trials=n_trials,
     )
-
-
-def _sizes(given: Assumed, *, clustered: bool) -> tuple[tuple[int, ...], int]:
-    """Return a pattern of cluster sizes and how many items it has; only its proportions and its mean are used."""
-    if not clustered:
-        if given.cluster_size is not None:
-            raise InputError("cluster_size was given, and nothing says how alike the items of a cluster are: give icc")
-        return (), 1
-    if given.cluster_size is None or not 1.0 <= given.cluster_size < math.inf:
-        raise InputError("with clusters, give cluster_size: the mean number of items of a cluster, at least 1")
-    shares = gamma_shares(_PATTERN, given.cluster_cv)
-    sizes = tuple(max(1, round(_WHOLE * _PATTERN * share)) for share in shares.tolist())
-    return sizes, round(given.cluster_size * _PATTERN)
 
 
 _ROUNDING = 1e-12
@@ -284,20 +268,17 @@ _SIDE, _AVERAGED = f"{HELPER}side", f"{HELPER}averaged"
 
 def with_run_sd(basis: Basis, run_sd: float | str | None) -> Basis:
     """Plan by whole runs: each trial is one, and a side's score varies from run to run with a standard deviation."""
-    sd = basis.units.read(run_sd, "run_sd")
+    sd, source = basis.read(run_sd, "run_sd"), " (assumed), and every trial is a run"
     if sd is None:
-        if basis.parts.run:
-            told = f"From run to run a score varies with an sd of {_sd_words(basis, basis.parts.run**0.5)}, as in the pilot"
-            basis = replace(basis, assumptions=(*basis.assumptions, told))
-        return basis
-    if sd < 0.0:
+        if not basis.parts.run:
+            return basis
+        sd, source = basis.parts.run**0.5, ", as in the pilot"
+    elif sd < 0.0:
         raise InputError(f"run_sd is {run_sd}; give a number from 0, such as 1.4pp")
-    told = f"From run to run a score varies with an sd of {_sd_words(basis, sd)} (assumed), and every trial is a run"
-    return replace(basis, parts=replace(basis.parts, run=sd**2), assumptions=(*basis.assumptions, told))
-
-
-def _sd_words(basis: Basis, sd: float) -> str:
-    return f"{scaled(sd, basis.units.scale, 1 if basis.units.unit == 'pp' else 2)} {basis.units.unit}".rstrip()
+    else:
+        basis = replace(basis, parts=replace(basis.parts, run=sd**2))
+    told = f"From run to run a score varies with an sd of {basis.words(sd, 1 if basis.unit == 'pp' else 2)}{source}"
+    return replace(basis, assumptions=(*basis.assumptions, told))
 
 
 def from_pilot(
@@ -380,10 +361,13 @@ def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] 
     single = bool(np.isin(differences, (-1.0, 0.0, 1.0)).all()) and chosen.kind == "binary"
     discordant = int(np.count_nonzero(differences)) if single and parts.n_trials == (1.0, 1.0) else None
     told = [*parts.notes, *(["of several cluster columns the plan goes by the one with the fewest"] if several else [])]
-    units = Units(share=chosen.is_share, unit=chosen.shown_unit, percent=chosen.is_percent, span=chosen.span)
-    shell = _shell(result, units, parts, discordant)
+    shell = _shell(result, parts, discordant)
     return replace(
         shell,
+        share=chosen.is_share,
+        unit=chosen.shown_unit,
+        percent=chosen.is_percent,
+        span=chosen.span,
         pool=differences if np.ptp(differences) > _ROUNDING else None,
         notes=(*run_notes(data, runs), *shell.notes, *as_notes("choice", told, caution=False)),
     )
@@ -407,18 +391,12 @@ def _trial_variances(arm: System, paired: Pairs) -> Floats:
 
 
 def _from_comparison(result: Comparison) -> Basis:
-    units = Units(
-        share=result.scale != 1.0,
-        unit=result.unit,
-        percent=result.scale == 1.0 and result.unit == "pp",
-        span=1.0 if result.scale != 1.0 else None,
-    )
     parts = _parts_of(result)
     text = "A Comparison holds no single trials, so trial noise is counted among the items'"
     note = Note(kind="choice", text=text, remedy="Give the data to split it", caution=False)
     table = result.table
     discordant = None if table is None else table.only_candidate + table.only_baseline
-    shell = _shell(result, units, parts, discordant)
+    shell = _shell(result, parts, discordant)
     return replace(shell, notes=(*shell.notes, note)) if parts.n_trials != (1.0, 1.0) else shell
 
 
@@ -459,7 +437,7 @@ def _parts_of_variances(n: int, variance: float, effect: float, weight: float) -
     return (item, between) if item > 0.0 else (0.0, clustered / weight)
 
 
-def _shell(result: Comparison, units: Units, parts: DifferenceParts, discordant: int | None) -> Basis:
+def _shell(result: Comparison, parts: DifferenceParts, discordant: int | None) -> Basis:
     """Return what a comparison tells whichever way its parts were found."""
     if result.run_std_error is not None:
         parts = replace(parts, run=result.run_std_error**2 / sum(1.0 / k for k in parts.n_trials))
@@ -471,7 +449,10 @@ def _shell(result: Comparison, units: Units, parts: DifferenceParts, discordant:
         told = " and ".join(number(k, 1).removesuffix(".0") for k in dict.fromkeys(parts.n_trials))
         counted.append(f"{told} {'runs of each' if parts.run else 'trials an item'}")
     return Basis(
-        units=units,
+        share=result.scale != 1.0,
+        unit=result.unit,
+        percent=result.scale == 1.0 and result.unit == "pp",
+        span=1.0 if result.scale != 1.0 else None,
         parts=parts,
         rule="cr2" if parts.sizes else "augmented-t" if result.method.startswith("augmented") else "t",
         discordance=None if discordant is None else discordant / result.n_items,
@@ -483,6 +464,6 @@ def _shell(result: Comparison, units: Units, parts: DifferenceParts, discordant:
         seen=result.estimate,
         benchmark=result.benchmark,
         metric=result.metric,
-        words=f"{what}: {', '.join(counted)}",
+        pilot=f"{what}: {', '.join(counted)}",
         notes=tuple(note for note in result.notes if note.kind == "dependence" and note.caution),
     )

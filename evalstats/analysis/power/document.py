@@ -6,7 +6,7 @@ from typing import Any
 
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.power.alternatives import best_step
-from evalstats.analysis.power.result import CurvePoint, PlanRow, PowerPlan, Solved
+from evalstats.analysis.power.result import PlanRow, PowerPlan, Solved
 from evalstats.analysis.provenance import sources_section
 from evalstats.document.model import (
     Block,
@@ -145,11 +145,6 @@ def headline(plan: PowerPlan) -> str:
     return f"{size} give {goal} power to {aim_words(plan)}"
 
 
-def truth_words(plan: PowerPlan) -> str:
-    """Say what is taken to be true in a test at a margin; "" elsewhere."""
-    return _truth(plan) if plan.test in ("noninferiority", "equivalence") else ""
-
-
 def _truth(plan: PowerPlan) -> str:
     return f"if the true difference is {shown(plan, plan.delta)}" if plan.delta else "if the two are equal"
 
@@ -158,27 +153,24 @@ def range_words(plan: PowerPlan) -> str:
     """Say how far the answer hangs on what a pilot left open; "" without a pilot."""
     if not plan.answer_range:
         return ""
-    low, high = as_precise(*(_end(plan, value) for value in (plan.answer_low, plan.answer_high)))
+    counted = plan.solved in ("n_items", "n_clusters")
+
+    def end(value: float | None) -> str:
+        if value is None:
+            return "none that is enough" if counted else "none at all"
+        return f"{round(value):,}" if counted else power_words(value) if plan.solved == "power" else bare(plan, value)
+
+    low, high = as_precise(end(plan.answer_low), end(plan.answer_high))
     what = {"n_items": " items", "n_clusters": " clusters", "power": ""}.get(plan.solved, f" {plan.unit}".rstrip())
     return f"The pilot leaves open {low} to {high}{what}: {plan.answer_range}."
-
-
-def _end(plan: PowerPlan, value: float | None) -> str:
-    if value is None:
-        return "none that is enough" if plan.solved in ("n_items", "n_clusters") else "none at all"
-    if plan.solved in ("n_items", "n_clusters"):
-        return f"{round(value):,}"
-    return power_words(value) if plan.solved == "power" else bare(plan, value)
 
 
 def floor_words(plan: PowerPlan) -> str:
     """Say what clusters or runs cannot go below, however many items there are; "" where nothing does."""
     if plan.smallest_delta is None:
         return ""
-    floor = shown(plan, plan.smallest_delta)
-    if plan.n_clusters is None:
-        return f"More items without more runs cannot get below {floor}."
-    return f"More items without more clusters cannot get below {floor}."
+    what = "runs" if plan.n_clusters is None else "clusters"
+    return f"More items without more {what} cannot get below {shown(plan, plan.smallest_delta)}."
 
 
 def method_sections(plan: PowerPlan) -> tuple[Section, ...]:
@@ -253,9 +245,11 @@ def curve(plan: PowerPlan, table: Table | None = None) -> Figure | None:
         ("margin", f"Margin shown with {goal} power{unit}", plan.scale, plan.margin, "margin"),
         ("half_width", f"Half the width of the interval{unit}", plan.scale, plan.half_width, "asked for"),
     )
+    by_clusters = plan.curve_unit == "clusters"
+    size = plan.n_clusters if by_clusters else plan.n_items
     for name, title, scale, asked, words in panels:
-        own = [(_count(plan, point), getattr(point, name)) for point in plan.curve]
-        known = {count: value * scale for count, value in own if value is not None}
+        own = {(point.n_clusters or 0) if by_clusters else point.n_items: getattr(point, name) for point in plan.curve}
+        known = {count: value * scale for count, value in own.items() if value is not None}
         rows += [{"panel": title, "x": count, "estimate": value} for count, value in known.items()]
         if not known:
             continue
@@ -266,14 +260,13 @@ def curve(plan: PowerPlan, table: Table | None = None) -> Figure | None:
             goals.append({"panel": title, "estimate": asked * scale, "words": f"{bare(plan, asked)} {words}"})
         elif asked is not None:
             answer = shown(plan, asked)
-        size = plan.n_clusters if plan.curve_unit == "clusters" else plan.n_items
         if plan.answer is not None and size in known:
-            said = plural(size, "cluster" if plan.curve_unit == "clusters" else "item")
+            said = plural(size, "cluster" if by_clusters else "item")
             full = f"{said}: {answer}" if answer else said
             marks.append({"panel": title, "x": size, "estimate": known[size], "words": full})
     if not rows:
         return None
-    options: dict[str, Any] = {"x_title": "Clusters" if plan.curve_unit == "clusters" else "Items"}
+    options: dict[str, Any] = {"x_title": "Clusters" if by_clusters else "Items"}
     options |= {name: _columns(found) for name, found in (("goals", goals), ("marks", marks)) if found}
     return Figure(
         id="curve",
@@ -284,10 +277,6 @@ def curve(plan: PowerPlan, table: Table | None = None) -> Figure | None:
         caption="Power by size, and what each size can find; the point is the plan",
         table=table,
     )
-
-
-def _count(plan: PowerPlan, point: CurvePoint) -> int:
-    return point.n_clusters or 0 if plan.curve_unit == "clusters" else point.n_items
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -304,13 +293,15 @@ def document(plan: PowerPlan) -> Document:
     """Return what is said of a plan."""
     label, tone = _label(plan)
     asked = plan.question[:1].upper() + plan.question[1:]
+    known = f"Pilot: {plan.pilot}" if plan.pilot else next(iter(plan.assumptions), "")
+    truth = _truth(plan) if plan.test in ("noninferiority", "equivalence") else ""
     return Document(
         kind="power",
         title=asked,
         label=label,
         tone=tone,
         headline=headline(plan),
-        scope=_scope(plan),
+        scope=", ".join(part for part in (known, truth) if part),
         answer=_answer(plan),
         notes=plan.notes,
         actions=tuple(_actions(plan)),
@@ -329,11 +320,6 @@ def _label(plan: PowerPlan) -> tuple[str, Tone]:
         enough = (plan.power or 0.0) >= plan.power_goal - _ENOUGH
         return ("enough power", "good") if enough else ("underpowered", "caution")
     return {"delta": "detectable", "half_width": "precision"}.get(plan.solved, "plan"), "neutral"
-
-
-def _scope(plan: PowerPlan) -> str:
-    first = f"Pilot: {plan.pilot}" if plan.pilot else next(iter(plan.assumptions), "")
-    return ", ".join(part for part in (first, truth_words(plan)) if part)
 
 
 def _answer(plan: PowerPlan) -> tuple[Block, ...]:
@@ -362,7 +348,9 @@ def _difference(plan: PowerPlan, title: str, digits: int | None = None) -> Colum
 
 
 def _curve(plan: PowerPlan) -> Table:
-    points = _shown_points(plan)
+    here = (plan.n_items, plan.n_clusters)
+    middle = next((i for i, point in enumerate(plan.curve) if (point.n_items, point.n_clusters) == here), 0)
+    points = [point for i, point in enumerate(plan.curve) if (i - middle) % _STRIDE == 0]
     columns: list[tuple[Column, Sequence[Value]]] = []
     if plan.curve_unit == "clusters":
         columns.append((Column(title="Clusters", kind="count"), [point.n_clusters for point in points]))
@@ -373,25 +361,18 @@ def _curve(plan: PowerPlan) -> Table:
         if any(getattr(point, name) is not None for point in plan.curve):
             columns.append((_difference(plan, title), [getattr(point, name) for point in points]))
     frame = plan.to_frame().filter(term="curve").to_dict(as_series=False)
-    return _table("curve", columns, _curve_caption(plan), frame=frame)
-
-
-def _shown_points(plan: PowerPlan) -> list[CurvePoint]:
-    """Return some points of the curve, the plan's own among them."""
-    here = (plan.n_items, plan.n_clusters)
-    middle = next((i for i, point in enumerate(plan.curve) if (point.n_items, point.n_clusters) == here), 0)
-    return [point for i, point in enumerate(plan.curve) if (i - middle) % _STRIDE == 0]
-
-
-def _curve_caption(plan: PowerPlan) -> str:
     goal = percent(plan.power_goal)
     if plan.test == "precision":
-        return "Half the expected width of the interval, by size"
-    if plan.solved in ("delta", "margin"):
-        return f"{'Difference found' if plan.solved == 'delta' else 'Margin shown'} with {goal} power, by size"
-    if plan.test != "difference":
-        return f"Power at the margin of {_margin_words(plan)}, and the margin shown with {goal} power"
-    return f"Power for a true difference of {shown(plan, plan.delta)}, and the difference detected with {goal} power"
+        caption = "Half the expected width of the interval, by size"
+    elif plan.solved in ("delta", "margin"):
+        caption = f"{'Difference found' if plan.solved == 'delta' else 'Margin shown'} with {goal} power, by size"
+    elif plan.test != "difference":
+        caption = f"Power at the margin of {_margin_words(plan)}, and the margin shown with {goal} power"
+    else:
+        caption = (
+            f"Power for a true difference of {shown(plan, plan.delta)}, and the difference detected with {goal} power"
+        )
+    return _table("curve", columns, caption, frame=frame)
 
 
 def _actions(plan: PowerPlan) -> list[str]:
@@ -422,7 +403,12 @@ def _methods(plan: PowerPlan) -> list[Section]:
     heading = "Other methods beside it"
     if values:
         low, high = min(values), max(values)
-        written = as_precise(*(f"{value:,.0f}" if counted else _written(value, name, plan) for value in (low, high)))
+        if counted:
+            written = as_precise(f"{low:,.0f}", f"{high:,.0f}")
+        elif name == "power":
+            written = as_precise(power_words(low), power_words(high))
+        else:
+            written = as_precise(bare(plan, low), bare(plan, high))
         what = {"n_items": " items", "n_clusters": " clusters", "power": ""}.get(name, f" {plan.unit}".rstrip())
         ends = written[0] if written[0] == written[1] else f"{written[0]} to {written[1]}"
         verb = "need" if counted else "give a power of" if name == "power" else "detect"
@@ -437,10 +423,6 @@ def _of(row: PlanRow, name: str) -> float | None:
     return None if value is None else float(value)
 
 
-def _written(value: float, name: str, plan: PowerPlan) -> str:
-    return power_words(value) if name == "power" else shown(plan, value).removesuffix(f" {plan.unit}")
-
-
 def _beside(plan: PowerPlan) -> Table:
     effects = {"delta": "Detectable", "margin": "Margin shown", "half_width": "Half width"}
     columns: list[tuple[Column, Sequence[Value]]] = [(Column(title="Method"), [row.method for row in plan.beside])]
@@ -451,15 +433,17 @@ def _beside(plan: PowerPlan) -> Table:
     if effect:
         columns.append((_difference(plan, effects[effect]), [_of(row, effect) for row in plan.beside]))
     if plan.test != "precision":
-        columns.append((Column(title="Power there", kind="amount"), [_power_cell(row) for row in plan.beside]))
+        powers = [
+            f"{power_words(row.power)} ({power_words(row.conf_low)} to {power_words(row.conf_high)})"
+            if row.conf_low is not None and row.conf_high is not None
+            else power_words(row.power)
+            if row.power is not None
+            else ""
+            for row in plan.beside
+        ]
+        columns.append((Column(title="Power there", kind="amount"), powers))
     at = f", at {size_words(plan)}" if plan.answer is not None else ""
     return _table("methods", columns, f"The same by other methods{at}", lead=True)
-
-
-def _power_cell(row: PlanRow) -> str:
-    if row.conf_low is not None and row.conf_high is not None:
-        return f"{power_words(row.power)} ({power_words(row.conf_low)} to {power_words(row.conf_high)})"
-    return "" if row.power is None else power_words(row.power)
 
 
 def _trials(plan: PowerPlan) -> list[Section]:

@@ -22,7 +22,6 @@ from evalstats.analysis.power.alternatives import (
     variance_parts,
 )
 from evalstats.analysis.power.basis import (
-    Assumed,
     Basis,
     from_numbers,
     from_pilot,
@@ -45,6 +44,7 @@ from evalstats.analysis.power.sample_size import (
     curve,
     detectable,
     final_aim,
+    parts_of,
     solution,
     solved_by,
     task_of,
@@ -83,34 +83,27 @@ def assemble(request: Request, basis: Basis, costs: Costs) -> PowerPlan:
         basis = replace(basis.independent(), notes=(*basis.notes, note))
     task = task_of(request, basis)
     found, checked = _checked(request, basis, task, solution(request, basis, task))
-    aim = final_aim(task, found.answer)
-    rows = _rows(basis, task, found, aim, checked)
-    plan = _bare(request, basis, task, found, aim=aim, rows=rows)
-    plan = _with_range(plan, basis, task, found)
-    if basis.is_pilot:
-        look = aim if task.solved != "delta" else replace(aim, delta=0.0)
-        design = found.design if isinstance(found.design, SimulatedDesign) else None
-        steps = next_steps(basis, look, request.goal, costs, plan=design)
-        plan = replace(
-            plan,
-            parts=variance_parts(basis),
-            next_steps=steps,
-            cost_unit="cost" if costs.given else ANSWERS,
-            recommendation=recommendation(basis, steps, costs),
-        )
-    plan = replace(plan, question=question_of(plan), assumptions=_assumptions(plan, basis))
-    return replace(plan, notes=(*basis.notes, *_cautions(plan, basis)))
-
-
-def _bare(
-    request: Request, basis: Basis, task: Task, found: Solution, *, aim: Aim, rows: tuple[PlanRow, ...]
-) -> PowerPlan:
-    whole = _parts_design(found)
+    design, answer, size = found.design, found.answer, found.size or task.size
+    aim = final_aim(task, answer)
+    simulation = design if isinstance(design, SimulatedDesign) else None
+    rows = [_headline(task, found, aim), *beside(design, basis, task, found.size)]
+    if checked is not None:
+        rows.append(checked)
+    if simulation is not None and found.size is not None:
+        note = "the same by closed form"
+        rows.append(row_of(simulation.base, task, found.size, method="formula", role="formula", note=note))
+    whole = parts_of(design)
     parts = None if whole is None else whole.at(aim.delta)
-    size = found.size or task.size
-    known_delta = task.solved != "delta" or found.answer is not None
-    answered = found.answer is not None
-    return PowerPlan(
+    total = None if parts is None else parts.total(task.axis.n_trials)
+    # The curve is drawn around the plan's size, or the pilot's.
+    around = size or Size(n_items=max(basis.parts.n_items, 100), n_clusters=max(len(basis.parts.sizes), 10))
+    middle = max(task.axis.least, (around.n_clusters or 10) if task.axis.over_clusters else around.n_items)
+    known_delta = task.solved != "delta" or answer is not None
+    span = answer_range(design, basis, task)
+    if span is None or span[:2] == (None, None):
+        span = (None, None, "")
+    low, high = (value if value is not None and math.isfinite(value) else None for value in span[:2])
+    plan = PowerPlan(
         question="",
         test=request.test,
         solved=task.solved,
@@ -123,49 +116,46 @@ def _bare(
         n_trials=task.axis.n_trials,
         delta=aim.delta if known_delta and (request.test != "precision" or request.delta is not None) else None,
         margin=aim.margin if request.test in ("noninferiority", "equivalence") else None,
-        half_width=found.answer if task.solved == "half_width" else request.half_width,
+        half_width=answer if task.solved == "half_width" else request.half_width,
         power=rows[0].power,
-        reason=None if answered else _why_none(task, basis, simulated=isinstance(found.design, SimulatedDesign)),
+        reason=None if answer is not None else _why_none(task, basis, simulated=simulation is not None),
+        answer_low=low,
+        answer_high=high,
+        answer_range=span[2],
         smallest_delta=None if whole is None else _smallest_delta(whole, task),
         conf_low=rows[0].conf_low,
         conf_high=rows[0].conf_high,
         n_resamples=rows[0].n_resamples,
         seed=request.seed,
-        discordance=found.design.discordance if isinstance(found.design, BinaryDesign) else None,
-        variance=None if parts is None else _total(parts, task),
-        icc=None if parts is None or not basis.clustered else (parts.parts.cluster or 0.0) / _total(parts, task),
+        discordance=design.discordance if isinstance(design, BinaryDesign) else None,
+        variance=total,
+        icc=(parts.parts.cluster or 0.0) / total
+        if parts is not None and total is not None and basis.clustered
+        else None,
         cluster_size=None if not basis.clustered else request.cluster_size or basis.cluster_size,
-        beside=rows,
-        curve=curve(found.design, task, _middle(task, basis, found.size), answer=found.answer),
+        beside=tuple(rows),
+        curve=curve(design, task, middle, answer=answer),
         curve_unit="clusters" if task.axis.over_clusters else "items",
-        by_trials=trials_table(found.design, task, basis),
-        pilot=basis.words,
+        by_trials=trials_table(design, task, basis),
+        pilot=basis.pilot,
         benchmark=basis.benchmark,
         metric=basis.metric,
-        scale=basis.units.scale,
-        unit=basis.units.unit,
+        scale=basis.scale,
+        unit=basis.unit,
         version=toolkit_version(),
     )
-
-
-def _middle(task: Task, basis: Basis, size: Size | None) -> int:
-    """Return the count around which the curve is drawn."""
-    size = size or task.size
-    if size is None:
-        size = Size(n_items=max(basis.parts.n_items, 100), n_clusters=max(len(basis.parts.sizes), 10))
-    return max(task.axis.least, (size.n_clusters or 10) if task.axis.over_clusters else size.n_items)
-
-
-def _parts_design(found: Solution) -> PartsDesign | None:
-    design = found.design
-    if isinstance(design, SimulatedDesign):
-        return design.base
-    return design if isinstance(design, PartsDesign) else None
-
-
-def _total(design: PartsDesign, task: Task) -> float:
-    """Return the variance of one item's difference, clusters and trials included."""
-    return design.parts.per_item(task.axis.n_trials) + (design.parts.cluster or 0.0)
+    if basis.is_pilot:
+        look = aim if task.solved != "delta" else replace(aim, delta=0.0)
+        steps = next_steps(basis, look, request.goal, costs, plan=simulation)
+        plan = replace(
+            plan,
+            parts=variance_parts(basis),
+            next_steps=steps,
+            cost_unit="cost" if costs.given else ANSWERS,
+            recommendation=recommendation(basis, steps, costs),
+        )
+    plan = replace(plan, question=question_of(plan), assumptions=_assumptions(plan, basis))
+    return replace(plan, notes=(*basis.notes, *_cautions(plan, basis)))
 
 
 def _smallest_delta(design: PartsDesign, task: Task) -> float | None:
@@ -179,8 +169,8 @@ def _smallest_delta(design: PartsDesign, task: Task) -> float | None:
 
 def _checked(request: Request, basis: Basis, task: Task, found: Solution) -> tuple[Solution, PlanRow | None]:
     """Check a formula's answer by simulation; where no method was asked for and it promises too much, simulate the plan."""
-    base = found.design if isinstance(found.design, PartsDesign) else None
-    if base is None or found.size is None:
+    base = found.design
+    if not isinstance(base, PartsDesign) or found.size is None:
         return found, None
     aim = final_aim(task, found.answer)
     design = simulated_check(base, basis, aim, found.size, n_resamples=request.n_resamples, seed=request.seed)
@@ -199,17 +189,6 @@ def _promises_too_much(power: float, simulated: PlanRow) -> bool:
     if simulated.power is None or simulated.conf_high is None:
         return False
     return power > simulated.conf_high and power > simulated.power + _APART
-
-
-def _rows(basis: Basis, task: Task, found: Solution, aim: Aim, checked: PlanRow | None) -> tuple[PlanRow, ...]:
-    """Return the headline and what stands beside it."""
-    rows = [_headline(task, found, aim), *beside(found.design, basis, task, found.size)]
-    if checked is not None:
-        rows.append(checked)
-    if isinstance(found.design, SimulatedDesign) and found.size is not None:
-        note = "the same by closed form"
-        rows.append(row_of(found.design.base, task, found.size, method="formula", role="formula", note=note))
-    return tuple(rows)
 
 
 def _headline(task: Task, found: Solution, aim: Aim) -> PlanRow:
@@ -232,20 +211,11 @@ def _headline(task: Task, found: Solution, aim: Aim) -> PlanRow:
     return PlanRow(method=name, role="headline", **values)
 
 
-def _with_range(plan: PowerPlan, basis: Basis, task: Task, found: Solution) -> PowerPlan:
-    """Add the answers at either end of what the pilot leaves open."""
-    span = answer_range(found.design, basis, task)
-    if span is None or (span[0] is None and span[1] is None):
-        return plan
-    low, high = (value if value is not None and math.isfinite(value) else None for value in span[:2])
-    return replace(plan, answer_low=low, answer_high=high, answer_range=span[2])
-
-
 def _assumptions(plan: PowerPlan, basis: Basis) -> tuple[str, ...]:
     """Return what the answer rests on."""
     told = [*basis.assumptions]
-    if basis.words:
-        told.append(f"The spread of the differences is that of the pilot: {basis.words}")
+    if basis.pilot:
+        told.append(f"The spread of the differences is that of the pilot: {basis.pilot}")
     if plan.discordance is not None and basis.is_pilot:
         told.append(f"Exactly one of the two gets an item right on {percent(plan.discordance, 1)} of the items")
     if basis.clustered:
@@ -256,31 +226,23 @@ def _assumptions(plan: PowerPlan, basis: Basis) -> tuple[str, ...]:
         )
     else:
         told.append("Items are independent of each other")
-    answers = (
-        f"{trial_words(plan).strip()}, each a run"
-        if basis.parts.run and max(plan.n_trials) > 1.0
-        else "once"
-        if max(plan.n_trials) <= 1.0
-        else trial_words(plan).strip()
-    )
-    told.append(f"Both systems answer the same items, {answers}")
-    told.append(_found_words(plan))
-    return tuple(told)
-
-
-def _found_words(plan: PowerPlan) -> str:
+    answers = "once"
+    if max(plan.n_trials) > 1.0:
+        answers = f"{trial_words(plan).strip()}{', each a run' if basis.parts.run else ''}"
     level, narrower = percent(plan.conf_level), percent(2 * plan.conf_level - 1)
     if plan.test == "precision":
-        return "the width is an expectation: half of all evaluations give a wider interval"
-    if plan.test == "noninferiority":
-        return f"Shown means that the {narrower} interval lies above minus the margin"
-    if plan.test == "equivalence":
-        return f"Shown means that the {narrower} interval lies within the margin on both sides"
-    if plan.cluster_size is not None:
-        return f"Detected means that the {level} interval excludes 0 and that a sign-flip test of the clusters agrees"
-    if plan.method == "exact":
-        return f"Detected means that the {level} interval excludes 0 with at least 6 discordant items"
-    return f"Detected means that the {level} interval excludes 0"
+        shown_means = "the width is an expectation: half of all evaluations give a wider interval"
+    elif plan.test == "noninferiority":
+        shown_means = f"Shown means that the {narrower} interval lies above minus the margin"
+    elif plan.test == "equivalence":
+        shown_means = f"Shown means that the {narrower} interval lies within the margin on both sides"
+    else:
+        shown_means = f"Detected means that the {level} interval excludes 0"
+        if plan.cluster_size is not None:
+            shown_means += " and that a sign-flip test of the clusters agrees"
+        elif plan.method == "exact":
+            shown_means += " with at least 6 discordant items"
+    return (*told, f"Both systems answer the same items, {answers}", shown_means)
 
 
 def _why_none(task: Task, basis: Basis, *, simulated: bool) -> str:
@@ -331,7 +293,8 @@ def _pilot_cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
     if plan.answer is not None and plan.n_items is not None and plan.n_items > _BEYOND * seen:
         text = f"The plan has {plan.n_items / seen:.1f} times the {seen:,} items of the pilot"
         found.append(Note(kind="few", text=text, remedy="It holds only if new items are like those of the pilot"))
-    if plan.test == "difference" and plan.solved != "delta" and _is_seen(plan, basis):
+    apart = math.inf if plan.delta is None or not basis.seen else abs(abs(plan.delta) - abs(basis.seen))
+    if plan.test == "difference" and plan.solved != "delta" and apart < _SAME / plan.scale:
         text = "Delta is the difference that the pilot showed, and power for an observed difference only repeats its p-value"
         found.append(Note(kind="selection", text=text, remedy="Name the smallest difference that would matter"))
     if clusters and clusters < _FEW_PILOT_CLUSTERS:
@@ -346,12 +309,6 @@ def _pilot_cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
             text = f"The parts of the variance make {ratio:.2f} times the standard error of the comparison"
             found.append(Note(kind="fit", text=text, remedy="Clusters are uneven, so the parts are rough"))
     return found
-
-
-def _is_seen(plan: PowerPlan, basis: Basis) -> bool:
-    if plan.delta is None or not basis.seen:
-        return False
-    return abs(abs(plan.delta) - abs(basis.seen)) < _SAME / plan.scale
 
 
 TESTS: tuple[PowerTest, ...] = ("difference", "noninferiority", "equivalence", "precision")
@@ -463,38 +420,53 @@ def power(
     call = _call(locals())
     question = _test(test, margin, half_width)
     _check_options(method, power, conf_level, question, (n_items, n_clusters, n_resamples, seed))
-    trials = _trials(n_trials)
-    assumed = Assumed(
-        discordance=discordance,
-        accuracy=accuracy,
-        variance=variance,
-        icc=icc,
-        cluster_size=cluster_size,
-        cluster_cv=cluster_cv,
-        n_trials=trials or (1.0, 1.0),
-    )
+    trials = None
+    if n_trials is not None:
+        each = n_trials if isinstance(n_trials, tuple) else (n_trials, n_trials)
+        trials = float(each[0]), float(each[1])
+    if trials is not None and not all(math.isfinite(k) and k >= 1.0 for k in trials):
+        raise InputError(f"n_trials is {n_trials}; give a number from 1, or one for baseline and one for candidate")
     if pilot is None:
         if baseline or candidate or metric or cluster:
             raise InputError(
                 "baseline, candidate, metric and cluster name things in a pilot; give one, or leave them out"
             )
         points = any(in_points(value) for value in (delta, margin, half_width, run_sd))
-        basis = from_numbers(assumed, delta=None if delta is None else plain_amount(delta), points=points)
+        basis = from_numbers(
+            discordance=discordance,
+            accuracy=accuracy,
+            variance=variance,
+            icc=icc,
+            cluster_size=cluster_size,
+            cluster_cv=cluster_cv,
+            n_trials=trials or (1.0, 1.0),
+            delta=None if delta is None else plain_amount(delta),
+            points=points,
+        )
     else:
-        _refuse_assumed(assumed)
+        assumed = {"discordance": discordance, "accuracy": accuracy, "variance": variance, "icc": icc}
+        if named := [name for name, value in assumed.items() if value is not None]:
+            raise InputError(
+                f"{' and '.join(named)} and a pilot were both given; the pilot tells these itself: leave them out"
+            )
         basis = from_pilot(
             pilot, baseline, candidate, metric=metric, cluster=cluster, contrast=contrast, conf_level=conf_level
         )
+        if trials not in (None, basis.parts.n_trials) and None in basis.parts.trials:
+            raise InputError(
+                f"n_trials is {trials[0]:g} and {trials[1]:g}, and the pilot does not tell how much trials of one item "
+                "differ: it needs several trials of some items on both sides"
+            )
     basis = with_run_sd(basis, run_sd)
     request = Request(
         test=question,
         goal=power,
         conf_level=conf_level,
         method=method,
-        n_trials=_planned_trials(trials, basis),
-        delta=basis.units.read(delta, "delta"),
-        margin=basis.units.read(margin, "margin"),
-        half_width=basis.units.read(half_width, "half_width"),
+        n_trials=trials or basis.parts.n_trials,
+        delta=basis.read(delta, "delta"),
+        margin=basis.read(margin, "margin"),
+        half_width=basis.read(half_width, "half_width"),
         n_items=n_items,
         n_clusters=n_clusters,
         cluster_size=cluster_size,
@@ -543,32 +515,3 @@ def _check_options(
     ):
         if count is not None and (not math.isfinite(count) or count != int(count) or count < least):
             raise InputError(f"{name} is {count}; give a whole number from {least}")
-
-
-def _trials(n_trials: float | tuple[float, float] | None) -> tuple[float, float] | None:
-    if n_trials is None:
-        return None
-    pair = n_trials if isinstance(n_trials, tuple) else (n_trials, n_trials)
-    if not all(math.isfinite(k) and k >= 1.0 for k in pair):
-        raise InputError(f"n_trials is {n_trials}; give a number from 1, or one for baseline and one for candidate")
-    return float(pair[0]), float(pair[1])
-
-
-def _planned_trials(trials: tuple[float, float] | None, basis: Basis) -> tuple[float, float]:
-    """Return the trials of the plan; those of the pilot where none are named."""
-    if trials is None or not basis.is_pilot or trials == basis.parts.n_trials:
-        return trials or basis.parts.n_trials
-    if None in basis.parts.trials:
-        raise InputError(
-            f"n_trials is {trials[0]:g} and {trials[1]:g}, and the pilot does not tell how much trials of one item differ: "
-            "it needs several trials of some items on both sides"
-        )
-    return trials
-
-
-def _refuse_assumed(assumed: Assumed) -> None:
-    named = [name for name in ("discordance", "accuracy", "variance", "icc") if getattr(assumed, name) is not None]
-    if named:
-        raise InputError(
-            f"{' and '.join(named)} and a pilot were both given; the pilot tells these itself: leave them out"
-        )

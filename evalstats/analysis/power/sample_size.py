@@ -112,14 +112,18 @@ class PartsDesign:
         """Return the design with the variance that goes with a true difference."""
         if self.discordance is None:
             return self
-        total = self.parts.per_item() + (self.parts.cluster or 0.0)
         variance = max(self.discordance, abs(delta)) - delta**2
+        total = self.parts.per_item() + (self.parts.cluster or 0.0)
         return replace(self.scaled(max(variance, _ROUNDING) / total), discordance=None)
 
     def std_error(self, size: Size) -> float:
         """Return the standard error of the difference."""
         variance = self.parts.variance(n_items=size.n_items, n_clusters=size.n_clusters, n_trials=size.n_trials)
         return math.sqrt(variance)
+
+    def total(self, n_trials: tuple[float, float]) -> float:
+        """Return the variance of one item's difference, clusters and trials included."""
+        return self.parts.per_item(n_trials) + (self.parts.cluster or 0.0)
 
     def df(self, size: Size) -> float | None:
         """Return the degrees of freedom; None for a normal statistic."""
@@ -130,12 +134,6 @@ class PartsDesign:
         first, second = size.n_trials
         return 1.0 / first if self.lattice and first == second else 0.0
 
-    def between(self, size: Size) -> float:
-        """Return the share of the squared standard error that lies between clusters."""
-        within = self.parts.per_item(size.n_trials) / size.n_items
-        total = self.std_error(size) ** 2
-        return round(min(1.0, max(0.0, 1.0 - within / total)), 2) if total > 0.0 else 0.5
-
     def power(self, size: Size, aim: Aim) -> float:
         """Return the closed form: see `mean_power`, `mean_margin_power` and `cluster_power`."""
         if self.discordance is not None:
@@ -145,27 +143,29 @@ class PartsDesign:
             return 1.0
         if df is not None and df < _ROUNDING:
             return 0.0
-        clustered = self.parts.sizes and size.n_clusters is not None and df is not None
+        n_clusters = size.n_clusters if self.parts.sizes and df is not None else None
         if aim.margin is not None:
-            if clustered and (size.n_clusters or 0) < FEW_CLUSTERS:
-                return 0.0
-            if clustered and aim.test == "equivalence" and (df or 0.0) < MIN_DF - _ROUNDING:
+            # Too few clusters decide nothing, as in `compare`.
+            if n_clusters is not None and (
+                n_clusters < FEW_CLUSTERS or (aim.test == "equivalence" and (df or 0.0) < MIN_DF - _ROUNDING)
+            ):
                 return 0.0
             return mean_margin_power(
                 aim.delta, aim.margin, std_error, df, test=margin_test(aim), conf_level=aim.conf_level
             )
-        if clustered and size.n_clusters is not None and df is not None:
-            return cluster_power(
-                aim.delta,
-                std_error,
-                df,
-                size.n_clusters,
-                conf_level=aim.conf_level,
-                shares=self.parts.shares(size.n_clusters),
-                between=self.between(size),
-                step=self.step(size) / size.n_items,
-            )
-        return mean_power(aim.delta, std_error, df, conf_level=aim.conf_level)
+        if n_clusters is None or df is None:
+            return mean_power(aim.delta, std_error, df, conf_level=aim.conf_level)
+        total, within = std_error**2, self.parts.per_item(size.n_trials) / size.n_items
+        return cluster_power(
+            aim.delta,
+            std_error,
+            df,
+            n_clusters,
+            conf_level=aim.conf_level,
+            shares=self.parts.shares(n_clusters),
+            between=round(min(1.0, max(0.0, 1.0 - within / total)), 2) if total > 0.0 else 0.5,
+            step=self.step(size) / size.n_items,
+        )
 
     def half_width(self, size: Size, aim: Aim) -> float:
         """Quantile times standard error; infinite where there is no interval."""
@@ -244,6 +244,11 @@ class SimulatedDesign:
 Design = BinaryDesign | PartsDesign | SimulatedDesign
 
 
+def parts_of(design: Design) -> PartsDesign | None:
+    """Return the variance parts behind a design; None of right/wrong items, which have a discordance in their place."""
+    return design.base if isinstance(design, SimulatedDesign) else design if isinstance(design, PartsDesign) else None
+
+
 def margin_test(aim: Aim) -> MarginTest:
     """Return which claim is made at the margin."""
     return "equivalence" if aim.test == "equivalence" else "noninferiority"
@@ -257,7 +262,7 @@ def simulated(
         base=replace(base, normal=False),
         rule="cr2" if basis.clustered else "t" if basis.rule == "cr2" else basis.rule,
         pool=basis.pool if pool else None,
-        bound=basis.units.span or 1.0,
+        bound=basis.span or 1.0,
         n_resamples=n_resamples,
         seed=seed,
     )
@@ -397,7 +402,10 @@ def _count(design: Design, task: Task) -> int | None:
             return float(design.half_width(axis.at(count), task.aim) <= wanted)
 
         return smallest_count(narrow, 0.5, start=start, least=axis.least, most=most)
-    wave = _wave(design, start) if isinstance(design, BinaryDesign) else 0
+    wave = 0
+    if isinstance(design, BinaryDesign):
+        # The power may dip again far beyond where nearly all items are discordant, or where there are few.
+        wave = wave_of(start) if start < _SMALL or design.discordance > 0.5 else 3
     return smallest_count(
         lambda count: design.power(axis.at(count), task.aim),
         task.goal,
@@ -408,11 +416,6 @@ def _count(design: Design, task: Task) -> int | None:
     )
 
 
-def _wave(design: BinaryDesign, start: int) -> int:
-    """Return how far the power may dip again: where nearly all items are discordant, or where there are few."""
-    return wave_of(start) if start < _SMALL or design.discordance > 0.5 else 3
-
-
 def _simulates_items(design: Design, axis: Axis) -> bool:
     return isinstance(design, SimulatedDesign) and not axis.over_clusters
 
@@ -420,7 +423,10 @@ def _simulates_items(design: Design, axis: Axis) -> bool:
 def _start(design: Design, task: Task) -> int:
     """Return a first guess of the count, from a normal formula."""
     aim, axis = task.aim, task.axis
-    distance = max(_distance(aim), 1e-9 * (task.span or 1.0))
+    distance = abs(aim.delta)  # of the truth from what is to be excluded
+    if aim.margin is not None:
+        distance = aim.margin + aim.delta if aim.test == "noninferiority" else aim.margin - abs(aim.delta)
+    distance = max(distance, 1e-9 * (task.span or 1.0))
     if isinstance(design, BinaryDesign):
         discordance = max(design.discordance, abs(aim.delta), 1e-9)
         if task.half_width is not None:
@@ -440,16 +446,9 @@ def _start(design: Design, task: Task) -> int:
     return max(axis.least, math.ceil(min(guess, axis.most)))
 
 
-def _distance(aim: Aim) -> float:
-    """Return how far the truth is from what is to be excluded."""
-    if aim.margin is None:
-        return abs(aim.delta)
-    return aim.margin + aim.delta if aim.test == "noninferiority" else aim.margin - abs(aim.delta)
-
-
 def curve(design: Design, task: Task, middle: int, *, answer: float | None = None) -> tuple[CurvePoint, ...]:
     """Return power and what can be found at a quarter to four times the middle count; at the plan's size, its `answer`."""
-    axis = task.axis
+    axis, test = task.axis, task.aim.test
     counts = sorted({max(axis.least, round(middle * factor)) for factor in _CURVE} | {max(axis.least, middle)})
     if _simulates_items(design, axis):
         counts = [count for count in counts if count <= MOST_SIMULATED]
@@ -458,14 +457,15 @@ def curve(design: Design, task: Task, middle: int, *, answer: float | None = Non
     points: list[CurvePoint] = []
     for count in counts:
         size = axis.at(count)
-        width = None if task.aim.test != "precision" else design.half_width(size, task.aim)
+        width = None if test != "precision" else design.half_width(size, task.aim)
+        effects = task.solved in ("delta", "margin")
         points.append(
             CurvePoint(
                 n_items=size.n_items,
                 n_clusters=size.n_clusters,
-                power=_power(design, task, size),
-                mde=_reach(design, task, size, answer) if task.aim.test == "difference" else None,
-                margin=_reach(design, task, size, answer) if task.aim.test in _MARGINS else None,
+                power=None if effects or test == "precision" else design.power(size, task.aim),
+                mde=_reach(design, task, size, answer) if test == "difference" else None,
+                margin=_reach(design, task, size, answer) if test in _MARGINS else None,
                 half_width=width if width is not None and math.isfinite(width) else None,
             )
         )
@@ -479,12 +479,6 @@ def _reach(design: Design, task: Task, size: Size, answer: float | None) -> floa
     if isinstance(design, SimulatedDesign):
         design = design.for_size(size)
     return detectable(design, task, size) if task.aim.test == "difference" else showable(design, task, size)
-
-
-def _power(design: Design, task: Task, size: Size) -> float | None:
-    if task.aim.test == "precision" or task.solved in ("delta", "margin"):
-        return None
-    return design.power(size, task.aim)
 
 
 _MARGINS = ("noninferiority", "equivalence")
@@ -525,7 +519,18 @@ def task_of(request: Request, basis: Basis) -> Task:
     """Return what is open."""
     if request.n_clusters is not None and not basis.clustered:
         raise InputError("n_clusters was given, and nothing says that items come in clusters; give cluster or icc")
-    _check_reach(request)
+    delta, margin = request.delta or 0.0, request.margin
+    if request.test == "difference" and request.delta == 0.0:
+        raise InputError(
+            "delta is 0: a difference of nothing cannot be found; to show that there is none, use a margin"
+        )
+    if margin is not None and margin <= 0.0:
+        raise InputError(f"margin is {margin:g}; give a positive number, such as 2pp")
+    if margin is not None and (delta <= -margin or (request.test == "equivalence" and delta >= margin)):
+        raise InputError(
+            f"with a true difference of {delta:g} and a margin of {margin:g} the claim would be false; lower delta or raise "
+            "the margin"
+        )
     grown = request.cluster_size is not None or (
         request.n_clusters is not None and request.n_items != request.n_clusters
     )
@@ -538,81 +543,41 @@ def task_of(request: Request, basis: Basis) -> Task:
     effect = {"difference": request.delta, "precision": request.half_width}.get(request.test, request.margin)
     if effect is None and not named and not basis.is_pilot:
         raise InputError(_WANTED[request.test])
+    # A difference or a margin with the clusters fixed asks for the items in them.
     over_items = request.n_clusters is not None and request.n_items is None and effect is not None
-    # A claim at a margin or a difference with the clusters fixed asks for the items in them.
-    if effect is not None and (not named or over_items):
-        return _count_task(request, basis, over_items=over_items)
-    size = _size(request, basis)
+    counted = effect is not None and (not named or over_items)
+    fixed = request.n_clusters if over_items else None
+    each = (request.cluster_size or basis.cluster_size) if basis.clustered and fixed is None else None
     solved = {"difference": "delta", "precision": "half_width"}.get(request.test, "margin")
-    if effect is not None:
+    if counted:
+        solved = "n_items" if each is None else "n_clusters"
+    elif effect is not None:
         if request.test == "precision":
             raise InputError("both a size and half_width were given, and a precision has no power; give one of them")
         solved = "power"
     return Task(
         solved=cast("Solved", solved),
-        aim=_aim(request),
+        aim=Aim(
+            test=request.test,
+            conf_level=request.conf_level,
+            delta=abs(delta) if request.test == "difference" else delta,
+            margin=margin if margin is not None else 1.0 if request.test in _MARGINS else None,
+        ),
         goal=request.goal,
-        axis=_axis(request, basis, n_clusters=None),
-        size=size,
-        span=basis.units.span,
+        axis=Axis(n_trials=request.n_trials, n_clusters=fixed, cluster_size=each),
+        size=None if counted else _size(request, basis),
+        half_width=request.half_width if counted else None,
+        span=basis.span,
     )
 
 
+_WANTED_MARGIN = "say what to plan for: margin (the largest difference that does not matter), n_items, or a pilot"
 _WANTED: Mapping[PowerTest, str] = {
     "difference": "say what to plan for: delta (a difference that matters), n_items (a size), or a pilot",
-    "noninferiority": "say what to plan for: margin (the largest difference that does not matter), n_items, or a pilot",
-    "equivalence": "say what to plan for: margin (the largest difference that does not matter), n_items, or a pilot",
+    "noninferiority": _WANTED_MARGIN,
+    "equivalence": _WANTED_MARGIN,
     "precision": "say what to plan for: half_width (of the interval), n_items (a size), or a pilot",
 }
-
-
-def _check_reach(request: Request) -> None:
-    """Refuse effects that no evaluation could show."""
-    delta, margin = request.delta, request.margin
-    if request.test == "difference" and delta == 0.0:
-        raise InputError(
-            "delta is 0: a difference of nothing cannot be found; to show that there is none, use a margin"
-        )
-    if margin is None:
-        return
-    if margin <= 0.0:
-        raise InputError(f"margin is {margin:g}; give a positive number, such as 2pp")
-    truth = delta or 0.0
-    beyond = truth <= -margin or (request.test == "equivalence" and truth >= margin)
-    if beyond:
-        raise InputError(
-            f"with a true difference of {truth:g} and a margin of {margin:g} the claim would be false; lower delta or raise "
-            "the margin"
-        )
-
-
-def _aim(request: Request) -> Aim:
-    delta = request.delta or 0.0
-    return Aim(
-        test=request.test,
-        conf_level=request.conf_level,
-        delta=abs(delta) if request.test == "difference" else delta,
-        margin=request.margin if request.margin is not None else 1.0 if request.test in _MARGINS else None,
-    )
-
-
-def _axis(request: Request, basis: Basis, *, n_clusters: int | None) -> Axis:
-    size = None
-    if basis.clustered and n_clusters is None:
-        size = request.cluster_size or basis.cluster_size
-    return Axis(n_trials=request.n_trials, n_clusters=n_clusters, cluster_size=size)
-
-
-def _count_task(request: Request, basis: Basis, *, over_items: bool) -> Task:
-    axis = _axis(request, basis, n_clusters=request.n_clusters if over_items else None)
-    return Task(
-        solved="n_clusters" if axis.over_clusters else "n_items",
-        aim=_aim(request),
-        goal=request.goal,
-        axis=axis,
-        half_width=request.half_width,
-        span=basis.units.span,
-    )
 
 
 def _size(request: Request, basis: Basis) -> Size:
