@@ -85,11 +85,10 @@ def intraclass_correlations(scores: ArrayLike, *, conf_level: float = 0.95) -> I
         ends: tuple[float, float] | None = None
         if error > rounding:
             f = float(between / error)
-            statistic, p = f, positive_p(float(special.fdtrc(n - 1.0, df, f)))
-            free = (n - 1.0, df)
-            beyond = 0.5 + 0.5 * level
+            free: tuple[float, float] = (n - 1.0, df)
+            statistic, p, beyond = f, positive_p(float(special.fdtrc(*free, f))), 0.5 + 0.5 * level
             low = f / float(special.fdtri(*free, beyond))
-            high = f * float(special.fdtri(free[1], free[0], beyond))
+            high = f * float(special.fdtri(df, free[0], beyond))
             ends = (low - 1.0) / (low + k - 1.0), (high - 1.0) / (high + k - 1.0)
             if one == "ICC2":
                 ends = _limits_of_agreement((between, raters, residual), n, k, level)
