@@ -85,11 +85,8 @@ def intraclass_correlations(scores: ArrayLike, *, conf_level: float = 0.95) -> I
         ends: tuple[float, float] | None = None
         if error > rounding:
             f = float(between / error)
-            free: tuple[float, float] = (n - 1.0, df)
-            statistic, p, beyond = f, positive_p(float(special.fdtrc(*free, f))), 0.5 + 0.5 * level
-            low = f / float(special.fdtri(*free, beyond))
-            high = f * float(special.fdtri(df, free[0], beyond))
-            ends = (low - 1.0) / (low + k - 1.0), (high - 1.0) / (high + k - 1.0)
+            statistic, p = f, _p_of_f(f, n - 1.0, df)
+            ends = _f_limits(f, (n - 1.0, df), k, level)
             if one == "ICC2":
                 ends = _limits_of_agreement((between, raters, residual), n, k, level)
         for kind, averaged in ((one, 1), (mean, k)):
@@ -132,6 +129,17 @@ def _complete(scores: ArrayLike) -> FloatArray:
 def _stepped_up(r: float, k: int) -> float:
     """Return the correlation of means of k ratings, by Spearman and Brown."""
     return r * k / (1.0 + r * (k - 1.0))
+
+
+def _p_of_f(f: float, df: float, df_denominator: float) -> float:
+    return positive_p(float(special.fdtrc(df, df_denominator, f)))
+
+
+def _f_limits(statistic: float, free: tuple[float, float], k: int, level: float) -> tuple[float, float]:
+    beyond = 0.5 + 0.5 * level
+    low = statistic / float(special.fdtri(*free, beyond))
+    high = statistic * float(special.fdtri(free[1], free[0], beyond))
+    return (low - 1.0) / (low + k - 1.0), (high - 1.0) / (high + k - 1.0)
 
 
 def _limits_of_agreement(squares: tuple[float, float, float], n: int, k: int, level: float) -> tuple[float, float]:

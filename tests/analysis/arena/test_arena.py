@@ -234,11 +234,6 @@ def test_only_the_ratios_of_weights_count():
         assert [row.std_error for row in scaled.rows] == pytest.approx([row.std_error for row in plain.rows], rel=1e-9)
 
 
-def test_a_preference_against_its_outcome_is_refused():
-    with pytest.raises(InputError, match=r"300 votes of 300 have a preference .* contradicts their outcome"):
-        es.arena({**_few(), "preference": [0.5 - 0.4 * (1 if o == "a" else -1) for o in _few()["outcome"]]})
-
-
 def test_votes_that_are_all_ties_are_answered():
     result = es.arena({"model_a": ["x", "y", "z"] * 20, "model_b": ["y", "z", "x"] * 20, "outcome": ["tie"] * 60})
     assert [row.estimate for row in result.rows] == pytest.approx([1000.0] * 3)
@@ -272,12 +267,6 @@ def test_other_choices_stand_beside(found: es.ArenaRanking):
     davidson = next(each for each in found.alternatives if each.key == "davidson")
     assert davidson.log_lik is not None
     assert davidson.largest_move is None  # points of other models of ties are not the headline's
-
-
-def test_ties_may_have_a_probability(votes: es.EvalData):
-    result = es.arena(votes, checks=False, ties="davidson")
-    assert result.tie_parameter is not None
-    assert result.method == "Bradley-Terry with Davidson ties"
 
 
 def test_both_bad_is_counted_apart_and_may_be_dropped(votes: es.EvalData, found: es.ArenaRanking):
@@ -317,26 +306,10 @@ def test_a_bootstrap_stands_beside_the_sandwich(votes: es.EvalData):
     assert boot == pytest.approx(width, rel=0.35)  # ends of 400 draws have a Monte Carlo error of about a tenth
 
 
-def test_categories_of_a_column(votes: es.EvalData):
-    result = es.arena(votes, checks=False, by="app")
-    assert result.categories is not None
-    assert result.categories.levels
-    assert result.categories.reason is None
-
-
 def test_few_named_clusters_give_no_interval(votes: es.EvalData):
     result = es.arena(votes, checks=False, cluster="app")
     assert all(row.conf_low is None and row.rank_low is None for row in result.rows)
     assert result.rank_reason is not None
-
-
-def test_checks_are_lines_with_a_status(votes: es.EvalData):
-    result = es.arena(votes)
-    assert {line.status for line in result.checks} <= {"ok", "warning", "not run"}
-    assert next(line.check for line in result.checks) == "connected"
-    assert result.trust is not None
-    assert result.fit is not None
-    assert result.drift is not None
 
 
 @pytest.mark.parametrize(
@@ -379,14 +352,6 @@ def test_the_covariance_gives_the_errors_of_differences(found: es.ArenaRanking):
         i, j = names.index(pair.first), names.index(pair.second)
         v = np.array(found.covariance)
         assert pair.std_error == pytest.approx(np.sqrt(v[i, i] + v[j, j] - 2 * v[i, j]), rel=1e-6)
-
-
-def test_frames_and_json_hold_what_the_result_holds(found: es.ArenaRanking):
-    frame = found.to_frame()
-    assert frame["model"].to_list() == [row.name for row in found.rows]
-    assert found.pairs_frame().height == len(found.pairs)
-    told = found.to_dict()
-    assert told["rows"][0]["name"] == found.rows[0].name
 
 
 @pytest.mark.slow
