@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from evalstats.analysis.audit.audit import audit
     from evalstats.analysis.audit.result import Audit
     from evalstats.analysis.compare.compare import compare
-    from evalstats.analysis.compare.result import Comparison
-    from evalstats.analysis.comparisons.result import Comparisons
+    from evalstats.analysis.compare.result import Comparison, Comparisons
     from evalstats.analysis.contamination.contamination import contamination
     from evalstats.analysis.contamination.result import ContaminationCheck
     from evalstats.analysis.dashboard.dashboard import dashboard
@@ -70,7 +69,7 @@ _WHERE = {
     "CannotAnswerError": "evalstats.errors",
     "ColumnMap": "evalstats.loaders.column_map",
     "Comparison": "evalstats.analysis.compare.result",
-    "Comparisons": "evalstats.analysis.comparisons.result",
+    "Comparisons": "evalstats.analysis.compare.result",
     "ContaminationCheck": "evalstats.analysis.contamination.result",
     "Dashboard": "evalstats.analysis.dashboard.result",
     "EvalData": "evalstats.schema.data",

@@ -6,8 +6,7 @@ from typing import Any, cast
 
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.gate import gate
-from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.comparisons.result import Comparisons
+from evalstats.analysis.compare.result import Comparison, Comparisons
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData, combine

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, cast, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast, get_args, get_type_hints
 
 import polars as pl
 
@@ -88,7 +88,7 @@ Size = float | tuple[float, float] | Literal["screen", "phone", "print"] | None
 # Where the class of every result stands, so that a saved one can be read back before any analysis was asked for.
 RESULTS = {
     "Comparison": "evalstats.analysis.compare.result",
-    "Comparisons": "evalstats.analysis.comparisons.result",
+    "Comparisons": "evalstats.analysis.compare.result",
     "Score": "evalstats.analysis.score.result",
     "Scores": "evalstats.analysis.score.result",
     "ArenaRanking": "evalstats.analysis.arena.result",
@@ -202,16 +202,17 @@ def level(result: Levelled) -> str:
 
 
 class Result:
-    """The base of all results. A result is a frozen, slotted, keyword-only dataclass; its fields are what is saved."""
+    """The base of all results. A result is a frozen, slotted, keyword-only dataclass; its fields are what is saved.
+
+    What is said of it stands in the module `told_by`, else in `document` beside its own; the result does not know it.
+    """
 
     __slots__ = ()
+    told_by: ClassVar[str] = ""
 
     def document(self) -> Document:
-        """Return what is said of the result: answer, evidence, method.
-
-        It is made by the `document.py` beside the module of the result, which knows the result; the result does not know it.
-        """
-        beside = import_module(f"{type(self).__module__.rpartition('.')[0]}.document")
+        """Return what is said of the result: answer, evidence, method."""
+        beside = import_module(self.told_by or f"{type(self).__module__.rpartition('.')[0]}.document")
         settings = getattr(self, "settings", None)
         return beside.document(self) if settings is None else with_repeat(beside.document(self), settings)
 

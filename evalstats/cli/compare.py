@@ -78,7 +78,7 @@ def register(app: typer.Typer) -> None:
 def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: Showing) -> None:
     """Is B better than A? Difference, interval, verdict."""
     from evalstats.analysis.compare.compare import compare as compare_data
-    from evalstats.analysis.comparisons.result import Comparisons
+    from evalstats.analysis.compare.result import Comparisons
     from evalstats.cli.gate import (
         apply_gate,
         check_rules,

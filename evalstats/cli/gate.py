@@ -14,8 +14,7 @@ from evalstats.errors import EvalStatsError
 
 if TYPE_CHECKING:
     from evalstats.analysis.compare.gate import Gate
-    from evalstats.analysis.compare.result import Comparison
-    from evalstats.analysis.comparisons.result import Comparisons
+    from evalstats.analysis.compare.result import Comparison, Comparisons
     from evalstats.cli.load import Declared
 
 
@@ -29,7 +28,7 @@ def junit_xml(result: "Comparison | Comparisons", gate: "Gate | None") -> str:
     Without a gate no case fails; a comparison that the data cannot answer is an error either way.
     """
     from evalstats.analysis.compare.gate import each_gate
-    from evalstats.analysis.comparisons.result import Comparisons
+    from evalstats.analysis.compare.result import Comparisons
 
     several = isinstance(result, Comparisons)
     rows = result.rows if several else (result,)

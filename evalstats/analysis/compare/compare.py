@@ -23,10 +23,9 @@ from evalstats.analysis.compare.labels import corrected, labels_of
 from evalstats.analysis.compare.levels import by_level, by_other_averages, items_in_no_row, shown, stratified_row
 from evalstats.analysis.compare.missing import account_for_missing, judged, missing_beyond, rests_on_missing
 from evalstats.analysis.compare.options import CompareOptions
-from evalstats.analysis.compare.result import Comparison, LabelAccount, TheseItems, Verdict
+from evalstats.analysis.compare.result import Comparison, Comparisons, LabelAccount, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
 from evalstats.analysis.compare.verdict import at_margin, decide, evidence_of, verdict_of, withheld
-from evalstats.analysis.comparisons.result import Comparisons
 from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.design.averages import Average, fixed_by, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import (

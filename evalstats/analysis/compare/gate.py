@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.comparisons.result import Comparisons
+from evalstats.analysis.compare.result import Comparison, Comparisons
 from evalstats.analysis.design.metric import HOW_TO_DIRECT, open_direction
 from evalstats.document.numbers import declared, digits_of_interval, scaled
 from evalstats.errors import InputError, written

@@ -10,8 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.compare.compare import compare
-from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.comparisons.result import Comparisons
+from evalstats.analysis.compare.result import Comparison, Comparisons
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, named_clusters, with_item_column
 from evalstats.analysis.design.metric import choose_metric
 from evalstats.analysis.pairs import Pairs, pair_items

@@ -14,8 +14,7 @@ from evalstats.analysis.compare.document import (
     shown,
 )
 from evalstats.analysis.compare.method import assumptions, references, sized
-from evalstats.analysis.compare.result import DECIDED, Comparison
-from evalstats.analysis.comparisons.result import Comparisons
+from evalstats.analysis.compare.result import DECIDED, Comparison, Comparisons
 from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed, sources_section

@@ -1,1 +1,0 @@
-"""Is B better than A, by each of several metrics?"""
