@@ -1,7 +1,8 @@
-"""Put faults into `evalstats/stats` and count those that no test notices: `python -m dev.mutation [CHAPTER ...]` (`make mutate`).
+"""Put faults into the program, count those that no test notices: `python -m dev.mutation [CHAPTER ...]` (`make mutate`).
 
-python -m dev.mutation                     every chapter: 60 mutants each, drawn by a seed; stores results.json and the page
+python -m dev.mutation                     chapters of `stats`: 60 mutants each, drawn by a seed; stores results and the page
 python -m dev.mutation judges planning     these chapters (the others keep what is stored)
+python -m dev.mutation analysis/compare    a question, against its own tests and the frozen numbers
 python -m dev.mutation --survivors         list the survivors of the last run; nothing is run
 python -m dev.mutation --again judges      try only those that survived last time; stores nothing but the state
 
@@ -20,45 +21,50 @@ from typing import Any
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from dev.mutation.chapters import CHAPTERS, ROOT, modules  # noqa: E402 - threads are set before numpy is loaded
+from dev.mutation.chapters import CHAPTERS, ROOT, modules, questions, suite_of  # noqa: E402 - threads are set before numpy is loaded
 from dev.mutation.mutants import Mutant, sample  # noqa: E402 - as above
 from dev.mutation.reach import STORE  # noqa: E402 - as above
 
 STATE = STORE / "state.json"
 N, LIMIT, ROUND = 60, 10.0, 10
+Drawn = dict[str, tuple[list[Mutant], int]]
 # Another one after tests were written for a chapter's survivors: what was drawn before would flatter the tests.
-SEEDS = dict.fromkeys(CHAPTERS, 13) | dict.fromkeys(("arena checks", "planning"), 15)
+FILES = modules() | questions()
+SEEDS = dict.fromkeys(FILES, 13) | dict.fromkeys(("arena checks", "planning"), 15)
 
 
 def main(arguments: list[str]) -> int:
     """Try the mutants, print and store what became of them."""
     given = _options(arguments)
-    chapters = [chapter for chapter in CHAPTERS if not given.chapter or any(word in chapter for word in given.chapter)]
+    chapters = [each for each in FILES if any(word in each for word in given.chapter)] if given.chapter else [*CHAPTERS]
     if not chapters:
-        sys.stderr.write(f"no chapter holds {given.chapter}; there are {', '.join(CHAPTERS)}\n")
+        sys.stderr.write(f"no chapter holds {given.chapter}; there are {', '.join(FILES)}\n")
         return 2
     if given.page:
         return _page()
-    seeds = SEEDS if given.seed is None else dict.fromkeys(CHAPTERS, given.seed)
-    drawn = {chapter: sample(modules()[chapter], given.n, seed=seeds[chapter]) for chapter in chapters}
+    seeds = SEEDS if given.seed is None else dict.fromkeys(FILES, given.seed)
+    drawn = {chapter: sample(FILES[chapter], given.n, seed=seeds[chapter]) for chapter in chapters}
     state = _State()
     if not given.survivors:
         from dev.mutation.trials import session
 
-        def work(trials: Any) -> None:
-            try:
-                _try(trials, drawn, state, again=given.again)
-            finally:
-                if (given.n, given.seed, given.again) == (N, None, False):
-                    _store(trials, drawn, state, limit=given.limit)
+        for suite in dict.fromkeys(map(suite_of, drawn)):
+            own = {chapter: found for chapter, found in drawn.items() if suite_of(chapter) == suite}
 
-        session(work, limit=given.limit, say=_say)
+            def work(trials: Any, own: Drawn = own) -> None:
+                try:
+                    _try(trials, own, state, again=given.again)
+                finally:
+                    if (given.n, given.seed, given.again) == (N, None, False):
+                        _store(trials, own, state, limit=given.limit)
+
+            session(suite, work, limit=given.limit, say=_say)
     if given.survivors or given.again:
         _print_survivors(drawn, state)
     return 0
 
 
-def _store(trials: Any, drawn: dict[str, tuple[list[Mutant], int]], state: "_State", *, limit: float) -> None:
+def _store(trials: Any, drawn: Drawn, state: "_State", *, limit: float) -> None:
     from dev.mutation.page import store
 
     tried = {
@@ -78,7 +84,7 @@ def _store(trials: Any, drawn: dict[str, tuple[list[Mutant], int]], state: "_Sta
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m dev.mutation", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "chapter", nargs="*", help=f"words of the names of chapters: {', '.join(CHAPTERS)}; all by default"
+        "chapter", nargs="*", help=f"words of the names of chapters: {', '.join(FILES)}; all of stats by default"
     )
     parser.add_argument("-n", type=int, default=N, help="mutants a chapter (60); another number stores nothing")
     parser.add_argument("--seed", type=int, help="of the sample; without it each chapter's own, else nothing is stored")
@@ -110,7 +116,7 @@ class _State:
         part.replace(STATE)
 
 
-def _try(trials: Any, drawn: dict[str, tuple[list[Mutant], int]], state: _State, *, again: bool) -> None:
+def _try(trials: Any, drawn: Drawn, state: _State, *, again: bool) -> None:
     from dataclasses import asdict
 
     most = max(len(mutants) for mutants, _ in drawn.values())
@@ -139,7 +145,7 @@ def line_of(chapter: str, found: dict[str, int]) -> str:
     return f"{chapter:28} " + ", ".join(f"{n} {what}" for what, n in found.items() if n or what == "survived")
 
 
-def _print_survivors(drawn: dict[str, tuple[list[Mutant], int]], state: _State) -> None:
+def _print_survivors(drawn: Drawn, state: _State) -> None:
     for chapter, (mutants, _) in drawn.items():
         sys.stdout.write(f"\n{line_of(chapter, counts(mutants, state.verdicts))}\n")
         for mutant in mutants:

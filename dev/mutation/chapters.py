@@ -1,10 +1,35 @@
-"""The chapters of `evalstats/stats`: each of its modules belongs to one."""
+"""The chapters of `evalstats/stats`, to one of which each of its modules belongs, and the questions of `evalstats/analysis`.
 
+What mutants of a chapter are tried against is its `Suite`.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-STATS: Final = ROOT / "evalstats" / "stats"
+PACKAGE: Final = ROOT / "evalstats"
+STATS: Final = PACKAGE / "stats"
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A folder of the package that mutants are drawn from, and the places of the tests that they are tried against.
+
+    `fresh`: collecting the tests starts threads (those of Polars), which no forked process has; each child collects its own.
+    """
+
+    name: str
+    folder: Path
+    tests: tuple[str, ...]
+    fresh: bool = True
+
+
+ANALYSIS: Final = PACKAGE / "analysis"
+# What is said of results, options, and what repeats them: golden texts tell of a change in these.
+_NO_STATISTICS: Final = frozenset({
+    "document", "evidence", "figures", "notes", "options", "settings", "repeat", "provenance", "method_texts", "method",
+})  # fmt: skip
 
 # A folder stands for all its modules that are not named elsewhere.
 CHAPTERS: Final = {
@@ -22,7 +47,6 @@ CHAPTERS: Final = {
         "mixed/glm",
         "mixed/laplace",
         "mixed/laplace_elimination",
-        "mixed/laplace_rest",
     ),
     "arena ratings": (
         "arena/bootstrap",
@@ -65,3 +89,19 @@ def modules() -> dict[str, list[Path]]:
             raise ValueError(f"evalstats/stats/{name}.py belongs to no chapter; name it in dev/mutation/chapters.py")
         found[chapter].append(path)
     return found
+
+
+def questions() -> dict[str, list[Path]]:
+    """Return the files of each question of `evalstats/analysis` that compute something, by its folder's name."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(ANALYSIS.glob("*/*.py")):
+        if path.stem not in _NO_STATISTICS | {"__init__"}:
+            found.setdefault(f"analysis/{path.parent.name}", []).append(path)
+    return found
+
+
+def suite_of(chapter: str) -> Suite:
+    """Return what mutants of a chapter are tried against: tests of `stats`, or those of the question and frozen numbers."""
+    if chapter in CHAPTERS:
+        return Suite("stats", STATS, ("tests/stats", "evalstats/stats"), fresh=False)
+    return Suite(chapter.replace("/", "-"), PACKAGE / chapter, (f"tests/{chapter}", "tests/frozen"))

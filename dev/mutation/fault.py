@@ -8,18 +8,18 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeAlias
 
-from dev.mutation.chapters import STATS
+from dev.mutation.chapters import PACKAGE, ROOT
 from dev.mutation.mutants import Mutant, compiled, functions_of, mutated, program_of
 
 Functions: TypeAlias = Mapping[str, list[FunctionType]]
 
 
 def live_functions() -> dict[str, list[FunctionType]]:
-    """Return every function object of `evalstats/stats` that there is, however decorated, by its file."""
+    """Return every function object of evalstats that there is, however decorated, by its file."""
     gc.unfreeze()  # frozen objects are not listed
     out: dict[str, list[FunctionType]] = {}
     for thing in gc.get_objects():
-        if isinstance(thing, FunctionType) and thing.__code__.co_filename.startswith(str(STATS)):
+        if isinstance(thing, FunctionType) and thing.__code__.co_filename.startswith(str(PACKAGE)):
             out.setdefault(thing.__code__.co_filename, []).append(thing)
     return out
 
@@ -73,5 +73,5 @@ def _value(node: ast.expr, home: ModuleType) -> Any:
 
 
 def _module(file: Path) -> ModuleType:
-    name = file.relative_to(STATS.parents[1]).with_suffix("").as_posix().replace("/", ".")
+    name = file.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
     return sys.modules[name]

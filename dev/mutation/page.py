@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dev.mutation.chapters import CHAPTERS, ROOT
+from dev.mutation.chapters import CHAPTERS, ROOT, questions, suite_of
 from dev.mutation.mutants import Mutant
 from evalstats.stats.one_sample import wilson
 
@@ -15,8 +15,8 @@ PAGE: Final = ROOT / "docs" / "mutants.md"
 
 _TEXT = """# Tests of the tests
 
-Would our tests notice if a statistic were wrong? We put small faults into `evalstats/stats`, one at a time, and run the
-tests that reach the changed line.
+Would our tests notice if a statistic were wrong? We put small faults into `evalstats/stats` (and, on demand, into questions of
+`evalstats/analysis`), one at a time, and run the tests that reach the changed line.
 
 A fault turns `+` into `-`, `<` into `<=`, `min` into `max` or 1 into 2, drops a call or a branch, and the like. A killed one made
 a test fail; one that timed out ran for ever; a survivor went unnoticed. Up to {n} faults a chapter are drawn at random, and
@@ -27,8 +27,8 @@ others after tests were written for the survivors.
 The interval is Wilson's, for the share of survivors among all faults that we could put into the chapter. Some survivors
 are no faults: the changed program gives the same answers. Not drawn are changes that no test should notice: of messages,
 declarations, tolerances and numbers of steps, sizes of blocks; `dev/mutation/mutants.py` states the rules. A fault that no test
-reaches has survived, and so has one that was not killed within {limit:g} seconds. Only the tests of `evalstats/stats` count here,
-without the long simulations.
+reaches has survived, and so has one that was not killed within {limit:g} seconds. Only the tests of `evalstats/stats` count
+here (of a question its own and the frozen numbers), without the long simulations.
 
 Run on {date}; `make mutate` tries 60 faults a chapter (a quarter of an hour on a quiet machine) and renews this page.
 """
@@ -52,13 +52,15 @@ def store(
             "mutants": len(mutants),
             **{name: sum(end["outcome"] == kind for end in ends) for name, kind in _ENDS.items()},
             "survivors": [
-                f"{mutant.file.relative_to(ROOT / 'evalstats' / 'stats')} {mutant.function or mutant.constant}: "
+                f"{mutant.file.relative_to(suite_of(chapter).folder)} {mutant.function or mutant.constant}: "
                 f"{mutant.before} -> {mutant.after}"
                 for mutant, end in zip(mutants, ends, strict=True)
                 if end["outcome"] == "survived"
             ],
         }
-    stored["chapters"] = {chapter: stored["chapters"][chapter] for chapter in CHAPTERS if chapter in stored["chapters"]}
+    stored["chapters"] = {
+        chapter: stored["chapters"][chapter] for chapter in (*CHAPTERS, *questions()) if chapter in stored["chapters"]
+    }
     stored = {"date": dt.datetime.now(dt.UTC).date().isoformat(), **settings, "chapters": stored["chapters"]}
     RESULTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     write(stored)

@@ -1,4 +1,4 @@
-"""Which tests run which lines of `evalstats/stats`: every test is traced once, and again when it or what it tests changes."""
+"""Which tests run which lines of a suite's folder: every test is traced once, and again when it or what it tests changes."""
 
 import ast
 import hashlib
@@ -11,11 +11,10 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from dev.mutation.chapters import ROOT, STATS
+from dev.mutation.chapters import PACKAGE, ROOT, Suite
 from dev.mutation.mutants import Mutant, header
 
 STORE = ROOT / "build" / "mutation"
-_TESTS = ROOT / "tests" / "stats"
 
 
 def digest(files: Iterable[Path]) -> str:
@@ -26,22 +25,23 @@ def digest(files: Iterable[Path]) -> str:
     return found.hexdigest()[:16]
 
 
-def shared_digest() -> str:
+def shared_digest(suite: Suite) -> str:
     """Return the digest of what any test may depend on besides the code: helpers and values of the tests."""
-    helpers = [file for file in _TESTS.rglob("*.py") if not file.name.startswith("test_")]
+    folders = [ROOT / place for place in suite.tests if place.startswith("tests/")]
+    helpers = [file for folder in folders for file in folder.rglob("*.py") if not file.name.startswith("test_")]
     return digest([*helpers, *(ROOT / "tests" / "golden").glob("*.json")])
 
 
 class Tracer:
-    """Lines of `evalstats/stats` that ran since `begin`."""
+    """Lines of a folder of the package that ran since `begin`."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         self._seen: set[tuple[str, int]] = set()
         self._left: dict[int, set[int]] = {}  # lines of a code object that have not run in this test
         self._lines: dict[int, frozenset[int]] = {}
         self._others: dict[int, CodeType] = {}  # code of other files; kept, so that an id stays its own
         self._kept: list[CodeType] = []
-        self._prefix = str(STATS)
+        self._prefix = str(folder)
 
     def begin(self) -> None:
         """Forget what ran, and trace."""
@@ -55,7 +55,7 @@ class Tracer:
         threading.settrace(None)
         out: dict[str, list[int]] = {}
         for file, line in sorted(self._seen):
-            out.setdefault(str(Path(file).relative_to(STATS)), []).append(line)
+            out.setdefault(str(Path(file).relative_to(PACKAGE)), []).append(line)
         return out
 
     def _called(self, frame: FrameType, *_: object) -> Any:
@@ -88,9 +88,10 @@ class Tracer:
 class Reach:
     """What is known of every test: its seconds, whether it passes, and the lines that it runs."""
 
-    def __init__(self) -> None:
-        self.file = STORE / "reach.json"
-        self.shared = shared_digest()
+    def __init__(self, suite: Suite) -> None:
+        self.suite = suite
+        self.file = STORE / f"reach-{suite.name}.json"
+        self.shared = shared_digest(suite)
         stored = json.loads(self.file.read_text(encoding="utf-8")) if self.file.exists() else {}
         known = stored.get("shared") == self.shared
         self.tests: dict[str, dict[str, Any]] = stored["tests"] if known else {}
@@ -113,7 +114,10 @@ class Reach:
         self.tests[test] = {"state": self._state(path, about["lines"]), **about}
 
     def _state(self, path: Path, files: Iterable[str]) -> str:
-        parts = [self.of_file(path), *(self.of_file(STATS / file) for file in sorted(files) if (STATS / file).exists())]
+        parts = [
+            self.of_file(path),
+            *(self.of_file(PACKAGE / file) for file in sorted(files) if (PACKAGE / file).exists()),
+        ]
         return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
     def save(self, *, now: bool = True) -> None:
@@ -137,7 +141,7 @@ class Reach:
 
     def reaching(self, mutant: Mutant) -> list[str]:
         """Return the tests that run a mutated line, the quickest first."""
-        places = [(str(mutant.file.relative_to(STATS)), mutant.lines)]
+        places = [(str(mutant.file.relative_to(PACKAGE)), mutant.lines)]
         if not mutant.function:
             places = self._users(mutant.constant)
         found = [
@@ -156,9 +160,9 @@ class Reach:
     def _users(self, constant: str) -> list[tuple[str, range]]:
         if self._uses is None:
             self._uses = {}
-            for file in STATS.rglob("*.py"):
+            for file in self.suite.folder.rglob("*.py"):
                 for name, lines in _names(ast.parse(file.read_text(encoding="utf-8"))):
-                    self._uses.setdefault(name, []).append((str(file.relative_to(STATS)), lines))
+                    self._uses.setdefault(name, []).append((str(file.relative_to(PACKAGE)), lines))
         return self._uses.get(constant, [])
 
 

@@ -1,5 +1,7 @@
 """Trials of mutants in one pytest session: tests are collected once, and each mutant lives and dies in a child of its own.
 
+Tests of `analysis` cannot be collected before a child is forked (`Suite.fresh`): each collects those that reach its mutant.
+
 Why not a package for this: cosmic-ray starts pytest anew for every mutant, which took 5 seconds each here before a test had
 run, and makes 660 mutants of one module; mutmut forks as we do, but picks tests by function instead of by line, mutates messages
 and tolerances, leaves constants alone, and draws no sample. Here a child is forked from a session that has imported
@@ -19,13 +21,14 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dev.mutation.chapters import ROOT
+from dev.mutation.chapters import ROOT, Suite
 from dev.mutation.fault import live_functions, put
 from dev.mutation.mutants import Mutant
 from dev.mutation.reach import Reach, Tracer
@@ -50,9 +53,12 @@ class Trials:
     """The session: its tests, what they reach, and the trial of a mutant."""
 
     def __init__(self, items: Sequence[pytest.Item], reach: Reach, limit: float) -> None:
-        self.items = {item.nodeid: item for item in items}
         self.reach = reach
         self.limit = limit
+        self._hold(items)
+
+    def _hold(self, items: Sequence[pytest.Item]) -> None:
+        self.items = {item.nodeid: item for item in items}
         self._functions = live_functions()
 
     def trial(self, mutant: Mutant, killers: Sequence[str] = ()) -> Verdict:
@@ -61,7 +67,7 @@ class Trials:
         tests = [test for test in killers if test in tests] + [test for test in tests if test not in killers]
         if not tests:
             return Verdict("survived", 0, 0.0)
-        with _child(lambda write: self._run(mutant, tests, write)) as child:
+        with _child(lambda write: self._in_child(mutant, tests, write)) as child:
             at, spent = 0, 0.0
             while (line := child.line(PATIENCE)) is not None and line:
                 word, number, seconds = line.split()
@@ -74,6 +80,16 @@ class Trials:
     def stamp(self, mutant: Mutant, by: str) -> str:
         """Return what a verdict rests on: the mutated file, and the test that killed or all tests that did not."""
         return self.reach.stamp(mutant, [by] if by else self.reach.reaching(mutant))
+
+    def _in_child(self, mutant: Mutant, tests: Sequence[str], write: Callable[[str], None]) -> None:
+        if not self.reach.suite.fresh:
+            return self._run(mutant, tests, write)
+
+        def run(items: Sequence[pytest.Item]) -> None:
+            self._hold(items)
+            self._run(mutant, [test for test in tests if test in self.items], write)
+
+        return _collected(tests, run)
 
     def _run(self, mutant: Mutant, tests: Sequence[str], write: Callable[[str], None]) -> None:
         def tell(word: str, at: int) -> None:
@@ -95,29 +111,41 @@ class Trials:
         return tell("survived", at)
 
 
-def session(work: Callable[[Trials], None], *, limit: float, say: Callable[[str], None]) -> None:
-    """Collect the tests, trace those not known, and call `work` with the trials."""
+def session(suite: Suite, work: Callable[[Trials], None], *, limit: float, say: Callable[[str], None]) -> None:
+    """Collect the tests of a suite, trace those not known, and call `work` with the trials."""
+    places, reach = [str(ROOT / place) for place in suite.tests], Reach(suite)
+
+    def begin(items: Sequence[pytest.Item], there: Iterable[str]) -> None:
+        known = set(there)
+        reach.tests = {test: about for test, about in reach.tests.items() if test in known}
+        reach.index()
+        trials = Trials(items, reach, limit)
+        gc.collect()
+        gc.freeze()
+        gc.disable()  # a child enables it; here nothing more is made
+        work(trials)
+
+    def here(items: Sequence[pytest.Item]) -> None:
+        _read_traces(lambda write: _trace(items, reach, write), reach, say)
+        _import(reach.modules)
+        begin(items, [item.nodeid for item in items])
+
+    if suite.fresh:
+        begin((), _read_traces(lambda write: _collected(places, lambda items: _trace(items, reach, write)), reach, say))
+    else:
+        _collected(places, here)
+
+
+def _collected(places: Sequence[str], work: Callable[[Sequence[pytest.Item]], None]) -> None:
+    """Collect tests, and call `work` with those that read no clock in place of running them."""
 
     class Plugin:
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtestloop(self, session: pytest.Session) -> bool:
-            items = [item for item in session.items if not _clocked(item)]
-            reach = Reach()
-            _trace(items, reach, say)
-            there = {item.nodeid for item in items}
-            reach.tests = {test: about for test, about in reach.tests.items() if test in there}
-            reach.index()
-            _import(reach.modules)
-            trials = Trials(items, reach, limit)
-            gc.collect()
-            gc.freeze()
-            gc.disable()  # a child enables it; here nothing more is made
-            work(trials)
+            work([item for item in session.items if not _clocked(item)])
             return True
 
-    status = pytest.main(
-        [*_OPTIONS, str(ROOT / "tests" / "stats"), str(ROOT / "evalstats" / "stats")], plugins=[Plugin()]
-    )
+    status = pytest.main([*_OPTIONS, *places], plugins=[Plugin()])
     if status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
         raise SystemExit(f"the tests could not be collected: pytest ended with {status}")
 
@@ -130,37 +158,43 @@ def _clocked(item: pytest.Item) -> bool:
     )
 
 
-def _trace(items: Sequence[pytest.Item], reach: Reach, say: Callable[[str], None]) -> None:
+def _trace(items: Sequence[pytest.Item], reach: Reach, write: Callable[[str], None]) -> None:
+    """Run the tests that are not known, in a child, and write of each what it runs; at the end the names of all."""
     new = [item for item in items if not reach.knows(item.nodeid, item.path)]
-    if not new:
-        return
-    say(f"tracing {len(new)} of {len(items)} tests")
+    tracer = Tracer(reach.suite.folder)
+    signal.signal(signal.SIGPROF, _too_long)
+    for at, item in enumerate(new):
+        started = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, LONGEST)
+        tracer.begin()
+        outcomes = _outcomes(item, new[at + 1] if at + 1 < len(new) else None)
+        lines = tracer.end()
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        seconds = round(time.process_time() - started, 4)
+        about = {"seconds": seconds, "passed": outcomes == {"passed"}, "lines": lines}
+        write(json.dumps([item.nodeid, str(item.path), about]))
+    modules = [name for name in sys.modules if name.partition(".")[0] in _WARM]
+    write(json.dumps(["", modules, [item.nodeid for item in items]]))
 
-    def run(write: Callable[[str], None]) -> None:
-        tracer = Tracer()
-        signal.signal(signal.SIGPROF, _too_long)
-        for at, item in enumerate(new):
-            started = time.process_time()
-            signal.setitimer(signal.ITIMER_PROF, LONGEST)
-            tracer.begin()
-            outcomes = _outcomes(item, new[at + 1] if at + 1 < len(new) else None)
-            lines = tracer.end()
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
-            seconds = round(time.process_time() - started, 4)
-            write(json.dumps([item.nodeid, {"seconds": seconds, "passed": outcomes == {"passed"}, "lines": lines}]))
-        write(json.dumps(["", [name for name in sys.modules if name.partition(".")[0] in _WARM]]))
 
-    with _child(run) as child:
-        for item in [*new, None]:
-            line = child.line(PATIENCE)
-            if not line:
-                raise SystemExit(f"tracing broke off at {item.nodeid if item else 'its end'}")
-            test, about = json.loads(line)
-            if item is None:
-                reach.modules = sorted({*reach.modules, *about})
-            else:
-                reach.add(test, item.path, about)
-            reach.save(now=item is None)
+def _read_traces(
+    trace: Callable[[Callable[[str], None]], None], reach: Reach, say: Callable[[str], None]
+) -> Sequence[str]:
+    """Let a child trace, keep what it writes, and return the names of all tests."""
+    say("tracing tests that are new or changed")
+    n, last = 0, "the beginning"
+    with _child(trace) as child:
+        while line := child.line(PATIENCE):
+            test, *told = json.loads(line)
+            if not test:
+                reach.modules = sorted({*reach.modules, *told[0]})
+                reach.save()
+                say(f"traced {n} of {len(told[1])} tests")
+                return told[1]
+            reach.add(test, Path(told[0]), told[1])
+            reach.save(now=False)
+            n, last = n + 1, test
+    raise SystemExit(f"tracing broke off after {last}")
 
 
 def _too_long(*_: object) -> None:

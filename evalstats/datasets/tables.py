@@ -4,11 +4,15 @@ The files are CSV whose first lines, marked `#`, name source and licence.
 """
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import TypeVar
+
+import msgspec
 
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
@@ -16,6 +20,7 @@ from evalstats.schema.plan import LiveMix, live_mix_of
 from evalstats.schema.tables import frame_from_rows
 
 _HERE = "evalstats.datasets"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,18 +57,7 @@ class DimensionCounts:
 @cache
 def tenacious_counts() -> tuple[DimensionCounts, ...]:
     """Return the counts of Tenacious-Bench's held-out split, one element a dimension."""
-    return tuple(
-        DimensionCounts(
-            dimension=row["dimension"],
-            task_type=row["task_type"],
-            source_mode=row["source_mode"],
-            both_right=int(row["both_right"]),
-            only_baseline=int(row["only_baseline"]),
-            only_trained=int(row["only_trained"]),
-            neither=int(row["neither"]),
-        )
-        for row in rows_of(_HERE, "tenacious_held_out.csv")
-    )
+    return records("tenacious_held_out.csv", DimensionCounts)
 
 
 @cache
@@ -74,11 +68,11 @@ def tau_airline_rewards() -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HarmRate:
-    """How often one model behind one defence did harm on HarmAmp's malicious plans; `published` is in percent."""
+    """How often one model behind one defence did harm on HarmAmp's malicious plans; `harmfulness` is as published, in percent."""
 
     model: str
     defense: str
-    published: float
+    harmfulness: float
     n_harmful: int
     n_malicious: int
 
@@ -86,22 +80,57 @@ class HarmRate:
 @cache
 def harmamp_known() -> tuple[HarmRate, ...]:
     """Return the two rates of HarmAmp that are known, from a secondary source, as counts of its malicious plans."""
-    return tuple(
-        HarmRate(
-            model=row["model"],
-            defense=row["defense"],
-            published=float(row["harmfulness"]),
-            n_harmful=int(row["n_harmful"]),
-            n_malicious=int(row["n_malicious"]),
-        )
-        for row in rows_of(_HERE, "harmamp_known.csv")
-    )
+    return records("harmamp_known.csv", HarmRate)
 
 
 def rows_of(package: str, name: str) -> list[dict[str, str]]:
     """Read a CSV file that ships inside a package, passing over the lines that begin with `#`."""
     text = files(package).joinpath(name).read_text(encoding="utf-8")
     return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+
+
+def records(name: str, of: type[T]) -> tuple[T, ...]:
+    """Return the rows of a shipped CSV file as records whose fields are its columns."""
+    return tuple(msgspec.convert(row, of, strict=False) for row in rows_of(_HERE, name))
+
+
+def outcome(*, run: str, model: str, score: float, **more: object) -> dict[str, object]:
+    """Return one scored outcome of a single trial; `more` are benchmark, item, metric and further columns."""
+    made = {"run": run, "model": model, "system": model, "trial": 0, "n_trials": 1, "score": score, "status": "scored"}
+    return {**made, **more}
+
+
+def shipped(
+    rows: Sequence[Mapping[str, object]], benchmark: str, kinds: Mapping[str, str], **about: object
+) -> EvalData:
+    """Return outcomes with their runs, about all of which the same is known, and metrics from 0 to 1 by their kinds.
+
+    The first metric is the headline.
+    """
+    counts = Counter((row["run"], row["model"]) for row in rows)
+    runs = [
+        {
+            "run": run,
+            "model": model,
+            "system": model,
+            "benchmark": benchmark,
+            "n_scored": n,
+            "n_error": 0,
+            "n_unscored": 0,
+        }
+        | about
+        for (run, model), n in counts.items()
+    ]
+    scale: dict[str, object] = {"low": 0.0, "high": 1.0, "higher_is_better": True, "unit": "proportion"}
+    metrics = [
+        {"benchmark": benchmark, "metric": metric, "kind": kind, "primary": metric == next(iter(kinds)), **scale}
+        for metric, kind in kinds.items()
+    ]
+    return EvalData(
+        outcomes=frame_from_rows(rows, "outcomes"),
+        runs=frame_from_rows(runs, "runs"),
+        metrics=frame_from_rows(metrics, "metrics"),
+    )
 
 
 def tenacious_held_out() -> EvalData:
@@ -130,24 +159,32 @@ def tenacious_held_out() -> EvalData:
     >>> data.factor("dimension")
     'scenario'
     """
-    rows = [row for counts in tenacious_counts() for row in _tenacious_rows(counts)]
-    runs: list[dict[str, object]] = [
-        {
-            "run": _tenacious_run(model),
-            "model": model,
-            "system": model,
-            "benchmark": "Tenacious-Bench",
-            "source": "github.com/nebiyuephrata/SignalForge @ 7d1a806: ablations/held_out_traces.jsonl",
-            "factor_names": ["dimension=scenario"],
-            "note": "The published outcome, expanded from counts by dimension; the item ids are made; "
-            "all 21 errors of the baseline are exact ties of its two scores, counted as wrong",
-            "n_scored": len(rows) // 2,
-            "n_error": 0,
-            "n_unscored": 0,
-        }
-        for model in ("baseline", "trained")
+    rows = [
+        outcome(
+            run=f"tenacious_held_out.{model}",
+            model=model,
+            score=float(correct),
+            benchmark="Tenacious-Bench",
+            item=item,
+            metric="correct",
+            task="held_out",
+            scenario=counts.dimension,
+            task_type=counts.task_type,
+            source_mode=counts.source_mode,
+        )
+        for counts in tenacious_counts()
+        for item, *both in counts.pairs()
+        for model, correct in zip(("baseline", "trained"), both, strict=True)
     ]
-    return _data(rows, runs, benchmark="Tenacious-Bench", metric="correct")
+    return shipped(
+        rows,
+        "Tenacious-Bench",
+        {"correct": "binary"},
+        source="github.com/nebiyuephrata/SignalForge @ 7d1a806: ablations/held_out_traces.jsonl",
+        factor_names=["dimension=scenario"],
+        note="The published outcome, expanded from counts by dimension; the item ids are made; "
+        "all 21 errors of the baseline are exact ties of its two scores, counted as wrong",
+    )
 
 
 def tau_airline() -> EvalData:
@@ -169,34 +206,28 @@ def tau_airline() -> EvalData:
     >>> data.outcomes.height, data.outcomes["score"].mean()
     (200, 0.42)
     """
-    run = "gpt-4o-airline"
-    common = {"run": run, "model": "gpt-4o", "system": "gpt-4o", "benchmark": "tau-bench"}
-    rows: list[dict[str, object]] = [
-        {
-            **common,
-            "task": "airline",
-            "item": str(task),
-            "trial": trial,
-            "n_trials": 1,
-            "metric": "reward",
-            "score": float(reward),
-            "status": "scored",
-        }
+    rows = [
+        outcome(
+            run="gpt-4o-airline",
+            model="gpt-4o",
+            score=float(reward),
+            benchmark="tau-bench",
+            task="airline",
+            item=str(task),
+            metric="reward",
+            trial=trial,
+        )
         for task, rewards in enumerate(tau_airline_rewards())
         for trial, reward in enumerate(rewards)
     ]
-    runs: list[dict[str, object]] = [
-        {
-            **common,
-            "source": "github.com/sierra-research/tau-bench @ 59a200c6d5: historical_trajectories/gpt-4o-airline.json",
-            "harness": "tau-bench",
-            "note": "The published rewards, without the conversations",
-            "n_scored": len(rows),
-            "n_error": 0,
-            "n_unscored": 0,
-        }
-    ]
-    return _data(rows, runs, benchmark="tau-bench", metric="reward")
+    return shipped(
+        rows,
+        "tau-bench",
+        {"reward": "binary"},
+        source="github.com/sierra-research/tau-bench @ 59a200c6d5: historical_trajectories/gpt-4o-airline.json",
+        harness="tau-bench",
+        note="The published rewards, without the conversations",
+    )
 
 
 _ALL: Mapping[str, Callable[[], EvalData]] = MappingProxyType(
@@ -231,51 +262,6 @@ def load(name: str) -> EvalData:
     if name not in _ALL:
         raise InputError(f"there is no data set {name!r}; shipped are {', '.join(_ALL)}")
     return _ALL[name]()
-
-
-def _tenacious_rows(counts: DimensionCounts) -> Iterator[dict[str, object]]:
-    for item, baseline, trained in counts.pairs():
-        for model, correct in (("baseline", baseline), ("trained", trained)):
-            yield {
-                "run": _tenacious_run(model),
-                "model": model,
-                "system": model,
-                "benchmark": "Tenacious-Bench",
-                "task": "held_out",
-                "item": item,
-                "trial": 0,
-                "n_trials": 1,
-                "metric": "correct",
-                "score": float(correct),
-                "status": "scored",
-                "scenario": counts.dimension,
-                "task_type": counts.task_type,
-                "source_mode": counts.source_mode,
-            }
-
-
-def _tenacious_run(model: str) -> str:
-    return f"tenacious_held_out.{model}"
-
-
-def _data(rows: list[dict[str, object]], runs: list[dict[str, object]], *, benchmark: str, metric: str) -> EvalData:
-    metrics: list[dict[str, object]] = [
-        {
-            "benchmark": benchmark,
-            "metric": metric,
-            "kind": "binary",
-            "low": 0.0,
-            "high": 1.0,
-            "higher_is_better": True,
-            "unit": "proportion",
-            "primary": True,
-        }
-    ]
-    return EvalData(
-        outcomes=frame_from_rows(rows, "outcomes"),
-        runs=frame_from_rows(runs, "runs"),
-        metrics=frame_from_rows(metrics, "metrics"),
-    )
 
 
 __all__ = ["LiveMix", "rutbench_live_mix"]

@@ -7,12 +7,11 @@ two files from the original ones.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from evalstats.datasets.tables import rows_of
+from evalstats.datasets.tables import outcome, rows_of, shipped
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
-from evalstats.schema.tables import frame_from_rows
 
 Outcome = Literal["right", "tie", "wrong"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("right", "tie", "wrong")
@@ -80,54 +79,14 @@ class TenaciousRun:
         rows: list[dict[str, object]] = []
         for place, pair in enumerate(self.pairs if pairs is None else pairs, start=1):
             for critic in CRITICS:
-                outcome: Outcome = getattr(pair, critic)
-                for metric, score in (("correct", float(outcome == "right")), ("half_credit", _CREDIT[outcome])):
-                    rows.append(
-                        {
-                            "run": f"{self.commit}.{critic}",
-                            "model": critic,
-                            "system": critic,
-                            "benchmark": benchmark,
-                            "task": "held_out",
-                            "item": f"pair-{place:02d}",
-                            "trial": 0,
-                            "n_trials": 1,
-                            "metric": metric,
-                            "score": score,
-                            "status": "scored",
-                            "scenario": pair.dimension,
-                        }
-                    )
-        runs: list[dict[str, object]] = [
-            {
-                "run": f"{self.commit}.{critic}",
-                "model": critic,
-                "system": critic,
-                "benchmark": benchmark,
-                "source": f"{SOURCE} @ {self.commit}",
-                "harness": benchmark,
-                "factor_names": ["dimension=scenario"],
-            }
-            for critic in CRITICS
-        ]
-        metrics: list[dict[str, object]] = [
-            {
-                "benchmark": benchmark,
-                "metric": metric,
-                "kind": kind,
-                "low": 0.0,
-                "high": 1.0,
-                "higher_is_better": True,
-                "unit": "proportion",
-                "primary": metric == "correct",
-            }
-            for metric, kind in (("correct", "binary"), ("half_credit", "bounded"))
-        ]
-        return EvalData(
-            outcomes=frame_from_rows(rows, "outcomes"),
-            runs=frame_from_rows(runs, "runs"),
-            metrics=frame_from_rows(metrics, "metrics"),
-        )
+                verdict: Outcome = getattr(pair, critic)
+                for metric, score in (("correct", float(verdict == "right")), ("half_credit", _CREDIT[verdict])):
+                    named = {"benchmark": benchmark, "item": f"pair-{place:02d}", "task": "held_out", "metric": metric}
+                    run = f"{self.commit}.{critic}"
+                    rows.append(outcome(run=run, model=critic, score=score, scenario=pair.dimension, **named))
+        kinds = {"correct": "binary", "half_credit": "bounded"}
+        about: dict[str, Any] = {"source": f"{SOURCE} @ {self.commit}", "harness": benchmark}
+        return shipped(rows, benchmark, kinds, factor_names=["dimension=scenario"], **about)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

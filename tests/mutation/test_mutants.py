@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dev.mutation.chapters import STATS, modules
+from dev.mutation.chapters import STATS, modules, questions, suite_of
 from dev.mutation.fault import live_functions, put
 from dev.mutation.mutants import compiled, mutants, sample, source_of
 from evalstats.errors import InputError
@@ -141,6 +141,16 @@ def test_every_module_belongs_to_one_chapter():
     assert len(found) == len(set(found))
     assert {file for file in STATS.rglob("*.py") if file.name != "__init__.py"} == set(found)
     assert all(modules().values())
+
+
+def test_questions_of_the_analysis_have_files_that_compute():
+    found = questions()
+    assert {"analysis/compare", "analysis/arena", "analysis/design"} <= set(found)
+    names = [file.stem for files in found.values() for file in files]
+    assert "compare" in names
+    assert not {"document", "options", "__init__"} & set(names)
+    assert suite_of("analysis/compare").tests[0] == "tests/analysis/compare"
+    assert suite_of("judges").name == "stats"
 
 
 def test_live_code_changes_and_constants_and_defaults_too():

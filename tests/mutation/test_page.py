@@ -25,7 +25,7 @@ def test_a_row_shows_the_share_with_wilsons_interval_and_the_total_is_weighted()
 def test_the_page_is_made_of_what_is_stored_and_ends_add_up():
     stored = json.loads(RESULTS.read_text(encoding="utf-8"))
     assert PAGE.read_text(encoding="utf-8") == text(stored)
-    assert list(stored["chapters"]) == list(CHAPTERS)
+    assert [chapter for chapter in stored["chapters"] if chapter in CHAPTERS] == list(CHAPTERS)
     for chapter, found in stored["chapters"].items():
         assert found["killed"] + found["survived"] + found["timed_out"] == found["mutants"], chapter
         assert len(found["survivors"]) == found["survived"]

@@ -77,7 +77,7 @@ def test_the_known_counts_are_met(rows: list[dict[str, Any]]) -> None:
     )
     for known in harmamp_known():
         assert harmful[f"sim-{known.model}", known.defense] == known.n_harmful
-        assert round(100 * known.n_harmful / known.n_malicious, 2) == known.published
+        assert round(100 * known.n_harmful / known.n_malicious, 2) == known.harmfulness
 
 
 def test_the_shipped_figures_are_those_of_the_notes(shared: Path) -> None:
