@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from dev.validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
-from evalstats.analysis.contamination.contamination import Options, judged
+from evalstats.analysis.contamination.contamination import DecisionRules, judged
 from evalstats.analysis.contamination.latent_scale import latent_of_split
 from evalstats.analysis.contamination.options import Alternative
 from evalstats.analysis.contamination.result import ContaminationRow
@@ -35,7 +35,7 @@ def answers(
     scores: np.ndarray, old: np.ndarray, contrast: ItemContrast, alternative: Alternative
 ) -> tuple[ContaminationRow, ContaminationRow]:
     """Judge the first column by the others as `contamination` does, on the scale of abilities and in points."""
-    options = Options(conf_level=1.0 - LEVEL, margin=None, alternative=alternative, bound=2.0)
+    options = DecisionRules(conf_level=1.0 - LEVEL, margin=None, alternative=alternative, bound=2.0)
     by_scale: list[ContaminationRow] = []
     for latent in (latent_of_split(scores, old, RIGHT), None):
         asked = Asked(
