@@ -48,23 +48,9 @@ def collected(frame: "nw.LazyFrame[Any]") -> pl.DataFrame:
     return native.collect(engine="streaming") if isinstance(native, pl.LazyFrame) else as_polars(native)
 
 
-def beside_names(covariates: Sequence[str]) -> list[str]:
-    """Our own names of the covariates' columns: those of a file may look like a pattern to Polars ("*", "^a$")."""
-    return [f"{HELPER}x{k}" for k in range(len(covariates))]
-
-
 def group_names(clusters: Sequence[str]) -> list[str]:
     """Our own names of the clusters' columns."""
     return [f"{HELPER}g{k}" for k in range(len(clusters))]
-
-
-def own_names(clusters: Sequence[str], covariates: Sequence[str], *, taken: Sequence[str]) -> dict[str, str]:
-    """Return how to rename the columns of clusters and covariates."""
-    given = [*covariates, *clusters]
-    twice = [name for k, name in enumerate(given) if name in given[:k] or name in taken]
-    if twice:
-        raise InputError(f"column {twice[0]!r} is asked for in two roles; give a copy of it another name")
-    return dict(zip(given, [*beside_names(covariates), *group_names(clusters)], strict=True))
 
 
 def winner_column(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
@@ -173,19 +159,14 @@ def _why(said: pl.Series, *, status: bool) -> pl.Expr:
     return why
 
 
-def check_numbers(kept: pl.DataFrame, covariates: Sequence[str]) -> None:
-    """Raise InputError where a preference, a weight or a covariate of a vote that counts is not what it must be."""
+def check_numbers(kept: pl.DataFrame) -> None:
+    """Raise InputError where a preference or a weight of a vote that counts is not what it must be."""
     outside = int(kept.filter(~pl.col(SHARE).is_between(0.0, 1.0))[N].sum())
     if outside:
         raise InputError(f"{outside:,} votes have a preference outside [0, 1]; it is the share for model_a")
     low, total = cast("float | None", kept[LOW].min()), float(kept[W2].sum())
     if not math.isfinite(total) or (low is not None and low < 0):
         raise InputError("some weights are negative, NaN or infinite; give every vote a finite weight of at least 0")
-    for own, name in zip(beside_names(covariates), covariates, strict=True):
-        finite = pl.col(own).cast(pl.Float64).is_finite().fill_null(value=False)
-        wrong = int(kept.filter(~finite)[N].sum())
-        if wrong:
-            raise InputError(f"covariate {name!r} is null or not finite in {wrong:,} votes; fill it, or leave them out")
 
 
 __all__ = ["ARENA_LABELS", "OUTCOMES", "VoteCells", "vote_cells"]
@@ -203,7 +184,7 @@ class VoteCells:
     All arrays have a place for each cell. `models` are names, sorted, of those with a vote that counts; `first` and
     `second` (int64) are their places in it on sides a and b, `outcome` the place in `OUTCOMES`. `share` (float64) is how
     much of the vote side a got, in [0, 1]; `weight` and `weight_squares` are sums over the votes (1 for a vote without a
-    weight), `count` (int64) is their number; `covariates` has a column for each of `covariate_names`.
+    weight), `count` (int64) is their number.
 
     `n_rows` counts the rows of the frame. Left out are votes without the name of a model (`n_unnamed`), of a model against
     itself (`n_self`), without an outcome (`n_unscored`), with a label that is not known (`unknown`, by label, the most frequent
@@ -218,8 +199,6 @@ class VoteCells:
     weight: Floats
     weight_squares: Floats
     count: Ints
-    covariates: Floats
-    covariate_names: tuple[str, ...]
     n_rows: int
     n_unnamed: int
     n_self: int
@@ -238,14 +217,13 @@ class VoteCells:
         return int(self.count.sum())
 
 
-def vote_cells(frame: object, *, covariates: Sequence[str] = ()) -> VoteCells:
+def vote_cells(frame: object) -> VoteCells:
     """Merge equal votes, and count those that cannot be used.
 
     `frame` has one row per vote, in any table that narwhals knows, lazy or not: `model_a`, `model_b`, the winner, and
     `preference`, `weight` and `status` where there are such columns; a lazy Polars frame is streamed. The winner stands in
     `outcome` in the glossary's words, or else in `winner` in those of public arenas or as the name of either model; a name that
-    is also the label of the other side is unknown. `covariates` are columns of numbers, told apart like outcomes: they should
-    have few different values if votes are many.
+    is also the label of the other side is unknown.
 
     A label that is missing or not known is never a tie. A vote whose `status` is not "scored" has no outcome. Which row
     comes first has no effect, but for the rounding of sums of weights.
@@ -255,24 +233,26 @@ def vote_cells(frame: object, *, covariates: Sequence[str] = ()) -> VoteCells:
     column, known = winner_column(names)
     extra = [name for name in ("preference", "status") if name in names]
     basic = ["model_a", "model_b", column, *extra]
-    source, weighted = _needed(source, (), covariates, basic)
-    key = [*basic, *beside_names(covariates)]
-    grouped = counted(source, key, weighted=weighted)
+    source, weighted = _needed(source, (), basic)
+    grouped = counted(source, basic, weighted=weighted)
     read = read_votes(grouped, column, known)
     kept = read.filter(pl.col(WHY) == "counts")
-    check_numbers(kept, covariates)
-    return _cells(read, kept, key, tuple(covariates))
+    check_numbers(kept)
+    return _cells(read, kept, basic)
 
 
 def _needed(
-    source: "nw.LazyFrame[Any]", clusters: Sequence[str], covariates: Sequence[str], basic: Sequence[str]
+    source: "nw.LazyFrame[Any]", clusters: Sequence[str], basic: Sequence[str]
 ) -> "tuple[nw.LazyFrame[Any], bool]":
-    """Return the columns that matter, those of clusters and covariates under our own names, and whether votes have weights."""
+    """Return the columns that matter, those of clusters under our own names, and whether votes have weights."""
     names = source.collect_schema().names()
-    missing = [name for name in (*basic, *covariates, *clusters) if name not in names]
+    missing = [name for name in (*basic, *clusters) if name not in names]
     if missing:
         raise InputError(f"column {missing[0]!r} is not among the votes; have {', '.join(names)}")
-    renamed = own_names(clusters, covariates, taken=(*basic, "weight"))
+    twice = [name for k, name in enumerate(clusters) if name in clusters[:k] or name in (*basic, "weight")]
+    if twice:
+        raise InputError(f"column {twice[0]!r} is asked for in two roles; give a copy of it another name")
+    renamed = dict(zip(clusters, group_names(clusters), strict=True))
     weight = ["weight"] if "weight" in names else []
     if source.implementation.is_pyspark() or source.implementation.is_pyspark_connect():
         # Renamed are the columns needed alone: Spark takes a name with a dot in it for a field.
@@ -281,12 +261,11 @@ def _needed(
     return source.rename(renamed).select([*basic, *renamed.values(), *weight]), bool(weight)
 
 
-def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str], covariates: tuple[str, ...]) -> VoteCells:
+def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str]) -> VoteCells:
     models = tuple(pl.concat([kept[A], kept[B]]).unique().sort().to_list())
     place = {name: code for code, name in enumerate(models)}
     coded = kept.with_columns(pl.col(A, B).replace_strict(place, return_dtype=pl.Int64, default=None))
-    coded = coded.with_columns(pl.col(name).cast(pl.Float64) for name in beside_names(covariates))
-    order, begin = _sorted(coded, [A, B, OUTCOME, SHARE, *beside_names(covariates)])
+    order, begin = _sorted(coded, [A, B, OUTCOME, SHARE])
     left = dict(read.group_by(WHY).agg(pl.col(N).sum()).iter_rows())
     unknown = read.filter(pl.col(WHY) == "unknown").group_by(LABEL).agg(pl.col(N).sum())
 
@@ -306,8 +285,6 @@ def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str], covariates: t
         weight=total(W),
         weight_squares=total(W2),
         count=total(N),
-        covariates=np.column_stack([np.zeros((begin.size, 0)), *map(column, beside_names(covariates))]),
-        covariate_names=covariates,
         n_rows=int(read[N].sum()),
         n_unnamed=int(left.get("unnamed", 0)),
         n_self=int(left.get("self", 0)),
@@ -374,17 +351,18 @@ def cluster_chunks(
 ) -> Iterator[VoteChunk]:
     """Yield the votes of `cells` cluster by cluster, many clusters at a time.
 
-    `frame` is the table that the cells were made of, without clusters and with the covariates wanted; a lazy Polars frame
-    is streamed, and any other engine counts cells by cluster itself, which come in one chunk. `cluster` is a column, or several:
-    then votes belong together that agree in all of them. A vote without a level is a cluster of its own. A chunk has about
-    `chunk_votes` votes; clusters are whole, so that it is as large as its largest one at least.
+    `frame` is the table that the cells were made of; a lazy Polars frame is streamed, and any other engine counts cells by
+    cluster itself, which come in one chunk. `cluster` is a column, or several: then votes belong together that agree in all
+    of them. A vote without a level is a cluster of its own. A chunk has about `chunk_votes` votes; clusters are whole, so
+    that it is as large as its largest one at least.
 
     Texts of more than 5 million votes are told apart by a hash of the bits that cells leave free, 47 for 100 models: of a
     million raters some two are then taken for one with a chance of less than 1%, which moves no standard error that is shown.
     Memory: 8 bytes for each vote (24 where votes have weights), and about 100 bytes for each vote of a chunk.
     """
     names = (cluster,) if isinstance(cluster, str) else tuple(cluster)
-    lazy, key, weighted = _source(frame, cells, names)
+    key = [name for name in cells.keys.columns if name != CELL]
+    lazy, weighted = _needed(lazy_votes(frame), names, key)
     source = lazy.to_native()
     if not isinstance(source, pl.LazyFrame):
         yield from _engine_chunks(lazy, key, cells, names, weighted=weighted)
@@ -404,13 +382,6 @@ def cluster_chunks(
         chunk = _merged(some, own, bits, done)
         yield chunk
         done, begin = int(chunk.cluster[-1]) + 1, end
-
-
-def _source(frame: object, cells: VoteCells, clusters: tuple[str, ...]) -> "tuple[nw.LazyFrame[Any], list[str], bool]":
-    """Return the columns that matter under our own names, those that make the key of a cell, and whether votes have weights."""
-    basic = [name for name in cells.keys.columns if not name.startswith(HELPER)]
-    source, weighted = _needed(lazy_votes(frame), clusters, cells.covariate_names, basic)
-    return source, [*basic, *beside_names(cells.covariate_names)], weighted
 
 
 def _engine_chunks(

@@ -607,7 +607,7 @@ def rows_of(cells: VoteCells) -> VoteRows:
         weight=cells.weight,
         weight_squares=cells.weight_squares,
         count=cells.count,
-        covariates=cells.covariates,
+        covariates=np.zeros((cells.first.size, 0)),
     )
 
 

@@ -29,7 +29,6 @@ def votes() -> pl.DataFrame:
             "model_b": rng.choice(MODELS, N),
             "outcome": pl.Series(outcome.tolist(), dtype=pl.String),
             "weight": pl.Series(rng.choice([0.5, 1.0, 2.0, np.nan], N)).fill_nan(None),
-            "length": rng.choice([-1.0, 0.25, 3.0], N),
             "rater": [None if r == 0 else f"r{r}" for r in rng.integers(0, 200, N)],
             "item": rng.integers(-3, 20, N),
         }
@@ -45,7 +44,6 @@ def table(cells: VoteCells) -> dict[tuple[object, ...], tuple[float, float, int]
             cells.models[cells.second[k]],
             OUTCOMES[cells.outcome[k]],
             cells.share[k],
-            *cells.covariates[k],
         )
         assert key not in found
         found[key] = (cells.weight[k], cells.weight_squares[k], int(cells.count[k]))
@@ -69,11 +67,11 @@ def by_hand(votes: pl.DataFrame, *names: str) -> dict[tuple[object, ...], tuple[
 
 
 def test_cells_are_what_the_definition_says(votes: pl.DataFrame) -> None:
-    cells = vote_cells(votes, covariates=["length"])
+    cells = vote_cells(votes)
     # Weights are halves and whole numbers, whose sums are exact.
-    assert table(cells) == by_hand(votes, "length")
+    assert table(cells) == by_hand(votes)
     assert cells.models == tuple(sorted(MODELS))
-    outcomes = list(zip(cells.first, cells.second, cells.outcome, cells.covariates[:, 0], strict=True))
+    outcomes = list(zip(cells.first, cells.second, cells.outcome, strict=True))
     assert outcomes == sorted(outcomes)
 
 
@@ -122,7 +120,7 @@ def same(one: VoteCells, other: VoteCells) -> None:
     assert one.unknown == other.unknown
     counts = [(each.n_rows, each.n_self, each.n_unnamed, each.n_unscored) for each in (one, other)]
     assert counts[0] == counts[1]
-    for name in ("first", "second", "outcome", "share", "count", "covariates"):
+    for name in ("first", "second", "outcome", "share", "count"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
     # Sums of weights may be added in another order: equal to the last few bits of a double.
     assert np.allclose(one.weight, other.weight, rtol=1e-12)
@@ -131,7 +129,7 @@ def same(one: VoteCells, other: VoteCells) -> None:
 
 def test_the_order_of_rows_has_no_effect(votes: pl.DataFrame) -> None:
     shuffled = votes.sample(fraction=1.0, shuffle=True, seed=3)
-    same(vote_cells(shuffled, covariates=["length"]), vote_cells(votes, covariates=["length"]))
+    same(vote_cells(shuffled), vote_cells(votes))
 
 
 def test_physical_codes_of_two_columns_and_two_files_do_not_mix(tmp_path) -> None:
@@ -225,27 +223,22 @@ PAIR = {"model_a": ["x", "y"], "model_b": ["y", "x"], "outcome": ["a", "b"]}
 
 
 @pytest.mark.parametrize(
-    ("further", "asked", "words"),
+    ("further", "words"),
     [
-        ({"weight": [1.0, -1.0]}, {}, "weights are negative"),
-        ({"weight": [1.0, np.nan]}, {}, "weights are negative, NaN"),
-        ({"preference": [0.5, 1.5]}, {}, "1 votes have a preference outside"),
-        ({"long": [0.5, None]}, {"covariates": ["long"]}, "'long' is null or not finite in 1 votes"),
-        ({"long": [0.5, np.inf]}, {"covariates": ["long"]}, "'long' is null or not finite in 1 votes"),
-        ({}, {"covariates": ["long"]}, "'long' is not among the votes"),
-        ({"long": [0.5, 1.0]}, {"covariates": ["long", "long"]}, "two roles"),
+        ({"weight": [1.0, -1.0]}, "weights are negative"),
+        ({"weight": [1.0, np.nan]}, "weights are negative, NaN"),
+        ({"preference": [0.5, 1.5]}, "1 votes have a preference outside"),
     ],
 )
-def test_what_is_wrong_is_said(further: dict[str, list[object]], asked: dict[str, object], words: str) -> None:
+def test_what_is_wrong_is_said(further: dict[str, list[object]], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        vote_cells(pl.DataFrame({**PAIR, **further}, strict=False), **asked)
+        vote_cells(pl.DataFrame({**PAIR, **further}, strict=False))
 
 
 @pytest.mark.parametrize("name", ["*", "^.*$", "^rater$", "count", "evalstats"])
 def test_a_factor_may_have_any_name(votes: pl.DataFrame, name: str) -> None:
-    named = votes.rename({"rater": name, "length": f"{name} too"})
-    cells = vote_cells(named, covariates=[f"{name} too"])
-    own = vote_cells(votes, covariates=["length"])
+    named = votes.rename({"rater": name})
+    cells, own = vote_cells(named), vote_cells(votes)
     same(cells, own)
     found, expected = gathered(named, cells, name, 100), gathered(votes, own, "rater", 100)
     assert contents(found, cells) == contents(expected, own)
@@ -271,7 +264,7 @@ def of_clusters(votes: pl.DataFrame) -> Callable[..., Cells]:
         alone = pl.any_horizontal(pl.col(names).is_null())
         own = (votes if weighted else votes.drop("weight")).with_row_index("row")
         together = pl.when(alone).then(pl.format("row {}", "row")).otherwise(pl.concat_str(names, separator="|"))
-        return by_hand(own.with_columns(together=together), "length", "together")
+        return by_hand(own.with_columns(together=together), "together")
 
     return made
 
@@ -289,23 +282,23 @@ def test_chunks_hold_what_the_definition_says_of_every_cluster(
     cluster, size = clustered
     own = votes if weighted else votes.drop("weight")
     frame = FRAMES[kind](own)
-    cells = vote_cells(frame, covariates=["length"])
+    cells = vote_cells(frame)
     found = gathered(frame, cells, cluster, size)
     assert found["cluster"].is_sorted()
     assert found["cluster"].n_unique() == found["cluster"].max() + 1
     # Clusters go by other numbers here: compare what they hold.
     names = (cluster,) if isinstance(cluster, str) else cluster
     held: dict[object, list[tuple[float, ...]]] = defaultdict(list)
-    for (a, b, outcome, _, length, together), (weight, squares, n) in of_clusters(names, weighted=weighted).items():
+    for (a, b, outcome, _, together), (weight, squares, n) in of_clusters(names, weighted=weighted).items():
         place = (cells.models.index(str(a)), cells.models.index(str(b)), OUTCOMES.index(str(outcome)))
-        held[together].append((*place, round(float(str(length)), 9), round(weight, 9), round(squares, 9), n))
+        held[together].append((*place, round(weight, 9), round(squares, 9), n))
     assert contents(found, cells) == sorted(sorted(each) for each in held.values())
 
 
 def contents(table: pl.DataFrame, cells: VoteCells) -> list[list[tuple[float, ...]]]:
     place = table["cell"].to_numpy()
     columns = [table[name].to_numpy() for name in ("weight", "weight_squares", "count")]
-    parts = [cells.first[place], cells.second[place], cells.outcome[place], cells.covariates[place, 0], *columns]
+    parts = [cells.first[place], cells.second[place], cells.outcome[place], *columns]
     held: dict[int, list[tuple[float, ...]]] = defaultdict(list)
     codes = table["cluster"].to_list()
     for code, *values in zip(codes, *(np.round(part, 9).tolist() for part in parts), strict=True):
@@ -326,7 +319,7 @@ def test_ids_may_be_thin_large_and_negative() -> None:
 
 def test_hashes_of_texts_make_the_same_clusters(votes: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = votes.drop("weight")
-    cells = vote_cells(plain, covariates=["length"])
+    cells = vote_cells(plain)
     exact = gathered(plain, cells, "rater", 100)
     monkeypatch.setattr("evalstats.table.vote_cells._HASHED", 10)
     hashed = gathered(plain, cells, "rater", 100)
@@ -352,3 +345,5 @@ def test_chunks_need_the_votes_of_the_cells(votes: pl.DataFrame) -> None:
         list(cluster_chunks(pl.concat([votes, votes]), cells, "rater"))
     with pytest.raises(InputError, match="'app' is not among the votes"):
         list(cluster_chunks(votes, cells, "app"))
+    with pytest.raises(InputError, match="two roles"):
+        list(cluster_chunks(votes, cells, ["rater", "outcome"]))

@@ -14,10 +14,7 @@ from evalstats.grammar import plural
 MOST_MODELS = 60
 MOST_IN_MATRIX = 20
 MOST_ARROWS = 12
-_ENDS = {
-    "without covariates": ("Without", "Held equal"),
-    "with style": ("Without", "With style"),
-}
+_ENDS = {"without covariates": ("Without", "Held equal"), "with style": ("Without", "With style")}
 # Ratings on the chess scale are read in whole points; log-odds need two decimals even where errors are not known.
 _LEAST_DIGITS = {"elo": 0, "log-odds": 2}
 _MOST_DIGITS = 6
@@ -271,11 +268,7 @@ def categories(result: ArenaRanking, table: Table) -> Figure | None:
     return Figure(
         id="categories",
         plot="heatmap",
-        rows={
-            **columns(rows, "model", "category"),
-            "estimate": [row.deviation for row in rows],
-            "settled": settled,
-        },
+        rows={**columns(rows, "model", "category"), "estimate": [row.deviation for row in rows], "settled": settled},
         options={"row": "model", "column": "category", "digits": digits_of(result), "sign": True},
         alt=f"How far {plural(len(kept), 'model')} depart from their overall rating by {found.by if found else ''}; "
         f"{sum(settled)} of {len(rows)} cells exclude 0.",

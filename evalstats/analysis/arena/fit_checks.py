@@ -22,8 +22,8 @@ from evalstats.stats.arena.goodness_of_fit import (
     HeldOut,
     PairResiduals,
     calibration_error,
+    circle_share,
     held_out,
-    hodge_parts,
     pair_deviance,
     pair_residuals,
     transitivity,
@@ -109,7 +109,7 @@ def _draws(fit: PairFit, table: VoteTable) -> int:
 
 
 def _deviance(votes: Simulated, table: VoteTable) -> Checked:
-    law, worst = pair_deviance(votes).deviance, _worst(pair_residuals(votes), table.models)
+    law, worst = pair_deviance(votes), _worst(pair_residuals(votes), table.models)
     allowed = ", tastes allowed for" if votes.tastes.sd else "" if table.rows.clusters else " and votes are independent"
     said = (
         f"the deviance of {plural(votes.cells.n_pairs, 'pair')} is {law.observed:,.0f}, where {law.expected:,.0f} "
@@ -194,7 +194,7 @@ def _transitivity(votes: Simulated) -> Checked:
 
 
 def _circles(votes: Simulated) -> Checked:
-    share = hodge_parts(votes).share
+    share = circle_share(votes)
     said = (
         f"{_percent(share.observed, 1)} of the energy of log-odds between pairs is in circles that no rating can "
         f"describe (HodgeRank), {_law(share)}"
@@ -395,12 +395,7 @@ def _models(linear: LinearDrift, names: Sequence[str], points: float) -> tuple[M
             flagged=bool(adjusted <= _STEADY),
         )
         for model, slope, error, p, adjusted in zip(
-            linear.models,
-            linear.slope,
-            linear.std_error,
-            linear.p_value,
-            linear.p_adjusted,
-            strict=True,
+            linear.models, linear.slope, linear.std_error, linear.p_value, linear.p_adjusted, strict=True
         )
     ]
     return tuple(sorted(found, key=lambda each: each.p_value))

@@ -377,11 +377,7 @@ def cluster_counts(part: RatedPart) -> tuple[ClusterCount, ...]:
     nameless = part.table.nameless or (0,) * len(ways)
     return tuple(
         ClusterCount(
-            name=name,
-            n_levels=way.n_clusters - n,
-            n_nameless=n,
-            effective=way.effective,
-            largest=way.largest_share,
+            name=name, n_levels=way.n_clusters - n, n_nameless=n, effective=way.effective, largest=way.largest_share
         )
         for name, way, n in zip(part.table.cluster_names, ways, nameless, strict=False)
         if way.nested_in is None

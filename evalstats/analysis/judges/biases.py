@@ -155,10 +155,7 @@ def _place(checks: BiasChecks, judge: str, own: pl.DataFrame) -> None:
     first = pl.col("shown_first")
     both = (
         shown.group_by(*_PAIR, "prompt", maintain_order=True)
-        .agg(
-            pl.col("value").filter(first).mean().alias("one"),
-            pl.col("value").filter(~first).mean().alias("two"),
-        )
+        .agg(pl.col("value").filter(first).mean().alias("one"), pl.col("value").filter(~first).mean().alias("two"))
         .drop_nulls(["one", "two"])
     )
     if both.height < FEWEST_PAIRS:

@@ -171,9 +171,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         actions=("Have a judge rate the same answers: then its agreement with people stands beside this.",),
         method=(
             Section(
-                id="method",
-                heading="How ratings were held against one another",
-                blocks=(Items(items=tuple(items)),),
+                id="method", heading="How ratings were held against one another", blocks=(Items(items=tuple(items)),)
             ),
             _references(*_AGREEMENT_REFERENCES),
             sources_section(result.sources, version=result.version, seed=str(result.seed)),
@@ -199,10 +197,7 @@ def _without_people(result: JudgeReport) -> Document:
         notes=result.notes,
         actions=("Have people judge some of the pairs, and give their votes beside the judge's.",),
         evidence=() if section is None else (Section(id="biases", heading=section.heading, blocks=section.blocks[1:]),),
-        method=(
-            bias_method(),
-            sources_section(result.sources, version=result.version, seed=str(result.seed)),
-        ),
+        method=(bias_method(), sources_section(result.sources, version=result.version, seed=str(result.seed))),
     )
 
 
@@ -588,11 +583,7 @@ def _method(result: JudgeReport) -> Section:
         items.append(
             "By its error rates: Rogan and Gladen's correction with the judge's sensitivity and specificity for that model."
         )
-    return Section(
-        id="method",
-        heading="How judges were held against people",
-        blocks=(Items(items=tuple(items)),),
-    )
+    return Section(id="method", heading="How judges were held against people", blocks=(Items(items=tuple(items)),))
 
 
 # --- what judges go by besides the answers ---

@@ -13,7 +13,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import maximise
 from evalstats.stats.arena.likelihood import PairCells, PairFit, Ties, split_votes, win_table
 from evalstats.stats.arena.votes import VoteRows, numbered, summed
-from evalstats.stats.bootstrap import BLOCKS, check_resamples
+from evalstats.stats.bootstrap import check_resamples
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
 
@@ -305,16 +305,13 @@ class PercentileIntervals:
     """Intervals of several quantities from the same replicates, arrays of shape (n,).
 
     `std_error` is the standard deviation over the replicates that have a value. `conf_low` and `conf_high` are type 1 quantiles,
-    each the value of some replicate; `error_low` and `error_high` their Monte Carlo standard errors, from ten blocks of
-    replicates. All are NaN where `reasons` says why there is no interval.
+    each the value of some replicate. All are NaN where `reasons` says why there is no interval.
     """
 
     estimate: FloatArray
     std_error: FloatArray
     conf_low: FloatArray
     conf_high: FloatArray
-    error_low: FloatArray
-    error_high: FloatArray
     conf_level: float
     reasons: tuple[str | None, ...]
 
@@ -337,24 +334,13 @@ def percentile_intervals(
         for lower, upper, lost in zip(low, high, np.count_nonzero(outside, axis=1), strict=True)
     )
     none = np.array([each is not None for each in reasons], dtype=np.bool_)
-    n, size = values.shape[0], values.shape[1] // BLOCKS
-    shape, used = (n, BLOCKS, size), slice(size * BLOCKS)
-    out: list[FloatArray] = []
-    for ends in _ends(values[:, used].reshape(shape), outside[:, used].reshape(shape), tail):
-        finite = np.isfinite(ends).all(axis=1)
-        error = np.full(n, np.nan)
-        error[finite] = ends[finite].std(axis=1, ddof=1) / math.sqrt(BLOCKS)
-        out.append(error)
-    error_low, error_high = out[0], out[1]
-    for column in (spread, low, high, error_low, error_high):
+    for column in (spread, low, high):
         column[none] = np.nan
     return PercentileIntervals(
         estimate=estimate,
         std_error=spread,
         conf_low=low,
         conf_high=high,
-        error_low=error_low,
-        error_high=error_high,
         conf_level=conf_level,
         reasons=reasons,
     )
@@ -456,12 +442,7 @@ class BootstrapStrengths:
 
 
 def bootstrap_strengths(
-    fit: PairFit,
-    rows: VoteRows,
-    *,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    way: int | None = None,
+    fit: PairFit, rows: VoteRows, *, n_resamples: int = 1000, seed: int = 0, way: int | None = None
 ) -> BootstrapStrengths:
     """Draw votes, or whole clusters of them, with replacement, and fit strengths to every replicate.
 

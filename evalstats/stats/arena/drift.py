@@ -39,7 +39,6 @@ class PeriodTest:
     df: int
     p_value: float
     n_resamples: int
-    n_clusters: int
 
 
 @one_thread
@@ -72,9 +71,7 @@ def period_test(fit: PairFit, rows: VoteRows, period: IntArray, *, n_resamples: 
     statistic = float(heterogeneity(scores, scores.gradient()))
     drawn = heterogeneity_draws(scores, used, n_resamples, np.random.default_rng(seed))
     p = (1 + int(np.count_nonzero(drawn >= statistic))) / (1 + n_resamples)
-    return PeriodTest(
-        statistic=statistic, df=df, p_value=p, n_resamples=n_resamples, n_clusters=used.fewest if used.ways else 0
-    )
+    return PeriodTest(statistic=statistic, df=df, p_value=p, n_resamples=n_resamples)
 
 
 def period_scores(fit: PairFit, rows: VoteRows, period: IntArray) -> SlicedScores:
@@ -436,12 +433,7 @@ def model_bursts(
     p = special.betainc(np.maximum(observed, 1e-9) / spread, (length - observed) / spread + 1.0, chance)
     p[observed < usual + 1.0] = 1.0
     found = _Windows(
-        code=model[first],
-        first=first,
-        last=last,
-        observed=observed,
-        expected=usual,
-        p_value=np.maximum(p, SMALLEST_P),
+        code=model[first], first=first, last=last, observed=observed, expected=usual, p_value=np.maximum(p, SMALLEST_P)
     )
     return _clearest(found, seconds, level)
 

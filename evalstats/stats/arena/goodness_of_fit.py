@@ -56,20 +56,6 @@ def against_drawn(observed: float, drawn: FloatArray) -> AgainstDrawn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deviance:
-    """How far pairs are from the fit.
-
-    `deviance` is against the model with a free share (for "half") or free shares of outcomes for every pair; `largest` is the
-    largest absolute standardised residual of a pair; each beside its law. `df`, pairs (times 2 where ties have a probability)
-    less parameters, is only a guide, since pairs with few votes do not follow the chi-squared law.
-    """
-
-    deviance: AgainstDrawn
-    df: int
-    largest: AgainstDrawn
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PairResiduals:
     """Every pair that met, the model with the lower number first; arrays of shape (n_pairs,).
 
@@ -86,22 +72,15 @@ class PairResiduals:
 
 
 @one_thread
-def pair_deviance(votes: Simulated) -> Deviance:
+def pair_deviance(votes: Simulated) -> AgainstDrawn:
     """Test the fit pair by pair.
 
     D = 2 sum over pairs and outcomes of O log(O/E). For "half" the two outcomes are the shares of either model, ties half; else a
     win, a tie and a loss. With covariates E is summed over a pair's votes. Raw D or its chi-squared p would mislead: arenas have
     many pairs with few votes (McCullagh & Nelder 1989, Generalized Linear Models, section 4.4.3 and 4.4.5).
     """
-    observed = pair_residuals(votes).residual
-    cells = votes.cells
-    drawn = np.abs(_left_over(cells, votes.drawn)) / _residual_sizes(votes)
-    has_tie = votes.observed.ties != "half"
-    return Deviance(
-        deviance=against_drawn(float(_deviance(cells, votes.observed)[0]), _deviance(cells, votes.drawn)),
-        df=cells.n_pairs * (2 if has_tie else 1) - (cells.n_models - 1) - has_tie,
-        largest=against_drawn(float(np.nanmax(np.abs(observed))), np.nanmax(drawn, axis=1)),
-    )
+    _check(votes)
+    return against_drawn(float(_deviance(votes.cells, votes.observed)[0]), _deviance(votes.cells, votes.drawn))
 
 
 @one_thread
@@ -260,23 +239,9 @@ SMOOTHING = 0.5
 _NO_ENERGY = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HodgeParts:
-    """The energy (weighted squares) of observed log-odds, split.
-
-    `potential`, in log-units, sum 0, are the ratings that describe the log-odds best, `gradient` the energy of that,
-    `circles` that of circles, short ones (curl) and long ones (harmonic); `share` is circles / all, beside its law under the fit.
-    """
-
-    potential: FloatArray
-    gradient: float
-    circles: float
-    share: AgainstDrawn
-
-
 @one_thread
-def hodge_parts(votes: Simulated) -> HodgeParts:
-    """Split the log-odds of pairs into ratings and circles.
+def circle_share(votes: Simulated) -> AgainstDrawn:
+    """Return the share of the energy (weighted squares) of log-odds that is in circles, which no rating describes (HodgeRank).
 
     Notes
     -----
@@ -293,24 +258,20 @@ def hodge_parts(votes: Simulated) -> HodgeParts:
     weight = cells.by_pair(cells.count * votes.observed.law(cells).information[0])
     solve = pseudo_inverse(cells.laplacian(weight))
     flow = _log_odds(cells, votes.observed)
-    potential, rest = _split(cells, flow, weight, solve)
+    rest = _left_in_circles(cells, flow, weight, solve)
     circles = float((weight * rest**2).sum())
     gradient = float((weight * (flow[0] - rest[0]) ** 2).sum())
     if circles + gradient <= _NO_ENERGY:
         raise CannotAnswerError("every pair of models is even, so there is nothing for ratings or circles to describe")
-    drawn = (weight * _split(cells, _log_odds(cells, votes.drawn), weight, solve)[1] ** 2).sum(axis=1)
+    left = _left_in_circles(cells, _log_odds(cells, votes.drawn), weight, solve)
+    drawn = (weight * left**2).sum(axis=1)
     energy = drawn + gradient
     # A drawn table in which every pair came out even has no circles, and no ratings beside them.
     shares = np.divide(drawn, energy, out=np.zeros_like(drawn), where=energy > 0.0)
-    return HodgeParts(
-        potential=potential[0],
-        gradient=gradient,
-        circles=circles,
-        share=replace(
-            against_drawn(circles / (circles + gradient), shares),
-            # The same order as that of the shares, also where ratings describe nothing and every share is 1.
-            p_value=against_drawn(circles, drawn).p_value,
-        ),
+    return replace(
+        against_drawn(circles / (circles + gradient), shares),
+        # The same order as that of the shares, also where ratings describe nothing and every share is 1.
+        p_value=against_drawn(circles, drawn).p_value,
     )
 
 
@@ -322,11 +283,11 @@ def _log_odds(cells: CheckCells, table: VoteTables) -> FloatArray:
     return np.log(ahead + SMOOTHING) - np.log(count - ahead + SMOOTHING) - added
 
 
-def _split(cells: CheckCells, flow: FloatArray, weight: FloatArray, solve: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the best ratings of every table, and what they leave over of the log-odds."""
+def _left_in_circles(cells: CheckCells, flow: FloatArray, weight: FloatArray, solve: FloatArray) -> FloatArray:
+    """Return what the best ratings of every table leave over of the log-odds."""
     i, j = cells.pair_first, cells.pair_second
     potential = (flow * weight) @ cells.incidence() @ solve
-    return potential, flow - (potential[:, i] - potential[:, j])
+    return flow - (potential[:, i] - potential[:, j])
 
 
 N_BINS = 10

@@ -333,10 +333,7 @@ def loyalty(votes: DecidedVotes, forecasts: FloatArray) -> Loyalty:
     share = np.log(met / (2.0 * np.bincount(votes.rater, minlength=votes.n_raters))[owner])
     best = np.lexsort((log_e + share, owner))[np.searchsorted(owner, np.arange(votes.n_raters), side="right") - 1]
     return Loyalty(
-        of_rater=_log_sums(log_e + share, owner, votes.n_raters),
-        model=whose[best],
-        met=met[best],
-        won=wins[best],
+        of_rater=_log_sums(log_e + share, owner, votes.n_raters), model=whose[best], met=met[best], won=wins[best]
     )
 
 

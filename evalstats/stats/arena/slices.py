@@ -374,12 +374,7 @@ class DeviationModel:
 
 
 def deviation_model(
-    fit: PairFit,
-    rows: VoteRows,
-    category: IntArray,
-    *,
-    strengths: FloatArray,
-    extra: FloatArray | float = 0.0,
+    fit: PairFit, rows: VoteRows, category: IntArray, *, strengths: FloatArray, extra: FloatArray | float = 0.0
 ) -> DeviationModel:
     """Expand the likelihood of every category about given strengths, shape (n_categories, n_models).
 
@@ -407,12 +402,7 @@ def deviation_model(
         noise.append(np.maximum(variance, 1e-12))
     if sum(y.size for y in values) < strengths.shape[1]:
         raise CannotAnswerError("no two models met in more than one category, so nothing can be told of deviations")
-    return DeviationModel(
-        n_models=strengths.shape[1],
-        axes=tuple(axes),
-        values=tuple(values),
-        noise=tuple(noise),
-    )
+    return DeviationModel(n_models=strengths.shape[1], axes=tuple(axes), values=tuple(values), noise=tuple(noise))
 
 
 def draws_without(model: DeviationModel, grid: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
@@ -571,13 +561,7 @@ class PooledStrengths:
 
 @one_thread
 def pooled_strengths(
-    fit: PairFit,
-    rows: VoteRows,
-    category: IntArray,
-    *,
-    conf_level: float = 0.95,
-    n_resamples: int = 999,
-    seed: int = 0,
+    fit: PairFit, rows: VoteRows, category: IntArray, *, conf_level: float = 0.95, n_resamples: int = 999, seed: int = 0
 ) -> PooledStrengths:
     """Predict strengths in each category: strength m in category s is l_m + d_ms, d_ms ~ N(0, tau^2).
 

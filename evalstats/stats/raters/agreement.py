@@ -252,11 +252,7 @@ def confusion(first: ArrayLike, second: ArrayLike, n_levels: int) -> IntArray:
 
 
 def cohen_kappa(
-    first: ArrayLike,
-    second: ArrayLike,
-    n_levels: int,
-    weights: Weights = "none",
-    **over: Unpack[Over],
+    first: ArrayLike, second: ArrayLike, n_levels: int, weights: Weights = "none", **over: Unpack[Over]
 ) -> Estimate:
     """Estimate Cohen's kappa of two raters of the same units; weighted by how far categories are apart, if asked.
 
