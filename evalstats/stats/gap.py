@@ -110,12 +110,12 @@ def level_gaps(
     df = _satterthwaite(np.diag(v_x), np.diag(v_z), laws)
     centred = _satterthwaite(np.diag(centre @ v_x @ centre), np.diag(centre @ v_z @ centre), laws)
     mean_df = float(_satterthwaite(np.array([v_x.mean()]), np.array([v_z.mean()]), laws)[0])
-    mean, std_error = float(gap.mean()), float(_root(np.array([table.mean()]))[0])
+    mean, std_error = float(gap.mean()), math.sqrt(max(float(table.mean()), 0.0))
     narrow = 1.0 - 2.0 * (1.0 - conf_level)
     statistic = _spread(gap, table)
     return LevelGaps(
-        differences=_family(gap, _root(np.diag(table)), df, conf_level),
-        deviations=_family(gap - mean, _root(np.diag(centre @ table @ centre)), centred, conf_level),
+        differences=_family(gap, np.diag(table), df, conf_level),
+        deviations=_family(gap - mean, np.diag(centre @ table @ centre), centred, conf_level),
         mean=mean,
         std_error=std_error,
         df=mean_df,
@@ -130,10 +130,6 @@ def level_gaps(
     )
 
 
-def _root(variance: FloatArray) -> FloatArray:
-    return np.sqrt(np.maximum(variance, 0.0))
-
-
 def _satterthwaite(lab: FloatArray, live: FloatArray, laws: tuple[float | None, float | None]) -> FloatArray:
     """Degrees of freedom of the sum of two variances; inf where neither side has any."""
     lab_df, live_df = laws
@@ -146,7 +142,8 @@ def _satterthwaite(lab: FloatArray, live: FloatArray, laws: tuple[float | None, 
     return np.where(known, (lab + live) ** 2 / np.where(known, doubt, 1.0), np.inf)
 
 
-def _family(estimate: FloatArray, std_error: FloatArray, df: FloatArray, conf_level: float) -> Differences:
+def _family(estimate: FloatArray, variance: FloatArray, df: FloatArray, conf_level: float) -> Differences:
+    std_error = np.sqrt(np.maximum(variance, 0.0))
     p_value = np.array([_p(d, s, nu) for d, s, nu in zip(estimate, std_error, df, strict=True)])
     p_adjusted = benjamini_hochberg(p_value)
     found = p_adjusted <= 1.0 - conf_level

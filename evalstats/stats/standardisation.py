@@ -198,7 +198,12 @@ def linearised(
         lab_df=lab_side[1],
         live_variance=live_side[0],
         live_df=live_side[1],
-        lonely=(*_lonely(lab, sums[0], "lab"), *_lonely(live, sums[2], "live")),
+        lonely=tuple(
+            (side, int(m), int(s))
+            for side, table, n in (("lab", lab, sums[0]), ("live", live, sums[2]))
+            for m, s, part in zip(table.model, table.cell, table.n / n[table.model, table.cell], strict=True)
+            if part > _WHOLE
+        ),
     )
 
 
@@ -271,11 +276,6 @@ def _row_variance(table: CellTable, rate: FloatArray) -> FloatArray:
     size = table.n_models * table.n_cells
     squares, clusters = np.bincount(place, weights=off, minlength=size), np.bincount(place, minlength=size)
     return (squares / np.maximum(clusters - 1, 1)).reshape(rate.shape)
-
-
-def _lonely(table: CellTable, n: FloatArray, side: str) -> tuple[tuple[str, int, int], ...]:
-    alone = table.n / n[table.model, table.cell] > _WHOLE
-    return tuple((side, int(m), int(s)) for m, s in zip(table.model[alone], table.cell[alone], strict=True))
 
 
 def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
@@ -448,16 +448,13 @@ def _value(chosen: int, w_lab: Sums, w_live: Sums, rate: Sums, factors: Sequence
     """Change of the rate when the joint margin of the chosen factors (bits) is the live one."""
     if chosen == 0:
         return (w_lab * rate).sum(-1) * 0.0
-    group = _groups([codes for place, codes in enumerate(factors) if chosen >> place & 1])
+    codes = np.stack([codes for place, codes in enumerate(factors) if chosen >> place & 1])
+    group = np.unique(codes, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
     member: FloatArray = np.eye(int(group.max()) + 1)[group]
     have: Sums = w_lab @ member
     want: Sums = w_live @ member
     factor = np.where(have != 0, want / np.where(have != 0, have, 1.0), 0.0)
     return ((w_lab * factor[..., group] - w_lab) * rate).sum(-1)
-
-
-def _groups(codes: Sequence[IntArray]) -> IntArray:
-    return np.unique(np.stack(codes), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 PARTS = ("lab", "live", "total", "mix", "behaviour", "unexplained", "poststratified")

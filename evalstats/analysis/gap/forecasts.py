@@ -8,8 +8,9 @@ from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.result import notes as as_notes
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, is_constant
+from evalstats.stats.errors_in_variables.hierarchy import NewModels, Predicted, fit_hierarchy
 from evalstats.stats.errors_in_variables.scores import centred_variance
-from evalstats.stats.errors_in_variables.true_gaps import LEAST_MODELS, NewModels, Predicted, fit_hierarchy
+from evalstats.stats.errors_in_variables.true_gaps import LEAST_MODELS
 
 _METHOD = (
     "One model of both sides: true lab scores normal, live scores on a line in them, true gaps normal about it, the noise of "

@@ -22,7 +22,7 @@ TINY_RELIABILITY = 0.1  # below it the noise is more than nine tenths of the spr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reliability:
+class ReliabilityRatio:
     """How much of the variance between models on one side is not noise.
 
     `value` is 1 - noise/spread; below 0 where the scores vary less than noise alone would make them. `noise` is the variance of
@@ -34,7 +34,7 @@ class Reliability:
     spread: float
 
 
-def reliability(scores: FloatArray, covariance: FloatArray) -> Reliability:
+def reliability(scores: FloatArray, covariance: FloatArray) -> ReliabilityRatio:
     """Return the share of the variance between models that is not noise; what all models share drops out.
 
     Errors are taken as unrelated to the true scores. With published variances alone (no covariances) the noise is too large
@@ -48,7 +48,7 @@ def reliability(scores: FloatArray, covariance: FloatArray) -> Reliability:
     if scores.size < 3 or is_constant(scores):
         raise CannotAnswerError("reliability needs 3 models or more whose scores are not all equal")
     spread, noise = float(scores.var(ddof=1)), centred_variance(covariance)
-    return Reliability(value=1.0 - noise / spread, noise=noise, spread=spread)
+    return ReliabilityRatio(value=1.0 - noise / spread, noise=noise, spread=spread)
 
 
 def shared_noise(cross: FloatArray | None) -> float:
@@ -71,8 +71,8 @@ class TrueCorrelation:
     observed: float
     ceiling: float | None
     disattenuated: float | None
-    lab: Reliability
-    live: Reliability
+    lab: ReliabilityRatio
+    live: ReliabilityRatio
     reason: str | None = None
 
 
@@ -100,23 +100,19 @@ def true_correlation(scores: LabLiveScores) -> TrueCorrelation:
     observed = float(pearson(scores.lab, scores.live))
     lift = shared_noise(scores.cross) / math.sqrt(lab.spread * live.spread)
     worst = min(lab.value, live.value)
+    weak = [
+        f"{name} {side.value:.2f}" for name, side in (("lab", lab), ("live", live)) if side.value < TINY_RELIABILITY
+    ]
     return TrueCorrelation(
         observed=observed,
         ceiling=math.sqrt(lab.value * live.value) + lift if worst > 0 else None,
         disattenuated=(observed - lift) / math.sqrt(lab.value * live.value) if worst >= TINY_RELIABILITY else None,
         lab=lab,
         live=live,
-        reason=_why_not(lab.value, live.value),
-    )
-
-
-def _why_not(lab: float, live: float) -> str | None:
-    weak = [f"{name} {value:.2f}" for name, value in (("lab", lab), ("live", live)) if value < TINY_RELIABILITY]
-    if not weak:
-        return None
-    return (
-        f"reliability of {' and '.join(weak)}, below {TINY_RELIABILITY}: the models differ hardly more than noise makes "
+        reason=f"reliability of {' and '.join(weak)}, below {TINY_RELIABILITY}: the models differ hardly more than noise makes "
         "them differ, and a correlation of true scores would be a ratio to nearly nothing"
+        if weak
+        else None,
     )
 
 
@@ -179,27 +175,19 @@ def _matched(scores: LabLiveScores, source: NoiseSource, rho: float | None) -> t
     centre = np.array([scores.lab.mean(), scores.live.mean()])
     standard = (np.column_stack([scores.lab, scores.live]) - centre) / scale
     seen = standard.T @ standard / (scores.n_models - 1)
-    true = _less_noise(seen, _noise_moments(scores, source) / np.outer(scale, scale))
-    if rho is not None:
-        true[0, 1] = true[1, 0] = rho * np.sqrt(true[0, 0] * true[1, 1])
-    return scale, _matching(seen, true, source)
-
-
-def _noise_moments(scores: LabLiveScores, source: NoiseSource) -> FloatArray:
-    """Variances and covariance of the noise of one model on both sides, with the side that is held free of it."""
+    # The noise of one model on both sides, with the side that is held free of it.
     lab = 0.0 if source == "votes" else centred_variance(known(scores.lab_covariance, "lab"))
     live = 0.0 if source == "items" else centred_variance(known(scores.live_covariance, "live"))
     both = shared_noise(scores.cross) if source == "items and votes" else 0.0
-    return np.array([[lab, both], [both, live]])
-
-
-def _less_noise(seen: FloatArray, noise: FloatArray) -> FloatArray:
-    """Moments less noise, brought back to moments that can be: no negative variance, no correlation beyond one."""
-    true = seen - noise
-    lab, live = max(float(true[0, 0]), 0.0), max(float(true[1, 1]), 0.0)
+    less = seen - np.array([[lab, both], [both, live]]) / np.outer(scale, scale)
+    # Brought back to moments that can be: no negative variance, no correlation beyond one.
+    lab, live = max(float(less[0, 0]), 0.0), max(float(less[1, 1]), 0.0)
     most = float(np.sqrt(lab * live))
-    both = float(np.clip(true[0, 1], -most, most))
-    return np.array([[lab, both], [both, live]])
+    both = float(np.clip(less[0, 1], -most, most))
+    true = np.array([[lab, both], [both, live]])
+    if rho is not None:
+        true[0, 1] = true[1, 0] = rho * np.sqrt(true[0, 0] * true[1, 1])
+    return scale, _matching(seen, true, source)
 
 
 def _matching(seen: FloatArray, true: FloatArray, source: NoiseSource) -> FloatArray:
@@ -468,7 +456,10 @@ def ceilings(
     if truth.ceiling is None:
         return {}
     noise_free = _agreeing(scores, truth.lab.spread - truth.lab.noise, truth.live.spread - truth.live.noise)
-    lab, live = _with_noise(noise_free, scores, n_resamples, np.random.default_rng(seed))
+    # Noise alone: draws about the data, less their centre.
+    draws = draw_noise(scores, "items and votes", n_resamples=n_resamples, rng=np.random.default_rng(seed))
+    centre = without_noise(scores, "items and votes")
+    lab, live = draws.lab - centre[0] + noise_free[0], draws.live - centre[1] + noise_free[1]
     found: dict[CoefficientName, Ceiling] = {}
     for name in NAMES:
         values = correlate(name, lab, live)
@@ -489,12 +480,3 @@ def _agreeing(scores: LabLiveScores, lab_variance: float, live_variance: float) 
 
 def _standard(values: FloatArray) -> FloatArray:
     return (values - values.mean()) / values.std(ddof=1)
-
-
-def _with_noise(
-    noise_free: tuple[FloatArray, FloatArray], scores: LabLiveScores, n_resamples: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Add noise alone: draws about the data, less their centre."""
-    draws = draw_noise(scores, "items and votes", n_resamples=n_resamples, rng=rng)
-    lab, live = without_noise(scores, "items and votes")
-    return draws.lab - lab + noise_free[0], draws.live - live + noise_free[1]

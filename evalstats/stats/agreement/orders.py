@@ -127,7 +127,10 @@ def open_orders(
         None if covariance is None or side == held else _no_better(values, covariance, df)[off]
         for side, values, covariance, df in sides
     ]
-    shown = iter(_shown([each for each in p_values if each is not None], level))
+    # The pairs of all sides are one family.
+    tested = [each for each in p_values if each is not None]
+    flags = holm(np.concatenate(tested)) < 1.0 - level if tested else np.zeros(0, dtype=np.bool_)
+    shown = iter(np.split(flags, max(1, len(tested))))
     found: list[SideOrders] = []
     for (_, values, _, _), p in zip(sides, p_values, strict=True):
         if p is None:
@@ -139,14 +142,6 @@ def open_orders(
     return found[0], found[1]
 
 
-def _shown(p_values: list[FloatArray], level: float) -> list[BoolArray]:
-    """Test the pairs of all sides as one family."""
-    if not p_values:
-        return []
-    adjusted = holm(np.concatenate(p_values)) < 1.0 - level
-    return [np.asarray(each, dtype=np.bool_) for each in np.split(adjusted, len(p_values))]
-
-
 def _no_better(values: FloatArray, covariance: FloatArray, df: float | None) -> FloatArray:
     """P-value of "the row is no better than the column"; 1 where two scores have no error between them."""
     own = np.diag(covariance)
@@ -156,13 +151,6 @@ def _no_better(values: FloatArray, covariance: FloatArray, df: float | None) -> 
     ratio = (values - values[:, None]) / error
     p = special.ndtr(ratio) if df is None else special.stdtr(df, ratio)
     return np.where(np.isinf(error), 1.0, p)
-
-
-def _closed(above: BoolArray) -> BoolArray:
-    """Add what follows: above a model that is above a third."""
-    for middle in range(len(above)):
-        above = above | (above[:, middle, None] & above[middle])
-    return above
 
 
 def rank_range(name: RankName, lab: SideOrders, live: SideOrders) -> tuple[float, float]:
@@ -194,7 +182,10 @@ def _share_an_order(lab: SideOrders, live: SideOrders) -> bool:
     """Whether one order is open on both sides: what both show goes in no circle. Not asked of a held side with ties."""
     if any(side.ranks is not None and np.unique(side.ranks).size < len(side.ranks) for side in (lab, live)):
         return False
-    return not _closed(lab.above | live.above).diagonal().any()
+    above = lab.above | live.above
+    for middle in range(len(above)):  # what follows: above a model that is above a third
+        above = above | (above[:, middle, None] & above[middle])
+    return not above.diagonal().any()
 
 
 def _clipped(low: float, high: float) -> tuple[float, float]:

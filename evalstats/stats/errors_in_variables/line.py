@@ -19,7 +19,7 @@ from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.slope_search import (
     Lines,
     Problems,
-    Sides,
+    ScaledSides,
     contrast_rows,
     lowest,
     noise,
@@ -40,7 +40,7 @@ _ANGLES = 48
 _ZOOMS = 3
 
 
-def slope_interval(sides: Sides, problems: Problems, line: Lines, conf_level: float) -> tuple[float, float]:
+def slope_interval(sides: ScaledSides, problems: Problems, line: Lines, conf_level: float) -> tuple[float, float]:
     """Return the slopes, in scaled units, that a test of the slope does not reject; infinite where none is steep enough.
 
     At the true slope the residuals r and the adjusted lab scores X(b) = x - Cov(e_x, r) Omega^-1 r are independent, so that
@@ -64,17 +64,14 @@ def slope_interval(sides: Sides, problems: Problems, line: Lines, conf_level: fl
             first = max(int(out[0]), 1)
             low, high = float(angles[first - 1]), float(angles[first])
         found.append(high)
-    return _slope(found[0]), _slope(found[1])
+    low, high = (math.copysign(math.inf, at) if abs(at) >= math.pi / 2 else math.tan(at) for at in found)
+    return low, high
 
 
-def slope_p(sides: Sides, problems: Problems, line: Lines, slope: float) -> float:
+def slope_p(sides: ScaledSides, problems: Problems, line: Lines, slope: float) -> float:
     """Return the p of one slope, in scaled units, by the test that the interval inverts."""
     t = float(_score(problems, sides.contrast_cross(), np.array([math.atan(slope)]), float(line.tau2[0]))[0])
     return two_sided_t_p(t, sides.n_models - 2) if line.tau2[0] > sides.floor else two_sided_normal_p(t)
-
-
-def _slope(angle: float) -> float:
-    return math.copysign(math.inf, angle) if abs(angle) >= math.pi / 2 else math.tan(angle)
 
 
 def _score(problems: Problems, lab_live: FloatArray, angles: FloatArray, tau2: float) -> FloatArray:
@@ -90,27 +87,15 @@ def _score(problems: Problems, lab_live: FloatArray, angles: FloatArray, tau2: f
     return (points * pulled).sum(axis=1) / np.sqrt((points * weighted).sum(axis=1))
 
 
-def no_slope_p(sides: Sides, problems: Problems) -> float:
+def no_slope_p(sides: ScaledSides, problems: Problems) -> float:
     """Return the p of no association: with slope 0 the lab is to live scores as any other column."""
     n = sides.n_models
     x, z, v_z = problems.x[0], problems.z[0], problems.v_z[0]
-    tau2 = _flat_tau2(z, v_z, sides.floor)
-    precision = solved(v_z + tau2 * np.eye(n - 1), np.eye(n - 1))
-    # Errors that both sides share make scores go together without any slope: as much as that is expected.
-    expected = 0.0 if problems.v_cross is None else float((precision * problems.v_cross[0]).sum()) / 2.0
-    inner, lab, live = float(x @ precision @ z) - expected, float(x @ precision @ x), float(z @ precision @ z)
-    if tau2 <= sides.floor:
-        return two_sided_normal_p(inner / math.sqrt(lab))
-    share = min(inner**2 / (lab * live), 1.0 - 1e-15)
-    return two_sided_t_p(math.sqrt(share * (n - 2) / (1.0 - share)), n - 2)
-
-
-def _flat_tau2(z: FloatArray, v_z: FloatArray, floor: float) -> float:
-    """Return the tau2 at which live contrasts alone have a sum of squares of their number, or the floor."""
+    # The tau2 at which live contrasts alone have a sum of squares of their number, or the floor.
     eigen = np.linalg.eigh(v_z)
     squares: FloatArray = (eigen.eigenvectors.T @ z) ** 2
     roots: FloatArray = np.maximum(eigen.eigenvalues, 0.0)
-    tau2, df = floor, z.size
+    tau2, df = sides.floor, z.size
     for _ in range(100):
         parts = squares / (roots + tau2)
         total = float(parts.sum())
@@ -119,7 +104,14 @@ def _flat_tau2(z: FloatArray, v_z: FloatArray, floor: float) -> float:
         if step <= 1e-12 * (1e-3 + tau2):
             break
         tau2 += step
-    return tau2
+    precision = solved(v_z + tau2 * np.eye(n - 1), np.eye(n - 1))
+    # Errors that both sides share make scores go together without any slope: as much as that is expected.
+    expected = 0.0 if problems.v_cross is None else float((precision * problems.v_cross[0]).sum()) / 2.0
+    inner, lab, live = float(x @ precision @ z) - expected, float(x @ precision @ x), float(z @ precision @ z)
+    if tau2 <= sides.floor:
+        return two_sided_normal_p(inner / math.sqrt(lab))
+    share = min(inner**2 / (lab * live), 1.0 - 1e-15)
+    return two_sided_t_p(math.sqrt(share * (n - 2) / (1.0 - share)), n - 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +219,42 @@ def fit_line(scores: LabLiveScores, *, tau2: float | None = None, conf_level: fl
     three = np.zeros(3, dtype=np.int64)
     spread = with_spread(problems.take(three), target, sides.floor, angle=plain.angle[three], tau2=plain.tau2[three])
     best = spread.first() if tau2 is None else lowest(problems, np.array([tau2 / sides.unit_z**2 + sides.floor]))
-    return _in_own_units(sides, problems, (plain, best, spread), conf_level)
+    n = sides.n_models
+    shape = line_shape(sides, problems, best)
+    scaled_slope, weights = float(shape.slope[0]), shape.mean_weights[0]
+    level = float(weights @ (sides.z - scaled_slope * sides.x))
+    ratio = sides.unit_z / sides.unit_x
+    slope, std_error = scaled_slope * ratio, math.sqrt(float(shape.slope_variance[0])) * ratio
+    low, high = slope_interval(sides, problems, best, conf_level)
+    gaps2, spreads2 = (np.where(each.tau2 > sides.floor, each.tau2, 0.0) * sides.unit_z**2 for each in (best, spread))
+    # The place on the lab's own axis where the slope does not matter to the level.
+    pivot = float(weights @ shape.points[0]) * sides.unit_x + sides.mean_x
+    both = sides.cross + sides.cross.T
+    omega = sides.v_z + scaled_slope**2 * sides.v_x - scaled_slope * both + float(best.tau2[0]) * np.eye(n)
+    level_variance = max(0.0, float(weights @ omega @ weights)) * sides.unit_z**2
+    statistic, taus = float(plain.statistic[0]), np.sqrt(spreads2)
+    return LineFit(
+        slope=slope,
+        intercept=sides.mean_z + level * sides.unit_z - slope * sides.mean_x,
+        slope_std_error=std_error,
+        intercept_std_error=math.sqrt(level_variance + (pivot * std_error) ** 2),
+        slope_low=low * ratio,
+        slope_high=high * ratio,
+        slope_p_value=no_slope_p(sides, problems),
+        slope_one_p=slope_p(sides, problems, best, 1.0 / ratio),
+        tau2=float(gaps2[0]),
+        tau_low=float(taus[1]),
+        tau_high=None if taus[2] == 0.0 else float(taus[2]),
+        statistic=statistic,
+        df=df,
+        p_value=positive_p(float(special.chdtrc(df, statistic))),
+        lab_p_value=float(lab_spread_p(problems)[0]),
+        residual=(sides.z - scaled_slope * sides.x - level) * sides.unit_z,
+        leverage=shape.leverage[0],
+        n_models=n,
+        conf_level=conf_level,
+        converged=all(bool(each.converged.all()) for each in (plain, best, spread)),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +274,7 @@ class LineShape:
     leverage: FloatArray
 
 
-def line_shape(sides: Sides, problems: Problems, lines: Lines, keep: np.ndarray | None = None) -> LineShape:
+def line_shape(sides: ScaledSides, problems: Problems, lines: Lines, keep: np.ndarray | None = None) -> LineShape:
     """Return weights and variances of fitted lines; `keep` says which models each rests on (all by default)."""
     keep = np.arange(sides.n_models)[None, :] if keep is None else keep
     n = keep.shape[1]
@@ -275,51 +302,6 @@ def line_shape(sides: Sides, problems: Problems, lines: Lines, keep: np.ndarray 
         points=points,
         leverage=np.clip(pulled**2 / (own * information[:, None]), 0.0, 1.0),
     )
-
-
-def _in_own_units(sides: Sides, problems: Problems, lines: tuple[Lines, Lines, Lines], conf_level: float) -> LineFit:
-    """Turn the lines (at tau = 0, asked for, and of tau's interval) back into the units of the scores."""
-    n, df = sides.n_models, sides.n_models - 2
-    plain, best, spread = lines
-    shape = line_shape(sides, problems, best)
-    scaled_slope, weights = float(shape.slope[0]), shape.mean_weights[0]
-    level = float(weights @ (sides.z - scaled_slope * sides.x))
-    ratio = sides.unit_z / sides.unit_x
-    slope, std_error = scaled_slope * ratio, math.sqrt(float(shape.slope_variance[0])) * ratio
-    low, high = slope_interval(sides, problems, best, conf_level)
-    tau2 = _above_floor(best.tau2, sides)
-    # The place on the lab's own axis where the slope does not matter to the level.
-    pivot = float(weights @ shape.points[0]) * sides.unit_x + sides.mean_x
-    both = sides.cross + sides.cross.T
-    omega = sides.v_z + scaled_slope**2 * sides.v_x - scaled_slope * both + float(best.tau2[0]) * np.eye(n)
-    level_variance = max(0.0, float(weights @ omega @ weights)) * sides.unit_z**2
-    statistic, taus = float(plain.statistic[0]), np.sqrt(_above_floor(spread.tau2, sides))
-    return LineFit(
-        slope=slope,
-        intercept=sides.mean_z + level * sides.unit_z - slope * sides.mean_x,
-        slope_std_error=std_error,
-        intercept_std_error=math.sqrt(level_variance + (pivot * std_error) ** 2),
-        slope_low=low * ratio,
-        slope_high=high * ratio,
-        slope_p_value=no_slope_p(sides, problems),
-        slope_one_p=slope_p(sides, problems, best, 1.0 / ratio),
-        tau2=float(tau2[0]),
-        tau_low=float(taus[1]),
-        tau_high=None if taus[2] == 0.0 else float(taus[2]),
-        statistic=statistic,
-        df=df,
-        p_value=positive_p(float(special.chdtrc(df, statistic))),
-        lab_p_value=float(lab_spread_p(problems)[0]),
-        residual=(sides.z - scaled_slope * sides.x - level) * sides.unit_z,
-        leverage=shape.leverage[0],
-        n_models=n,
-        conf_level=conf_level,
-        converged=all(bool(each.converged.all()) for each in lines),
-    )
-
-
-def _above_floor(tau2: FloatArray, sides: Sides) -> FloatArray:
-    return np.where(tau2 > sides.floor, tau2, 0.0) * sides.unit_z**2
 
 
 def lab_spread_p(problems: Problems) -> FloatArray:

@@ -18,7 +18,7 @@ from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance, unique_variances
 from evalstats.stats.errors_in_variables.slope_search import (
-    Sides,
+    ScaledSides,
     check_models,
     contrast_rows,
     scaled_sides,
@@ -391,7 +391,7 @@ def structural_line(scores: LabLiveScores) -> AnotherLine:
 
 
 class _Parts:
-    def __init__(self, sides: Sides) -> None:
+    def __init__(self, sides: ScaledSides) -> None:
         problems = sides.all_models()
         p = problems.x.shape[1]
         self.n = p

@@ -91,11 +91,10 @@ def with_spread(problems: Problems, target: FloatArray, floor: float, *, angle: 
     """
     found = _searched(problems, angle, tau2, target, np.full(target.size, floor))
     stuck = np.flatnonzero(~found.converged)
-    if stuck.size == 0:
-        return found
-    part = _bracketed(problems.take(stuck), target[stuck], floor)
-    for name in ("angle", "tau2", "statistic", "converged"):
-        getattr(found, name)[stuck] = getattr(part, name)
+    if stuck.size:
+        part = _bracketed(problems.take(stuck), target[stuck], floor)
+        for name in ("angle", "tau2", "statistic", "converged"):
+            getattr(found, name)[stuck] = getattr(part, name)
     return found
 
 
@@ -133,11 +132,12 @@ def _searched(
 
 
 def _best_of_grid(problems: Problems, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the angle with the lowest S of a few, and S there."""
     # Half steps, so that neither the flat nor the vertical line, where noise may be singular, is among the angles.
     angles: FloatArray = (np.arange(_N_ANGLES) + 0.5) * np.pi / _N_ANGLES - np.pi / 2
-    values: FloatArray = np.stack([york_sum(problems, np.full(tau2.size, angle), tau2) for angle in angles])
-    best = values.argmin(axis=0)
-    return angles[best], values[best, np.arange(tau2.size)]
+    table: FloatArray = np.stack([york_sum(problems, np.full(tau2.size, angle), tau2) for angle in angles])
+    best = table.argmin(axis=0)
+    return angles[best], table[best, np.arange(tau2.size)]
 
 
 def _newton(
@@ -231,7 +231,7 @@ def contrast_rows(n: int) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
+class ScaledSides:
     """Both sides centred and divided by `unit_x`, `unit_z`, with full covariances (zeros where none is given).
 
     `cross` has lab errors in rows. `floor` is the smallest tau2 (in units of z) at which a residual's covariance can be
@@ -280,7 +280,7 @@ class Sides:
         return self.problems(np.arange(self.n_models)[None, :])
 
 
-def scaled_sides(scores: LabLiveScores, least: int = 3) -> Sides:
+def scaled_sides(scores: LabLiveScores, least: int = 3) -> ScaledSides:
     """Centre and scale both sides; CannotAnswerError with fewer than `least` models, without errors, or with a constant side."""
     check_models(scores, least)
     if scores.lab_covariance is None or scores.live_covariance is None:
@@ -293,7 +293,14 @@ def scaled_sides(scores: LabLiveScores, least: int = 3) -> Sides:
     v_x, v_z = scores.lab_covariance / unit_x**2, scores.live_covariance / unit_z**2
     cross = np.zeros_like(v_x) if scores.cross is None else scores.cross / (unit_x * unit_z)
     has_cross = bool(np.abs(cross).max() > 0.0)
-    return Sides(
+    # 0 where the noise of every contrast of residuals is above rounding at any slope.
+    rows = contrast_rows(scores.n_models)
+    least_noise = rows @ v_z @ rows.T
+    if has_cross:
+        lab, both = rows @ v_x @ rows.T, rows @ cross @ rows.T
+        # What is left of the live noise where the lab noise is known: the least noise that any slope leaves.
+        least_noise = least_noise - both.T @ np.linalg.pinv(lab, rcond=_EXACT, hermitian=True) @ both
+    return ScaledSides(
         x=(scores.lab - mean_x) / unit_x,
         z=(scores.live - mean_z) / unit_z,
         v_x=v_x,
@@ -304,7 +311,7 @@ def scaled_sides(scores: LabLiveScores, least: int = 3) -> Sides:
         unit_z=unit_z,
         mean_x=mean_x,
         mean_z=mean_z,
-        floor=_floor(v_x, v_z, cross),
+        floor=0.0 if float(np.linalg.eigvalsh(least_noise)[0]) > _EXACT else _EXACT,
     )
 
 
@@ -318,14 +325,3 @@ def check_models(scores: LabLiveScores, least: int = 3) -> None:
     for side, values in (("lab", scores.lab), ("live", scores.live)):
         if is_constant(values):
             raise CannotAnswerError(f"all {n} models have the same {side} score, {values[0]:g}; no line can be drawn")
-
-
-def _floor(v_x: FloatArray, v_z: FloatArray, cross: FloatArray) -> float:
-    """0 where the noise of every contrast of residuals is above rounding at any slope."""
-    rows = contrast_rows(v_x.shape[0])
-    live = rows @ v_z @ rows.T
-    if np.any(cross):
-        lab, both = rows @ v_x @ rows.T, rows @ cross @ rows.T
-        # What is left of the live noise where the lab noise is known: the least noise that any slope leaves.
-        live = live - both.T @ np.linalg.pinv(lab, rcond=_EXACT, hermitian=True) @ both
-    return 0.0 if float(np.linalg.eigvalsh(live)[0]) > _EXACT else _EXACT

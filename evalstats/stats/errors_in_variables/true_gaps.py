@@ -1,8 +1,6 @@
-"""The true gap of each model: from the line through the others, shrunk by its noise, and in one model of lab and live.
+"""The true gap of each model: from the line through the others, and shrunk by its noise.
 
-References: York et al. 2004, doi:10.1119/1.1632486; Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907; Fuller 1987,
-doi:10.1002/9780470316665 (structural errors in variables with equation error); Gelman 2006, doi:10.1214/06-BA117A (half-t
-priors of spreads).
+References: York et al. 2004, doi:10.1119/1.1632486; Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907.
 """
 
 import math
@@ -13,28 +11,18 @@ import numpy.typing as npt
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.checks import FloatArray, IntArray, check_level, is_constant
+from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.computation import one_thread
-from evalstats.stats.errors_in_variables.hierarchy_posterior import (
-    ALTERNATIVES,
-    Contrasts,
-    Posterior,
-    Priors,
-    contrasts_of,
-    left_out_lives,
-    new_lab_of,
-    new_lives,
-    posterior_of,
-    true_gaps,
-    typical_new,
-)
 from evalstats.stats.errors_in_variables.line import LineFit, LineShape, lab_spread_p, line_shape
-from evalstats.stats.errors_in_variables.quadrature import Mixture
-from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
-from evalstats.stats.errors_in_variables.slope_search import Lines, Problems, Sides, lowest, scaled_sides, with_spread
-from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.slope_search import (
+    ScaledSides,
+    lowest,
+    scaled_sides,
+    with_spread,
+)
+from evalstats.stats.estimate import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.many.multiplicity import benjamini_hochberg
-from evalstats.stats.one_sample import wilson
 
 LEAST_MODELS = 6
 FULL_MODELS = 10
@@ -140,7 +128,12 @@ def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: flo
     sides = scaled_sides(scores)
     others = np.array([np.delete(np.arange(n), m) for m in range(n)], dtype=np.int64)
     problems = sides.problems(others)
-    lines = _others_lines(sides, problems)
+    # The line of each model's others, from the line of all.
+    whole, floor, every = sides.all_models(), np.array([sides.floor]), np.zeros(n, dtype=np.int64)
+    plain = lowest(whole, floor)
+    start = with_spread(whole, np.array([n - 2.0]), sides.floor, angle=plain.angle, tau2=plain.tau2)
+    angle, tau2 = start.angle[every], start.tau2[every]
+    lines = with_spread(problems, np.full(n, n - 3.0), sides.floor, angle=angle, tau2=tau2)
     shape = line_shape(sides, problems, lines, others)
     expected, variance = _predicted(sides, others, shape, lines.tau2)
     unit, ratio = sides.unit_z, sides.unit_z / sides.unit_x
@@ -148,7 +141,14 @@ def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: flo
     std_error = np.sqrt(np.maximum(variance, 1e-18)) * unit
     gap, determined = (sides.z - expected) * unit, lab_spread_p(problems) <= 1.0 - conf_level
     tau2 = np.where(lines.tau2 > sides.floor, lines.tau2, 0.0) * unit**2
-    df, p_outlier, detectable = _outliers(gap, std_error, tau2, conf_level)
+    # Each gap against noise and the spread of the others' gaps.
+    among = np.sqrt(std_error**2 + tau2)
+    df, spread = np.full(n, np.inf), tau2 > 0.0
+    df[spread] = (n - 3) * (among[spread] ** 2 / tau2[spread]) ** 2
+    laws = zip((gap / among).tolist(), df.tolist(), strict=True)
+    p_outlier = np.array([two_sided_t_p(t, nu) if math.isfinite(nu) else two_sided_normal_p(t) for t, nu in laws])
+    # The only gap among n is held against the first step of Benjamini-Hochberg, 1/n of the level.
+    first = false_coverage_quantile(np.zeros(n, dtype=np.bool_), conf_level, df)
     p_adjusted = benjamini_hochberg(p_outlier)
     found = p_adjusted <= 1.0 - conf_level
     reach = normal_quantile(conf_level) * std_error
@@ -171,7 +171,7 @@ def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: flo
         adjusted_high=gap + wider,
         equivalence_low=gap - narrow,
         equivalence_high=gap + narrow,
-        detectable=detectable,
+        detectable=(first + float(special.ndtri(_POWER))) * among,
         slope=shape.slope * ratio,
         slope_std_error=np.sqrt(shape.slope_variance) * ratio,
         tau2=tau2,
@@ -184,17 +184,9 @@ def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: flo
     )
 
 
-def _others_lines(sides: Sides, problems: Problems) -> Lines:
-    """Fit the line of each model's others, from the line of all."""
-    n = sides.n_models
-    whole, floor = sides.all_models(), np.array([sides.floor])
-    plain = lowest(whole, floor)
-    first = with_spread(whole, np.array([n - 2.0]), sides.floor, angle=plain.angle, tau2=plain.tau2)
-    every = np.zeros(n, dtype=np.int64)
-    return with_spread(problems, np.full(n, n - 3.0), sides.floor, angle=first.angle[every], tau2=first.tau2[every])
-
-
-def _predicted(sides: Sides, others: IntArray, shape: LineShape, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _predicted(
+    sides: ScaledSides, others: IntArray, shape: LineShape, tau2: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return what the others' lines expect of each model, and v0, scaled."""
     n = sides.n_models
     every = np.arange(n)
@@ -215,26 +207,6 @@ def _predicted(sides: Sides, others: IntArray, shape: LineShape, tau2: FloatArra
     noise = spread_of(apart, sides.v_z) + slope**2 * spread_of(apart, sides.v_x) - slope * spread_of(apart, both)
     line = tau2 * (h**2).sum(axis=1) + spread_of(about_mean, sides.v_x) * shape.slope_variance
     return level + slope * sides.x, noise + line
-
-
-def _outliers(
-    gap: FloatArray, std_error: FloatArray, tau2: FloatArray, conf_level: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Test each gap against noise and the spread of the others' gaps: df, p, and the gap that would be found."""
-    n = gap.size
-    among = np.sqrt(std_error**2 + tau2)
-    df = np.full(n, np.inf)
-    spread = tau2 > 0.0
-    df[spread] = (n - 3) * (among[spread] ** 2 / tau2[spread]) ** 2
-    p_value = np.array(
-        [
-            two_sided_t_p(t, nu) if math.isfinite(nu) else two_sided_normal_p(t)
-            for t, nu in zip((gap / among).tolist(), df.tolist(), strict=True)
-        ]
-    )
-    # The only gap among n is held against the first step of Benjamini-Hochberg, 1/n of the level.
-    first = false_coverage_quantile(np.zeros(n, dtype=np.bool_), conf_level, df)
-    return df, p_value, (first + float(special.ndtri(_POWER))) * among
 
 
 def false_coverage_quantile(
@@ -335,220 +307,3 @@ def _mixture_ends(mean: FloatArray, sd: FloatArray, conf_level: float) -> tuple[
             low, high = np.where(short, middle, low), np.where(short, high, middle)
         ends.append(high)
     return ends[0], ends[1]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Predicted:
-    """Predictions of live scores, one for each model, in the unit of the live scores, with equal-tailed intervals."""
-
-    expected: FloatArray
-    std_error: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewModels:
-    """Predictions for models that only the lab has scored: of their *true* live scores, the spread of true gaps in them.
-
-    What is measured live has its own error on top. `rank_low` and `rank_high` are places among the shared models that the
-    prediction leaves open, the best being 1. Where the lab score lies outside those of the shared models (`extrapolated`) the
-    interval assumes that the line goes on and that gaps are no larger out there.
-    """
-
-    live: Predicted
-    rank_low: IntArray
-    rank_high: IntArray
-    extrapolated: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HierarchyFit:
-    """Posterior of one model of lab and live, in their units: medians and equal-tailed intervals.
-
-    Attributes
-    ----------
-    gap_mean, gap_low, gap_high, probability_below
-        float64, shape (n_models,): true gap of each model from the line; probability that it is below 0.
-    left_out, inside
-        Prediction of each model's *observed* live score from all other scores; its own live error is in it. Whether the observed
-        score lies in that interval.
-    coverage
-        Share inside with Wilson's interval, which takes models as independent; predictions share the line, so it is somewhat
-        too narrow.
-    sensitivity
-        Width of the prediction interval of a typical new model under other priors, relative to these.
-    """
-
-    slope: float
-    slope_low: float
-    slope_high: float
-    tau: float
-    tau_low: float
-    tau_high: float
-    gap_mean: FloatArray
-    gap_low: FloatArray
-    gap_high: FloatArray
-    probability_below: FloatArray
-    left_out: Predicted
-    inside: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-    coverage: Estimate
-    new: NewModels | None
-    sensitivity: tuple[tuple[str, float], ...]
-    priors: str
-    conf_level: float
-    n_models: int
-    warnings: tuple[str, ...] = ()
-
-
-@one_thread
-def fit_hierarchy(
-    scores: LabLiveScores,
-    *,
-    new_lab: FloatArray | None = None,
-    new_lab_covariance: FloatArray | None = None,
-    new_cross_with_lab: FloatArray | None = None,
-    conf_level: float = 0.95,
-) -> HierarchyFit:
-    """Fit one model of lab and live, and predict live scores.
-
-    True lab-scale scores theta ~ N(mu, sigma^2); lab x = theta + e_x; live z = a + b theta + delta + e_z with true gaps
-    delta ~ N(0, tau^2). The covariances of e_x and e_z are given. mu and a have flat priors and are integrated out in closed
-    form; b, sigma and tau on a lattice. Nothing is drawn at random, so there is no seed.
-
-    Parameters
-    ----------
-    scores
-        At least six models, with errors on both sides. An error that all models share changes nothing.
-    new_lab
-        float64, shape (k,): lab scores of models without a live score. Each is predicted by itself: the shared models and its
-        own lab score say what is known.
-    new_lab_covariance
-        float64, shape (k, k) or (k,) for variances alone: of their errors. Needed with `new_lab`.
-    new_cross_with_lab
-        float64, shape (k, n_models): covariance of their errors with the lab errors of the shared models; None where those are
-        independent.
-
-    Raises
-    ------
-    InputError
-        Errors of a side missing, a constant side, covariances that are none.
-    CannotAnswerError
-        Fewer than six models, or scores that say next to nothing of the line.
-
-    Notes
-    -----
-    Assumes that models, new ones too, come from one population: true lab scores and gaps normal, the line straight, gaps of the
-    same size everywhere. The zero of the live scale is that of this live measurement: an error that moves all live scores
-    alike is no part of a prediction.
-
-    Examples
-    --------
-    >>> lab = np.arange(8.0)
-    >>> live = 10 * lab + np.array([3.0, -3.0, 3.0, -3.0, -3.0, 3.0, -3.0, 3.0])
-    >>> noise = LabLiveScores(lab=lab, live=live, lab_covariance=0.01 * np.eye(8), live_covariance=np.eye(8))
-    >>> fit = fit_hierarchy(noise, new_lab=np.array([3.5]), new_lab_covariance=np.array([[0.01]]))
-    >>> round(fit.slope), fit.new.live.expected.round(), int(fit.inside.sum())
-    (10, array([35.]), 8)
-    """
-    level = check_level(conf_level)
-    _check(scores, new_lab, new_lab_covariance)
-    data = contrasts_of(scores)
-    prepared = None
-    if new_lab is not None and new_lab_covariance is not None and new_lab.size:
-        prepared = new_lab_of(data, new_lab, new_lab_covariance, new_cross_with_lab)
-    posterior = posterior_of(data, Priors())
-    ends = ((1 - level) / 2, 0.5, (1 + level) / 2)
-    slope = posterior.slope_quantiles(ends) * data.unit[1] / data.unit[0]
-    tau = posterior.tau_quantiles(ends) * data.unit[1]
-    gaps = true_gaps(posterior)
-    left_out = _live_scores(left_out_lives(posterior), data, level)
-    inside = (left_out.low <= scores.live) & (scores.live <= left_out.high)
-    new = None
-    if new_lab is not None and prepared is not None:
-        new = _new_models(scores, new_lab, _live_scores(new_lives(posterior, prepared), data, level), level)
-    return HierarchyFit(
-        slope=float(slope[1]),
-        slope_low=float(slope[0]),
-        slope_high=float(slope[2]),
-        tau=float(tau[1]),
-        tau_low=float(tau[0]),
-        tau_high=float(tau[2]),
-        gap_mean=gaps.centre() * data.unit[1],
-        gap_low=gaps.quantile(ends[0]) * data.unit[1],
-        gap_high=gaps.quantile(ends[2]) * data.unit[1],
-        probability_below=gaps.below(0.0),
-        left_out=left_out,
-        inside=inside,
-        coverage=wilson(int(inside.sum()), scores.n_models, conf_level=level),
-        new=new,
-        sensitivity=_sensitivity(posterior, level),
-        priors=posterior.priors.words(),
-        conf_level=level,
-        n_models=scores.n_models,
-        warnings=_warnings(scores),
-    )
-
-
-def _check(scores: LabLiveScores, new_lab: FloatArray | None, new_covariance: FloatArray | None) -> None:
-    if scores.n_models < LEAST_MODELS:
-        raise CannotAnswerError(
-            f"{scores.n_models} models say too little of a line and of the spread about it; at least {LEAST_MODELS} are needed"
-        )
-    for name, side in (("lab", scores.lab), ("live", scores.live)):
-        if is_constant(side):
-            raise InputError(f"all {name} scores are the same; there is no line to predict by")
-    if new_lab is not None and new_covariance is None:
-        raise InputError("new_lab is given without new_lab_covariance; give the errors of these scores")
-
-
-def _live_scores(law: Mixture, data: Contrasts, level: float) -> Predicted:
-    """Turn standardised differences from the mean of the shared models into live scores."""
-    centre, unit = data.centre[1], data.unit[1]
-    return Predicted(
-        expected=centre + unit * law.centre(),
-        std_error=unit * law.spread(),
-        low=centre + unit * law.quantile((1 - level) / 2),
-        high=centre + unit * law.quantile((1 + level) / 2),
-    )
-
-
-def _new_models(scores: LabLiveScores, lab: FloatArray, live: Predicted, level: float) -> NewModels:
-    """Add ranks: a shared model is surely better where the interval of the difference lies above 0."""
-    own = centred_variance(np.asarray(scores.live_covariance))
-    reach = normal_quantile(level) * np.sqrt(np.square(live.std_error) + own)
-    away = scores.live[:, None] - live.expected
-    return NewModels(
-        live=live,
-        rank_low=1 + (away > reach).sum(axis=0).astype(np.int64),
-        rank_high=1 + (away >= -reach).sum(axis=0).astype(np.int64),
-        extrapolated=(lab < scores.lab.min()) | (lab > scores.lab.max()),
-    )
-
-
-def _sensitivity(posterior: Posterior, level: float) -> tuple[tuple[str, float], ...]:
-    """Width of a typical prediction interval under other priors, relative to the one used."""
-    typical = typical_new(posterior.data)
-
-    def width(under: Posterior) -> float:
-        law = new_lives(under, typical)
-        return float((law.quantile((1 + level) / 2) - law.quantile((1 - level) / 2))[0])
-
-    usual = width(posterior)
-    return tuple((name, width(posterior.under(other)) / usual) for name, other in ALTERNATIVES)
-
-
-def _warnings(scores: LabLiveScores) -> tuple[str, ...]:
-    """Say where the noise of a side is as large as its spread."""
-    found = list[str]()
-    for name, side, table in (
-        ("lab", scores.lab, scores.lab_covariance),
-        ("live", scores.live, scores.live_covariance),
-    ):
-        noise, spread = centred_variance(np.asarray(table)), float(side.var(ddof=1))
-        if noise > 0.5 * spread:
-            found.append(
-                f"noise makes up {min(1.0, noise / spread):.0%} of the variance of the {name} scores: slope and predictions rest "
-                "more on the priors than on the scores"
-            )
-    return tuple(found)

@@ -10,7 +10,7 @@ from evalstats.analysis.gap.result import Hierarchy
 from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.errors_in_variables.true_gaps import fit_hierarchy
+from evalstats.stats.errors_in_variables.hierarchy import fit_hierarchy
 from tests.analysis.gap.notes import texts
 from tests.analysis.gap.worlds import shared_of, side
 

@@ -7,23 +7,20 @@ import pytest
 from scipy import linalg, optimize, stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.errors_in_variables.hierarchy_posterior import (
+from evalstats.stats.errors_in_variables.hierarchy import (
+    HierarchyFit,
+    Predicted,
     Priors,
+    _new_models,
     contrasts_of,
+    fit_hierarchy,
     new_lab_of,
     new_lives,
     posterior_of,
     typical_new,
 )
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.errors_in_variables.true_gaps import (
-    HierarchyFit,
-    Predicted,
-    _mixture_ends,
-    _new_models,
-    _outside,
-    fit_hierarchy,
-)
+from evalstats.stats.errors_in_variables.true_gaps import _mixture_ends, _outside
 
 # The lattice is cut off where the density has fallen by e^-9, so that about a thousandth of the posterior is missing, most of
 # it far out: probabilities are good to 3 in a thousand, moments of the parameters to 2 in a hundred standard deviations.

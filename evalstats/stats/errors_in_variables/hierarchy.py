@@ -1,6 +1,7 @@
-"""The posterior of a line between true lab and live scores, their spread and that of true gaps; predictions from it.
+"""One model of lab and live together: the posterior of the line between true scores and of both spreads, and predictions.
 
-References: Dubrule 1983, doi:10.1007/BF01033232 (leaving one out in closed form).
+References: Fuller 1987, doi:10.1002/9780470316665 (structural errors in variables with equation error); Gelman 2006,
+doi:10.1214/06-BA117A (half-t priors of spreads); Dubrule 1983, doi:10.1007/BF01033232 (leaving one out in closed form).
 """
 
 from collections.abc import Callable
@@ -10,9 +11,13 @@ import numpy as np
 from scipy.linalg import helmert
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.checks import FloatArray
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_level, is_constant
+from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.quadrature import Lattice, Mixture, first_quantiles, last_quantiles, lattice_of
-from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
+from evalstats.stats.errors_in_variables.true_gaps import LEAST_MODELS
+from evalstats.stats.estimate import Estimate, normal_quantile
+from evalstats.stats.one_sample import wilson
 
 _TAU_DF = 4.0
 _SIGMA_DF = 4.0
@@ -72,7 +77,7 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contrasts:
+class ScoreContrasts:
     """Differences between models on both sides, standardised, in a basis in which the errors of the lab are uncorrelated.
 
     `lab`, `live`, `lab_noise` (variances) and both covariances run over n_models - 1 contrasts; `cross` is that of live errors
@@ -115,7 +120,7 @@ class Conditional:
     gain: FloatArray
 
 
-def contrasts_of(scores: LabLiveScores) -> Contrasts:
+def contrasts_of(scores: LabLiveScores) -> ScoreContrasts:
     """Take the differences between models, standardise them and turn them into the basis of the lab's errors.
 
     Raises InputError where the covariances together are none.
@@ -129,11 +134,17 @@ def contrasts_of(scores: LabLiveScores) -> Contrasts:
     lab_errors = plain.T @ (lab_table / unit[0] ** 2) @ plain
     live_errors = plain.T @ (live_table / unit[1] ** 2) @ plain
     cross = None if scores.cross is None else plain.T @ (scores.cross.T / (unit[0] * unit[1])) @ plain
-    _check_joint(lab_errors, live_errors, cross)
+    off = np.zeros_like(lab_errors) if cross is None else cross
+    smallest = np.linalg.eigvalsh(np.block([[lab_errors, off.T], [off, live_errors]]))
+    if -smallest[0] > _NEGATIVE_ROUNDING * max(1.0, float(smallest[-1])):
+        raise InputError(
+            "the covariances of lab and live errors together are no covariance: some combination of scores would have a "
+            "negative variance; check that `cross` belongs to them"
+        )
     noise, turn = np.linalg.eigh((lab_errors + lab_errors.T) / 2)
     basis = plain @ turn
     own = np.diag(plain @ live_errors @ plain.T) * n / (n - 1)
-    return Contrasts(
+    return ScoreContrasts(
         lab=basis.T @ (scores.lab / unit[0]),
         live=basis.T @ (scores.live / unit[1]),
         lab_noise=np.maximum(noise, 0.0),
@@ -147,7 +158,7 @@ def contrasts_of(scores: LabLiveScores) -> Contrasts:
     )
 
 
-def log_likelihood(data: Contrasts, at: Parameters) -> FloatArray:
+def log_likelihood(data: ScoreContrasts, at: Parameters) -> FloatArray:
     """Return the log density of the differences at each point, but for a constant; shape (n_points,)."""
     lab_variance = data.lab_noise + np.square(at.sigma)[:, None] + _JITTER
     _, rest, table = _live_given_lab(data, at, lab_variance)
@@ -158,7 +169,7 @@ def log_likelihood(data: Contrasts, at: Parameters) -> FloatArray:
     return -0.5 * of_lab - log_root - 0.5 * np.square(white).sum(axis=1)
 
 
-def conditional(data: Contrasts, at: Parameters) -> Conditional:
+def conditional(data: ScoreContrasts, at: Parameters) -> Conditional:
     """Return what the scores say at each point of the parameters."""
     lab_variance = data.lab_noise + np.square(at.sigma)[:, None] + _JITTER
     gain, rest, table = _live_given_lab(data, at, lab_variance)
@@ -175,7 +186,7 @@ def conditional(data: Contrasts, at: Parameters) -> Conditional:
 
 
 def _live_given_lab(
-    data: Contrasts, at: Parameters, lab_variance: FloatArray
+    data: ScoreContrasts, at: Parameters, lab_variance: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the regression of live on lab, the residual of live, and its covariance, at each point."""
     shared = at.slope * np.square(at.sigma)
@@ -192,18 +203,9 @@ def _live_given_lab(
     return gain, data.live - gain @ data.lab, table
 
 
-def _check_joint(lab: FloatArray, live: FloatArray, cross: FloatArray | None) -> None:
-    """Raise InputError where the errors of both sides have no covariance of this kind."""
-    off = np.zeros_like(lab) if cross is None else cross
-    smallest = np.linalg.eigvalsh(np.block([[lab, off.T], [off, live]]))
-    if -smallest[0] > _NEGATIVE_ROUNDING * max(1.0, float(smallest[-1])):
-        raise InputError(
-            "the covariances of lab and live errors together are no covariance: some combination of scores would have a "
-            "negative variance; check that `cross` belongs to them"
-        )
-
-
-def gained(data: Contrasts, at: Parameters, given: Conditional, shared: FloatArray) -> tuple[FloatArray, FloatArray]:
+def gained(
+    data: ScoreContrasts, at: Parameters, given: Conditional, shared: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return errors expected from the scores, where correlated with those of the lab, and how much of their variance is known.
 
     `shared`, shape (n_models - 1, n_new), is the covariance of the lab's errors, in the basis, with the further errors.
@@ -273,7 +275,7 @@ class Coordinates:
 class Posterior:
     """Weighted points of slope and spreads, and what the scores say of models at each of them."""
 
-    data: Contrasts
+    data: ScoreContrasts
     priors: Priors
     coordinates: Coordinates
     lattice: Lattice
@@ -305,7 +307,7 @@ LogRatio = Callable[[Parameters, Conditional], FloatArray]
 
 
 def posterior_of(
-    data: Contrasts, priors: Priors, *, ratio: LogRatio | None = None, start: FloatArray | None = None
+    data: ScoreContrasts, priors: Priors, *, ratio: LogRatio | None = None, start: FloatArray | None = None
 ) -> Posterior:
     """Integrate the posterior of slope and spreads, from coordinates near the top.
 
@@ -333,7 +335,7 @@ def posterior_of(
     )
 
 
-def _coordinates_of(data: Contrasts, priors: Priors) -> Coordinates:
+def _coordinates_of(data: ScoreContrasts, priors: Priors) -> Coordinates:
     n = data.lab.size
     lab_noise, live_noise = float(data.lab_noise.mean()), float(np.trace(data.live_noise)) / n
     correlation = float(data.lab @ data.live) / n
@@ -370,7 +372,7 @@ class NewLab:
     shared: FloatArray
 
 
-def new_lab_of(data: Contrasts, lab: FloatArray, covariance: FloatArray, with_lab: FloatArray | None) -> NewLab:
+def new_lab_of(data: ScoreContrasts, lab: FloatArray, covariance: FloatArray, with_lab: FloatArray | None) -> NewLab:
     """Prepare lab scores of new models.
 
     `covariance` of their errors has shape (n_new, n_new) or, for variances alone, (n_new,); `with_lab`, (n_new, n_models), that
@@ -393,7 +395,7 @@ def new_lab_of(data: Contrasts, lab: FloatArray, covariance: FloatArray, with_la
     return NewLab(away=(lab - data.centre[0]) / data.unit[0], noise=np.maximum(noise, 0.0), shared=off)
 
 
-def typical_new(data: Contrasts) -> NewLab:
+def typical_new(data: ScoreContrasts) -> NewLab:
     """Return a new model in the middle of the others, with an error like theirs."""
     n = data.n_models
     own = float(np.mean(data.lab_noise))
@@ -481,3 +483,219 @@ def _reweighted(posterior: Posterior, ratio: LogRatio, law: Law) -> Mixture:
 
 def _column(weight: FloatArray, mean: FloatArray, sd: FloatArray, j: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return weight[:, min(j, weight.shape[1] - 1)], mean[:, j], sd[:, j]
+
+
+# --- the fit ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """Predictions of live scores, one for each model, in the unit of the live scores, with equal-tailed intervals."""
+
+    expected: FloatArray
+    std_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewModels:
+    """Predictions for models that only the lab has scored: of their *true* live scores, the spread of true gaps in them.
+
+    What is measured live has its own error on top. `rank_low` and `rank_high` are places among the shared models that the
+    prediction leaves open, the best being 1. Where the lab score lies outside those of the shared models (`extrapolated`) the
+    interval assumes that the line goes on and that gaps are no larger out there.
+    """
+
+    live: Predicted
+    rank_low: IntArray
+    rank_high: IntArray
+    extrapolated: BoolArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HierarchyFit:
+    """Posterior of one model of lab and live, in their units: medians and equal-tailed intervals.
+
+    Attributes
+    ----------
+    gap_mean, gap_low, gap_high, probability_below
+        float64, shape (n_models,): true gap of each model from the line; probability that it is below 0.
+    left_out, inside
+        Prediction of each model's *observed* live score from all other scores; its own live error is in it. Whether the observed
+        score lies in that interval.
+    coverage
+        Share inside with Wilson's interval, which takes models as independent; predictions share the line, so it is somewhat
+        too narrow.
+    sensitivity
+        Width of the prediction interval of a typical new model under other priors, relative to these.
+    """
+
+    slope: float
+    slope_low: float
+    slope_high: float
+    tau: float
+    tau_low: float
+    tau_high: float
+    gap_mean: FloatArray
+    gap_low: FloatArray
+    gap_high: FloatArray
+    probability_below: FloatArray
+    left_out: Predicted
+    inside: BoolArray
+    coverage: Estimate
+    new: NewModels | None
+    sensitivity: tuple[tuple[str, float], ...]
+    priors: str
+    conf_level: float
+    n_models: int
+    warnings: tuple[str, ...] = ()
+
+
+@one_thread
+def fit_hierarchy(
+    scores: LabLiveScores,
+    *,
+    new_lab: FloatArray | None = None,
+    new_lab_covariance: FloatArray | None = None,
+    new_cross_with_lab: FloatArray | None = None,
+    conf_level: float = 0.95,
+) -> HierarchyFit:
+    """Fit one model of lab and live, and predict live scores.
+
+    True lab-scale scores theta ~ N(mu, sigma^2); lab x = theta + e_x; live z = a + b theta + delta + e_z with true gaps
+    delta ~ N(0, tau^2). The covariances of e_x and e_z are given. mu and a have flat priors and are integrated out in closed
+    form; b, sigma and tau on a lattice. Nothing is drawn at random, so there is no seed.
+
+    Parameters
+    ----------
+    scores
+        At least six models, with errors on both sides. An error that all models share changes nothing.
+    new_lab
+        float64, shape (k,): lab scores of models without a live score. Each is predicted by itself: the shared models and its
+        own lab score say what is known.
+    new_lab_covariance
+        float64, shape (k, k) or (k,) for variances alone: of their errors. Needed with `new_lab`.
+    new_cross_with_lab
+        float64, shape (k, n_models): covariance of their errors with the lab errors of the shared models; None where those are
+        independent.
+
+    Raises
+    ------
+    InputError
+        Errors of a side missing, a constant side, covariances that are none.
+    CannotAnswerError
+        Fewer than six models, or scores that say next to nothing of the line.
+
+    Notes
+    -----
+    Assumes that models, new ones too, come from one population: true lab scores and gaps normal, the line straight, gaps of the
+    same size everywhere. The zero of the live scale is that of this live measurement: an error that moves all live scores
+    alike is no part of a prediction.
+
+    Examples
+    --------
+    >>> lab = np.arange(8.0)
+    >>> live = 10 * lab + np.array([3.0, -3.0, 3.0, -3.0, -3.0, 3.0, -3.0, 3.0])
+    >>> noise = LabLiveScores(lab=lab, live=live, lab_covariance=0.01 * np.eye(8), live_covariance=np.eye(8))
+    >>> fit = fit_hierarchy(noise, new_lab=np.array([3.5]), new_lab_covariance=np.array([[0.01]]))
+    >>> round(fit.slope), fit.new.live.expected.round(), int(fit.inside.sum())
+    (10, array([35.]), 8)
+    """
+    level = check_level(conf_level)
+    if scores.n_models < LEAST_MODELS:
+        raise CannotAnswerError(
+            f"{scores.n_models} models say too little of a line and of the spread about it; at least {LEAST_MODELS} are needed"
+        )
+    for name, side in (("lab", scores.lab), ("live", scores.live)):
+        if is_constant(side):
+            raise InputError(f"all {name} scores are the same; there is no line to predict by")
+    if new_lab is not None and new_lab_covariance is None:
+        raise InputError("new_lab is given without new_lab_covariance; give the errors of these scores")
+    data = contrasts_of(scores)
+    prepared = None
+    if new_lab is not None and new_lab_covariance is not None and new_lab.size:
+        prepared = new_lab_of(data, new_lab, new_lab_covariance, new_cross_with_lab)
+    posterior = posterior_of(data, Priors())
+    ends = ((1 - level) / 2, 0.5, (1 + level) / 2)
+    slope = posterior.slope_quantiles(ends) * data.unit[1] / data.unit[0]
+    tau = posterior.tau_quantiles(ends) * data.unit[1]
+    gaps = true_gaps(posterior)
+    left_out = _live_scores(left_out_lives(posterior), data, level)
+    inside = (left_out.low <= scores.live) & (scores.live <= left_out.high)
+    new = None
+    if new_lab is not None and prepared is not None:
+        new = _new_models(scores, new_lab, _live_scores(new_lives(posterior, prepared), data, level), level)
+    return HierarchyFit(
+        slope=float(slope[1]),
+        slope_low=float(slope[0]),
+        slope_high=float(slope[2]),
+        tau=float(tau[1]),
+        tau_low=float(tau[0]),
+        tau_high=float(tau[2]),
+        gap_mean=gaps.centre() * data.unit[1],
+        gap_low=gaps.quantile(ends[0]) * data.unit[1],
+        gap_high=gaps.quantile(ends[2]) * data.unit[1],
+        probability_below=gaps.below(0.0),
+        left_out=left_out,
+        inside=inside,
+        coverage=wilson(int(inside.sum()), scores.n_models, conf_level=level),
+        new=new,
+        sensitivity=_sensitivity(posterior, level),
+        priors=posterior.priors.words(),
+        conf_level=level,
+        n_models=scores.n_models,
+        warnings=_warnings(scores),
+    )
+
+
+def _live_scores(law: Mixture, data: ScoreContrasts, level: float) -> Predicted:
+    """Turn standardised differences from the mean of the shared models into live scores."""
+    centre, unit = data.centre[1], data.unit[1]
+    return Predicted(
+        expected=centre + unit * law.centre(),
+        std_error=unit * law.spread(),
+        low=centre + unit * law.quantile((1 - level) / 2),
+        high=centre + unit * law.quantile((1 + level) / 2),
+    )
+
+
+def _new_models(scores: LabLiveScores, lab: FloatArray, live: Predicted, level: float) -> NewModels:
+    """Add ranks: a shared model is surely better where the interval of the difference lies above 0."""
+    own = centred_variance(np.asarray(scores.live_covariance))
+    reach = normal_quantile(level) * np.sqrt(np.square(live.std_error) + own)
+    away = scores.live[:, None] - live.expected
+    return NewModels(
+        live=live,
+        rank_low=1 + (away > reach).sum(axis=0).astype(np.int64),
+        rank_high=1 + (away >= -reach).sum(axis=0).astype(np.int64),
+        extrapolated=(lab < scores.lab.min()) | (lab > scores.lab.max()),
+    )
+
+
+def _sensitivity(posterior: Posterior, level: float) -> tuple[tuple[str, float], ...]:
+    """Width of a typical prediction interval under other priors, relative to the one used."""
+    typical = typical_new(posterior.data)
+
+    def width(under: Posterior) -> float:
+        law = new_lives(under, typical)
+        return float((law.quantile((1 + level) / 2) - law.quantile((1 - level) / 2))[0])
+
+    usual = width(posterior)
+    return tuple((name, width(posterior.under(other)) / usual) for name, other in ALTERNATIVES)
+
+
+def _warnings(scores: LabLiveScores) -> tuple[str, ...]:
+    """Say where the noise of a side is as large as its spread."""
+    found = list[str]()
+    for name, side, table in (
+        ("lab", scores.lab, scores.lab_covariance),
+        ("live", scores.live, scores.live_covariance),
+    ):
+        noise, spread = centred_variance(np.asarray(table)), float(side.var(ddof=1))
+        if noise > 0.5 * spread:
+            found.append(
+                f"noise makes up {min(1.0, noise / spread):.0%} of the variance of the {name} scores: slope and predictions rest "
+                "more on the priors than on the scores"
+            )
+    return tuple(found)
