@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.leaderboard.entries import entries_of, item_values
+from evalstats.analysis.design.entries import entries_of
 from evalstats.analysis.pairs import pair_items, passing
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
@@ -155,7 +155,7 @@ def test_it_holds_what_the_matrix_and_the_pairs_hold(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["hat", "at"])
-def test_its_pass_k_is_that_of_pairs_and_of_boards(kind: str) -> None:
+def test_its_pass_k_is_that_of_pairs(kind: str) -> None:
     data = cases._right_or_wrong()
     metric, systems, _ = entries_of(data, metric=None, models=None, contrast="model")
     pairs, _ = passing(pair_items(systems[0], systems[1], factors=[], contrast="model"), kind, 2)  # pyright: ignore[reportArgumentType]
@@ -169,8 +169,3 @@ def test_its_pass_k_is_that_of_pairs_and_of_boards(kind: str) -> None:
         lost = np.divide(side.present - side.n_scored, side.present, out=np.ones(len(two)), where=side.present > 0)
         assert np.array_equal(two.lost_shares()[:, j], lost)
         assert two.n_trials(j) == side.n_trials
-    rows = pl.concat([each.rows.with_columns(pl.lit(each.name).alias("_who")) for each in systems])
-    matrix = score_matrix(rows, arm="_who", models=[each.name for each in systems])
-    board, table = item_values(matrix, metric, (kind, 2)), ScoreTable.of(systems, metric).passing(kind, 2)  # pyright: ignore[reportArgumentType]
-    assert np.array_equal(table.values(), board.values, equal_nan=True)
-    assert (table.steps, table.metric.kind) == (board.steps, board.metric.kind)

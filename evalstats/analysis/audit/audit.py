@@ -25,8 +25,8 @@ from evalstats.analysis.audit.scores import (
 )
 from evalstats.analysis.audit.votes import with_scores_of_votes
 from evalstats.analysis.design.clusters import named_clusters
+from evalstats.analysis.design.entries import ENTRY, with_entries
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_of
-from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note

@@ -10,7 +10,7 @@ from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treat
 from evalstats.analysis.design.averages import other_averages
 from evalstats.analysis.design.clusters import candidate_groups, group_columns, label_of
 from evalstats.analysis.design.dependence import kind_of
-from evalstats.analysis.leaderboard.entries import ENTRY, with_entries
+from evalstats.analysis.design.entries import ENTRY, with_entries
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural, plural_of

@@ -8,8 +8,8 @@ import polars as pl
 
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.design.comparability import MIN_SHARED, EntryDifference, RunKinds, run_kinds, shared_counts
+from evalstats.analysis.design.entries import ENTRY
 from evalstats.analysis.design.run_settings import setting_words
-from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.numbers import share_in_percent
 from evalstats.errors import Advice, Option
 from evalstats.grammar import and_list, plural

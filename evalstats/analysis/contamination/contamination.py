@@ -250,8 +250,8 @@ def cautions(
         *found,
         *_of_scale(rows, table),
         *(note for each in asked for note in each.notes if note.caution),
-        *table.table.measured.refusal(),
-        *table.table.measured.notes("weakens"),
+        *table.table.kinds.refusal(),
+        *table.table.kinds.notes("weakens"),
         *_of_groups(suspected),
         *(
             [Note(kind="plan", text="The test is one-sided, which holds only if that was declared before looking")]
@@ -462,7 +462,7 @@ def contamination(
             *table.metric.cautions,
             *cautions(lines, asked, table, suspected, rules),
             *as_notes("choice", (*notes, *table.notes), caution=False),
-            *table.table.measured.notes("note"),
+            *table.table.kinds.notes("note"),
             *(note for each in asked for note in each.notes if not note.caution),
         ),
     )

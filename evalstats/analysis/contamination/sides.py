@@ -12,8 +12,8 @@ from evalstats.analysis.contamination.latent_scale import LatentScores, latent_o
 from evalstats.analysis.contamination.options import Scale
 from evalstats.analysis.contamination.result import Compared, WidthRow
 from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters
+from evalstats.analysis.design.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.grammar import plural, quoted_list
@@ -63,7 +63,9 @@ class ItemTable:
 
     def column(self, name: str) -> list[str | None]:
         """Return the level of a column for every item, None where it has none or several."""
-        return [None if level is None else str(level) for level in self.table.values.matrix.items[name].to_list()]
+        if name not in self.table.table.items.columns:
+            return [None] * len(self.table.table)
+        return [None if level is None else str(level) for level in self.table.table.items[name].to_list()]
 
     def others(self, suspect: str) -> tuple[str, ...]:
         """Return the models that a suspect is held against."""
@@ -83,11 +85,11 @@ class ItemTable:
 
     def measured_apart(self, suspect: str, others: Sequence[str]) -> str | None:
         """Return why a suspect cannot be held against these: they were measured by another ruler."""
-        kind = dict(zip(self.table.names, self.table.measured.kind, strict=True))
+        kind = dict(zip(self.table.names, self.table.kinds.kind, strict=True))
         apart = [name for name in others if kind[name] != kind[suspect]]
         if not apart:
             return None
-        return f"measured otherwise than {quoted_list(apart)}: {self.table.measured.why_apart()}"
+        return f"measured otherwise than {quoted_list(apart)}: {self.table.kinds.why_apart()}"
 
     def left_out(self, short: Mapping[str, str]) -> tuple[str, ...]:
         """Return notes on the models with too few items; an error where one was named, or no suspect is left."""
@@ -99,7 +101,7 @@ class ItemTable:
     def of_groups(self) -> dict[str, Ints]:
         """Return the columns that may make items hang together and were not declared."""
         names = [name for name in self.table.groups if name not in self.labels]
-        return {name: self.table.every.codes(name) for name in names if name in self.table.every.items.columns}
+        return {name: self.table.table.codes(name) for name in names if name in self.table.table.items.columns}
 
 
 def item_table(data: EvalData, wanted: Wanted, column: str, *, paired: bool = False) -> ItemTable:
@@ -119,25 +121,25 @@ def item_table(data: EvalData, wanted: Wanted, column: str, *, paired: bool = Fa
         data,
         metric,
         arms,
-        extra,
-        None,
         contrast="model",
+        named=extra,
         accept=wanted.accept,
-        baseline=suspects[0] if suspects else None,
+        reference=suspects[0] if suspects else None,
     )
     for name in (*(suspects or ()), *(references or ())):
         table.place(name)
+    contrast = "variant" if paired else "model"
     chosen, told = chosen_clusters(
-        data, table.every, wanted.cluster, table.runs, contrast="variant" if paired else "model"
+        data, table.table, wanted.cluster, table.runs, contrast=contrast, counted=table.counted
     )
     chosen = tuple(name for name in chosen if not (paired and name == ITEM_OF_VARIANTS))
-    codes = [table.every.codes(name) for name in chosen]
+    codes = [table.table.codes(name) for name in chosen]
     compared, why = scale_for(metric, wanted.scale)
     every = tuple(name for name in table.names if name not in (references or ()))
     return ItemTable(
         table=table,
         metric=metric,
-        values=table.values.values * (1.0 if metric.higher_is_better else -1.0),
+        values=table.values * (1.0 if metric.higher_is_better else -1.0),
         clusters=tuple(codes),
         labels=tuple(label_of(name, data.factor_names()) for name in chosen),
         suspects=every if suspects is None else suspects,
@@ -145,7 +147,7 @@ def item_table(data: EvalData, wanted: Wanted, column: str, *, paired: bool = Fa
         named=suspects is not None,
         compared=compared,
         compared_reason=why,
-        notes=(*told, *notes, *(text for arm in table.arms for text in arm.remarks)),
+        notes=(*told, *notes, *(text for arm in table.table.systems for text in arm.remarks)),
     )
 
 
@@ -514,7 +516,7 @@ def ask_of_twins(data: EvalData, table: ItemTable, conf_level: float, seed: int)
 
 def _both(table: ItemTable) -> tuple[Floats, Floats, Ints]:
     """Return the scores on originals and on their twins, and the row of the table that each original is."""
-    items = table.table.values.matrix.items.select("task", "item", "variant").with_row_index(_PLACE)
+    items = table.table.table.items.select("task", "item", "variant").with_row_index(_PLACE)
     originals = items.filter(pl.col("variant") == ORIGINAL)
     both = originals.join(items.filter(pl.col("variant") == REPHRASED), on=["task", "item"], suffix=" twin").sort(
         _PLACE
@@ -558,7 +560,7 @@ def _own(data: EvalData, table: ItemTable, asked: Asked, conf_level: float, seed
     """Add the suspect's own paired comparison, original against rephrased, by the machinery of `compare`."""
     if asked.contrast is None:
         return asked
-    arm = next(arm for arm in table.table.arms if arm.name == asked.suspect)
+    arm = next(arm for arm in table.table.table.systems if arm.name == asked.suspect)
     own = replace(data, outcomes=arm.rows)
     found = compare(
         own,

@@ -5,28 +5,17 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-import polars as pl
 
 from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
-from evalstats.analysis.design.clusters import (
-    candidate_groups,
-    chosen_clusters,
-    group_columns,
-    label_of,
-    named_clusters,
-    without_nested,
-)
-from evalstats.analysis.design.comparability import RunKinds, run_kinds
+from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters, without_nested
 from evalstats.analysis.design.dependence import ItemFactor, deciding_factor, dependence
-from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.design.runs import trial_design
+from evalstats.analysis.design.entries import EntryTable, entries_of, entry_table
+from evalstats.analysis.design.runs import TrialDesign, trial_design
 from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
-from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, all_items, entries_of, item_values
-from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, Side
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.score.score import score_of_arm
+from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
@@ -34,10 +23,11 @@ from evalstats.grammar import and_list, plural
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import few_items, too_few_clusters
-from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, on_frontier, unsure_savings
+from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, unsure_savings
 from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
-from evalstats.table.items import ITEM_OF_VARIANTS, score_matrix
+from evalstats.table.items import ITEM_KEY, ITEM_OF_VARIANTS, Bools, Floats, Ints
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System, require_outcomes
 
 COSTS: tuple[Cost, ...] = get_args(Cost)
@@ -51,53 +41,28 @@ _DOMINANCE = "for every pair the larger p of the two differences, Holm over all 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Field:
-    """All systems that have the cost: their rows, item values and costs, shape (n_items, n_systems), NaN where there is none.
+class _Cases:
+    """The items on which every system has a score and a cost (`table`), with costs and scores turned so that more is better.
 
-    `every` are the items of any of them, in the shape that groupings work on.
+    Arrays have shape (n_items, n_systems); `n_any` are the items of any system.
     """
 
-    data: EvalData
-    arms: tuple[System, ...]
-    values: ItemValues
-    costs: Floats
-    every: Pairs
-    measured: RunKinds
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """Runs behind all systems."""
-        return tuple(sorted({run for arm in self.arms for run in arm.runs}))
-
-    @property
-    def complete(self) -> Bools:
-        """Items on which every system has a score and a cost."""
-        return np.asarray((~np.isnan(self.values.values) & ~np.isnan(self.costs)).all(axis=1), dtype=np.bool_)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cases:
-    """The complete cases, turned so that higher scores are better, and how they hang together."""
-
-    names: tuple[str, ...]
-    metric: Metric
+    table: ScoreTable
     scores: Floats
     costs: Floats
     clusters: tuple[Ints, ...]
-    single: bool
+    n_any: int
+
+    @property
+    def single(self) -> bool:
+        """Whether every value is one right-or-wrong answer."""
+        alone = self.table.metric.kind == "binary" and bool((self.table.n_scored <= 1).all())
+        return alone and bool(np.isin(np.abs(self.scores), (0.0, 1.0)).all())
 
     @property
     def coarsest(self) -> Ints | None:
         """The cluster column with the fewest levels."""
         return min(self.clusters, key=lambda each: len(np.unique(each)), default=None)
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """Bounds of the turned scores."""
-        low, high = self.metric.low, self.metric.high
-        if low is None or high is None:
-            return None
-        return (low, high) if self.metric.higher_is_better else (-high, -low)
 
 
 @recorded
@@ -174,24 +139,30 @@ def frontier(
     data.need_rows("a frontier of score and cost")
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)
-    chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column)
+    chosen, systems, notes = entries_of(data, metric=metric, models=models, contrast=column)
+    systems, left_out, without_cost = _with_cost(systems, cost, contrast=column)
     named = named_clusters(data, cluster)
-    field, left_out, told = _field(data, chosen, arms, named, cost, contrast=column)
-    field, apart = _measured_alike(field, column, accept)
-    clusters, declared = chosen_clusters(data, field.every, cluster, field.runs, contrast=column)
-    cases = _complete(field, clusters, cost)
-    decides = None
+    every = entry_table(data, chosen, systems, contrast=column, named=named, accept=accept)
+    board, apart = _measured_alike(every)
+    clusters, declared = chosen_clusters(data, board.table, cluster, board.runs, contrast=column, counted=every.counted)
+    cases, decides = _cases(board, clusters, cost), None
     if not cluster and not set(clusters) - {ITEM_OF_VARIANTS}:
-        decides = _in_force(field, cases, clusters, chosen, contrast=column, seed=seed)
+        decides = _deciding_factor(board, cases, clusters, seed=seed)
     if decides is not None:
-        clusters = tuple(without_nested(field.every, (*clusters, decides.column)))
-        cases = _complete(field, clusters, cost)
-    rows, share_reason = _rows(field, cases, clusters, conf_level, n_resamples, seed, on_progress)
+        clusters = tuple(without_nested(board.table, (*clusters, decides.column)))
+        cases = _cases(board, clusters, cost)
+    trials = trial_design(board.table.systems, chosen, called=label_of("trial", data.factor_names()))
+    lines = _lines(cases, data, clusters, replace(trials, shared=False), conf_level)
+    rows, share_reason = _placed(
+        lines, cases, conf_level=conf_level, n_resamples=n_resamples, seed=seed, on_progress=on_progress
+    )
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     sign = 1.0 if chosen.higher_is_better else -1.0
+    items = cases.table.items
+    tasks = items["task"].unique().sort().to_list() if "task" in items.columns else []
     return Frontier(
         benchmark=chosen.benchmark,
-        tasks=_tasks(field),
+        tasks=tuple(name for name in tasks if name),
         metric=chosen.name,
         metric_kind=chosen.kind,
         higher_is_better=chosen.higher_is_better,
@@ -206,8 +177,8 @@ def frontier(
         method=_METHOD[bool(cases.clusters)],
         dominance_method=_DOMINANCE,
         estimand=_estimand(labels),
-        n_items=len(cases.scores),
-        n_items_any=_n_any(field),
+        n_items=len(items),
+        n_items_any=cases.n_any,
         n_clusters=None if cases.coarsest is None else len(np.unique(cases.coarsest)),
         clusters=labels,
         share_reason=share_reason,
@@ -215,112 +186,139 @@ def frontier(
         n_resamples=n_resamples,
         seed=seed,
         version=toolkit_version(),
-        sources=sources_of(data, field.runs),
+        sources=sources_of(data, board.runs),
         notes=(
-            *run_notes(data, field.runs),
+            *run_notes(data, board.runs),
             *chosen.cautions,
-            *field.measured.refusal(),
-            *_cautions(field, cases, cost),
+            *board.kinds.refusal(),
+            *_cautions(cases, cost),
             *as_notes("fit", _unseen_tails(rows, cost)),
             *as_notes("fit", _unseen_runaways(rows, cases, cost, conf_level)),
-            *field.measured.notes("weakens"),
+            *board.kinds.notes("weakens"),
             *(() if decides is None else (decides.note(),)),
             *as_notes("choice", (*declared, *notes), caution=False),
-            *as_notes("left_out", told, caution=False),
-            *field.measured.notes("note"),
-            *as_notes("source", (text for arm in field.arms for text in arm.remarks), caution=False),
+            *as_notes("left_out", without_cost, caution=False),
+            *board.kinds.notes("note"),
+            *as_notes("source", (text for each in board.table.systems for text in each.remarks), caution=False),
         ),
     )
 
 
-def _field(
-    data: EvalData, metric: Metric, arms: Sequence[System], named: Sequence[str], cost: Cost, *, contrast: str
-) -> tuple[_Field, tuple[str, ...], tuple[str, ...]]:
-    """Keep the systems that have scores and the cost; say who is left out, and why."""
-    rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms])
-    groups = [name for name in group_columns(rows) if name not in (contrast, ENTRY)]
-    key = [name for name in ("task", "item", "variant") if name != contrast]
-    names = [arm.name for arm in arms]
-    matrix = score_matrix(rows, arm=ENTRY, models=names, factors=sorted({*groups, *named}), key=key)
-    values = item_values(matrix, metric, None)
-    costs = np.stack([item_amounts(arm.rows, matrix.items)[cost] for arm in arms], axis=1)
-    unknown = np.isnan(costs).all(axis=0)
-    free = ~unknown & (np.nan_to_num(costs).max(axis=0) == 0) & (cost == "cost_usd")
-    lacking, unpriced = ([names[j] for j in np.flatnonzero(which)] for which in (unknown, free))
-    told = [f"left out, since no scored row of theirs has {cost}: {', '.join(lacking)}"] if lacking else []
-    if unpriced:
+def _with_cost(
+    systems: Sequence[System], cost: Cost, *, contrast: str
+) -> tuple[list[System], tuple[str, ...], tuple[str, ...]]:
+    """Keep the systems that have the cost; name those left out, and say why."""
+    kept: list[System] = []
+    lacking: list[str] = []
+    free: list[str] = []
+    for system in systems:
+        key = [name for name in ITEM_KEY if name != contrast]
+        amounts = item_amounts(system.rows, system.rows.select(key).unique())[cost]
+        if np.isnan(amounts).all():
+            lacking.append(system.name)
+        elif cost == "cost_usd" and np.nanmax(amounts) == 0:
+            free.append(system.name)
+        else:
+            kept.append(system)
+    texts = [f"left out, since no scored row of theirs has {cost}: {', '.join(lacking)}"] if lacking else []
+    if free:
         why = "is 0 on every item, as harnesses write where they know no price"
-        told.append(f"left out, since their {cost} {why}: {', '.join(unpriced)}")
-    kept: list[int] = np.flatnonzero(~(unknown | free)).tolist()
+        texts.append(f"left out, since their {cost} {why}: {', '.join(free)}")
     if len(kept) < 2:
-        have = f"{names[kept[0]]!r} alone has" if kept else "no system has"
+        have = f"{kept[0].name!r} alone has" if kept else "no system has"
         raise CannotAnswerError(
             f"a frontier needs two systems with {cost}, and {have} it; a cost can be any of {', '.join(COSTS)}"
         )
-    field = _Field(
-        data=data,
-        arms=tuple(arms[j] for j in kept),
-        values=values.ordered(kept),
-        costs=costs[:, kept],
-        every=all_items(matrix),
-        measured=RunKinds(kind=(0,) * len(kept)),
-    )
-    return field, (*lacking, *unpriced), tuple(told)
+    return kept, (*lacking, *free), tuple(texts)
 
 
-def _measured_alike(field: _Field, contrast: str, accept: Collection[str]) -> tuple[_Field, tuple[str, ...]]:
+def _measured_alike(every: EntryTable) -> tuple[EntryTable, tuple[str, ...]]:
     """Keep the systems that most others were measured like; name the rest."""
-    measured = run_kinds(field.data, field.arms, contrast=contrast, accept=accept)
-    counts = np.bincount(measured.kind)
+    counts = np.bincount(every.kinds.kind)
     if counts.max() < 2:
         raise CannotAnswerError(
-            f"no two systems were measured alike, so that no frontier can be drawn: {measured.why_apart()}"
+            f"no two systems were measured alike, so that no frontier can be drawn: {every.kinds.why_apart()}"
         )
     most = int(counts.argmax())
-    kept = [j for j, kind in enumerate(measured.kind) if kind == most]
-    apart = tuple(arm.name for arm, kind in zip(field.arms, measured.kind, strict=True) if kind != most)
-    smaller = replace(
-        field,
-        arms=tuple(field.arms[j] for j in kept),
-        values=field.values.ordered(kept),
-        costs=field.costs[:, kept],
-        measured=measured,
-    )
-    return smaller, apart
+    kept = [j for j, kind in enumerate(every.kinds.kind) if kind == most]
+    apart = tuple(name for name, kind in zip(every.names, every.kinds.kind, strict=True) if kind != most)
+    return replace(every, table=every.table.select(*kept)), apart
 
 
-def _complete(field: _Field, clusters: Sequence[str], cost: str) -> _Cases:
-    keep, names = field.complete, tuple(arm.name for arm in field.arms)
+def _cases(board: EntryTable, clusters: Sequence[str], cost: Cost) -> _Cases:
+    costs = np.stack([item_amounts(each.rows, board.table.items)[cost] for each in board.table.systems], axis=1)
+    both = board.table.scored & ~np.isnan(costs)
+    keep: Bools = np.asarray(both.all(axis=1), dtype=np.bool_)
+    n_any = int(board.table.scored.any(axis=1).sum())
     if keep.sum() < 2:
-        counts = (~np.isnan(field.values.values) & ~np.isnan(field.costs)).sum(axis=0)
+        counts = both.sum(axis=0)
         fewest = int(counts.argmin())
         raise CannotAnswerError(
-            f"{plural(int(keep.sum()), 'item')} of {_n_any(field):,} have a score and {cost} of {_every(len(names))}; "
-            f"{names[fewest]!r} has the fewest, {counts[fewest]:,}: leave it out (models=...)"
+            f"{plural(int(keep.sum()), 'item')} of {n_any:,} have a score and {cost} of {_every(len(counts))}; "
+            f"{board.names[fewest]!r} has the fewest, {counts[fewest]:,}: leave it out (models=...)"
         )
-    codes = (field.every.codes(name)[keep] for name in clusters)
-    metric = field.values.metric
+    codes = (board.table.codes(name)[keep] for name in clusters)
     return _Cases(
-        names=names,
-        metric=metric,
-        scores=field.values.values[keep] * (1.0 if metric.higher_is_better else -1.0),
-        costs=field.costs[keep],
+        table=board.table.take(keep),
+        scores=board.values[keep] * (1.0 if board.metric.higher_is_better else -1.0),
+        costs=costs[keep],
         clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
-        single=field.values.single,
+        n_any=n_any,
     )
 
 
-def _rows(  # noqa: PLR0917 - what a line is made of
-    field: _Field,
+def _deciding_factor(board: EntryTable, cases: _Cases, clusters: tuple[str, ...], *, seed: int) -> ItemFactor | None:
+    """Return the factor that nobody declared whose levels are the clusters, by the lead of the best system."""
+    best = int(cases.scores.mean(axis=0).argmax())
+    others = np.delete(cases.scores, best, axis=1).mean(axis=1)
+    lead = ScoreTable.of_values(np.stack([others, cases.scores[:, best]], axis=1), cases.table.items, board.metric)
+    rows = [system.rows for system in board.table.systems]
+    groups = [name for name in board.groups if all(each[name].null_count() < each.height for each in rows)]
+    return deciding_factor(lead, dependence(lead, groups, clusters, names=board.data.factor_names(), seed=seed))
+
+
+def _lines(
+    cases: _Cases, data: EvalData, clusters: tuple[str, ...], trials: TrialDesign, conf_level: float
+) -> list[FrontierRow]:
+    """Score and cost of every system on the complete cases, without its place."""
+    rows: list[FrontierRow] = []
+    for j, system in enumerate(cases.table.systems):
+        own = cases.table.select(j)
+        scores = item_scores(own, clusters, trials)
+        score = score_of(scores, own, data, clusters=clusters, conf_level=conf_level, trials=trials)
+        cost = log_scale_mean(cases.costs[:, j], cases.clusters, conf_level=conf_level)
+        rows.append(
+            FrontierRow(
+                name=system.name,
+                estimate=float(own.column(0).mean()),
+                cost=cost.estimate,
+                on_frontier=False,
+                standing="open",
+                conf_low=score.conf_low,
+                conf_high=score.conf_high,
+                method=score.method,
+                reason=score.reason,
+                cost_low=cost.conf_low,
+                cost_high=cost.conf_high,
+                cost_reason=cost.reason,
+                n_trials=score.n_trials,
+                runs=system.runs,
+            )
+        )
+    return rows
+
+
+def _placed(
+    lines: Sequence[FrontierRow],
     cases: _Cases,
-    clusters: tuple[str, ...],
+    *,
     conf_level: float,
     n_resamples: int,
     seed: int,
     on_progress: Callable[[int, int], None] | None,
 ) -> tuple[list[FrontierRow], str | None]:
-    """Return a line for every system, and why there are no shares, where there are none."""
-    codes, means = cases.coarsest, (cases.scores.mean(axis=0), cases.costs.mean(axis=0))
+    """Say where every system stands, and why there are no shares, where there are none."""
+    codes, metric, single = cases.coarsest, cases.table.metric, cases.single
     few = None if codes is None else too_few_clusters(len(np.unique(codes)))
     found = None
     if few is None:
@@ -333,110 +331,68 @@ def _rows(  # noqa: PLR0917 - what a line is made of
             seed=seed,
             on_progress=on_progress,
         )
-    observed, beaten = on_frontier(*means), beaten_by(*means)
+    means = cases.costs.mean(axis=0)
+    beaten = beaten_by(cases.scores.mean(axis=0), means)
+    bounds, up = metric.bounds, metric.higher_is_better
+    if bounds is not None and not up:
+        bounds = (-bounds[1], -bounds[0])
     certain = certain_dominance(
         # A right-or-wrong score stays one when it is turned round.
-        1.0 + cases.scores if cases.single and not cases.metric.higher_is_better else cases.scores,
+        1.0 + cases.scores if single and not up else cases.scores,
         cases.costs,
         clusters=cases.clusters,
-        bounds=(0.0, 1.0) if cases.single else cases.bounds,
-        binary=cases.single,
-        shares=not cases.metric.is_graded(cases.scores if cases.metric.higher_is_better else -cases.scores),
+        bounds=(0.0, 1.0) if single else bounds,
+        binary=single,
+        shares=not metric.is_graded(cases.scores if up else -cases.scores),
         conf_level=conf_level,
         seed=seed,
     )
+
+    def cheapest_first(which: Bools) -> tuple[str, ...]:
+        places: list[int] = np.flatnonzero(which).tolist()
+        return tuple(lines[k].name for k in sorted(places, key=lambda k: (means[k], lines[k].name)))
+
+    def standing(dominators: Bools, share: float | None) -> Standing:
+        if dominators.any():
+            return "dominated"
+        return "on the frontier" if share is not None and share >= conf_level else "open"
+
     rows: list[FrontierRow] = []
-    for j in range(len(cases.names)):
+    for j, line in enumerate(lines):
         share, least = (None, None) if found is None else (float(found.shares[j]), float(found.least[j]))
-        standing = _standing(certain[j], least, conf_level)
+        place = standing(certain[j], least)
         rows.append(
             replace(
-                _line(field, cases, clusters, conf_level, j),
-                on_frontier=bool(observed[j]),
-                standing=standing,
-                unseen_tail=standing != _standing(certain[j], share, conf_level),
+                line,
+                on_frontier=not beaten[j].any(),
+                standing=place,
+                unseen_tail=place != standing(certain[j], share),
                 share=share,
                 share_error=None if found is None else float(found.errors[j]),
-                beaten_by=_cheapest_first(beaten[j], cases),
-                dominated_by=_cheapest_first(certain[j], cases),
+                beaten_by=cheapest_first(beaten[j]),
+                dominated_by=cheapest_first(certain[j]),
             )
         )
     return rows, few
-
-
-def _line(field: _Field, cases: _Cases, clusters: tuple[str, ...], conf_level: float, j: int) -> FrontierRow:
-    """Score and cost of one system on the complete cases."""
-    arm, side = field.arms[j], field.values.side(j)
-    own = replace(field.every, baseline=side, candidate=side).subset(field.complete)
-    score = score_of_arm(
-        arm,
-        cases.metric,
-        field.data,
-        clusters=clusters,
-        conf_level=conf_level,
-        pairs=own,
-        side=own.baseline,
-        trials=replace(
-            trial_design(field.arms, cases.metric, called=label_of("trial", field.data.factor_names())), shared=False
-        ),
-    )
-    cost = log_scale_mean(cases.costs[:, j], cases.clusters, conf_level=conf_level)
-    return FrontierRow(
-        name=arm.name,
-        estimate=float(own.baseline.means().mean()),
-        cost=cost.estimate,
-        on_frontier=False,
-        standing="open",
-        conf_low=score.conf_low,
-        conf_high=score.conf_high,
-        method=score.method,
-        reason=score.reason,
-        cost_low=cost.conf_low,
-        cost_high=cost.conf_high,
-        cost_reason=cost.reason,
-        n_trials=score.n_trials,
-        runs=arm.runs,
-    )
-
-
-def _standing(dominators: Bools, share: float | None, conf_level: float) -> Standing:
-    if dominators.any():
-        return "dominated"
-    return "on the frontier" if share is not None and share >= conf_level else "open"
-
-
-def _cheapest_first(which: Bools, cases: _Cases) -> tuple[str, ...]:
-    means, names = cases.costs.mean(axis=0), cases.names
-    return tuple(names[k] for k in sorted(np.flatnonzero(which).tolist(), key=lambda k: (means[k], names[k])))
-
-
-def _tasks(field: _Field) -> tuple[str, ...]:
-    shown = field.every.items.filter(pl.Series(field.complete))
-    levels: list[str] = shown["task"].unique().sort().to_list() if "task" in shown.columns else []
-    return tuple(name for name in levels if name)
 
 
 def _every(n: int) -> str:
     return "both systems" if n == 2 else f"all {n} systems"
 
 
-def _n_any(field: _Field) -> int:
-    return int((~np.isnan(field.values.values)).any(axis=1).sum())
-
-
-def _cautions(field: _Field, cases: _Cases, cost: str) -> list[Note]:
-    n, total = len(cases.scores), _n_any(field)
-    told = [] if cases.clusters else list(as_notes("few", few_items(n)))
-    if n < total:
-        text = f"Only {n:,} of {total:,} items have a score and {cost} of {_every(len(cases.names))}"
-        told.append(Note(kind="missing", text=f"{text}; the others may be easier or harder, cheaper or dearer"))
+def _cautions(cases: _Cases, cost: str) -> list[Note]:
+    n = len(cases.scores)
+    notes = [] if cases.clusters else list(as_notes("few", few_items(n)))
+    if n < cases.n_any:
+        text = f"Only {n:,} of {cases.n_any:,} items have a score and {cost} of {_every(cases.scores.shape[1])}"
+        notes.append(Note(kind="missing", text=f"{text}; the others may be easier or harder, cheaper or dearer"))
     if len(cases.clusters) > 1:
         text = "Items are clustered in several ways; the resamples draw the coarsest clusters alone"
-        told.append(Note(kind="choice", text=text, caution=False))
+        notes.append(Note(kind="choice", text=text, caution=False))
     if cost == "latency_s":
         text = "Time also depends on the machine, its load and what ran beside it"
-        told.append(Note(kind="comparability", text=text))
-    return told
+        notes.append(Note(kind="comparability", text=text))
+    return notes
 
 
 def _unseen_tails(rows: Sequence[FrontierRow], cost: str) -> list[str]:
@@ -451,7 +407,7 @@ def _unseen_tails(rows: Sequence[FrontierRow], cost: str) -> list[str]:
 
 def _unseen_runaways(rows: Sequence[FrontierRow], cases: _Cases, cost: str, conf_level: float) -> list[str]:
     """Name the systems on whose lead in cost a place rests, where runaway answers that cannot be excluded would undo it."""
-    place, score = {name: j for j, name in enumerate(cases.names)}, cases.scores.mean(axis=0)
+    place, score = {name: j for j, name in enumerate(cases.table.names)}, cases.scores.mean(axis=0)
     risks: dict[str, UnseenRunaways] = {}
     for row in rows:
         j = place[row.name]
@@ -459,7 +415,7 @@ def _unseen_runaways(rows: Sequence[FrontierRow], cases: _Cases, cost: str, conf
         if row.standing == "on the frontier":
             leads.extend((j, k) for k in np.flatnonzero(score >= score[j]).tolist() if k != j)
         for cheap, dear in leads:
-            own, other, name = cases.costs[:, cheap], cases.costs[:, dear], cases.names[cheap]
+            own, other, name = cases.costs[:, cheap], cases.costs[:, dear], cases.table.names[cheap]
             lead = paired_t(other - own, conf_level=conf_level).conf_low or 0.0
             risk = unseen_runaways(own, other, lead=lead, conf_level=conf_level)
             if risk.within and (name not in risks or risk.undoing < risks[name].undoing):
@@ -468,22 +424,6 @@ def _unseen_runaways(rows: Sequence[FrontierRow], cases: _Cases, cost: str, conf
         return []
     nearest = min(risks.values(), key=lambda risk: risk.undoing)
     return [runaway_words(and_list(sorted(risks), _NAMED), nearest, f"undo the lead in {cost_word(cost)}")]
-
-
-def _in_force(
-    field: _Field, cases: _Cases, clusters: tuple[str, ...], metric: Metric, *, contrast: str, seed: int
-) -> ItemFactor | None:
-    """Return the factor that nobody declared whose levels are the clusters, by the lead of the best system."""
-    best = int(cases.scores.mean(axis=0).argmax())
-    others = np.delete(cases.scores, best, axis=1).mean(axis=1)
-    once = np.ones(len(others), dtype=np.int64)
-    sides = [Side(n_scored=once, present=once, total=total) for total in (others, cases.scores[:, best])]
-    items = field.every.items.filter(pl.Series(field.complete))
-    every = candidate_groups(field.data, metric, group_columns(field.arms[0].rows), contrast=contrast)
-    groups = [name for name in every.names if all(arm.rows[name].null_count() < arm.rows.height for arm in field.arms)]
-    pairs = Pairs(items=items, baseline=sides[0], candidate=sides[1])
-    rows = dependence(pairs, groups, clusters, names=field.data.factor_names(), seed=seed)
-    return deciding_factor(pairs, rows)
 
 
 def _estimand(clusters: tuple[str, ...]) -> str:

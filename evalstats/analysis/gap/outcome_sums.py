@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters
+from evalstats.analysis.design.entries import ENTRY, EntryTable, entries_of, entry_table
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.leaderboard.entries import ENTRY, EntryTable, entries_of, entry_table
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import InputError, Option
@@ -112,10 +112,10 @@ def lab_sums(
     """
     chosen, arms, notes = entries_of(data, metric=metric, models=None, contrast="model")
     columns = [data.factor(name) for name in factors]
-    table = entry_table(data, chosen, arms, [*named_clusters(data, cluster), *columns], None, contrast="model")
-    clusters, told = chosen_clusters(data, table.every, cluster, table.runs, contrast="model")
-    coded = {name: np.unique(table.every.codes(name), return_inverse=True)[1] for name in clusters}
-    codes, said = np.arange(table.every.items.height, dtype=np.int64), ()
+    table = entry_table(data, chosen, arms, contrast="model", named=[*named_clusters(data, cluster), *columns])
+    clusters, told = chosen_clusters(data, table.table, cluster, table.runs, contrast="model", counted=table.counted)
+    coded = {name: np.unique(table.table.codes(name), return_inverse=True)[1] for name in clusters}
+    codes, said = np.arange(table.table.items.height, dtype=np.int64), ()
     if coded:
         labels = {name: label_of(name, data.factor_names()) for name in coded}
         first = min(coded, key=lambda name: int(coded[name].max()))
@@ -124,7 +124,7 @@ def lab_sums(
         if others:
             text = f"lab items also share {', '.join(others)}; errors are clustered by {said[0]}, which has the fewest levels"
             told = (*told, text)
-    values = table.values.values
+    values = table.values
     item, model = np.nonzero(~np.isnan(values))
     frame = pl.DataFrame(
         {
@@ -136,25 +136,25 @@ def lab_sums(
         schema_overrides={ENTRY: pl.String},
     )
     levels = {
-        own: table.every.items[name].cast(pl.String).fill_null(NO_LEVEL).gather(item)
+        own: table.table.items[name].cast(pl.String).fill_null(NO_LEVEL).gather(item)
         for own, name in zip(factors, columns, strict=True)
     }
-    rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in table.arms])
+    rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in table.table.systems])
     return OutcomeSums(
-        metric=table.values.metric,
+        metric=table.metric,
         frame=_summed(frame.with_columns(**levels), factors),
         rows=rows,
-        n=dict(zip(table.names, table.scored.sum(axis=0).tolist(), strict=True)),
+        n=dict(zip(table.names, table.table.scored.sum(axis=0).tolist(), strict=True)),
         clusters=said,
         runs=table.runs,
         table=table,
         codes=codes,
         notes=(
-            *table.measured.refusal(),
-            *table.measured.notes("weakens"),
+            *table.kinds.refusal(),
+            *table.kinds.notes("weakens"),
             *as_notes("dependence", told, caution=False),
-            *as_notes("choice", (*notes, *_remarks(table.arms)), caution=False),
-            *table.measured.notes("note"),
+            *as_notes("choice", (*notes, *_remarks(table.table.systems)), caution=False),
+            *table.kinds.notes("note"),
             *_lost(rows, "lab"),
         ),
     )

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
+from evalstats.analysis.design.entries import ENTRY
 from evalstats.analysis.gap.model_names import NameMatch, match_models
 from evalstats.analysis.gap.options import Scale
 from evalstats.analysis.gap.outcome_sums import Level
 from evalstats.analysis.gap.score_scale import on_scale
 from evalstats.analysis.gap.side_scores import SideScores
-from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural

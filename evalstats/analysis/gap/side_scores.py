@@ -10,10 +10,10 @@ import polars as pl
 
 from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.arena.result import ArenaRanking
+from evalstats.analysis.design.entries import ENTRY
 from evalstats.analysis.design.metric import choose_metric
 from evalstats.analysis.gap.outcome_sums import CLUSTER, OutcomeSums, lab_sums, live_sums
 from evalstats.analysis.gap.result import Link
-from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, one_each, with_std_errors
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
@@ -311,7 +311,7 @@ def _of_outcomes(data: EvalData, sums: OutcomeSums, *, live: bool, least: int) -
         if sums.table is None:
             many_users = min(int(side.n_clusters[side.models.index(name)]) for name in names) >= _ENOUGH_CLUSTERS
             return (partial(_normal_ranks, side) if many_users else _no_ranks)(names)
-        values = side.sign * sums.table.values.values[:, [sums.table.names.index(name) for name in names]]
+        values = side.sign * sums.table.values[:, [sums.table.names.index(name) for name in names]]
         sets = rank_sets(values, clusters=sums.codes if sums.clusters else None, marginal=False)
         return _no_ranks(names) if sets.reason else (sets.low, sets.high)
 

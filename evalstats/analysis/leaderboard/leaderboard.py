@@ -15,6 +15,7 @@ from evalstats.analysis.design.clusters import (
     without_nested,
 )
 from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGraph, RunKinds, shared_counts
+from evalstats.analysis.design.entries import entries_of, entry_of, entry_table
 from evalstats.analysis.design.missing import is_ignorable
 from evalstats.analysis.design.runs import (
     RunsAre,
@@ -24,31 +25,31 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
+from evalstats.analysis.leaderboard.board import Board
 from evalstats.analysis.leaderboard.checks import (
     best_if_missing,
     cautions,
-    corrected,
+    dependence_of_lead,
     failures_of_the_best,
-    lead_of,
     missing_share,
     omnibus_of,
     on_these_items,
     other_leaders,
     tails_of_the_best,
 )
-from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.analysis.leaderboard.options import Adjustment, LeaderboardOptions
 from evalstats.analysis.leaderboard.published import published_leaderboard
+from evalstats.analysis.leaderboard.ranks import BoardScores, Ranking, RankingOptions, ranking
 from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, snapped_pairs, snapped_rows
 from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
-from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, standings
+from evalstats.analysis.leaderboard.winner import corrected
 from evalstats.analysis.options import AverageKind, given
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
 from evalstats.analysis.settings import recorded
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import and_list, is_are, plural
+from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
@@ -233,22 +234,27 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
         run_sd=asked.run_sd,
         shared=asked.shared_trials,
     )
-    table = entry_table(
-        data, chosen, arms, factors, wanted, contrast=column, accept=asked.accept, baseline=head, trials=trials
+    entries = entry_table(
+        data, chosen, arms, contrast=column, named=factors, passes=wanted, accept=asked.accept, reference=head
     )
-    averaged = wanted_average(data, table.every.items, average=asked.average, over=asked.over, weights=asked.weights)
-    table = (table if averaged is None else table.averaged_over(averaged)).best_first()
-    clusters, of_clusters = chosen_clusters(data, table.every, asked.cluster, table.runs, contrast=column)
-    refuse_clusters(averaged, clusters, table.every)
-    plan = Plan(
-        metric=table.values.metric,
+    board = Board.of(entries, trials)
+    averaged = wanted_average(data, board.table.items, average=asked.average, over=asked.over, weights=asked.weights)
+    board = (board if averaged is None else board.averaged_over(averaged)).best_first()
+    clusters, of_clusters = chosen_clusters(
+        data, board.table, asked.cluster, board.runs, contrast=column, counted=board.counted
+    )
+    refuse_clusters(averaged, clusters, board.table)
+    options = RankingOptions(
+        metric=board.metric,
         conf_level=conf_level,
         adjust=adjust,
-        baseline=None if head is None else table.place(head),
+        baseline=None if head is None else board.place(head),
         top=levels,
         seed=asked.seed,
     )
-    found = _answer(table, plan, clusters, contrast=asked.contrast, asked_for=bool(asked.cluster), ignorable=ignorable)
+    found = _answer(
+        board, options, clusters, contrast=asked.contrast, asked_for=bool(asked.cluster), ignorable=ignorable
+    )
     of_entries = (*notes("dependence", of_clusters, caution=False), *notes("left_out", remarks, caution=False))
     left_out = left_out_of_several_runs(ambiguous, remedy=Option("contrast", "run"))
     return replace(found, asked=json_safe(given(asked)), notes=(*left_out, *found.notes, *of_entries))
@@ -307,8 +313,8 @@ def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any,
 
 
 def _answer(
-    table: EntryTable,
-    plan: Plan,
+    board: Board,
+    asked: RankingOptions,
     clusters: tuple[str, ...],
     *,
     contrast: str,
@@ -316,49 +322,50 @@ def _answer(
     ignorable: bool,
 ) -> Leaderboard:
     """Put the result together; `asked_for` says whether the user named what items share, or said that it is nothing."""
-    data, metric = table.data, plan.metric
-    scores = table.scores(clusters)
-    _refuse_if_all_are_apart(table)
-    found = standings(scores, plan)
-    lead, these = lead_of(table, found, plan, clusters), None
-    is_settled = asked_for or bool(set(clusters) - {ITEM_OF_VARIANTS})
-    if lead.decides is not None and not is_settled:
-        clusters = tuple(without_nested(table.every, (*clusters, lead.decides.column)))
-        before, scores = scores, table.scores(clusters)
-        found = standings(scores, plan)
-        these = on_these_items(table, found, plan, before, lead.decides)
+    data, metric = board.data, asked.metric
+    scores = board.scores(clusters)
+    _refuse_if_all_are_apart(board)
+    found = ranking(scores, asked)
+    (factors, decides, untested), these = dependence_of_lead(board, found, asked, clusters), None
+    if asked_for or set(clusters) - {ITEM_OF_VARIANTS}:
+        decides = None
+    if decides is not None:
+        clusters = tuple(without_nested(board.table, (*clusters, decides.column)))
+        before, scores = scores, board.scores(clusters)
+        found = ranking(scores, asked)
+        these = on_these_items(board, found, asked, before, decides)
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
-    graph = table.graph()
-    correction = corrected(scores, plan, table.names, graph)
-    lines = snapped_rows(model_rows(table, found, plan, clusters, correction), metric.span)
-    pairs = snapped_pairs(pair_rows(table, found, plan), metric.span)
-    head = table.names[plan.baseline or 0]
+    graph = board.graph()
+    top, shrunken = corrected(scores, asked, board.names, graph)
+    lines = snapped_rows(model_rows(board, found, asked, clusters, shrunken), metric.span)
+    pairs = snapped_pairs(pair_rows(board, found, asked), metric.span)
+    head = board.names[asked.baseline or 0]
     gate, no_gate = omnibus_of(scores)
-    rivals = () if ignorable else best_if_missing(found, plan, lines)
+    rivals = () if ignorable else best_if_missing(found, asked, lines)
     best = [row.name for row in lines if row.may_be_best]
     return Leaderboard(
         **metric.described(),
         score_unit=metric.score_unit,
         contrast=contrast,
-        baseline=None if plan.baseline is None else table.names[plan.baseline],
+        baseline=None if asked.baseline is None else board.names[asked.baseline],
         adjust=found.shown.adjust,
-        conf_level=plan.conf_level,
+        conf_level=asked.conf_level,
         method=found.shown.method,
         method_reason=_ALONE if len(found.shown.first) == 1 and not clusters else _REASONS[found.shown.adjust],
         rank_method=found.ranks.method,
-        estimand=_estimand(labels, table.average),
-        average=plain_average(data, table.every.items, clusters)
-        if table.average is None
-        else table.average.words(table.every.items),
+        estimand=_estimand(labels, board.average),
+        average=plain_average(data, board.table.items, clusters)
+        if board.average is None
+        else board.average.words(board.table.items),
         basis=_basis(graph, labels, found),
         rows=lines,
         pairs=pairs,
-        rank_reason=_rank_reason(found, graph, table.measured),
+        rank_reason=_rank_reason(found, graph, board.kinds),
         best_if_missing=rivals,
         missing_share=missing_share(lines, rivals),
         qualifiers=(
-            *failures_of_the_best(table, found, plan, lines),
-            *tails_of_the_best(scores, found, plan, lines),
+            *failures_of_the_best(board, found, asked, lines),
+            *tails_of_the_best(scores, found, asked, lines),
         ),
         critical=None if np.isnan(found.shown.critical) else found.shown.critical,
         exact=found.shown.exact,
@@ -369,62 +376,64 @@ def _answer(
         n_clusters=min((len(np.unique(each)) for each in scores.clusters), default=None),
         clusters=labels,
         graph=graph,
-        run_differences=table.measured.differences,
-        winner=correction.winner,
+        run_differences=board.kinds.differences,
+        winner=top,
         omnibus=gate,
         omnibus_reason=no_gate,
-        dependence=lead.factors,
+        dependence=factors,
         dependence_of=f"{head} against the mean of the others",
         these_items=these,
-        other_leaders=other_leaders(table, plan, clusters, best) if graph.connected else (),
-        seed=plan.seed,
+        other_leaders=other_leaders(board, asked, clusters, best) if graph.connected else (),
+        seed=asked.seed,
         version=toolkit_version(),
-        sources=sources_of(data, table.runs),
+        sources=sources_of(data, board.runs),
         notes=(
-            *recorded_notes(data, table.runs),
+            *recorded_notes(data, board.runs),
             *metric.cautions,
-            *notes("left_out", _left_out_of_average(table)),
-            *notes("comparability", _compared_with_nobody(plan, pairs, table.names)),
-            *table.measured.refusal(),
-            *(() if these is None or lead.decides is None else (lead.decides.note(),)),
-            *cautions(table, scores, found, plan, lines),
+            *notes("left_out", _left_out_of_average(board)),
+            *notes("comparability", _compared_with_nobody(head, pairs) if asked.baseline is not None else ()),
+            *board.kinds.refusal(),
+            *(() if decides is None else (decides.note(),)),
+            *cautions(board, scores, found, asked, lines),
             *(
-                run_notes(table.trials, None, table.arms, metric)
+                run_notes(board.trials, None, board.table.systems, metric)
                 if scores.runs is None
                 else (scores.runs.note(found.every, metric),)
             ),
-            *(() if table.values.wanted else draws_note(table.every.items, table.arms, table.trials)),
-            *(() if clusters else duplicate_notes(data, table.every.items, table.runs, metric)),
+            *(() if board.table.passes else draws_note(board.table.items, board.table.systems, board.trials)),
+            *(() if clusters else duplicate_notes(data, board.table.items, board.runs, metric)),
             *notes("few", found.warnings),
-            *notes("left_out", table.values.notes, caution=False),
-            *notes("dependence", lead.untested, caution=False),
-            *notes("choice", _remarks(table, scores), caution=False),
-            *table.measured.notes("note"),
+            *notes("left_out", board.notes, caution=False),
+            *notes("dependence", untested, caution=False),
+            *notes("choice", _remarks(board, scores), caution=False),
+            *board.kinds.notes("note"),
         ),
     )
 
 
-def _refuse_if_all_are_apart(table: EntryTable) -> None:
+def _refuse_if_all_are_apart(board: Board) -> None:
     """Refuse where models share items and no two that do were measured alike; how to accept it is said."""
-    enough = np.triu(shared_counts(table.scored) >= MIN_SHARED, 1)
-    if table.measured.apart and enough.any() and not (enough & table.measured.comparable()).any():
-        raise CannotAnswerError(f"no two of the {len(table.arms)} models can be compared: {table.measured.why_apart()}")
+    enough = np.triu(shared_counts(board.table.scored) >= MIN_SHARED, 1)
+    if board.kinds.apart and enough.any() and not (enough & board.kinds.comparable()).any():
+        raise CannotAnswerError(
+            f"no two of the {len(board.table.systems)} models can be compared: {board.kinds.why_apart()}"
+        )
 
 
-def _compared_with_nobody(plan: Plan, pairs: Sequence[PairRow], names: Sequence[str]) -> list[str]:
+def _compared_with_nobody(baseline: str, pairs: Sequence[PairRow]) -> list[str]:
     """Warn of a baseline that no model is compared with."""
-    if plan.baseline is None or any(pair.verdict != "not compared" for pair in pairs):
+    if any(pair.verdict != "not compared" for pair in pairs):
         return []
     why = "; ".join(dict.fromkeys(pair.reason for pair in pairs if pair.reason))
-    return [f"no model is compared with the baseline {names[plan.baseline]} ({why})"]
+    return [f"no model is compared with the baseline {baseline} ({why})"]
 
 
-def _left_out_of_average(table: EntryTable) -> list[str]:
-    if not table.n_left_out:
+def _left_out_of_average(board: Board) -> list[str]:
+    if not board.n_left_out:
         return []
-    verb = is_are(table.n_left_out)
+    verb = "is" if board.n_left_out == 1 else "are"
     return [
-        f"{plural(table.n_left_out, 'item')} without a score of every model {verb} left out where models are compared"
+        f"{plural(board.n_left_out, 'item')} without a score of every model {verb} left out where models are compared"
     ]
 
 
@@ -438,7 +447,7 @@ def _estimand(clusters: tuple[str, ...], average: Average | None) -> str:
     return f"mean score over items, for new levels of {names} like these ({names} is the unit that was sampled)"
 
 
-def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standings) -> str:
+def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Ranking) -> str:
     within = f", clustered by {' and '.join(clusters)}" if clusters else ""
     if graph.same_items:
         return f"all models on the same {plural(graph.n_items, 'item')}{within}"
@@ -449,28 +458,28 @@ def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standing
     return f"scores set on {every}, of which {who} share {shared}{within}"
 
 
-def _rank_reason(found: Standings, graph: ComparabilityGraph, measured: RunKinds) -> str | None:
+def _rank_reason(found: Ranking, graph: ComparabilityGraph, kinds: RunKinds) -> str | None:
     """Return why there is no rank over all models."""
     if graph.connected:
-        return found.ranks.reasons[0]
+        return found.ranks.models[0].reason
     parts = f"the models fall into {len(graph.components)} parts that cannot be compared with one another"
-    why = "were measured differently" if measured.apart else f"share fewer than {graph.min_shared} items"
+    why = "were measured differently" if kinds.apart else f"share fewer than {graph.min_shared} items"
     return f"{parts}, since they {why}: ranks are counted within each part, and there is none over all"
 
 
-def _remarks(table: EntryTable, scores: Scores) -> list[str]:
+def _remarks(board: Board, scores: BoardScores) -> list[str]:
     """Gather what was done to the rows of single systems, each thing said once; then what holds for all."""
     by_text: dict[str, list[str]] = {}
-    for arm in (*table.arms, *table.silent):
+    for arm in (*board.table.systems, *board.silent):
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
     remarks = [f"{and_list(names, _NAMED)}: {text}" for text, names in by_text.items()]
-    several_trials = any(arm.several_trials for arm in table.arms)
+    several_trials = any(arm.several_trials for arm in board.table.systems)
     if (
         scores.runs is None
         and not several_trials
-        and all(len(arm.runs) == 1 for arm in table.arms)
-        and not table.data.merged
+        and all(len(arm.runs) == 1 for arm in board.table.systems)
+        and not board.data.merged
     ):
         remarks.append("One run of each system: no interval counts the variation from run to run")
     return remarks

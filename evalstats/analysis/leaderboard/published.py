@@ -2,38 +2,43 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.comparability import RunKinds, run_kinds
+from evalstats.analysis.design.entries import ENTRY, FEW_OF_ALL
 from evalstats.analysis.design.metric import Metric, choose_metric
-from evalstats.analysis.leaderboard.checks import Correction, corrected_estimates
-from evalstats.analysis.leaderboard.entries import FEW_OF_ALL
-from evalstats.analysis.leaderboard.pairs import adjusted
+from evalstats.analysis.leaderboard.ranks import (
+    OpenRanks,
+    RankingOptions,
+    best_from_pairs,
+    known,
+    shown_better,
+)
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, snapped_pairs, snapped_rows
-from evalstats.analysis.leaderboard.rows import pair_row, with_ties
-from evalstats.analysis.leaderboard.standings import Plan, best_from_pairs, given, separated, separated_matrix
-from evalstats.analysis.pairs import Floats
+from evalstats.analysis.leaderboard.rows import family_rows, ranked, with_ties
+from evalstats.analysis.leaderboard.winner import corrected_estimates
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import and_list, comma_list, has_have, is_are, plural, quoted_list
+from evalstats.grammar import and_list, comma_list, plural, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.estimate import normal_quantile, two_sided_normal_p
 from evalstats.stats.many.max_t import TwoSided, collect
-from evalstats.stats.many.multiplicity import compact_letters
+from evalstats.stats.many.multiplicity import adjusted, compact_letters
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
 from evalstats.stats.many.ranks import RankSets, rank_sets_normal
 from evalstats.stats.many.reference_laws import normal_known
-from evalstats.table.items import HELPER
+from evalstats.table.items import Floats
 from evalstats.table.systems import System
 
 # The column that names the model of a published number.
-PUBLISHED_ENTRY = f"{HELPER}entry"
+PUBLISHED_ENTRY = ENTRY
 # Columns in which two rows of one model can differ; those that do are named.
 _TELLING = ("task", "scenario", "variant", "setting")
 _TELLING_LAST = ("run", "date", "method")
@@ -52,9 +57,8 @@ class _Published:
     rows: pl.DataFrame
     without: pl.DataFrame
     notes: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    measured: RunKinds | None = None
-    doubled: tuple[Note, ...] = ()
+    kinds: RunKinds | None
+    doubled: tuple[Note, ...]
 
     @property
     def names(self) -> list[str]:
@@ -62,15 +66,9 @@ class _Published:
         names: list[str] = self.rows[PUBLISHED_ENTRY].to_list()
         return names
 
-    @property
-    def estimates(self) -> Floats:
-        """Their scores."""
-        return self.rows["estimate"].to_numpy().astype(np.float64)
-
-    @property
-    def std_errors(self) -> Floats:
-        """The standard errors."""
-        return self.rows["std_error"].to_numpy().astype(np.float64)
+    def numbers(self, column: str) -> Floats:
+        """Their scores or standard errors."""
+        return self.rows[column].to_numpy().astype(np.float64)
 
 
 def published_leaderboard(
@@ -92,16 +90,59 @@ def published_leaderboard(
     Parameters are those of `leaderboard`.
     """
     found = _published(data, metric, models, contrast, accept)
-    if clusters:
-        unused = f"clusters have no effect here ({', '.join(clusters)}): published numbers have no items to group"
-        found = replace(found, warnings=(*found.warnings, unused))
-    if baseline is not None and baseline not in found.names:
-        raise InputError(
-            f"the baseline {baseline!r} is none of the models with a standard error: {quoted_list(found.names)}"
-        )
-    head = None if baseline is None else found.names.index(baseline)
-    plan = Plan(metric=found.metric, conf_level=conf_level, adjust=adjust, baseline=head, top=top, seed=seed)
-    return _answer(data, found, plan, contrast)
+    names, facts = found.names, found.metric
+    unused = f"clusters have no effect here ({', '.join(clusters)}): published numbers have no items to group"
+    if baseline is not None and baseline not in names:
+        raise InputError(f"the baseline {baseline!r} is none of the models with a standard error: {quoted_list(names)}")
+    head = None if baseline is None else names.index(baseline)
+    asked = RankingOptions(metric=facts, conf_level=conf_level, adjust=adjust, baseline=head, top=top, seed=seed)
+    every = _pairs(found, asked, list(combinations(range(len(names)), 2)))
+    shown = every
+    if head is not None:
+        shown = _pairs(found, asked, [(j, head) for j in range(len(names)) if j != head])
+    estimates, covariance = found.numbers("estimate"), np.diag(found.numbers("std_error") ** 2)
+    ranks = rank_sets_normal(asked.turned(estimates), covariance, conf_level=conf_level, top=top, seed=seed)
+    winner, shrunken = corrected_estimates(estimates, covariance, asked, names)
+    lines = with_ties(_rows(found, asked, every, ranks, shrunken))
+    runs = pl.concat([found.rows["run"], found.without["run"]]).drop_nulls().unique().sort().to_list()
+    return Leaderboard(
+        **facts.described(),
+        score_unit=facts.score_unit,
+        contrast=contrast,
+        baseline=baseline,
+        adjust=adjust,
+        conf_level=conf_level,
+        method=_METHOD,
+        method_reason="there are published scores with standard errors, and no items",
+        rank_method=ranks.method,
+        estimand="what each published score estimates; the source says for which items",
+        basis="published scores and their standard errors, each model's on its own",
+        rows=(
+            *snapped_rows(lines, facts.span),
+            *(_without(row, facts) for row in found.without.iter_rows(named=True)),
+        ),
+        pairs=snapped_pairs(family_rows(names, shown, asked), facts.span),
+        critical=None if np.isnan(shown.critical) else shown.critical,
+        exact=shown.exact,
+        n_resamples=shown.n_resamples,
+        n_models=len(names) + found.without.height,
+        winner=winner,
+        seed=seed,
+        version=toolkit_version(),
+        sources=sources_of(data, runs),
+        run_differences=() if found.kinds is None else found.kinds.differences,
+        notes=(
+            *run_notes(data, runs),
+            *found.doubled,
+            *as_notes("left_out", _left_out(found)),
+            Note(kind="dependence", text=_INDEPENDENT, remedy="Give item scores if you have them"),
+            *as_notes("few", ranks.warnings),
+            *(() if found.kinds is None else found.kinds.notes("weakens")),
+            *as_notes("comparability", [unused] if clusters else ()),
+            *as_notes("choice", found.notes, caution=False),
+            *(() if found.kinds is None else found.kinds.notes("note")),
+        ),
+    )
 
 
 def keep_published(data: EvalData, levels: Mapping[str, Sequence[str]]) -> EvalData:
@@ -138,11 +179,11 @@ def _published(
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
     rows, notes = with_std_errors(rows)
     rows, doubled = one_each(rows, chosen)
-    usable = _usable(rows)
+    usable = ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
     if rows.filter(usable)[PUBLISHED_ENTRY].n_unique() < 2:
         raise CannotAnswerError(_without_noise(rows, usable, chosen))
     intended = _check_one_quantity(rows, chosen, contrast, accept)
-    measured = _run_kinds(data, rows, contrast, accept)
+    kinds = _run_kinds(data, rows, contrast, accept)
     order = pl.col("estimate").round(12)
     ordered = rows.filter(usable).sort(order, PUBLISHED_ENTRY, descending=[chosen.higher_is_better, False])
     return _Published(
@@ -150,13 +191,9 @@ def _published(
         rows=ordered,
         without=rows.filter(~usable).sort(PUBLISHED_ENTRY),
         notes=(*notes, *intended),
-        measured=measured,
+        kinds=kinds,
         doubled=doubled,
     )
-
-
-def _usable(rows: pl.DataFrame) -> pl.Series:
-    return ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
 
 
 def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str:
@@ -166,7 +203,7 @@ def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str
         (f"{name} {score:g}" for name, score in ordered[PUBLISHED_ENTRY, "estimate"].iter_rows()), _SHOWN
     )
     return (
-        f"{plural(n_models, 'model')} {has_have(n_models)} a published {metric.name!r} on {metric.benchmark} "
+        f"{plural(n_models, 'model')} {'has' if n_models == 1 else 'have'} a published {metric.name!r} on {metric.benchmark} "
         f"({shown}), {n_known or 'none'} of them with a standard error or an interval. Ranks need two or more: add standard "
         "errors (in a table of your own a column std_error), or give the scores of single items"
     )
@@ -178,39 +215,25 @@ def one_each(rows: pl.DataFrame, metric: Metric, where: str = "") -> tuple[pl.Da
     names = repeated[PUBLISHED_ENTRY].unique().sort().to_list()
     if not names:
         return rows, ()
+    own = repeated.filter(pl.col(PUBLISHED_ENTRY) == names[0])
+    numbers = " and ".join(f"{number:g}" for number in own["estimate"].to_list())
     if len(names) > FEW_OF_ALL * rows[PUBLISHED_ENTRY].n_unique():
-        _refuse_several(rows, metric)
+        # Which of them is meant is for the user to say, by a column that tells them apart.
+        known = (*_TELLING, *_TELLING_LAST, *_NEVER, PUBLISHED_ENTRY, "model", "benchmark", "metric")
+        extra = [column for column in own.columns if column not in known]
+        columns = (*_TELLING, *extra, *_TELLING_LAST)
+        telling = [name for name in columns if own[name].n_unique() > 1 and _leaves_others(rows, own, name)]
+        levels = f"{telling[0]}: {quoted_list(own[telling[0]].cast(pl.String))}" if telling else numbers
+        how = f"with {Option('published', blank='LEVEL', of=telling[0])}" if telling else "in the file"
+        raise InputError(
+            f"{names[0]!r} has {own.height} published numbers of {metric.name!r} on {metric.benchmark} ({levels}); keep one of "
+            f"each model, {how}"
+        )
     has = "has several published numbers" if len(names) == 1 else "have several published numbers each"
-    first = f"{names[0]}: {_numbers(repeated.filter(pl.col(PUBLISHED_ENTRY) == names[0]))}"
-    said = f"{and_list(names)} {has} ({first}) and {is_are(len(names))} left out{where}"
+    are = "is" if len(names) == 1 else "are"
+    text = f"{and_list(names)} {has} ({names[0]}: {numbers}) and {are} left out{where}"
     left = rows.filter(~pl.col(PUBLISHED_ENTRY).is_in(names))
-    return left, (Note(kind="left_out", text=said, remedy="Keep one number for each model"),)
-
-
-def _refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
-    """Refuse several numbers of one model; which of them is meant is for the user to say."""
-    twice = rows.filter(rows[PUBLISHED_ENTRY].is_duplicated())
-    if not twice.height:
-        return
-    name = twice[PUBLISHED_ENTRY].sort()[0]
-    own = twice.filter(pl.col(PUBLISHED_ENTRY) == name)
-    known = (*_TELLING, *_TELLING_LAST, *_NEVER, PUBLISHED_ENTRY, "model", "benchmark", "metric")
-    extra = [column for column in own.columns if column not in known]
-    telling = [
-        column
-        for column in (*_TELLING, *extra, *_TELLING_LAST)
-        if own[column].n_unique() > 1 and _leaves_others(rows, own, column)
-    ]
-    levels = f"{telling[0]}: {quoted_list(own[telling[0]].cast(pl.String))}" if telling else _numbers(own)
-    how = f"with {Option('published', blank='LEVEL', of=telling[0])}" if telling else "in the file"
-    raise InputError(
-        f"{name!r} has {own.height} published numbers of {metric.name!r} on {metric.benchmark} ({levels}); keep one of each "
-        f"model, {how}"
-    )
-
-
-def _numbers(rows: pl.DataFrame) -> str:
-    return " and ".join(f"{number:g}" for number in rows["estimate"].to_list())
+    return left, (Note(kind="left_out", text=text, remedy="Keep one number for each model"),)
 
 
 def _leaves_others(rows: pl.DataFrame, own: pl.DataFrame, column: str) -> bool:
@@ -240,109 +263,62 @@ def with_std_errors(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     return filled, (note,)
 
 
-def _answer(data: EvalData, found: _Published, plan: Plan, contrast: str) -> Leaderboard:
-    metric, names = found.metric, found.names
-    m = len(names)
-    covariance = np.diag(found.std_errors**2)
-    every = _pairs(found, plan, _all(m))
-    shown = every
-    if plan.baseline is not None:
-        shown = _pairs(found, plan, [(j, plan.baseline) for j in range(m) if j != plan.baseline])
-    ranks = rank_sets_normal(
-        plan.turned(found.estimates), covariance, conf_level=plan.conf_level, top=plan.top, seed=plan.seed
-    )
-    correction = corrected_estimates(found.estimates, covariance, plan, names)
-    lines = with_ties(_rows(found, plan, every, ranks, correction))
-    stepped = adjusted(shown.p_value, "holm"), adjusted(shown.p_value, "bh")
-    apart = separated(shown, plan.conf_level)
-    family: list[tuple[int, int]] = list(zip(shown.first.tolist(), shown.second.tolist(), strict=True))
-    pairs = tuple(
-        pair_row((names[i], names[j]), shown, k, stepped, is_apart=bool(apart[k]), sign=plan.sign)
-        for k, (i, j) in enumerate(family)
-    )
-    runs = pl.concat([found.rows["run"], found.without["run"]]).drop_nulls().unique().sort().to_list()
-    return Leaderboard(
-        **metric.described(),
-        score_unit=metric.score_unit,
-        contrast=contrast,
-        baseline=None if plan.baseline is None else names[plan.baseline],
-        adjust=plan.adjust,
-        conf_level=plan.conf_level,
-        method=_METHOD,
-        method_reason="there are published scores with standard errors, and no items",
-        rank_method=ranks.method,
-        estimand="what each published score estimates; the source says for which items",
-        basis="published scores and their standard errors, each model's on its own",
-        rows=(
-            *snapped_rows(lines, metric.span),
-            *(_without(row, metric) for row in found.without.iter_rows(named=True)),
-        ),
-        pairs=snapped_pairs(pairs, metric.span),
-        critical=None if np.isnan(shown.critical) else shown.critical,
-        exact=shown.exact,
-        n_resamples=shown.n_resamples,
-        n_models=m + found.without.height,
-        winner=correction.winner,
-        seed=plan.seed,
-        version=toolkit_version(),
-        sources=sources_of(data, runs),
-        run_differences=() if found.measured is None else found.measured.differences,
-        notes=(
-            *run_notes(data, runs),
-            *found.doubled,
-            *as_notes("left_out", _left_out(found)),
-            Note(kind="dependence", text=_INDEPENDENT, remedy="Give item scores if you have them"),
-            *as_notes("few", ranks.warnings),
-            *(() if found.measured is None else found.measured.notes("weakens")),
-            *as_notes("comparability", found.warnings),
-            *as_notes("choice", found.notes, caution=False),
-            *(() if found.measured is None else found.measured.notes("note")),
-        ),
-    )
-
-
 def _rows(
-    found: _Published, plan: Plan, every: PairwiseDifferences, ranks: RankSets, correction: Correction
+    found: _Published,
+    asked: RankingOptions,
+    every: PairwiseDifferences,
+    ranks: RankSets,
+    shrunken: Sequence[float | None],
 ) -> list[LeaderboardRow]:
-    m = len(found.names)
-    letters = compact_letters(separated_matrix(every, m, plan.conf_level), np.arange(m))
-    strict = every if plan.family_wise else _pairs(found, replace(plan, adjust="holm"), _all(m))
-    best_low, best_high = map(given, best_from_pairs(m, plan, strict, np.ones(m, dtype=np.bool_)))
-    reach = normal_quantile(plan.conf_level) * found.std_errors
-    low, high = found.metric.low, found.metric.high
-    ends = np.clip(np.stack([found.estimates - reach, found.estimates + reach]), low, high)
+    m, estimates, std_errors = len(found.names), found.numbers("estimate"), found.numbers("std_error")
+    above = shown_better(every, asked, m)
+    letters = compact_letters(above | above.T, np.arange(m))
+    strict = every
+    if not asked.family_wise:
+        strict = _pairs(found, replace(asked, adjust="holm"), list(combinations(range(m), 2)))
+    best_low, best_high = map(known, best_from_pairs(m, asked, strict, np.ones(m, dtype=np.bool_)))
+    reach = normal_quantile(asked.conf_level) * std_errors
+    ends = np.clip(np.stack([estimates - reach, estimates + reach]), found.metric.low, found.metric.high)
     counts: list[int | None] = found.rows["n"].to_list()
     runs: list[tuple[str, ...]] = [(run,) if run else () for run in found.rows["run"].to_list()]
     return [
         LeaderboardRow(
+            **ranked(
+                OpenRanks(
+                    part=1,
+                    low=int(ranks.low[j]),
+                    high=int(ranks.high[j]),
+                    marginal_low=int(ranks.marginal_low[j]),
+                    marginal_high=int(ranks.marginal_high[j]),
+                    top=tuple((k, bool(ranks.top[k][j])) for k in asked.top),
+                )
+            ),
             name=found.names[j],
-            estimate=float(found.estimates[j]),
-            std_error=float(found.std_errors[j]),
+            estimate=float(estimates[j]),
+            std_error=float(std_errors[j]),
             conf_low=float(ends[0, j]),
             conf_high=float(ends[1, j]),
-            conf_level=plan.conf_level,
+            conf_level=asked.conf_level,
             method="normal, from the published standard error",
             n_items=counts[j],
-            rank_low=int(ranks.low[j]),
-            rank_high=int(ranks.high[j]),
-            rank_low_marginal=int(ranks.marginal_low[j]),
-            rank_high_marginal=int(ranks.marginal_high[j]),
-            may_be_best=bool(ranks.top[1][j]),
-            top=tuple((k, bool(ranks.top[k][j])) for k in plan.top),
             tier=letters[j],
             best_low=best_low[j],
             best_high=best_high[j],
-            shrunken=correction.shrunken[j],
+            shrunken=shrunken[j],
             runs=runs[j],
-            component=1,
         )
         for j in range(m)
     ]
 
 
 def _without(row: dict[str, object], metric: Metric) -> LeaderboardRow:
-    estimate, run = row["estimate"], row["run"]
-    why = f"{_lack(row['std_error'])}, so where its {metric.name} stands is not known"
+    estimate, run, std_error = row["estimate"], row["run"], row["std_error"]
+    lack = "its standard error is not a finite number"
+    if not isinstance(std_error, float):
+        lack = "no standard error is published"
+    elif not std_error:
+        lack = "its standard error is published as 0, which says that nothing was left to chance and cannot be believed"
+    why = f"{lack}, so where its {metric.name} stands is not known"
     return LeaderboardRow(
         name=str(row[PUBLISHED_ENTRY]),
         estimate=float(estimate) if isinstance(estimate, float) else None,
@@ -352,48 +328,37 @@ def _without(row: dict[str, object], metric: Metric) -> LeaderboardRow:
     )
 
 
-def _lack(std_error: object) -> str:
-    """Say why a standard error cannot be used."""
-    if not isinstance(std_error, float):
-        return "no standard error is published"
-    if not std_error:
-        return "its standard error is published as 0, which says that nothing was left to chance and cannot be believed"
-    return "its standard error is not a finite number"
-
-
 def _left_out(found: _Published) -> list[str]:
     """Name the models without a rank, first those whose score is above all that are ranked."""
     without = found.without
     if not without.height:
         return []
     sign = 1.0 if found.metric.higher_is_better else -1.0
-    above = without.filter(sign * pl.col("estimate") > float((sign * found.estimates).max()))[PUBLISHED_ENTRY].to_list()
+    above = without.filter(sign * pl.col("estimate") > float((sign * found.numbers("estimate")).max()))[
+        PUBLISHED_ENTRY
+    ].to_list()
     lead = "highest" if found.metric.higher_is_better else "lowest"
-    beyond = f"; {and_list(above, 3)} {has_have(len(above))} the {lead} of all scores" if above else ""
+    beyond = f"; {and_list(above, 3)} {'has' if len(above) == 1 else 'have'} the {lead} of all scores" if above else ""
     return [f"no usable standard error, and so no rank: {and_list(without[PUBLISHED_ENTRY].to_list(), 3)}{beyond}"]
 
 
-def _all(n_models: int) -> list[tuple[int, int]]:
-    return [(i, j) for i in range(n_models) for j in range(i + 1, n_models)]
-
-
-def _pairs(found: _Published, plan: Plan, pairs: Sequence[tuple[int, int]]) -> PairwiseDifferences:
+def _pairs(found: _Published, asked: RankingOptions, pairs: Sequence[tuple[int, int]]) -> PairwiseDifferences:
     """Compare independent normal scores as one family."""
     first, second = np.array(pairs, dtype=np.int64).T
-    variances = found.std_errors**2
-    estimate = found.estimates[first] - found.estimates[second]
+    scores, variances = found.numbers("estimate"), found.numbers("std_error") ** 2
+    estimate = scores[first] - scores[second]
     std_error = np.sqrt(variances[first] + variances[second])
     p = np.array([two_sided_normal_p(z) for z in (estimate / std_error).tolist()])
     critical = np.nan
-    reach = normal_quantile(1.0 - (1.0 - plan.conf_level) / (len(pairs) if plan.family_wise else 1))
-    if plan.adjust == "max-t":
-        law = normal_known(found.estimates, np.diag(variances), first, second, seed=plan.seed, n_resamples=_N_DRAWS)
+    reach = normal_quantile(1.0 - (1.0 - asked.conf_level) / (len(pairs) if asked.family_wise else 1))
+    if asked.adjust == "max-t":
+        law = normal_known(scores, np.diag(variances), first, second, seed=asked.seed, n_resamples=_N_DRAWS)
         largest = TwoSided(law.observed)
         collect(law, [largest])
-        p_adjusted, critical = largest.p_adjusted(), largest.critical(plan.conf_level)[0]
+        p_adjusted, critical = largest.p_adjusted(), largest.critical(asked.conf_level)[0]
         reach = critical
     else:
-        p_adjusted = adjusted(p, plan.adjust)
+        p_adjusted = adjusted(p, asked.adjust)
     return PairwiseDifferences(
         first=first,
         second=second,
@@ -407,12 +372,12 @@ def _pairs(found: _Published, plan: Plan, pairs: Sequence[tuple[int, int]]) -> P
         n_items=np.zeros(len(pairs), dtype=np.int64),
         n_clusters=None,
         critical=critical,
-        conf_level=plan.conf_level,
+        conf_level=asked.conf_level,
         method=_METHOD,
-        adjust=plan.adjust,
-        exact=plan.adjust != "max-t",
-        n_resamples=_N_DRAWS if plan.adjust == "max-t" else None,
-        seed=plan.seed if plan.adjust == "max-t" else None,
+        adjust=asked.adjust,
+        exact=asked.adjust != "max-t",
+        n_resamples=_N_DRAWS if asked.adjust == "max-t" else None,
+        seed=asked.seed if asked.adjust == "max-t" else None,
         warnings=(),
     )
 

@@ -95,7 +95,7 @@ class PairRow(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Winner:
+class TopScore:
     """The score of the model at the top, corrected for having been picked because it was at the top."""
 
     name: str
@@ -214,7 +214,7 @@ class Leaderboard(Result):
     clusters: tuple[str, ...] = ()
     graph: ComparabilityGraph | None = None
     run_differences: tuple[EntryDifference, ...] = ()
-    winner: Winner | None = None
+    winner: TopScore | None = None
     omnibus: Omnibus | None = None
     omnibus_reason: str | None = None
     dependence: tuple[ItemFactor, ...] = ()

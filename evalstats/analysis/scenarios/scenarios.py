@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.leaderboard.entries import entries_of
+from evalstats.analysis.design.entries import entries_of
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scenarios.cells import (

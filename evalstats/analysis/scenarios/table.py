@@ -14,8 +14,8 @@ from evalstats.analysis.design.clusters import (
     with_item_column,
 )
 from evalstats.analysis.design.comparability import RunKinds, run_kinds
+from evalstats.analysis.design.entries import ENTRY
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import comma_list, plural, quoted_list

@@ -8,24 +8,25 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.leaderboard.standings import Plan, Scores, standings
+from evalstats.analysis.leaderboard.ranks import BoardScores, RankingOptions, ranking
 
 CORRECT = Metric(
     benchmark="bench", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="proportion"
 )
 
 
-def plan(seed: int) -> Plan:
-    return Plan(metric=CORRECT, conf_level=0.95, adjust="max-t", baseline=None, top=(1,), seed=seed)
+def asked(seed: int) -> RankingOptions:
+    return RankingOptions(metric=CORRECT, conf_level=0.95, adjust="max-t", baseline=None, top=(1,), seed=seed)
 
 
 def any_wrong(values: np.ndarray, clusters: tuple[np.ndarray, ...], seed: int) -> bool:
     """Whether some rank set is not the whole range: with equal models every rank is a true rank of each."""
     m = values.shape[1]
-    scores = Scores(values=values, clusters=clusters, single=True, allowed=np.ones((m, m), dtype=np.bool_))
-    found = standings(scores, plan(seed)).ranks
+    everyone = np.ones((m, m), dtype=np.bool_)
+    scores = BoardScores(values=values, clusters=clusters, single=True, comparable=everyone)
+    found = ranking(scores, asked(seed)).ranks
     assert "counted" in found.method
-    return any(low != 1 or high != m for low, high in zip(found.low, found.high, strict=True))
+    return any(each.low != 1 or each.high != m for each in found.models)
 
 
 def allowance(rate: float, n: int) -> float:

@@ -9,7 +9,7 @@ import pytest
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.leaderboard.figures import short_letters
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
-from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, Winner, snapped_pairs
+from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, TopScore, snapped_pairs
 from evalstats.document.terminal import headline
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
@@ -173,7 +173,7 @@ def test_against_a_baseline_the_heading_says_who_differs(in_parts: EvalData) -> 
 
 def test_a_correction_of_nothing_is_no_news() -> None:
     found = leaderboard(board(binary(300, [0.8, 0.3])))
-    winner = Winner(
+    winner = TopScore(
         name="a", estimate=0.8, conf_level=0.95, method="conditional", corrected=0.8, conf_low=0.7, conf_high=0.9
     )
     assert replace(found, winner=winner).document().section("winner") is None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from evalstats.analysis.leaderboard.entries import entries_of
+from evalstats.analysis.design.entries import entries_of
 from evalstats.analysis.scenarios.cells import (
     FittedScenarios,
     PooledCells,

@@ -6,21 +6,23 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.design.metric import Metric
-from evalstats.analysis.leaderboard.standings import (
-    Plan,
-    Scores,
+from evalstats.analysis.leaderboard.ranks import (
+    BoardScores,
+    RankingOptions,
     claims,
     pair_differences,
+    ranking,
     separated,
-    separated_matrix,
-    standings,
+    shown_better,
 )
 from evalstats.stats.many.pair_table import pair_table
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.many.reference_laws import flip_clusters, flip_items, normal_items
 
 
-def board(*, clusters: int = 0, higher: bool = True, adjust: str = "max-t", gaps: bool = True) -> tuple[Scores, Plan]:
+def board(
+    *, clusters: int = 0, higher: bool = True, adjust: str = "max-t", gaps: bool = True
+) -> tuple[BoardScores, RankingOptions]:
     """Six models on 240 items, some of them close, with holes."""
     rng = np.random.default_rng(clusters + higher)
     ease = np.repeat(rng.normal(size=24), 10)[:, np.newaxis]
@@ -29,19 +31,22 @@ def board(*, clusters: int = 0, higher: bool = True, adjust: str = "max-t", gaps
         values[rng.random(values.shape) < 0.04] = np.nan
     codes = (np.arange(240) // 10 % clusters,) if clusters else ()
     metric = Metric(benchmark="b", name="m", kind="binary", low=0.0, high=1.0, higher_is_better=higher, unit="")
-    plan = Plan(metric=metric, conf_level=0.95, adjust=adjust, baseline=None, top=(1, 3), seed=3)
-    return Scores(values=values, clusters=codes, single=not clusters, allowed=np.ones((6, 6), dtype=np.bool_)), plan
+    asked = RankingOptions(metric=metric, conf_level=0.95, adjust=adjust, baseline=None, top=(1, 3), seed=3)
+    everyone = np.ones((6, 6), dtype=np.bool_)
+    return BoardScores(values=values, clusters=codes, single=not clusters, comparable=everyone), asked
 
 
 @pytest.mark.parametrize("clusters", [0, 4, 12])
 @pytest.mark.parametrize("higher", [True, False], ids=["higher", "lower"])
 @pytest.mark.parametrize("adjust", ["max-t", "holm", "bh"])
-def test_claims_are_those_of_the_standings(clusters: int, adjust: str, *, higher: bool) -> None:
-    scores, plan = board(clusters=clusters, higher=higher, adjust=adjust)
-    whole = standings(scores, plan)
-    apart, ranks = claims(scores, plan)
-    assert apart.tolist() == separated(whole.every, plan.conf_level).tolist()
-    assert (ranks.low, ranks.high, ranks.top) == (whole.ranks.low, whole.ranks.high, whole.ranks.top)
+def test_claims_are_those_of_the_ranking(clusters: int, adjust: str, *, higher: bool) -> None:
+    scores, asked = board(clusters=clusters, higher=higher, adjust=adjust)
+    whole = ranking(scores, asked)
+    apart, ranks = claims(scores, asked)
+    assert apart.tolist() == separated(whole.every, asked.conf_level).tolist()
+    assert [(each.low, each.high, each.top) for each in ranks.models] == [
+        (each.low, each.high, each.top) for each in whole.ranks.models
+    ]
     if clusters != 4:  # too few to separate anything
         assert apart.any()
         assert not apart.all()
@@ -51,19 +56,20 @@ def test_claims_are_those_of_the_standings(clusters: int, adjust: str, *, higher
 @pytest.mark.parametrize("gaps", [True, False], ids=["gaps", "whole"])
 @pytest.mark.parametrize("clusters", [0, 12])
 def test_a_table_that_is_shared_changes_no_answer(clusters: int, *, gaps: bool, higher: bool) -> None:
-    scores, plan = board(clusters=clusters, higher=higher, gaps=gaps)
-    found, turned = standings(scores, plan), plan.turned(scores.values)
+    scores, asked = board(clusters=clusters, higher=higher, gaps=gaps)
+    found, turned = ranking(scores, asked), asked.turned(scores.values)
     pairs = [(i, j) for i in range(6) for j in range(i + 1, 6)]
-    apart = pair_differences(scores, plan, pairs)
+    apart = pair_differences(scores, asked, pairs)
     for name in ("estimate", "std_error", "p_value", "p_adjusted", "conf_low", "conf_high", "n_items"):
         np.testing.assert_array_equal(getattr(found.every, name), getattr(apart, name), err_msg=name)
-    barred = ~separated_matrix(apart, 6, plan.conf_level)
+    above = shown_better(apart, asked, 6)
+    barred = ~(above | above.T)
     own = rank_sets(turned, clusters=scores.codes, top=(1, 3), seed=3, barred=barred)
-    assert found.ranks.marginal_low == tuple(own.marginal_low.tolist())
+    assert [each.marginal_low for each in found.ranks.models] == own.marginal_low.tolist()
     best = with_the_best(turned, clusters=scores.codes, bounds=(0.0, 1.0), binary=not clusters, shares=True, seed=3)
-    kept = [k for k, low in enumerate(found.best_low) if low is not None]
+    kept = [k for k, (low, _) in enumerate(found.to_best) if low is not None]
     assert len(kept) >= 4
-    assert [found.best_low[k] for k in kept] == best.low[kept].tolist()
+    assert [found.to_best[k][0] for k in kept] == best.low[kept].tolist()
 
 
 @pytest.mark.parametrize("law_of", [flip_clusters, flip_items, normal_items])

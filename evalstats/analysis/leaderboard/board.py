@@ -1,0 +1,129 @@
+"""The systems of a board in the order of its lines: on which scale they stand, over what is averaged, what their runs add."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from evalstats.analysis.design.averages import Average, fixed_by
+from evalstats.analysis.design.comparability import ComparabilityGraph, comparability_graph
+from evalstats.analysis.design.entries import EntryTable
+from evalstats.analysis.design.runs import TrialDesign
+from evalstats.analysis.leaderboard.ranks import BoardRuns, BoardScores, board_runs
+from evalstats.errors import CannotAnswerError, Option
+from evalstats.stats.many.common_scale import common_scale
+from evalstats.stats.stratified import Strata, linearised
+from evalstats.table.items import Bools, Floats, Ints
+from evalstats.table.score_table import ScoreTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board(EntryTable):
+    """All systems with a value, and what their trials are.
+
+    For an `average` all items of `table` are scored by every system, and `whole` are the same systems with all of their items;
+    else the two are one. `on_scale` are item values on one scale that the lines stand by, where the order was set by it.
+    """
+
+    trials: TrialDesign
+    whole: ScoreTable
+    average: Average | None = None
+    on_scale: Floats | None = None
+
+    @classmethod
+    def of(cls, entries: EntryTable, trials: TrialDesign) -> "Board":
+        """Make a board of entries."""
+        values = {each.name: getattr(entries, each.name) for each in fields(entries)}
+        return cls(**values, trials=trials, whole=entries.table)
+
+    @property
+    def n_left_out(self) -> int:
+        """Items that an average leaves out, since some system has no score there."""
+        return len(self.whole) - len(self.table)
+
+    @property
+    def single(self) -> bool:
+        """Whether every value is one right-or-wrong answer, by its metric and by what is there."""
+        table = self.table
+        one = table.steps == 1 if table.passes else bool((table.n_scored <= 1).all())
+        return self.metric.kind == "binary" and one and bool(np.isin(table.values()[table.scored], (0.0, 1.0)).all())
+
+    def graph(self) -> ComparabilityGraph:
+        """Return who can be compared with whom."""
+        return comparability_graph(self.table.scored, self.names, self.kinds.comparable())
+
+    def strata(self) -> Strata | None:
+        """Return the levels averaged over; None where every item counts alike."""
+        return None if self.average is None else self.average.strata(self.table.items)
+
+    def scores(self, clusters: Sequence[str]) -> BoardScores:
+        """Return the values as the statistics take them; a column with a level for every item is no clustering."""
+        codes = [self.table.codes(name) for name in clusters]
+        strata, raw = self.strata(), self.values
+        whole = self.on_scale is None or bool(self.table.scored.all())
+        return BoardScores(
+            values=raw if strata is None else linearised(raw, strata),
+            clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
+            single=self.single and strata is None,
+            comparable=self.kinds.comparable(),
+            raw=None if strata is None else raw,
+            weights=None if strata is None else strata.item_weights,
+            runs=self.runs_added(),
+            means=None if whole or self.on_scale is None else np.nanmean(self.on_scale, axis=0),
+        )
+
+    def runs_added(self) -> BoardRuns | None:
+        """Return what full runs add to the variance of each pair; an item's pass^k has no such part."""
+        if self.table.passes is not None:
+            return None
+        strata = self.strata()
+        weights = None if strata is None else strata.item_weights
+        return board_runs(self.table.items, self.table.systems, self.metric, self.trials, weights=weights)
+
+    def on_common_scale(self) -> Floats:
+        """Return item values whose means are scores on the items of all systems of a part; NaN where an item is of another.
+
+        Where every system has every item these are the values themselves, or those of the average.
+        """
+        strata, values, scored = self.strata(), self.values, self.table.scored
+        if strata is not None:
+            return linearised(values, strata)
+        found = np.full(values.shape, np.nan)
+        for part in self.graph().components:
+            members: Ints = np.array([self.names.index(name) for name in part], dtype=np.int64)
+            here = scored[:, members].any(axis=1)
+            own = values[np.ix_(here, members)]
+            scaled = common_scale(own, bounds=self.metric.bounds).values if len(members) > 1 else own
+            found[np.ix_(here, members)] = scaled
+        return found
+
+    def averaged_over(self, average: Average) -> "Board":
+        """Average over the levels of a factor, on the items that all systems have."""
+        keep: Bools = self.table.paired()
+        if 2 * int(keep.sum()) < len(keep):
+            raise CannotAnswerError(
+                f"an average over {average.label} needs items that every model has, and only {int(keep.sum()):,} of "
+                f"{len(keep):,} are; name models that answered the same items with {Option('models')}"
+            )
+        groups = tuple(name for name in self.groups if not fixed_by(average, self.table, name))
+        return replace(self, table=self.table.take(keep), groups=groups, average=average)
+
+    def best_first(self) -> "Board":
+        """Put the systems in the order of the lines: by part of the graph, then by score on one scale, then by name."""
+        part = {name: number for number, names in enumerate(self.graph().components) for name in names}
+        on_scale = self.on_common_scale()
+        means = np.nanmean(on_scale, axis=0)
+        sign = -1.0 if self.metric.higher_is_better else 1.0
+        names, digits = self.names, 12 if self.table.scored.all() else 9
+        order = sorted(range(len(names)), key=lambda j: (part[names[j]], round(sign * means[j], digits), names[j]))
+        return replace(
+            self,
+            table=self.table.select(*order),
+            whole=self.whole.select(*order),
+            kinds=self.kinds.ordered(order),
+            on_scale=on_scale[:, order],
+        )
+
+    def without_average(self) -> "Board":
+        """Return the same systems with all of their items, each counting alike."""
+        return replace(self, table=self.whole, average=None, on_scale=None)
