@@ -66,9 +66,8 @@ def conclusions(panel: Panel, treatment: Treatment | None = None) -> Conclusions
     better = 1 if panel.metric.higher_is_better else -1
     verdict = np.where(apart, better * np.sign(np.nan_to_num(pairs.estimate)), 0).astype(np.int8)
     means = _on_one_scale(panel, scores)
-    return Conclusions(
-        pairs=pairs, verdict=verdict, compared=compared, means=means, leader=_leader(panel, means, better)
-    )
+    leader = "" if np.isnan(means).all() else panel.models[int(np.nanargmax(better * means))]
+    return Conclusions(pairs=pairs, verdict=verdict, compared=compared, means=means, leader=leader)
 
 
 def _differences(panel: Panel, scores: Floats, codes: Ints | None) -> PairwiseDifferences:
@@ -127,38 +126,48 @@ def _on_one_scale(panel: Panel, scores: Floats) -> Floats:
     return own
 
 
-def _leader(panel: Panel, means: Floats, better: int) -> str:
-    if np.isnan(means).all():
-        return ""
-    return panel.models[int(np.nanargmax(better * means))]
+def ranked(panel: Panel, before: Conclusions, seen: Observation) -> tuple[Finding, Bools]:
+    """Apply every treatment of an observation, and say what it does to the conclusions.
 
-
-@dataclass(frozen=True, kw_only=True)
-class Ranked:
-    """An observation as a finding, and the pairs whose verdict some treatment of it changes, shape (n_pairs,)."""
-
-    finding: Finding
-    depends: Bools
-
-
-def ranked(panel: Panel, before: Conclusions, seen: Observation) -> Ranked:
-    """Apply every treatment of an observation, and say what it does to the conclusions."""
+    Returns it as a finding, and the pairs whose verdict some treatment changes or takes away, shape (n_pairs,).
+    """
+    metric = panel.metric
     depends = np.zeros(before.verdict.size, dtype=np.bool_)
     shifts: list[Shift] = []
     moves = False
     # Without a comparison there is no conclusion that could change.
     for treatment in seen.treatments if before.compared.any() else ():
         after = conclusions(panel, treatment)
-        flipped = _flipped(before, after)
+        # A pair that can no longer be compared has lost its verdict; one that never could has none.
+        lost = before.compared & ~after.compared & (before.verdict != 0)
+        flipped = lost | (before.compared & after.compared & (before.verdict != after.verdict))
         size, points = _sizes(before, after)
         depends |= flipped
-        shift = _shift(panel, treatment, before, after, flipped=flipped, size=size)
-        moves |= bool((size > MOVED).any()) or _beyond_half_a_point(panel, points)
-        moves |= shift.leader_before != shift.leader_after
-        shifts.append(shift)
+        leader = after.leader
+        if before.leader and after.leader:
+            # A leader with whom another draws level still leads.
+            own, best = (after.means[panel.models.index(name)] for name in (before.leader, after.leader))
+            leader = before.leader if own == best else after.leader
+        moves |= bool((size > MOVED).any()) or leader != before.leader
+        moves |= metric.span is not None and bool((points > HALF_A_POINT * metric.span).any())
+        largest = float(size.max(initial=0.0))
+        places = _weightiest(before, after, size, np.flatnonzero(flipped))
+        if not places and largest > 0:
+            places = [int(np.argmax(size))]
+        shifts.append(
+            Shift(
+                treatment=treatment.words,
+                n_pairs=int(before.compared.sum()),
+                n_flips=int((flipped & after.compared).sum()),
+                n_lost=int((flipped & ~after.compared).sum()),
+                largest=finite(largest),
+                leader_before=before.leader,
+                leader_after=leader,
+                flips=tuple(_flip(panel, before, after, k) for k in places[:_SHOWN_FLIPS]),
+            )
+        )
     shifts.sort(key=lambda each: (-each.n_flips - each.n_lost, -(each.largest or 0.0)))
     effect: Effect = "open" if not shifts else "flips" if depends.any() else "moves" if moves else "stands"
-    metric = panel.metric
     finding = Finding(
         kind=seen.kind,
         benchmark=metric.benchmark,
@@ -173,13 +182,7 @@ def ranked(panel: Panel, before: Conclusions, seen: Observation) -> Ranked:
         shifts=tuple(shifts),
         n_depend=int(depends.sum()),
     )
-    return Ranked(finding=finding, depends=depends)
-
-
-def _flipped(before: Conclusions, after: Conclusions) -> Bools:
-    """Pairs whose verdict changes; one that can no longer be compared has lost its verdict, one that never could has none."""
-    lost = before.compared & ~after.compared & (before.verdict != 0)
-    return lost | (before.compared & after.compared & (before.verdict != after.verdict))
+    return finding, depends
 
 
 def _sizes(before: Conclusions, after: Conclusions) -> tuple[Floats, Floats]:
@@ -192,38 +195,6 @@ def _sizes(before: Conclusions, after: Conclusions) -> tuple[Floats, Floats]:
         width = np.where(both, np.abs(other.std_error / own.std_error - 1.0), 0.0)
     points, shift, width = (np.where(np.isfinite(each), each, 0.0) for each in (points, shift, width))
     return np.maximum(shift, width), points
-
-
-def _beyond_half_a_point(panel: Panel, points: Floats) -> bool:
-    span = panel.metric.span
-    return span is not None and bool((points > HALF_A_POINT * span).any())
-
-
-def _shift(
-    panel: Panel, treatment: Treatment, before: Conclusions, after: Conclusions, *, flipped: Bools, size: Floats
-) -> Shift:
-    largest = float(size.max(initial=0.0))
-    places = _weightiest(before, after, size, np.flatnonzero(flipped))
-    if not len(places) and largest > 0:
-        places = [int(np.argmax(size))]
-    return Shift(
-        treatment=treatment.words,
-        n_pairs=int(before.compared.sum()),
-        n_flips=int((flipped & after.compared).sum()),
-        n_lost=int((flipped & ~after.compared).sum()),
-        largest=finite(largest),
-        leader_before=before.leader,
-        leader_after=_leader_after(panel, before, after),
-        flips=tuple(_flip(panel, before, after, k) for k in places[:_SHOWN_FLIPS]),
-    )
-
-
-def _leader_after(panel: Panel, before: Conclusions, after: Conclusions) -> str:
-    """Return who leads afterwards; a leader with whom another draws level still leads."""
-    if not (before.leader and after.leader):
-        return after.leader
-    own, best = (after.means[panel.models.index(name)] for name in (before.leader, after.leader))
-    return before.leader if own == best else after.leader
 
 
 def _weightiest(before: Conclusions, after: Conclusions, size: Floats, places: Ints) -> list[int]:

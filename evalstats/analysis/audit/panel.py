@@ -1,6 +1,6 @@
-"""The prepared rows of one metric, where each stands in the table of items by models, and what can be done with them instead."""
+"""The rows of one metric, where each stands in the table of items by models, and what can be done with them instead."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -10,10 +10,25 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.audit.result import Kind
-from evalstats.analysis.design.metric import Metric
-from evalstats.errors import Advice
+from evalstats.analysis.design.clusters import named_clusters
+from evalstats.analysis.design.entries import ENTRY, with_entries
+from evalstats.analysis.design.metric import Metric, choose_metric, direction_of
+from evalstats.errors import Advice, CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
-from evalstats.table.items import HELPER, ITEM_KEY, Bools, Floats, Ints
+from evalstats.schema.names import unknown_name
+from evalstats.schema.tables import levels_of, parts_of
+from evalstats.table.items import (
+    HELPER,
+    ITEM_KEY,
+    Bools,
+    Floats,
+    Ints,
+    constant_factors,
+    item_codes,
+    level_codes,
+)
+from evalstats.table.systems import rows_among
+from evalstats.table.trial_sets import row_counts
 
 ITEM = f"{HELPER}item"
 Number = TypeVar("Number", np.float64, np.int64)
@@ -202,13 +217,109 @@ class Panel:
         return tuple(" / ".join(part for part in row if part) for row in rows)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """A check: what it looks for, and the function that looks.
+# --- the rows of every metric ---
 
-    The function takes the panel of one metric and yields an `Observation` for each thing it sees, or `NotChecked` where the
-    data do not allow to look; nothing at all is a pass.
-    """
 
-    kinds: tuple[Kind, ...]
-    look: Callable[[Panel], Iterable[Observation | NotChecked]]
+def rows_of_models(data: EvalData, models: Sequence[str] | None) -> pl.DataFrame:
+    """Return the outcomes with the name of the system that each is of, of some systems or all."""
+    rows = with_entries(data.outcomes, "model")[0]
+    known = rows[ENTRY].unique().sort().to_list()
+    for name in models or ():
+        if name not in known:
+            raise InputError(unknown_name(name, known))
+    return rows if models is None else rows.filter(pl.col(ENTRY).is_in(list(models)))
+
+
+def panels_of(
+    data: EvalData,
+    rows: pl.DataFrame,
+    metric: str | None,
+    cluster: str | Sequence[str] | None,
+    *,
+    all_metrics: bool,
+    conf_level: float,
+) -> Iterator[Panel]:
+    """Yield the panel of every metric to look at: the one named, else the headline of each benchmark, else all."""
+    for benchmark, name in _metrics(data, rows, metric, all_metrics=all_metrics):
+        own = rows_among(rows, (rows["benchmark"] == benchmark) & (rows["metric"] == name))
+        described, refusal = _described(data, own, benchmark, name)
+        place, first = item_codes(own)
+        items = own.select(ITEM_KEY)[first]
+        models, model = level_codes(own[ENTRY])
+        names, codes = _clusters(data, own, items, cluster)
+        # A row stands for more than one trial where only their average is known.
+        averaged = pl.when(pl.col("trial").is_null()).then(pl.col("n_trials").fill_null(1)).otherwise(1)
+        yield Panel(
+            data=data,
+            metric=described,
+            rows=own,
+            models=tuple(models),
+            items=items,
+            item=place.astype(np.int64),
+            model=model.astype(np.int64),
+            score=own["score"].to_numpy(),
+            trials=own.select(averaged.cast(pl.Float64)).to_series().to_numpy(),
+            counts=row_counts(own),
+            clusters=names,
+            codes=codes,
+            refusal=refusal,
+            conf_level=conf_level,
+        )
+
+
+def _metrics(data: EvalData, rows: pl.DataFrame, metric: str | None, *, all_metrics: bool) -> list[tuple[str, str]]:
+    """Return the metrics to look at: the one that was named, else the headline of each benchmark, else all."""
+    there = rows.select("benchmark", "metric").unique().cast(pl.String).sort("benchmark", "metric")
+    if metric is not None:
+        found = there.filter(pl.col("metric") == metric)
+        if not found.height:
+            raise InputError(unknown_name(metric, levels_of(there["metric"]), what="metric"))
+        return found.rows()
+    if all_metrics:
+        return there.rows()
+    primary = data.metrics.filter(pl.col("primary")).select("benchmark", "metric").unique()
+    heads = there.join(primary, on=["benchmark", "metric"], how="semi")
+    headless = there.join(heads.select("benchmark").unique(), on="benchmark", how="anti")
+    return pl.concat([heads, headless]).sort("benchmark", "metric").rows()
+
+
+def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str) -> tuple[Metric, str | None]:
+    """Return the metric, and why a comparison would refuse it, if it would."""
+    try:
+        return choose_metric(data, rows, name), None
+    except (InputError, CannotAnswerError) as error:
+        found = data.metrics.filter((pl.col("benchmark") == benchmark) & (pl.col("metric") == name)).to_dicts()
+        declared = found[0] if found else {}
+        better, direction = direction_of(name, declared=declared.get("higher_is_better"))
+        metric = Metric(
+            benchmark=benchmark,
+            name=name,
+            kind=str(declared.get("kind") or "continuous"),
+            low=declared.get("low"),
+            high=declared.get("high"),
+            higher_is_better=better,
+            unit=str(declared.get("unit") or ""),
+            direction=direction,
+        )
+        return metric, str(error)
+
+
+def _clusters(
+    data: EvalData, rows: pl.DataFrame, items: pl.DataFrame, cluster: str | Sequence[str] | None
+) -> tuple[tuple[str, ...], Ints | None]:
+    """Return the columns by which items are known to be dependent, and every item's cluster by the coarsest of them."""
+    named = named_clusters(data, cluster)
+    if not named and cluster is None:
+        declared = parts_of(data.rows_of_runs(rows["run"].unique())["dependence"])
+        named = [each for each in declared if each in rows.columns]
+    found = constant_factors(rows, [each for each in named if each not in ITEM_KEY])
+    levels = {name: found[name] for name in named if found[name].null_count() == 0}
+    if not levels and cluster is None and items["item"].n_unique() < items.select("task", "item", "variant").height:
+        # Versions of one item are dependent by what they are.
+        whole = items.select(pl.concat_str("task", "item", separator="\x1f")).to_series()
+        levels = {"item": whole} if whole.n_unique() < items.height else {}
+    coarsest = min(levels, key=lambda name: levels[name].n_unique(), default=None)
+    if coarsest is None:
+        return (), None
+    codes = levels[coarsest].rank("dense").cast(pl.Int64).to_numpy() - 1
+    return (coarsest,), codes.astype(np.int64)

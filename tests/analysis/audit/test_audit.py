@@ -9,9 +9,8 @@ import pytest
 from scipy import stats
 
 import evalstats as es
-from evalstats.analysis.audit.audit import _kept, _panels
 from evalstats.analysis.audit.conclusions import conclusions, ranked
-from evalstats.analysis.audit.panel import Observation, Treatment
+from evalstats.analysis.audit.panel import Observation, Treatment, panels_of, rows_of_models
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.plan import Plan
 from tests.analysis.audit.builders import clean, kinds, read
@@ -19,7 +18,7 @@ from tests.analysis.audit.builders import clean, kinds, read
 
 def panel_of(frame: pl.DataFrame):
     data = read(frame)
-    return next(_panels(data, _kept(data, None), None, None, all_metrics=False, conf_level=0.95))
+    return next(panels_of(data, rows_of_models(data, None), None, None, all_metrics=False, conf_level=0.95))
 
 
 def graded(seed: int = 1) -> pl.DataFrame:
@@ -69,17 +68,17 @@ def test_a_treatment_that_changes_nothing_stands():
     seen = Observation(
         kind="missing scores", text="x", remedy="y", treatments=(Treatment(words="as it is", score=panel.score),)
     )
-    found = ranked(panel, before, seen)
-    assert (found.finding.effect, found.finding.n_depend, found.depends.any()) == ("stands", 0, False)
-    assert found.finding.shifts[0].largest == 0.0
-    assert ranked(panel, before, replace(seen, treatments=())).finding.effect == "open"
+    finding, depends = ranked(panel, before, seen)
+    assert (finding.effect, finding.n_depend, depends.any()) == ("stands", 0, False)
+    assert finding.shifts[0].largest == 0.0
+    assert ranked(panel, before, replace(seen, treatments=()))[0].effect == "open"
 
 
 def test_a_flip_is_told_from_the_better_model_with_both_estimates():
     panel = panel_of(clean(200, 3, seed=4))
     before = conclusions(panel)
     turned = Treatment(words="turned round", score=1.0 - panel.score)
-    found = ranked(panel, before, Observation(kind="scale", text="x", remedy="y", treatments=(turned,))).finding
+    found = ranked(panel, before, Observation(kind="scale", text="x", remedy="y", treatments=(turned,)))[0]
     assert found.effect == "flips"
     for flip in found.shifts[0].flips:
         assert (flip.verdict_before, flip.verdict_after) == ("better", "worse")
@@ -133,7 +132,7 @@ def test_lower_is_better_turns_the_verdicts_and_the_leader():
     frame = graded()
     found = [conclusions(panel_of(frame.with_columns(pl.col("score").alias("score"))))]
     data = read(frame).with_metric("score", higher_is_better=False)
-    lower = next(_panels(data, _kept(data, None), None, None, all_metrics=False, conf_level=0.95))
+    lower = next(panels_of(data, rows_of_models(data, None), None, None, all_metrics=False, conf_level=0.95))
     found.append(conclusions(lower))
     np.testing.assert_array_equal(found[0].verdict, -found[1].verdict)
     means = frame.group_by("model").agg(pl.col("score").mean()).sort("score")["model"].to_list()
@@ -144,7 +143,7 @@ def test_a_treatment_by_clusters_is_the_audit_with_that_cluster():
     frame = graded().with_columns((pl.col("item").str.slice(1).cast(pl.Int64) % 12).cast(pl.String).alias("passage"))
     data = read(frame)
     plain, clustered = (
-        next(_panels(data, _kept(data, None), None, cluster, all_metrics=False, conf_level=0.95))
+        next(panels_of(data, rows_of_models(data, None), None, cluster, all_metrics=False, conf_level=0.95))
         for cluster in ("none", "passage")
     )
     codes = clustered.codes

@@ -6,9 +6,8 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.audit.answers import answers_of, multiple_choice
-from evalstats.analysis.audit.audit import _kept, _panels
 from evalstats.analysis.audit.items import groups_and_drift, near_duplicates, uninformative_items
-from evalstats.analysis.audit.panel import NotChecked, Observation, Panel
+from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, panels_of, rows_of_models
 from evalstats.errors import written
 from tests.analysis.audit.builders import clean, read
 
@@ -16,7 +15,7 @@ LETTERS = "ABCDE"
 
 
 def panel_of(data: es.EvalData) -> Panel:
-    return next(_panels(data, _kept(data, None), None, None, all_metrics=False, conf_level=0.95))
+    return next(panels_of(data, rows_of_models(data, None), None, None, all_metrics=False, conf_level=0.95))
 
 
 def finding(found: es.Audit, kind: str):

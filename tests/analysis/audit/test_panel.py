@@ -4,13 +4,12 @@ import numpy as np
 import polars as pl
 
 import evalstats as es
-from evalstats.analysis.audit.audit import _kept, _panels
-from evalstats.analysis.audit.panel import Panel
+from evalstats.analysis.audit.panel import Panel, panels_of, rows_of_models
 
 
 def panel_of(rows: pl.DataFrame) -> Panel:
     data = es.from_frame(rows, item="item", model="model", score="score", trial="trial")
-    return next(_panels(data, _kept(data, None), None, None, all_metrics=False, conf_level=0.95))
+    return next(panels_of(data, rows_of_models(data, None), None, None, all_metrics=False, conf_level=0.95))
 
 
 def test_of_several_trials_the_first_row_counts_whatever_their_number() -> None:
