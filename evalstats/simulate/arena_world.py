@@ -438,9 +438,16 @@ def make_world(design: ArenaDesign, effects: ArenaEffects, *, n_votes: int, seed
     apps = effects.tau_app * generator(seed, "arena", "apps").standard_normal((len(APPS), n_models))
     scenarios = effects.tau_scenario * generator(seed, "arena", "scenarios").standard_normal((len(SCENARIOS), n_models))
     lengths = effects.sd_verbosity * generator(seed, "arena", "verbosity").standard_normal(n_models)
+    n = len(design.names)
+    if design.strengths is None:
+        gained = effects.style * np.tanh((lengths[:, None] - lengths[None, :]) / 2.0).mean(axis=1)
+        places = SPREAD * np.asarray(ndtri((n - np.arange(n) - 0.5) / n), dtype=np.float64) - gained
+    else:
+        places = np.asarray(design.strengths, dtype=np.float64)
+    strengths = places - places.mean()
     return ArenaWorld(
         names=names,
-        strengths=_strengths(design, effects.style, lengths),
+        strengths=strengths,
         apps=apps - np.asarray(APP_SHARES) @ apps,
         scenarios=scenarios - scenarios.mean(axis=0),
         tastes=np.float32(effects.sd_rater) * tastes,
@@ -457,16 +464,6 @@ def zipf(n: int, exponent: float) -> FloatArray:
     """Return shares proportional to 1, 2^-exponent, 3^-exponent, ..., shape (n,)."""
     shares = np.arange(1, n + 1, dtype=np.float64) ** -exponent
     return shares / shares.sum()
-
-
-def _strengths(design: ArenaDesign, style: float, log_length: FloatArray) -> FloatArray:
-    n = len(design.names)
-    if design.strengths is None:
-        gained = style * np.tanh((log_length[:, None] - log_length[None, :]) / 2.0).mean(axis=1)
-        places = SPREAD * np.asarray(ndtri((n - np.arange(n) - 0.5) / n), dtype=np.float64) - gained
-    else:
-        places = np.asarray(design.strengths, dtype=np.float64)
-    return places - places.mean()
 
 
 def _prompts(design: ArenaDesign, effects: ArenaEffects, seed: int) -> FloatArray | None:

@@ -143,20 +143,16 @@ def read_votes(table: pl.DataFrame, column: str, known: Mapping[str, str]) -> pl
     plain = pl.col(OUTCOME).replace_strict(_SHARE, default=None, return_dtype=pl.Float64)
     graded = "preference" in table.columns
     share = pl.coalesce(pl.col("preference").cast(pl.Float64), plain) if graded else plain
-    return read.with_columns(share.alias(SHARE), _why(said, status="status" in table.columns).alias(WHY))
-
-
-def _why(said: pl.Series, *, status: bool) -> pl.Expr:
-    """Return "counts", or the first reason why the votes of a row do not."""
+    # "counts", or the first reason why the votes of a row do not.
     first, second = pl.col(A), pl.col(B)
     unnamed = first.is_null() | second.is_null() | (first == "") | (second == "")
     empty = pl.lit(said.is_null() | said.is_in(_NO_LABEL))
-    lost = pl.col("status").cast(pl.String).ne_missing("scored") if status else pl.lit(value=False)
+    lost = pl.col("status").cast(pl.String).ne_missing("scored") if "status" in table.columns else pl.lit(value=False)
     reasons = {"unnamed": unnamed, "self": first == second, "unscored": empty | lost}
     why = pl.when(pl.col(OUTCOME).is_null()).then(pl.lit("unknown")).otherwise(pl.lit("counts"))
     for reason, holds in reversed(reasons.items()):
         why = pl.when(holds).then(pl.lit(reason)).otherwise(why)
-    return why
+    return read.with_columns(share.alias(SHARE), why.alias(WHY))
 
 
 def check_numbers(kept: pl.DataFrame) -> None:
@@ -276,6 +272,9 @@ def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str]) -> VoteCells:
         values = coded[name].to_numpy()[order]
         return np.add.reduceat(values, begin) if 0 < begin.size < values.size else values
 
+    number = np.empty(order.size, dtype=np.int64)
+    number[order] = np.repeat(np.arange(begin.size), np.diff(begin, append=order.size))
+    numbers = pl.Series(CELL, number)
     return VoteCells(
         models=models,
         first=column(A),
@@ -291,7 +290,7 @@ def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str]) -> VoteCells:
         n_unscored=int(left.get("unscored", 0)),
         unknown=tuple(unknown.sort(N, LABEL, descending=[True, False]).iter_rows()),
         # Two labels may stand for one outcome: several keys lead to one cell.
-        keys=kept.select(key).with_columns(_numbers(order, begin)),
+        keys=kept.select(key).with_columns(numbers),
     )
 
 
@@ -313,13 +312,6 @@ def _sorted(coded: pl.DataFrame, by: list[str]) -> tuple[Ints, Ints]:
     ordered = label[order]
     new = np.concatenate([np.ones(min(1, ordered.size), dtype=np.bool_), ordered[1:] != ordered[:-1]])
     return order, np.flatnonzero(new).astype(np.int64)
-
-
-def _numbers(order: Ints, begin: Ints) -> pl.Series:
-    """Return the cell of every row."""
-    number = np.empty(order.size, dtype=np.int64)
-    number[order] = np.repeat(np.arange(begin.size), np.diff(begin, append=order.size))
-    return pl.Series(CELL, number)
 
 
 CHUNK_VOTES = 1_000_000

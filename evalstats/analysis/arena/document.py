@@ -184,6 +184,14 @@ def document(result: ArenaRanking) -> Document:
     """Return what is said of a ranking of votes."""
     label, tone = answer_of(result)
     value, words = _number(result)
+    by = clusters_in_words(result.clusters)
+    ties = result.n_ties + result.n_both_bad
+    tied = f", {100 * ties / result.n_votes:.0f}% ties" if ties and result.n_votes else ""
+    graph = result.graph
+    met = ""
+    if graph is not None and graph.n_pairs_met < graph.n_pairs:
+        met = f"; {graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} met"
+    scope = f"{plural(result.n_votes, 'vote')}{tied}{f', {by}' if by else ''}{met}"
     return Document(
         kind="arena",
         title=f"Whom do users prefer{'' if result.arena == 'votes' else f' on {result.arena}'}?",
@@ -192,7 +200,7 @@ def document(result: ArenaRanking) -> Document:
         headline=_headline(result),
         number=value,
         number_words=words,
-        scope=_scope(result),
+        scope=scope,
         answer=_answer(result),
         notes=(*result.notes, *_suspicions(result)),
         actions=tuple(_actions(result)),
@@ -269,17 +277,6 @@ def _base(result: ArenaRanking, mean: str) -> str:
     """Say what the ratings count from."""
     base = number(1000.0 if result.scale == "elo" else 0.0, 0)
     return f"{mean} {base}" if result.anchor is None else f"{result.anchor} is set to {base}"
-
-
-def _scope(result: ArenaRanking) -> str:
-    by = clusters_in_words(result.clusters)
-    ties = result.n_ties + result.n_both_bad
-    tied = f", {100 * ties / result.n_votes:.0f}% ties" if ties and result.n_votes else ""
-    graph = result.graph
-    met = ""
-    if graph is not None and graph.n_pairs_met < graph.n_pairs:
-        met = f"; {graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} met"
-    return f"{plural(result.n_votes, 'vote')}{tied}{f', {by}' if by else ''}{met}"
 
 
 def _answer(result: ArenaRanking) -> tuple[Block, ...]:

@@ -192,12 +192,9 @@ def _closest(result: ArenaRanking) -> str:
     if len(judged) < 2:
         return ""
     pair = max(judged, key=lambda each: each.p_adjusted or 0.0)
-    return f"Of all pairs, the weakest separation is {_over(pair, result)} ({p_words(pair.p_adjusted)})."
-
-
-def _over(pair: PairContrast, result: ArenaRanking) -> str:
     ahead, behind = (pair.first, pair.second) if (pair.estimate or 0.0) >= 0 else (pair.second, pair.first)
-    return f"{ahead} over {behind} by {points(abs(pair.estimate or 0.0), result).lstrip('+')}"
+    over = f"{ahead} over {behind} by {points(abs(pair.estimate or 0.0), result).lstrip('+')}"
+    return f"Of all pairs, the weakest separation is {over} ({p_words(pair.p_adjusted)})."
 
 
 # --- what the ratings hang on ---

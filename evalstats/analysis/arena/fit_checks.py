@@ -313,13 +313,27 @@ def drift_of(
     linear = _attempted(lambda: linear_drift(fit, dated.rows, dated.period, times=dated.times, level=_STEADY), reasons)
     ratings = period_ratings(dated, table.models, fit, conf_level=conf_level, points=points, reasons=reasons)
     models = () if linear is None else _models(linear, table.models, points)
+    by = f"clusters of {' and '.join(table.cluster_names)}" if table.cluster_names else "single votes"
+    parts: list[str] = []
+    if test is not None:
+        parts.append(
+            f"score test of {dated.unit}s x models, its law by random signs of {by} ({test.n_resamples} draws)"
+        )
+    if linear is not None:
+        parts.append(
+            f"a straight line for each of {plural(linear.models.size, 'model')} against {plural(linear.anchors.size, 'anchor')}"
+            f", t with {linear.df:,.0f} df by {by}, Holm; the test of all changes has a third of the error rate"
+        )
+    if dated.n_undated:
+        parts.append(f"{plural(dated.n_undated, 'vote')} without a time left out")
+    method = "; ".join(parts)
     drift = RatingDrift(
         period=dated.unit,
         n_periods=len(dated.labels),
         statistic=None if test is None else test.statistic,
         df=None if test is None else float(test.df),
         p_value=None if test is None else test.p_value,
-        method=_method(test, linear, dated, table),
+        method=method,
         models=models,
         ratings=ratings,
         reason="; ".join(reasons) or None,
@@ -399,23 +413,6 @@ def _models(linear: LinearDrift, names: Sequence[str], points: float) -> tuple[M
         )
     ]
     return tuple(sorted(found, key=lambda each: each.p_value))
-
-
-def _method(test: PeriodTest | None, linear: LinearDrift | None, dated: DatedVotes, table: VoteTable) -> str:
-    by = f"clusters of {' and '.join(table.cluster_names)}" if table.cluster_names else "single votes"
-    parts: list[str] = []
-    if test is not None:
-        parts.append(
-            f"score test of {dated.unit}s x models, its law by random signs of {by} ({test.n_resamples} draws)"
-        )
-    if linear is not None:
-        parts.append(
-            f"a straight line for each of {plural(linear.models.size, 'model')} against {plural(linear.anchors.size, 'anchor')}"
-            f", t with {linear.df:,.0f} df by {by}, Holm; the test of all changes has a third of the error rate"
-        )
-    if dated.n_undated:
-        parts.append(f"{plural(dated.n_undated, 'vote')} without a time left out")
-    return "; ".join(parts)
 
 
 def _told(drift: RatingDrift, dated: DatedVotes) -> CheckLine:

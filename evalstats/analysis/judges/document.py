@@ -77,6 +77,12 @@ def document(result: JudgeReport) -> Document:
     known = "" if best.ends is None else f"{level} {_ends(best)}"
     people = None if result.people is None else result.people.estimate
     among = "" if people is None else f"{result.truth} among themselves {number(people, 2)}"
+    who = plural(best.n_people, "person", "people") if result.truth == "people" else result.truth
+    two = f", {best.n_double:,} of them by two people" if 0 < best.n_double < best.n_units else ""
+    units = f"{plural(best.n_units, result.unit)} that it and {who} rated{two}"
+    clusters = f", in clusters by {and_list(result.clusters)}" if result.clusters else ""
+    also = " and people" if result.truth == "people" else ""
+    scope = f"For {result.unit}s{also} like these: {units}{clusters}"
     return Document(
         kind="judges",
         title=_title(result),
@@ -85,7 +91,7 @@ def document(result: JudgeReport) -> Document:
         headline=_headline(result, favours),
         number=f"Alpha {number(best.estimate, 2)}",
         number_words=", ".join(part for part in (known or "no interval", among, _apart(result, best)) if part),
-        scope=_scope(result, best),
+        scope=scope,
         answer=(_figure(result), *_labels(result)),
         notes=result.notes,
         actions=tuple(_actions(result, favours)),
@@ -259,15 +265,6 @@ def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
         case "no second person":
             what = "verdict" if result.unit == "pair" else "rating"
             return f"{best.name} gives {whose}'s {what} on {_percent(best.raw)} of {result.unit}s"
-
-
-def _scope(result: JudgeReport, best: JudgeRow) -> str:
-    who = plural(best.n_people, "person", "people") if result.truth == "people" else result.truth
-    two = f", {best.n_double:,} of them by two people" if 0 < best.n_double < best.n_units else ""
-    units = f"{plural(best.n_units, result.unit)} that it and {who} rated{two}"
-    clusters = f", in clusters by {and_list(result.clusters)}" if result.clusters else ""
-    also = " and people" if result.truth == "people" else ""
-    return f"For {result.unit}s{also} like these: {units}{clusters}"
 
 
 def _percent(found: Estimate) -> str:

@@ -365,7 +365,19 @@ def fit_strengths(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0, st
     cells, scale = _scaled(pair_cells(rows, ties))
     _check_existence(cells, ties, prior)
     refuse_collinear(cells)
-    found = maximise(cells, ties, _first(cells, ties, start, scale), prior=prior)
+    # Parameters to start from.
+    strengths, coefficients = np.zeros(cells.n_models), np.zeros(scale.size)
+    tau_guess = [] if ties == "half" else [first_tie_parameter(ties, float(cells.tied.sum() / cells.weight.sum()))]
+    if start is not None:
+        if start.strengths.shape != strengths.shape or start.coefficients.shape != coefficients.shape:
+            raise InputError(
+                f"start has {start.n_models} models and {start.coefficients.size} covariates, but the votes have "
+                f"{strengths.size} and {coefficients.size}; start from a fit to such votes"
+            )
+        strengths, coefficients = start.strengths, start.coefficients * scale
+        tau_guess = [float(np.log(start.tie))] if start.ties == ties and start.tie is not None else tau_guess
+    first = np.concatenate([strengths - strengths.mean(), coefficients, tau_guess])
+    found = maximise(cells, ties, first, prior=prior)
     if not found.converged or found.bread is None or runs_away(cells, ties, found.parameters, prior):
         raise explain_failure(cells, ties, prior)
     # The optimum in the units of the covariates.
@@ -433,21 +445,6 @@ def _check_existence(cells: PairCells, ties: Ties, prior: float) -> None:
         raise CannotAnswerError(
             f"{which}, so the tie parameter of {ties!r} has no estimate; use {Option('ties', 'half')}"
         )
-
-
-def _first(cells: PairCells, ties: Ties, start: PairFit | None, scale: FloatArray) -> FloatArray:
-    """Return parameters to start from."""
-    strengths, coefficients = np.zeros(cells.n_models), np.zeros(scale.size)
-    tau_guess = [] if ties == "half" else [first_tie_parameter(ties, float(cells.tied.sum() / cells.weight.sum()))]
-    if start is not None:
-        if start.strengths.shape != strengths.shape or start.coefficients.shape != coefficients.shape:
-            raise InputError(
-                f"start has {start.n_models} models and {start.coefficients.size} covariates, but the votes have "
-                f"{strengths.size} and {coefficients.size}; start from a fit to such votes"
-            )
-        strengths, coefficients = start.strengths, start.coefficients * scale
-        tau_guess = [float(np.log(start.tie))] if start.ties == ties and start.tie is not None else tau_guess
-    return np.concatenate([strengths - strengths.mean(), coefficients, tau_guess])
 
 
 ELO_PER_LOG_ODDS = 400.0 / math.log(10.0)

@@ -430,7 +430,14 @@ def more_votes(
     bar = -special.stdtrit(df, alpha / 2.0) if critical is None else critical
     decided = contrasts.p_value if critical is None else contrasts.p_adjusted
     reach = bar + special.stdtrit(df, power)
-    gain = _information(fit, estimate) * variances_of(fit.bread, contrasts.first, contrasts.second)
+    # The expected information by eta of one vote between models that differ by `eta`, covariates 0.
+    none, one = np.zeros_like(estimate), np.ones_like(estimate)
+    information = np.zeros_like(estimate)
+    kinds = [(one, none, none), (none, one, none), (none, none, one)]
+    for votes in kinds[: 2 if fit.ties == "half" else 3]:
+        at = derivatives(fit.ties, estimate, fit.tau, votes)
+        information += np.exp(at.log_lik) * at.curve
+    gain = information * variances_of(fit.bread, contrasts.first, contrasts.second)
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = (np.square(contrasts.std_error * reach / estimate) - 1.0) / gain
     lacking = contrasts.reason or (None if critical is None else _clusters_lacking(covariance))
@@ -458,17 +465,6 @@ def _one(needed: float, p: float, reason: str | None, alpha: float, cap: int) ->
         return None, f"more than {cap:,} votes: the estimated difference is too close to 0"
     # A pair that is not separated though its estimate already stands out enough needs a vote at least to change anything.
     return max(1, math.ceil(needed)), None
-
-
-def _information(fit: PairFit, eta: FloatArray) -> FloatArray:
-    """Return the expected information by eta of one vote between models that differ by `eta`, covariates 0."""
-    none, one = np.zeros_like(eta), np.ones_like(eta)
-    information = np.zeros_like(eta)
-    kinds = [(one, none, none), (none, one, none), (none, none, one)]
-    for votes in kinds[: 2 if fit.ties == "half" else 3]:
-        at = derivatives(fit.ties, eta, fit.tau, votes)
-        information += np.exp(at.log_lik) * at.curve
-    return information
 
 
 _FARTHEST = 200.0  # log-odds

@@ -103,7 +103,8 @@ def pair_residuals(votes: Simulated) -> PairResiduals:
         count=count,
         observed=share,
         expected=expected,
-        residual=_left_over(cells, table)[0] / _residual_sizes(votes),
+        residual=cells.by_pair(table.won + table.tied / 2.0 - cells.count * table.shares(cells))[0]
+        / _residual_sizes(votes),
     )
 
 
@@ -113,11 +114,6 @@ def _check(votes: Simulated) -> None:
             f"{votes.cells.n_models} models met in so few pairs ({votes.cells.n_pairs}) that ratings can follow every one, and "
             "votes cannot contradict them; votes between more pairs are needed"
         )
-
-
-def _left_over(cells: CheckCells, table: VoteTables) -> FloatArray:
-    """Return votes of each pair less what is expected, shape (n_tables, n_pairs), ties half."""
-    return cells.by_pair(table.won + table.tied / 2.0 - cells.count * table.shares(cells))
 
 
 def _deviance(cells: CheckCells, table: VoteTables) -> FloatArray:

@@ -332,15 +332,11 @@ def loyalty(votes: DecidedVotes, forecasts: FloatArray) -> Loyalty:
     owner, whose = levels // n_models, levels % n_models
     share = np.log(met / (2.0 * np.bincount(votes.rater, minlength=votes.n_raters))[owner])
     best = np.lexsort((log_e + share, owner))[np.searchsorted(owner, np.arange(votes.n_raters), side="right") - 1]
-    return Loyalty(
-        of_rater=_log_sums(log_e + share, owner, votes.n_raters), model=whose[best], met=met[best], won=wins[best]
-    )
-
-
-def _log_sums(values: FloatArray, group: IntArray, n: int) -> FloatArray:
-    most = np.full(n, -np.inf)
-    np.maximum.at(most, group, values)
-    return most + np.log(np.bincount(group, weights=np.exp(values - most[group]), minlength=n))
+    values = log_e + share
+    most = np.full(votes.n_raters, -np.inf)
+    np.maximum.at(most, owner, values)
+    log_sums = most + np.log(np.bincount(owner, weights=np.exp(values - most[owner]), minlength=votes.n_raters))
+    return Loyalty(of_rater=log_sums, model=whose[best], met=met[best], won=wins[best])
 
 
 FEWEST_MET = 3
