@@ -1,18 +1,18 @@
 """What is said of judges: whether they agree with people as people do, whom they favour, and what corrected scores are."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from evalstats.analysis.judges.result import (
     Bias,
     BiasCheck,
-    CorrectedRow,
     JudgeReport,
     JudgeRow,
     PeopleAgreement,
     Standing,
 )
 from evalstats.analysis.provenance import sources_section
-from evalstats.analysis.result import Estimate
+from evalstats.analysis.result import Estimate, columns
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, Value
 from evalstats.document.numbers import interval_words, number, p_words
 from evalstats.grammar import and_list, plural
@@ -144,13 +144,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
     figure = Figure(
         id="agreement",
         plot="forest",
-        rows={
-            "label": names,
-            "estimate": [row.estimate for row in rows],
-            "conf_low": [row.conf_low for row in rows],
-            "conf_high": [row.conf_high for row in rows],
-            "words": [f"{number(row.estimate, 2)} ({_ends(row)})" for row in rows],
-        },
+        rows={"label": names, **_estimates(rows)},
         options={"title": f"Krippendorff's alpha, {result.scale}, {level} interval", "reference": None},
         alt=f"Agreement beyond chance of {result.truth} among themselves: {number(people.estimate, 2)}.",
         caption="Agreement beyond chance; 0 is chance, 1 is perfect",
@@ -286,17 +280,20 @@ def _figure(result: JudgeReport) -> Figure:
         plot="forest",
         rows={
             "label": [name for name, _, _ in rows],
-            "estimate": [each.estimate for _, each, _ in rows],
-            "conf_low": [each.conf_low for _, each, _ in rows],
-            "conf_high": [each.conf_high for _, each, _ in rows],
             "tone": [tone for _, _, tone in rows],
-            "words": [f"{number(each.estimate, 2)} ({_ends(each)})" for _, each, _ in rows],
+            **_estimates([each for _, each, _ in rows]),
         },
         options={"title": f"Krippendorff's alpha, {result.scale}, {level} interval", "reference": None},
         alt=f"Agreement beyond chance: {', '.join(told)}.",
         caption=f"Agreement beyond chance with single people{_first_of(result.rows)}; 0 is chance, 1 is perfect",
         table=_judges_table(result),
     )
+
+
+def _estimates(rows: Sequence[Estimate], *, sign: bool = False) -> dict[str, list[Any]]:
+    """Return the columns of estimates in a forest plot."""
+    words = [f"{number(row.estimate, 2, sign=sign)} ({_ends(row)})" for row in rows]
+    return {**columns(rows, "estimate", "conf_low", "conf_high"), "words": words}
 
 
 def _first_of(rows: Sequence[object]) -> str:
@@ -428,13 +425,7 @@ def _models(result: JudgeReport) -> Section | None:
     figure = Figure(
         id="by-model",
         plot="forest",
-        rows={
-            "label": [row.name for row in own[:_SHOWN]],
-            "estimate": [row.estimate for row in own[:_SHOWN]],
-            "conf_low": [row.conf_low for row in own[:_SHOWN]],
-            "conf_high": [row.conf_high for row in own[:_SHOWN]],
-            "words": [f"{number(row.estimate, 2, sign=True)} ({_ends(row)})" for row in own[:_SHOWN]],
-        },
+        rows={"label": [row.name for row in own[:_SHOWN]], **_estimates(own[:_SHOWN], sign=True)},
         options={
             "title": f"Judge minus {result.truth}",
             "sides": ("← too strict", "too kind →"),
@@ -494,25 +485,23 @@ def _corrected(result: JudgeReport) -> Section | None:
         ),
         caption="Scores by the judge, corrected by labels of a part; worth: so many labels alone would be as precise",
         most=_SHOWN,
-        frame=_corrected_frame(result.corrected),
+        frame=columns(
+            result.corrected,
+            "judge",
+            "name",
+            "judge_mean",
+            "estimate",
+            "std_error",
+            "conf_low",
+            "conf_high",
+            "method",
+            "n_labels",
+            "n_judged",
+            "tuning",
+            "label_worth",
+        ),
     )
     return Section(id="corrected", heading=head, blocks=(table,))
-
-
-def _corrected_frame(rows: Sequence[CorrectedRow]) -> dict[str, list[object]]:
-    names = (
-        "judge",
-        "name",
-        "judge_mean",
-        "estimate",
-        "std_error",
-        "conf_low",
-        "conf_high",
-        "method",
-        "n_labels",
-        "n_judged",
-    )
-    return {name: [getattr(row, name) for row in rows] for name in (*names, "tuning", "label_worth")}
 
 
 def _confusion(result: JudgeReport) -> Section | None:
@@ -604,11 +593,29 @@ def biases_section(result: JudgeReport) -> Section | None:
                     Column(title=f"{result.unit.capitalize()}s", kind="count", spare=True),
                 ),
                 rows=tuple(
-                    (row.judge, _check_words(row), *_amounts(row, result), row.n_units) for row in result.biases
+                    (
+                        row.judge,
+                        f"Own family ({row.family})" if row.check == "own family" else _CHECKS[row.check],
+                        *_amounts(row, result),
+                        row.n_units,
+                    )
+                    for row in result.biases
                 ),
                 caption=_caption(result),
                 most=_SHOWN,
-                frame=_bias_frame(result),
+                frame=columns(
+                    result.biases,
+                    "judge",
+                    "check",
+                    "estimate",
+                    "conf_low",
+                    "conf_high",
+                    "p_value",
+                    "n_units",
+                    "null",
+                    "association",
+                    "method",
+                ),
             )
         )
     if result.by_place:
@@ -646,26 +653,16 @@ def _caption(result: JudgeReport) -> str:
     return f"What judges go by besides the answers; twice as long: odds of being preferred, at {held}"
 
 
-def _check_words(row: BiasCheck) -> str:
-    if row.check == "own family":
-        return f"Own family ({row.family})"
-    return _CHECKS[row.check]
-
-
 def _amounts(row: BiasCheck, result: JudgeReport) -> tuple[str, str, str]:
     """Return what was found, its interval, and what there would be without a bias."""
     if row.check in ("place", "inconsistent"):
-        return f"{number(_hundred(row.estimate), 1)}%", _ends(row, 100, 1), "" if row.null is None else "50%"
+        return _percent(row), _ends(row, 100, 1), "" if row.null is None else "50%"
     if row.check == "length" and row.null == 1.0:
         return f"odds × {number(row.estimate, 2)}", _ends(row), "odds × 1"
     scale = 100.0 if result.rows and result.rows[0].sensitivity is not None else 1.0
     digits, unit = (1, " pp") if scale > 1 else (2, "")
     value = None if row.estimate is None else row.estimate * scale
     return f"{number(value, digits, sign=True)}{unit}", _ends(row, scale, digits), "0"
-
-
-def _hundred(value: float | None) -> float | None:
-    return None if value is None else 100 * value
 
 
 def _bias_heading(result: JudgeReport) -> str:
@@ -692,22 +689,6 @@ def _phrase(row: BiasCheck) -> str:
         more = "longer" if above else "shorter"
         return f"goes with {more} answers, which may be better" if row.association else f"{more} answers"
     return f"{'favours' if above else 'is harder on'} its own family" if row.check == "own family" else ""
-
-
-def _bias_frame(result: JudgeReport) -> dict[str, list[object]]:
-    names = (
-        "judge",
-        "check",
-        "estimate",
-        "conf_low",
-        "conf_high",
-        "p_value",
-        "n_units",
-        "null",
-        "association",
-        "method",
-    )
-    return {name: [getattr(row, name) for row in result.biases] for name in names}
 
 
 def bias_method() -> Section:
