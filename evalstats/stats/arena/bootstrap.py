@@ -446,18 +446,11 @@ def bootstrap_strengths(
 ) -> BootstrapStrengths:
     """Draw votes, or whole clusters of them, with replacement, and fit strengths to every replicate.
 
-    Parameters
-    ----------
-    fit
-        Of the same votes: every replicate is fitted the same way (ties, prior, covariates), starting from it.
-    n_resamples
-        At least 100. The ends of 95% intervals have a Monte Carlo error of about .08 standard errors with 1,000.
-    seed
-        The same seed on the same votes gives the same replicates, in whatever order the votes are given (clusters: as long
-        as their codes stay the same), but for rounding.
-    way
-        Place in `rows.clusters` of the clusters that are drawn whole. None: every vote on its own, which gives intervals that
-        are too short where votes share raters or prompts.
+    `fit`: of the same votes: every replicate is fitted the same way (ties, prior, covariates), starting from it.
+    `n_resamples`: at least 100. The ends of 95% intervals have a Monte Carlo error of about .08 standard errors with 1,000.
+    `seed`: the same seed on the same votes gives the same replicates, in whatever order the votes are given (clusters: as
+    long as their codes stay the same), but for rounding. `way`: place in `rows.clusters` of the clusters that are drawn
+    whole. None: every vote on its own, which gives intervals that are too short where votes share raters or prompts.
 
     Notes
     -----

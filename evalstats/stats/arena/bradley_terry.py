@@ -347,18 +347,11 @@ def rising_direction(cells: PairCells, ties: Ties, prior: float) -> FloatArray |
 def fit_strengths(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0, start: PairFit | None = None) -> PairFit:
     """Fit strengths (log-units, sum 0) to votes.
 
-    Parameters
-    ----------
-    rows
-        Votes. Clusters play no part in the fit.
-    ties
-        "half" (Bradley-Terry, a tie as half a win of either: a quasi-likelihood, also for graded shares), "davidson" or
-        "rao-kupper", which give ties a probability of their own.
-    prior
-        Votes won and as many lost by every model against one of strength 0, as weight. They keep strengths finite where
-        some model won or lost all its votes, and draw all strengths towards 0. They say nothing about ties.
-    start
-        An earlier fit with the same models and covariates, from which to search.
+    `rows`: votes. Clusters play no part in the fit. `ties`: "half" (Bradley-Terry, a tie as half a win of either: a
+    quasi-likelihood, also for graded shares), "davidson" or "rao-kupper", which give ties a probability of their own.
+    `prior`: votes won and as many lost by every model against one of strength 0, as weight. They keep strengths finite where
+    some model won or lost all its votes, and draw all strengths towards 0. They say nothing about ties. `start`: an earlier
+    fit with the same models and covariates, from which to search.
     """
     if not 0.0 <= prior < np.inf:
         raise InputError(f"prior is {prior:g}; give the votes to add to each model, 0 or more")

@@ -253,16 +253,9 @@ def strength_ranks(
 ) -> StrengthRanks:
     """Confidence sets for the ranks of all models of a fit.
 
-    Parameters
-    ----------
-    covariance
-        From `covariance_of`. With a `reason` in it, no rank is told.
-    rows
-        The votes; needed where clusters are few (`covariance.few_clusters`), for sign flips.
-    top
-        For each tau in it, which models may be among the tau best.
-    n_resamples
-        Draws of the law where it cannot be listed; None: 4,999 to 29,999, the more the fewer pairs there are.
+    `covariance`: from `covariance_of`. With a `reason` in it, no rank is told. `rows`: the votes; needed where clusters are
+    few (`covariance.few_clusters`), for sign flips. `top`: for each tau in it, which models may be among the tau best.
+    `n_resamples`: draws of the law where it cannot be listed; None: 4,999 to 29,999, the more the fewer pairs there are.
 
     Notes
     -----
@@ -542,12 +535,8 @@ def record_limits(
 ) -> RecordLimits:
     """Return limits for a model that won (or lost) every vote, against combinations of strengths.
 
-    Parameters
-    ----------
-    fit, covariance
-        Of the other models, from votes among them.
-    against
-        float64, shape (n_combinations, n_models): a row of the identity is one other model, 1/n everywhere their mean.
+    `fit`, `covariance`: of the other models, from votes among them. `against`: float64, shape (n_combinations, n_models): a
+    row of the identity is one other model, 1/n everywhere their mean.
 
     Notes
     -----

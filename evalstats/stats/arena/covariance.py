@@ -470,14 +470,9 @@ def covariance_of(
 ) -> StrengthCovariance:
     """Covariance of a fit's parameters, clustered by every way in which votes share something.
 
-    Parameters
-    ----------
-    fit
-        Strengths fitted to `rows`.
-    names
-        What `rows.clusters` are, for the words of the result; by default "way 1", "way 2", ...
-    plain
-        The sandwich as in textbooks: every term with G/(G - 1), no jackknife, no repair; without clusters no correction.
+    `fit`: strengths fitted to `rows`. `names`: what `rows.clusters` are, for the words of the result; by default "way 1",
+    "way 2", ... `plain`: the sandwich as in textbooks: every term with G/(G - 1), no jackknife, no repair; without clusters
+    no correction.
 
     Notes
     -----

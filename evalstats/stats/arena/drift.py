@@ -45,14 +45,8 @@ class PeriodTest:
 def period_test(fit: PairFit, rows: VoteRows, period: IntArray, *, n_resamples: int = 999, seed: int = 0) -> PeriodTest:
     """Test that strengths are the same in all periods, whatever the change.
 
-    Parameters
-    ----------
-    fit
-        Strengths fitted to all rows together.
-    rows
-        Votes with their clusters; rows of different periods must not be merged.
-    period
-        Shape (n_rows,): 0..n_periods-1.
+    `fit`: strengths fitted to all rows together. `rows`: votes with their clusters; rows of different periods must not be
+    merged. `period`: shape (n_rows,): 0..n_periods-1.
 
     Notes
     -----
@@ -121,17 +115,10 @@ def linear_drift(
 ) -> LinearDrift:
     """Estimate how each model's strength changes with time, and test it.
 
-    Parameters
-    ----------
-    fit
-        Strengths fitted to all rows together.
-    period
-        Shape (n_rows,): 0..n_periods-1.
-    times
-        Shape (n_periods,): the time of each period; None for 0, 1, 2, ...
-    level
-        Where an anchor's adjusted p is at most this, the surest one is taken out of the anchors and all are measured again,
-        as long as half of the models are left: else one model's rise would look like a fall of all others.
+    `fit`: strengths fitted to all rows together. `period`: shape (n_rows,): 0..n_periods-1. `times`: shape (n_periods,): the
+    time of each period; None for 0, 1, 2, ... `level`: where an anchor's adjusted p is at most this, the surest one is taken
+    out of the anchors and all are measured again, as long as half of the models are left: else one model's rise would look
+    like a fall of all others.
 
     Notes
     -----
@@ -395,14 +382,9 @@ def model_bursts(
     The clock is the model's own votes, so that a model that the arena shows more often for a while has no burst. What is
     expected of a vote is what the ratings say, scaled to the wins that the model has on the whole.
 
-    Parameters
-    ----------
-    model, seconds, won, expected
-        Shape (n,): one entry for each decided vote and each of its two models; `expected` is the fitted probability of `won`.
-    rater
-        Codes, shape (n,); None where nothing is known of raters.
-    level
-        Chance that any model is named where there is no burst.
+    `model`, `seconds`, `won`, `expected`: shape (n,): one entry for each decided vote and each of its two models; `expected`
+    is the fitted probability of `won`. `rater`: codes, shape (n,); None where nothing is known of raters. `level`: chance
+    that any model is named where there is no burst.
 
     Notes
     -----

@@ -447,13 +447,9 @@ class _Predicted:
 def held_out(fit: PairFit, rows: VoteRows, *, n_folds: int = 5, conf_level: float = 0.95, seed: int = 0) -> HeldOut:
     """Predict votes from strengths that were fitted without them, by folds.
 
-    Parameters
-    ----------
-    fit
-        Says how ties are treated and which prior was added; its strengths are not used.
-    rows
-        Votes. Where they have clusters, whole clusters are held out together: by the way with the fewest clusters that is
-        still at least `n_folds`, the hardest to predict.
+    `fit`: says how ties are treated and which prior was added; its strengths are not used. `rows`: votes. Where they have
+    clusters, whole clusters are held out together: by the way with the fewest clusters that is still at least `n_folds`, the
+    hardest to predict.
 
     Notes
     -----

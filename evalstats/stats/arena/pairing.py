@@ -48,10 +48,7 @@ class PairingTest:
 def pairing_test(first: IntArray, second: IntArray, share: FloatArray, *, n_models: int, seed: int = 0) -> PairingTest:
     """Test whether pairs were chosen by the ratings so far, from votes in the order in which they were given.
 
-    Parameters
-    ----------
-    first, second, share
-        Shape (n_votes,): models on sides a and b, and how much of the vote the first got.
+    `first`, `second`, `share`: shape (n_votes,): models on sides a and b, and how much of the vote the first got.
 
     Notes
     -----

@@ -629,18 +629,11 @@ def rater_evidence(
     not matter to the rater more than to raters on the whole. A rater with stronger tastes than normal ones will be flagged
     in the end; a flag says "look at these votes", not "fraud".
 
-    Parameters
-    ----------
-    votes
-        With log-odds from ratings without the rater's own votes (`influence.without_each`).
-    rate
-        Given which raters are to be believed (bool, shape (n_raters,)), returns log-odds and variances as in `votes` from
-        ratings without the others; None where these cannot be had. Called where some raters are suspect: what they
-        voted would otherwise make itself look honest.
-    seed
-        Draws the raters from whom taste is estimated, where there are very many votes.
-    taste
-        Standard deviation of tastes in log-units; None to estimate it.
+    `votes`: with log-odds from ratings without the rater's own votes (`influence.without_each`). `rate`: given which raters
+    are to be believed (bool, shape (n_raters,)), returns log-odds and variances as in `votes` from ratings without the
+    others; None where these cannot be had. Called where some raters are suspect: what they voted would otherwise make itself
+    look honest. `seed`: draws the raters from whom taste is estimated, where there are very many votes. `taste`: standard
+    deviation of tastes in log-units; None to estimate it.
 
     Notes
     -----

@@ -565,15 +565,9 @@ def pooled_strengths(
 ) -> PooledStrengths:
     """Predict strengths in each category: strength m in category s is l_m + d_ms, d_ms ~ N(0, tau^2).
 
-    Parameters
-    ----------
-    fit
-        Strengths fitted to all rows together.
-    rows
-        Votes with their clusters; rows of different categories must not be merged. A vote may stand in several categories,
-        with the code of the vote itself as a cluster.
-    category
-        Shape (n_rows,): 0..n_categories-1.
+    `fit`: strengths fitted to all rows together. `rows`: votes with their clusters; rows of different categories must not be
+    merged. A vote may stand in several categories, with the code of the vote itself as a cluster. `category`: shape
+    (n_rows,): 0..n_categories-1.
 
     Notes
     -----

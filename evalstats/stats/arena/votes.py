@@ -93,21 +93,11 @@ def vote_rows(
 ) -> VoteRows:
     """Check votes and merge equal ones.
 
-    Parameters
-    ----------
-    first, second
-        Integers, shape (n,): models on sides a and b.
-    outcome
-        Integers, shape (n,): A_WINS, B_WINS, TIE or BOTH_BAD.
-    share
-        Shape (n,), in [0, 1]: a graded preference for side a. None: 1, 0 and .5 as the outcome says.
-    weight, count
-        Shape (n,): weight of each entry (None: its count) and the votes that it stands for (None: one). An entry of several
-        votes is taken as votes of equal weight.
-    covariates
-        Shape (n, n_covariates), finite.
-    clusters
-        Integer codes, each of shape (n,).
+    `first`, `second`: integers, shape (n,): models on sides a and b. `outcome`: integers, shape (n,): A_WINS, B_WINS, TIE or
+    BOTH_BAD. `share`: shape (n,), in [0, 1]: a graded preference for side a. None: 1, 0 and .5 as the outcome says. `weight`,
+    `count`: shape (n,): weight of each entry (None: its count) and the votes that it stands for (None: one). An entry of
+    several votes is taken as votes of equal weight. `covariates`: shape (n, n_covariates), finite. `clusters`: integer codes,
+    each of shape (n,).
     """
     a, b = _integers(first, "first"), _integers(second, "second")
     n = a.size

@@ -81,12 +81,8 @@ class RatingTable:
 def rating_table(units: ArrayLike, values: ArrayLike) -> RatingTable:
     """Count ratings given one a row.
 
-    Parameters
-    ----------
-    units
-        Integer codes of what was rated, shape (n_ratings,).
-    values
-        float64, shape (n_ratings,): the ratings; codes of labels that have no order.
+    `units`: integer codes of what was rated, shape (n_ratings,). `values`: float64, shape (n_ratings,): the ratings; codes of
+    labels that have no order.
     """
     given = as_values(values, "ratings")
     codes, n_units = as_codes(units, given.size, "units")
@@ -112,13 +108,9 @@ def raw_agreement(table: RatingTable, **over: Unpack[Over]) -> Estimate:
 def krippendorff_alpha(table: RatingTable, metric: Metric = "nominal", **over: Unpack[Over]) -> Estimate:
     """Estimate Krippendorff's alpha: 1 minus observed over expected disagreement, for any number of raters with gaps.
 
-    Parameters
-    ----------
-    metric
-        How far two ratings are apart: "nominal" (the same or not), "ordinal" (by the ratings between them), "interval"
-        (squared difference), "ratio" (squared difference relative to the sum; no negative ratings).
-    **over
-        See `Over`. The bootstrap is of units, not Krippendorff's own, which draws pairs as if they were independent.
+    `metric`: how far two ratings are apart: "nominal" (the same or not), "ordinal" (by the ratings between them), "interval"
+    (squared difference), "ratio" (squared difference relative to the sum; no negative ratings). `**over`: see `Over`. The
+    bootstrap is of units, not Krippendorff's own, which draws pairs as if they were independent.
     """
     levels = table.levels
     if metric == "ratio" and levels[0] < 0:
@@ -143,10 +135,8 @@ def judge_alpha(
     Agreement with the mean or the majority of several people would be higher than agreement with one of them, so a judge
     measured by it seems better than a person.
 
-    Parameters
-    ----------
-    judge, people
-        int64, shape (n_units, n_levels): how often the judge, and people, gave each category; units without both say nothing.
+    `judge`, `people`: int64, shape (n_units, n_levels): how often the judge, and people, gave each category; units without
+    both say nothing.
     """
     units, over = _rated_by_both(judge, people, 1, over)
     q = levels.size
@@ -256,12 +246,8 @@ def cohen_kappa(
 ) -> Estimate:
     """Estimate Cohen's kappa of two raters of the same units; weighted by how far categories are apart, if asked.
 
-    Parameters
-    ----------
-    first, second
-        Codes 0 to n_levels - 1 of the categories in their order, shape (n_units,).
-    weights
-        "linear" or "quadratic" for categories with an order.
+    `first`, `second`: codes 0 to n_levels - 1 of the categories in their order, shape (n_units,). `weights`: "linear" or
+    "quadratic" for categories with an order.
     """
     one, other = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
     if one.shape != other.shape or one.ndim != 1 or one.size == 0:

@@ -62,12 +62,8 @@ def judge_errors(judged: ArrayLike, labels: ArrayLike) -> JudgeErrors:
 def rogan_gladen(n_yes: int, n: int, errors: JudgeErrors, *, conf_level: float = 0.95) -> Estimate:
     """Estimate the true share of yes from a judge's share of yes and how it errs on labelled items.
 
-    Parameters
-    ----------
-    n_yes, n
-        Items the judge says yes to, of all it judged; labelled ones are not among them.
-    errors
-        Its verdicts on items that people labelled, drawn from those with a true yes and a true no at will.
+    `n_yes`, `n`: items the judge says yes to, of all it judged; labelled ones are not among them. `errors`: its verdicts on
+    items that people labelled, drawn from those with a true yes and a true no at will.
     """
     level = check_level(conf_level)
     n_yes, n = check_count(n_yes, "n_yes"), check_count(n, "n", least=1)
@@ -195,21 +191,13 @@ def powered_mean(
 
     For paired differences of two models give the differences of the judge and of the labels.
 
-    Parameters
-    ----------
-    judged
-        float64, shape (n_judged,): the judge's scores of items without a label.
-    judged_labelled, labels
-        float64, shape (n_labels,): the judge's score and the label of every labelled item.
-    probabilities
-        Probability with which each labelled item was chosen, where they differ (Horvitz-Thompson weights, normalised); `judged`
-        then holds every item that was not chosen. Labels without it must be a simple random part.
-    clusters
-        Codes of clusters of the items without and with a label; an item and its cluster may stand in both.
-    bounds
-        The scale's ends, for a score of one model: the interval then stays within them. None for differences.
-    tuned
-        Weigh the judge by how well it goes with the labels (PPI++); without, its weight is 1.
+    `judged`: float64, shape (n_judged,): the judge's scores of items without a label. `judged_labelled`, `labels`: float64,
+    shape (n_labels,): the judge's score and the label of every labelled item. `probabilities`: probability with which each
+    labelled item was chosen, where they differ (Horvitz-Thompson weights, normalised); `judged` then holds every item that
+    was not chosen. Labels without it must be a simple random part. `clusters`: codes of clusters of the items without and
+    with a label; an item and its cluster may stand in both. `bounds`: the scale's ends, for a score of one model: the
+    interval then stays within them. None for differences. `tuned`: weigh the judge by how well it goes with the labels
+    (PPI++); without, its weight is 1.
     """
     level = check_level(conf_level)
     f_u, f, y = as_values(judged, "scores"), as_values(judged_labelled, "scores"), as_values(labels, "labels")
@@ -408,18 +396,10 @@ def labels_needed(
 ) -> LabelsNeeded:
     """Return how many of `n_items` judged items need a label for a prediction-powered mean of this standard error.
 
-    Parameters
-    ----------
-    judged, labels
-        float64, shape (n,): what the judge and people say of the items that are labelled now; differences of two models where
-        the mean is a difference.
-    std_error
-        The standard error wanted: for an interval of half width h at 95% it is h/1.96; to detect a difference m with 80% power
-        m/(1.96 + 0.84).
-    n_items
-        Items that the judge has rated, those to be labelled among them.
-    inflation
-        How much larger clusters make the variance.
+    `judged`, `labels`: float64, shape (n,): what the judge and people say of the items that are labelled now; differences of
+    two models where the mean is a difference. `std_error`: the standard error wanted: for an interval of half width h at 95%
+    it is h/1.96; to detect a difference m with 80% power m/(1.96 + 0.84). `n_items`: items that the judge has rated, those to
+    be labelled among them. `inflation`: how much larger clusters make the variance.
 
     Notes
     -----

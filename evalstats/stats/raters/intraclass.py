@@ -45,10 +45,7 @@ def intraclass_correlations(scores: ArrayLike, *, conf_level: float = 0.95) -> I
     ICC3: these raters and no others (consistency: a rater who is always stricter does not count). With k: for the mean of the
     k ratings.
 
-    Parameters
-    ----------
-    scores
-        float64, shape (n_objects, n_raters), complete: both at least 2.
+    `scores`: float64, shape (n_objects, n_raters), complete: both at least 2.
 
     Notes
     -----

@@ -37,13 +37,9 @@ def place_effect(
 ) -> PlaceEffect:
     """Estimate how much a judge prefers the first place.
 
-    Parameters
-    ----------
-    shown_first, shown_second
-        float64, shape (n_pairs,): the judge's preference for one and the same answer of a pair (1 it, 0.5 a tie, 0 the other)
-        when that answer was shown first, and when it was shown second.
-    clusters
-        Codes of what pairs share, such as the question.
+    `shown_first`, `shown_second`: float64, shape (n_pairs,): the judge's preference for one and the same answer of a pair (1
+    it, 0.5 a tie, 0 the other) when that answer was shown first, and when it was shown second. `clusters`: codes of what
+    pairs share, such as the question.
 
     Notes
     -----
@@ -77,16 +73,9 @@ def covariate_effect(
 ) -> Estimate:
     """Estimate how an outcome goes with one covariate at fixed values of others.
 
-    Parameters
-    ----------
-    outcome
-        float64, shape (n,): preferences from 0 to 1 for "logit", any numbers for "linear".
-    covariate
-        float64, shape (n,): such as the doublings of length of one answer over the other.
-    controls
-        float64, shape (n, k): what is held fixed, the intercept among it; columns may depend on each other.
-    clusters
-        Codes of what rows share, such as the question.
+    `outcome`: float64, shape (n,): preferences from 0 to 1 for "logit", any numbers for "linear". `covariate`: float64, shape
+    (n,): such as the doublings of length of one answer over the other. `controls`: float64, shape (n, k): what is held fixed,
+    the intercept among it; columns may depend on each other. `clusters`: codes of what rows share, such as the question.
     """
     level = check_level(conf_level)
     y, x = as_values(outcome, "outcomes"), as_values(covariate, "covariate")
