@@ -7,10 +7,10 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from evalstats.document.numbers import number
-from evalstats.plots.canvas import Canvas, Extent, Sheet, drawn, limits_of, point_style
+from evalstats.plots.canvas import Extent, limits_of, point_style
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import digits_within, told
-from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+from evalstats.plots.rows import Line, Marks, Panel, Words, further_columns, row_figure
 
 
 def waterfall(
@@ -70,15 +70,9 @@ def waterfall(
     def draw(panel: Panel) -> None:
         _draw_steps(panel, table, kinds, list(zip(starts, values, strict=True)), ends)
 
-    parts: list[Words | Marks] = [Marks(draw=draw, title=title, limits=limits_of(known)), Words(texts=words)]
-    for name, heading in (columns or {}).items():
-        table.need(name)
-        parts.append(Words(texts=table.texts(name), heading=heading))
-
-    def figure(sheet: Sheet) -> Canvas:
-        return row_figure(sheet, lines, parts, note)
-
-    return drawn(ax, size, figure)
+    marks = Marks(draw=draw, title=title, limits=limits_of(known))
+    further = further_columns(table, columns, range(table.n), table.n)
+    return row_figure(lines, [marks, Words(texts=words), *further], note=note, ax=ax, size=size)
 
 
 def _numbers(
@@ -200,7 +194,7 @@ def arrows(
     if table.has("move"):
         parts.append(Words(texts=table.texts("move"), heading="Move"))
     lines = [Line(name=name, value=stop) for name, stop in zip(table.names(), stops, strict=True)]
-    return drawn(ax, size, lambda sheet: row_figure(sheet, lines, parts, note))
+    return row_figure(lines, parts, note=note, ax=ax, size=size)
 
 
 def dumbbell(
@@ -254,10 +248,7 @@ def dumbbell(
                 look = point_style(colors, edge, font, filled=loud[place], marker=marker)
                 panel.point(place, start, **{**look, "markersize": 0.5 * font})
 
-    parts: list[Words | Marks] = [Marks(draw=draw, title=title, limits=limits)]
-    for name, heading in (columns or {}).items():
-        table.need(name)
-        parts.append(Words(texts=table.texts(name), heading=heading))
+    parts = [Marks(draw=draw, title=title, limits=limits), *further_columns(table, columns, range(table.n), table.n)]
     digits, ends = digits_within(limits[1] - limits[0]), table.intervals()
     lines = [
         Line(
@@ -268,4 +259,4 @@ def dumbbell(
         )
         for place, name in enumerate(table.names("label", "model"))
     ]
-    return drawn(ax, size, lambda sheet: row_figure(sheet, lines, parts, note))
+    return row_figure(lines, parts, note=note, ax=ax, size=size)

@@ -22,7 +22,7 @@ from evalstats.plots.canvas import (
 )
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import Room, fitted, fitted_names, spread, text_width, told
-from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+from evalstats.plots.rows import Line, Marks, Panel, further_columns, grouped_lines, row_figure, word_column
 
 
 def forest(
@@ -83,8 +83,10 @@ def forest(
     estimates, ends, names = table.need("estimate"), table.intervals(), table.names()
     estimates = table.numbers("estimate")
     shown_numbers = _numbers(estimates, ends, digits, sign=reference == 0)
-    lines, at = _lines(table, names, shown_numbers)
-    settled = _settled(table, ends, reference)
+    lines, at = grouped_lines(table.texts("group"), _lines(table, names, shown_numbers))
+    settled = table.flags("settled")
+    if not table.has("settled"):
+        settled = [both is not None and (reference is None or not both[0] <= reference <= both[1]) for both in ends]
     tones = table.texts("tone") if table.has("tone") else ["neutral"] * table.n
     words = table.texts("words") if table.has("words") else shown_numbers
     values = [*estimates, *(end for both in ends if both for end in both)]
@@ -93,15 +95,12 @@ def forest(
         values += [reference - margin, reference + margin]
     limits = _limits(values, bounds, log=log)
 
-    def draw(panel: Panel) -> None:
-        _draw_rows(panel, table, at, settled, tones)
-
     marks = Marks(
-        draw=draw,
+        draw=lambda panel: _draw_rows(panel, table, at, settled, tones),
         title=title,
         limits=(limits[1], limits[0]) if reverse else limits,
         ticks=log_ticks(*limits, 5) if log else None,
-        write=_ratio if log else _signed if reference == 0 else tick_words,
+        write=lambda value: f"× {tick_words(value)}" if log else tick_words(value, sign=reference == 0),
         zero=reference,
         sides=sides,
         side_tones=side_tones,
@@ -109,33 +108,19 @@ def forest(
         log=log,
     )
     shown = [tone if done and tone != "neutral" else "plain" for tone, done in zip(tones, settled, strict=True)]
-    beside = [Words(texts=_placed(words, at, len(lines)), tones=_placed(shown, at, len(lines), "plain"))]
-    for name, heading in (columns or {}).items():
-        table.need(name)
-        beside.append(Words(texts=_placed(table.texts(name), at, len(lines)), heading=heading))
-
-    def figure(sheet: Sheet) -> Canvas:
-        return row_figure(sheet, lines, [marks, *beside], note)
-
-    return drawn(ax, size, figure)
+    beside = [word_column(words, at, len(lines), tones=shown), *further_columns(table, columns, at, len(lines))]
+    return row_figure(lines, [marks, *beside], note=note, ax=ax, size=size)
 
 
-def _lines(table: Columns, names: Sequence[str], numbers: Sequence[str]) -> tuple[list[Line], list[int]]:
-    """Return the lines with headings between them, and which line each row is."""
-    groups, details = table.texts("group"), table.texts("detail")
-    strong, estimates = table.flags("strong"), table.numbers("estimate")
-    words, ends = table.texts("words"), table.intervals()
+def _lines(table: Columns, names: Sequence[str], numbers: Sequence[str]) -> list[Line]:
+    groups, details, words = table.texts("group"), table.texts("detail"), table.texts("words")
+    strong, estimates, ends = table.flags("strong"), table.numbers("estimate"), table.intervals()
     lines: list[Line] = []
-    at: list[int] = []
-    group = ""
     for place, name in enumerate(names):
-        if groups[place] and groups[place] != group:
-            lines.append(Line(name=groups[place], heading=True))
-        group = groups[place]
-        at.append(len(lines))
         shown = words[place]
-        alone = _has_ends(shown) or (shown and ends[place] is None)
-        said = [shown] if alone else [numbers[place], shown]
+        # Words may give the interval already, in their own unit.
+        has_ends = "[" in shown or " to " in shown or "±" in shown
+        said = [shown] if has_ends or (shown and ends[place] is None) else [numbers[place], shown]
         # A name that stands below several headings is told apart by them.
         said = [groups[place], *said] if names.count(name) > 1 else said
         lines.append(
@@ -148,25 +133,7 @@ def _lines(table: Columns, names: Sequence[str], numbers: Sequence[str]) -> tupl
                 value=estimates[place],
             )
         )
-    return lines, at
-
-
-def _has_ends(words: str) -> bool:
-    """Whether words beside a row give the interval already, in their own unit."""
-    return "[" in words or " to " in words or "±" in words
-
-
-def _placed(texts: Sequence[str], at: Sequence[int], n: int, empty: str = "") -> list[str]:
-    found = [empty] * n
-    for text, place in zip(texts, at, strict=True):
-        found[place] = text
-    return found
-
-
-def _settled(table: Columns, ends: Sequence[tuple[float, float] | None], reference: float | None) -> list[bool]:
-    if table.has("settled"):
-        return table.flags("settled")
-    return [both is not None and (reference is None or not both[0] <= reference <= both[1]) for both in ends]
+    return lines
 
 
 def _numbers(
@@ -193,14 +160,6 @@ def _limits(values: Sequence[float | None], bounds: tuple[float, float] | None, 
         room = 0.06 * (high - low)
         low, high = max(low, bounds[0] - room), min(high, bounds[1] + room)
     return low, high
-
-
-def _signed(value: float) -> str:
-    return tick_words(value, sign=True)
-
-
-def _ratio(value: float) -> str:
-    return f"× {tick_words(value)}"
 
 
 def _draw_rows(panel: Panel, table: Columns, at: Sequence[int], settled: Sequence[bool], tones: Sequence[str]) -> None:

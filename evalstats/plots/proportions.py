@@ -125,12 +125,7 @@ def rates(
         band=band,
         log=log,
     )
-    parts = [marks, Words(texts=words)]
-
-    def figure(sheet: Sheet) -> Canvas:
-        return row_figure(sheet, lines, parts, note)
-
-    return drawn(ax, size, figure)
+    return row_figure(lines, [marks, Words(texts=words)], note=note, ax=ax, size=size)
 
 
 def _said(table: Columns, own: Sequence[int]) -> str:

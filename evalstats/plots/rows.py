@@ -1,20 +1,25 @@
 """A figure of rows: a name, panels of marks, and columns of words beside them; on narrow sheets words stand above the marks."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from matplotlib.figure import Figure
 
 from evalstats.plots.canvas import (
     SMALL,
     Canvas,
+    Extent,
     Sheet,
     draw_segments,
+    drawn,
     kept_apart,
     round_ticks,
     set_ticks,
     tick_words,
 )
+from evalstats.plots.frame import Columns
 from evalstats.plots.lettering import fitted, fitted_names, text_width, wrapped
 
 _LEAST_NAMES = 9.0  # letters' heights that names need beside marks
@@ -140,11 +145,50 @@ class _Layout:
         return self.tops[-1] + self.heights[-1]
 
 
-def row_figure(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks], note: str = "") -> Canvas:
-    """Return a canvas with a row for each line: names, then columns of words and marks from left to right.
+def row_figure(
+    lines: Sequence[Line],
+    columns: Sequence[Words | Marks],
+    *,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Return a figure with a row for each line: names, then columns of words and marks from left to right.
 
     `note` is a line below the rows.
     """
+    return drawn(ax, size, lambda sheet: _row_canvas(sheet, lines, columns, note))
+
+
+def grouped_lines(groups: Sequence[str], lines: Sequence[Line]) -> tuple[list[Line], list[int]]:
+    """Return the lines with a heading above those of each group, and where each line then stands."""
+    headed: list[Line] = []
+    at: list[int] = []
+    for place, (group, line) in enumerate(zip(groups, lines, strict=True)):
+        if group and (place == 0 or group != groups[place - 1]):
+            headed.append(Line(name=group, heading=True))
+        at.append(len(headed))
+        headed.append(line)
+    return headed, at
+
+
+def word_column(texts: Sequence[str], at: Sequence[int], n: int, heading: str = "", tones: Sequence[str] = ()) -> Words:
+    """Return a column of words for `n` lines of which those `at` the places given have texts."""
+    column, colors = [""] * n, ["plain"] * n
+    for row, place in enumerate(at):
+        column[place] = texts[row]
+        colors[place] = tones[row] if tones else "plain"
+    return Words(texts=column, heading=heading, tones=colors if tones else ())
+
+
+def further_columns(table: Columns, columns: Mapping[str, str] | None, at: Sequence[int], n: int) -> list[Words]:
+    """Return the columns of a frame that somebody wants to see beside the marks, under their headings."""
+    for name in columns or {}:
+        table.need(name)
+    return [word_column(table.texts(name), at, n, heading) for name, heading in (columns or {}).items()]
+
+
+def _row_canvas(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks], note: str) -> Canvas:
     if not sheet.narrow and _cramped(sheet, lines, columns):
         sheet = replace(sheet, stacked=True)
     sheet, scale = _scaled_sheet(sheet, lines, columns, note)

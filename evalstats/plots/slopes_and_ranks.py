@@ -23,7 +23,7 @@ from evalstats.plots.canvas import (
 )
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import Room, digits_within, fitted, fitted_names, spread, text_width, told, wrapped
-from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+from evalstats.plots.rows import Line, Marks, Panel, Words, further_columns, grouped_lines, row_figure, word_column
 
 
 def ranks(
@@ -66,11 +66,16 @@ def ranks(
     table = columns_of(rows, "ranks")
     table.need("rank_low")
     table.need("rank_high")
-    lines, at = _lines(table)
+    best, low, scored = table.flags("best"), table.numbers("rank_low"), table.has("estimate")
+    named = [
+        Line(name=name, strong=best[place], faint=low[place] is None and not scored)
+        for place, name in enumerate(table.names())
+    ]
+    lines, at = grouped_lines(table.texts("group"), named)
     sets = table.intervals("rank_low", "rank_high")
     parts: list[Words | Marks] = []
     told = [""] * table.n
-    if table.has("estimate"):
+    if scored:
         values = [*table.numbers("estimate"), *table.numbers("conf_low"), *table.numbers("conf_high")]
         limits = limits_of(values)
         if bounds is not None:
@@ -78,7 +83,7 @@ def ranks(
             limits = max(limits[0], bounds[0] - room), min(limits[1], bounds[1] + room)
         parts.append(Marks(draw=lambda panel: _draw_scores(panel, table, at), title=title, limits=limits, share=1.25))
         words = table.texts("words") if table.has("words") else _scores(table, digits)
-        parts.append(_column(words, at, len(lines)))
+        parts.append(word_column(words, at, len(lines)))
         told = [f"{each}, " for each in words]
     if any(sets):
         last = max(int(ends[1]) for ends in sets if ends)
@@ -90,38 +95,16 @@ def ranks(
                 ticks=rank_ticks(last),
             )
         )
-    shown = ["no rank" if ends is None else _set_words(ends) for ends in sets]
-    parts.append(_column(shown, at, len(lines)))
+    shown: list[str] = []
+    for ends in sets:
+        first, final = (0, 0) if ends is None else map(round, ends)
+        shown.append("no rank" if ends is None else f"{first}" if first == final else f"{first}–{final}")
+    parts.append(word_column(shown, at, len(lines)))
     for place, scores, ends, words, value in zip(at, told, sets, shown, table.numbers("estimate"), strict=True):
         open_ranks = words if ends is None else f"rank {words}"
         lines[place] = replace(lines[place], says=f"{scores}{open_ranks}", value=value)
-    for name, heading in (columns or {}).items():
-        table.need(name)
-        parts.append(_column(table.texts(name), at, len(lines), heading))
-
-    def figure(sheet: Sheet) -> Canvas:
-        return row_figure(sheet, lines, parts, note)
-
-    return drawn(ax, size, figure)
-
-
-def _lines(table: Columns) -> tuple[list[Line], list[int]]:
-    groups, best, low = table.texts("group"), table.flags("best"), table.numbers("rank_low")
-    lines: list[Line] = []
-    at: list[int] = []
-    for place, name in enumerate(table.names()):
-        if groups[place] and (place == 0 or groups[place] != groups[place - 1]):
-            lines.append(Line(name=groups[place], heading=True))
-        at.append(len(lines))
-        lines.append(Line(name=name, strong=best[place], faint=low[place] is None and not table.has("estimate")))
-    return lines, at
-
-
-def _column(texts: list[str], at: list[int], n: int, heading: str = "") -> Words:
-    found = [""] * n
-    for text, place in zip(texts, at, strict=True):
-        found[place] = text
-    return Words(texts=found, heading=heading)
+    parts += further_columns(table, columns, at, len(lines))
+    return row_figure(lines, parts, note=note, ax=ax, size=size)
 
 
 def _scores(table: Columns, digits: int) -> list[str]:
@@ -131,11 +114,6 @@ def _scores(table: Columns, digits: int) -> list[str]:
         f"{number(value, digits)}, no interval"
         for value, ends in rows
     ]  # fmt: skip
-
-
-def _set_words(ends: tuple[float, float]) -> str:
-    low, high = map(round, ends)
-    return f"{low}" if low == high else f"{low}–{high}"
 
 
 def rank_ticks(last: int) -> list[int]:
