@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from evalstats.document.numbers import MINUS
-from evalstats.plots.lettering import text_width, wrapped
+from evalstats.plots.lettering import Box, Room, rooms, text_width, wrapped
 from evalstats.plots.style import DARK, LIGHT, Medium, Palette, Spot, house_style, luminance, untyped
 
 Tone = Literal["plain", "good", "bad", "caution", "neutral"]
@@ -169,9 +169,9 @@ class Canvas:
         self,
         name: str,
         words: str,
-        box: tuple[float, float, float, float],
+        box: Room,
         mark: float | None = None,
-        also: tuple[float, float, float, float] | None = None,
+        also: Room | None = None,
     ) -> None:
         """Say what a mark within the box (left, top, width, height) shows; on somebody else's axes nothing would show it.
 
@@ -193,6 +193,44 @@ class Canvas:
             also=None if also is None else (also[0] + self.edge, also[1] + self.edge, also[2], also[3]),
         )
         self.figure.spots.append(spot)
+
+    def spots(
+        self,
+        said: Sequence[tuple[str, str]],
+        points: Sequence[tuple[float, float]],
+        frame: Box,
+        reach: tuple[float, float],
+        also: Sequence[Room | None] = (),
+    ) -> None:
+        """Say what points show, given their names and words; each answers within `reach`, halfway to its neighbours."""
+        boxes = rooms(points, frame, reach)
+        for place, ((name, words), (x, _), box) in enumerate(zip(said, points, boxes, strict=True)):
+            self.spot(name, words, box, x, also[place] if also else None)
+
+    def graph(
+        self,
+        box: Box,
+        across: tuple[float, float],
+        up: tuple[float, float],
+        *,
+        most: int = 6,
+        write: Callable[[float], str] | None = None,
+        log: bool = False,
+        label: str = "",
+    ) -> tuple[Any, float]:
+        """Return axes within a box (left, top, right, bottom), numbers upwards written left of them, and where they begin."""
+        left, top, right, bottom = box
+        ticks = round_ticks(*up, most)
+        words = [(write or tick_words)(tick) for tick in ticks]
+        inner = left + max(text_width(each, SMALL * self.font) for each in words) + 0.6 * self.font
+        axes = self.panel(inner, top, right, bottom, label)
+        if log:
+            axes.set_xscale("log")
+        axes.set_xlim(*across)
+        axes.set_ylim(*up)
+        set_ticks(axes, "y", ticks, words)
+        axes.grid(axis="y", color=self.colors.line, linewidth=0.06 * self.font)
+        return axes, inner
 
     def panel(self, left: float, top: float, right: float, bottom: float, label: str = "") -> Any:
         """Return axes of their own within the canvas, without a frame and without ticks."""

@@ -27,7 +27,7 @@ from evalstats.plots.canvas import (
     tone_color,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import Box, Ground, crosses, digits_within, rooms, text_width, told, wrapped
+from evalstats.plots.lettering import Box, Ground, crosses, digits_within, text_width, told, wrapped
 
 _TALL = 11.5  # of a panel, in letters' heights
 # Told apart without colour too: by dash and mark.
@@ -181,16 +181,16 @@ def _draw_panel(panel: _Panel) -> None:
     canvas, font = panel.canvas, panel.canvas.font
     (left, top, right, bottom), colors = panel.box, canvas.colors
     xlim, ylim = _ranges(panel)
-    ups = round_ticks(*ylim, 5)
-    words = [f"{tick_words(tick)}{'%' if panel.percent else ''}" for tick in ups]
-    inner = left + max(text_width(each, SMALL * font) for each in words) + 0.6 * font
-    axes = canvas.panel(inner, top, right - 0.6 * font, bottom, panel.title)
-    if panel.log:
-        axes.set_xscale("log")
-    axes.set_xlim(*xlim)
-    axes.set_ylim(*ylim)
-    set_ticks(axes, "y", ups, words)
-    axes.grid(axis="y", color=colors.line, linewidth=0.06 * font)
+    unit = "%" if panel.percent else ""
+    axes, inner = canvas.graph(
+        (left, top, right - 0.6 * font, bottom),
+        xlim,
+        ylim,
+        most=5,
+        write=lambda tick: f"{tick_words(tick)}{unit}",
+        log=panel.log,
+        label=panel.title,
+    )
     axes.spines["bottom"].set_visible(True)
     axes.spines["bottom"].set_color(colors.line)
     _count_axis(axes, xlim, right - 0.6 * font - inner, font, log=panel.log)
@@ -218,14 +218,10 @@ def _add_spots(axes: Any, panel: _Panel, ground: Ground, inner: float) -> None:
         )
         if x is not None and y is not None
     ]
-    points = [_at(axes, ground, x, y) for _, x, y, _ in rows]
-    reach = (4 * panel.canvas.font, 2 * panel.canvas.font)
-    edge = panel.canvas.font
-    frame = inner - edge, top - edge, right, bottom + edge
-    boxes = rooms([(inner + x, bottom - y) for x, y in points], frame, reach)
-    for (name, x, y, both), (place, _), box in zip(rows, points, boxes, strict=True):
-        said = told(y, both, digits_within(wide))
-        panel.canvas.spot(name, f"{across} {tick_words(x)}, {said}{unit}".strip(), box, inner + place)
+    edge, digits = panel.canvas.font, digits_within(wide)
+    said = [(name, f"{across} {tick_words(x)}, {told(y, both, digits)}{unit}".strip()) for name, x, y, both in rows]
+    points = [(inner + right_of, bottom - up) for right_of, up in (_at(axes, ground, x, y) for _, x, y, _ in rows)]
+    panel.canvas.spots(said, points, (inner - edge, top - edge, right, bottom + edge), (4 * edge, 2 * edge))
 
 
 def _count_axis(axes: Any, limits: tuple[float, float], wide: float, font: float, *, log: bool) -> None:
@@ -401,30 +397,34 @@ def sequence(
         canvas.text(
             canvas.width, y, said, align="right", weight="bold", color=color if tone != "neutral" else canvas.colors.ink
         )
-        ups = round_ticks(low, high, 5)
-        left = max(text_width(tick_words(tick, sign=True), SMALL * font) for tick in ups) + 0.6 * font
-        axes = canvas.panel(left, top, canvas.width - font, bottom, "sequence")
-        axes.set_xlim(0, max(n[-1], 2))
-        axes.set_ylim(low, high)
-        set_ticks(axes, "y", ups, [tick_words(tick, sign=True) for tick in ups])
-        axes.grid(axis="y", color=canvas.colors.line, linewidth=0.06 * font)
-        _count_axis(axes, (0, max(n[-1], 2)), canvas.width - font - left, font, log=False)
+        far = max(n[-1], 2)
+        axes, left = canvas.graph(
+            (0.0, top, canvas.width - font, bottom),
+            (0, far),
+            (low, high),
+            most=5,
+            write=lambda tick: tick_words(tick, sign=True),
+            label="sequence",
+        )
+        _count_axis(axes, (0, far), canvas.width - font - left, font, log=False)
         _draw_sequence(axes, canvas, (n, means, lows, highs), color, margin=margin, filled=tone != "neutral")
         if planned is not None and planned <= n[-1]:
             axes.axvline(planned, color=canvas.colors.muted, linewidth=0.07 * font, linestyle=(0, (4, 3)), zorder=0.9)
         if crossing is not None:
             _mark_crossing(axes, canvas, crossing, crossing_words, low if means[-1] > 0 else high)
-        unit = (canvas.width - font - left) / max(n[-1], 2)
+        unit = (canvas.width - font - left) / far
         looks = _spaced_looks(n, unit)
-        points = [
-            (left + n[place] * unit, top + (high - means[place]) / (high - low) * (bottom - top)) for place in looks
-        ]
-        for place, (x, _), box in zip(
-            looks, points, rooms(points, (left, top, canvas.width, bottom), (font, 4 * font)), strict=True
-        ):
-            both = None if abs(lows[place]) == inf or abs(highs[place]) == inf else (lows[place], highs[place])
-            name = f"{x_title.partition(',')[0]} {tick_words(n[place])}".strip()
-            canvas.spot(name, told(means[place], both, digits, sign=True), box, x)
+        ends_of = [(lows[place], highs[place]) if inf not in (-lows[place], highs[place]) else None for place in looks]
+        words = f"{x_title.partition(',')[0]} "
+        canvas.spots(
+            [
+                (f"{words}{tick_words(n[place])}".strip(), told(means[place], both, digits, sign=True))
+                for place, both in zip(looks, ends_of, strict=True)
+            ],
+            [(left + n[place] * unit, top + (high - means[place]) / (high - low) * (bottom - top)) for place in looks],
+            (left, top, canvas.width, bottom),
+            (font, 4 * font),
+        )
         canvas.text(
             (left + canvas.width) / 2,
             bottom + 2.2 * font,

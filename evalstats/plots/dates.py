@@ -20,9 +20,6 @@ from evalstats.plots.canvas import (
     key_rows,
     limits_of,
     point_style,
-    round_ticks,
-    set_ticks,
-    tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.lettering import (
@@ -31,7 +28,6 @@ from evalstats.plots.lettering import (
     digits_within,
     fitted,
     fitted_names,
-    rooms,
     spread,
     text_width,
     told,
@@ -184,16 +180,10 @@ def _event_style(sheet: Sheet | Canvas, font: float) -> dict[str, Any]:
 def _draw(panel: _Panel) -> None:
     canvas, font, colors = panel.canvas, panel.canvas.font, panel.canvas.colors
     left, top, right, bottom = panel.box
-    ups = round_ticks(*panel.limits, 4)
-    words = [tick_words(tick) for tick in ups]
-    inner = left + max(text_width(each, SMALL * font) for each in words) + 0.6 * font
-    axes = canvas.panel(inner, top, right - 0.6 * font, bottom, panel.name)
     first, last = panel.span
     room = max(0.03 * (last - first), 0.5)
-    axes.set_xlim(first - room, last + room)
-    axes.set_ylim(*panel.limits)
-    set_ticks(axes, "y", ups, words)
-    axes.grid(axis="y", color=colors.line, linewidth=0.06 * font)
+    inside = left, top, right - 0.6 * font, bottom
+    axes, inner = canvas.graph(inside, (first - room, last + room), panel.limits, most=4, label=panel.name)
     for day in _days(panel.events, "day") if panel.events.n else ():
         axes.axvline(day, zorder=0.8, **_event_style(canvas, font))
     _draw_points(axes, panel, (inner, right - 0.6 * font))
@@ -305,16 +295,11 @@ def timeline(
         canvas = sheet.canvas(top + tall + foot)
         bottom = canvas.height - foot
         canvas.small_lines(heads, 0.6 * font, step=1.3, weight="bold")
-        ups = round_ticks(low, high)
-        left = max(text_width(tick_words(tick), SMALL * font) for tick in ups) + 0.6 * font
         texts = fitted_names(named, 0.36 * canvas.width, font)
         names = max((text_width(text, font) for text in texts), default=0.0)
         right = canvas.width - (names + 2.0 * font if named else 1.5 * font)
-        axes = canvas.panel(left, top, right, bottom, "timeline")
-        axes.set_xlim(-0.04 * max(len(periods) - 1, 1), max(len(periods) - 1, 1))
-        axes.set_ylim(low, high)
-        set_ticks(axes, "y", ups, [tick_words(tick) for tick in ups])
-        axes.grid(axis="y", color=canvas.colors.line, linewidth=0.06 * font)
+        most = max(len(periods) - 1, 1)
+        axes, left = canvas.graph((0.0, top, right, bottom), (-0.04 * most, most), (low, high), label="timeline")
         for place in _spaced(periods, right - left, font):
             x = left + (place - axes.get_xlim()[0]) / (axes.get_xlim()[1] - axes.get_xlim()[0]) * (right - left)
             align = "right" if place == len(periods) - 1 and place else "left" if place == 0 else "center"
@@ -422,7 +407,11 @@ def _add_spots(
         for _, period, value, _, _ in rows
     ]
     font = canvas.font
-    boxes = rooms(points, (left - font, top, right + font, bottom), (2 * font, 1.2 * font))
     digits = digits_within(high - low)
-    for (name, period, value, both, at_end), (x, _), room in zip(rows, points, boxes, strict=True):
-        canvas.spot(name, f"{period}, {told(value, both, digits)}", room, x, written_at.get(name) if at_end else None)
+    canvas.spots(
+        [(name, f"{period}, {told(value, both, digits)}") for name, period, value, both, _ in rows],
+        points,
+        (left - font, top, right + font, bottom),
+        (2 * font, 1.2 * font),
+        [written_at.get(name) if at_end else None for name, _, _, _, at_end in rows],
+    )
