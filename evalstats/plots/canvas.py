@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from evalstats.document.numbers import MINUS
-from evalstats.plots.lettering import Box, Room, rooms, text_width, wrapped
-from evalstats.plots.style import DARK, LIGHT, Medium, Palette, Spot, house_style, luminance, untyped
+from evalstats.plots.style import DARK, LIGHT, Medium, Palette, Tooltip, house_style, luminance, untyped
+from evalstats.plots.text import Box, Room, rooms, text_width
 
 Tone = Literal["plain", "good", "bad", "caution", "neutral"]
 Extent = float | tuple[float, float] | Medium | None
@@ -38,14 +38,14 @@ _PAGES: dict[Medium, tuple[float, float, float | None]] = {
 class ShownFigure(Figure):
     """A figure that shows itself in a notebook, whether or not anybody has called on pyplot.
 
-    `spots` is what its marks say in words, for pages that answer a pointer.
+    `tooltips` is what its marks say in words, for pages that answer a pointer.
     """
 
-    spots: list[Spot]
+    tooltips: list[Tooltip]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         untyped(super()).__init__(*args, **options)
-        self.spots = []
+        self.tooltips = []
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -165,7 +165,7 @@ class Canvas:
         """Draw a line between pixels."""
         self.base.plot(xs, ys, **{"solid_capstyle": "butt", "clip_on": False, **style})
 
-    def spot(
+    def tooltip(
         self,
         name: str,
         words: str,
@@ -182,7 +182,7 @@ class Canvas:
         boxes = [box, *([also] if also else [])]
         left, right = min(each[0] for each in boxes), max(each[0] + each[2] for each in boxes)
         mark = box[0] + box[2] / 2 if mark is None else mark
-        spot = Spot(
+        tooltip = Tooltip(
             name=name,
             words=words,
             left=box[0] + self.edge,
@@ -192,9 +192,9 @@ class Canvas:
             mark=min(max((mark - left) / ((right - left) or 1.0), 0.0), 1.0),
             also=None if also is None else (also[0] + self.edge, also[1] + self.edge, also[2], also[3]),
         )
-        self.figure.spots.append(spot)
+        self.figure.tooltips.append(tooltip)
 
-    def spots(
+    def tooltips(
         self,
         said: Sequence[tuple[str, str]],
         points: Sequence[tuple[float, float]],
@@ -205,7 +205,7 @@ class Canvas:
         """Say what points show, given their names and words; each answers within `reach`, halfway to its neighbours."""
         boxes = rooms(points, frame, reach)
         for place, ((name, words), (x, _), box) in enumerate(zip(said, points, boxes, strict=True)):
-            self.spot(name, words, box, x, also[place] if also else None)
+            self.tooltip(name, words, box, x, also[place] if also else None)
 
     def graph(
         self,
@@ -468,12 +468,3 @@ def kept_apart(ticks: Sequence[float], words: Sequence[str], at: Callable[[float
             kept.append(place)
             edge = at(ticks[place]) + half + 0.6 * font
     return kept
-
-
-def titled(canvas: Canvas, title: str, left: float, right: float, bottom: float) -> None:
-    """Write a title above a panel, in as many lines as it takes, the last one at `bottom`."""
-    font = SMALL * canvas.font
-    lines = wrapped(title, right - left, font, bold=True)
-    for up, line in enumerate(reversed(lines)):
-        y = bottom - 1.3 * font * up
-        canvas.text(left, y, line, letters=SMALL, weight="bold", color=canvas.colors.muted)

@@ -13,14 +13,14 @@ from evalstats.document.escape import one_line
 from evalstats.document.numbers import interval, number
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Segment, Sheet, draw_segments, drawn
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import fitted_names, text_width, wrapped
+from evalstats.plots.text import fitted_names, text_width, wrapped
 
 _LEAST_OPAQUE, _MOST_OPAQUE = 0.12, 0.5  # letters keep a contrast of 4.5 to 1 on the deepest colour
 _HALF = 0.8  # letters of half the width of an interval
 _GAP = 0.16  # between cells, in letters' heights
 _WIDEST = 8.5  # a cell, in letters' heights
 _NAMES = 0.28  # share of the width that names may take
-_MOST_SPOTS = 2000
+_MOST_TOOLTIPS = 2000
 _LOWEST, _LOWEST_MARKED, _HIGHEST = (
     0.66,
     0.9,
@@ -283,20 +283,20 @@ def _draw(sheet: Sheet, grid: _Grid) -> Canvas:
                     canvas, part, part.box(across, down, canvas.font), cell, same=grid.diagonal and name == column
                 )
         _draw_intervals(canvas, grid, part)
-        _add_spots(canvas, grid, part)
+        _add_tooltips(canvas, grid, part)
     canvas.small_lines(notes, _bottom(parts, grid) + 0.9 * canvas.font)
     return canvas
 
 
-def _add_spots(canvas: Canvas, grid: _Grid, part: _Part) -> None:
+def _add_tooltips(canvas: Canvas, grid: _Grid, part: _Part) -> None:
     """Let every cell with a value answer a pointer; a map of very many cells says it in its letters alone."""
-    if len(grid.cells) > _MOST_SPOTS:
+    if len(grid.cells) > _MOST_TOOLTIPS:
         return
     for down, name in enumerate(grid.rows):
         for across, column in enumerate(part.columns):
             cell = grid.cells.get((name, column))
             if cell is not None and cell.value is not None:
-                canvas.spot(name, f"{column}, {cell.says}", part.box(across, down, canvas.font))
+                canvas.tooltip(name, f"{column}, {cell.says}", part.box(across, down, canvas.font))
 
 
 def _bottom(parts: Sequence[_Part], grid: _Grid) -> float:

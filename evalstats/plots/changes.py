@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from evalstats.document.numbers import number
 from evalstats.plots.canvas import Extent, limits_of, point_style
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import digits_within, told
 from evalstats.plots.rows import Line, Marks, Panel, Words, further_columns, row_figure
+from evalstats.plots.text import digits_within, told
 
 
 def waterfall(

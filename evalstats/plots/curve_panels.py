@@ -27,7 +27,7 @@ from evalstats.plots.canvas import (
     tone_color,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import Box, Ground, crosses, digits_within, text_width, told, wrapped
+from evalstats.plots.text import Box, Ground, crosses, digits_within, text_width, told, wrapped
 
 _TALL = 11.5  # of a panel, in letters' heights
 # Told apart without colour too: by dash and mark.
@@ -202,12 +202,12 @@ def _draw_panel(panel: _Panel) -> None:
     ground = Ground(frame=(0.0, 0.0, right - 0.6 * font - inner, bottom - top))
     for line, own in panel.table.by("line"):
         _draw_line(axes, own, _stroke(canvas, panel.names.index(line), many=len(panel.names) > 2), ground)
-    _add_spots(axes, panel, ground, inner)
+    _add_tooltips(axes, panel, ground, inner)
     _write_goals(axes, panel, ground)
     _write_marks(axes, panel, ground)
 
 
-def _add_spots(axes: Any, panel: _Panel, ground: Ground, inner: float) -> None:
+def _add_tooltips(axes: Any, panel: _Panel, ground: Ground, inner: float) -> None:
     """Let every point of a line answer a pointer with what it stands over and its value."""
     table, (_, top, right, bottom) = panel.table, panel.box
     across, wide, unit = panel.x_title, axes.get_ylim()[1] - axes.get_ylim()[0], "%" if panel.percent else ""
@@ -221,7 +221,7 @@ def _add_spots(axes: Any, panel: _Panel, ground: Ground, inner: float) -> None:
     edge, digits = panel.canvas.font, digits_within(wide)
     said = [(name, f"{across} {tick_words(x)}, {told(y, both, digits)}{unit}".strip()) for name, x, y, both in rows]
     points = [(inner + right_of, bottom - up) for right_of, up in (_at(axes, ground, x, y) for _, x, y, _ in rows)]
-    panel.canvas.spots(said, points, (inner - edge, top - edge, right, bottom + edge), (4 * edge, 2 * edge))
+    panel.canvas.tooltips(said, points, (inner - edge, top - edge, right, bottom + edge), (4 * edge, 2 * edge))
 
 
 def _count_axis(axes: Any, limits: tuple[float, float], wide: float, font: float, *, log: bool) -> None:
@@ -416,7 +416,7 @@ def sequence(
         looks = _spaced_looks(n, unit)
         ends_of = [(lows[place], highs[place]) if inf not in (-lows[place], highs[place]) else None for place in looks]
         words = f"{x_title.partition(',')[0]} "
-        canvas.spots(
+        canvas.tooltips(
             [
                 (f"{words}{tick_words(n[place])}".strip(), told(means[place], both, digits, sign=True))
                 for place, both in zip(looks, ends_of, strict=True)

@@ -22,7 +22,7 @@ from evalstats.plots.canvas import (
     point_style,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import (
+from evalstats.plots.text import (
     Box,
     Room,
     digits_within,
@@ -227,7 +227,7 @@ def _draw_points(axes: Any, panel: _Panel, sides: tuple[float, float]) -> None:
         x = sides[0] + (day - low) / (high - low) * (sides[1] - sides[0])
         if words:
             half = min(max(wide / 2, 3.0), 0.8 * font)
-            canvas.spot(panel.name, words, (x - half, top, 2 * half, bottom - top), mark=x)
+            canvas.tooltip(panel.name, words, (x - half, top, 2 * half, bottom - top), mark=x)
 
 
 def _draw_levels(axes: Any, panel: _Panel) -> str:
@@ -307,7 +307,7 @@ def timeline(
         ends = {name: _draw_period_line(axes, canvas, own, periods) for name, own in lines}
         written_at = _write_ends(axes, canvas, dict(zip(named, texts, strict=True)), ends, (top, bottom, right))
         panel = (left, top, right, bottom), axes.get_xlim(), axes.get_ylim()
-        _add_spots(canvas, lines, periods, written_at, panel)
+        _add_tooltips(canvas, lines, periods, written_at, panel)
         canvas.small_lines(notes, bottom + 2.3 * font)
         return canvas
 
@@ -376,7 +376,7 @@ def _write_ends(
     return written_at
 
 
-def _add_spots(
+def _add_tooltips(
     canvas: Canvas,
     lines: Sequence[tuple[str, Columns]],
     periods: Sequence[str],
@@ -408,7 +408,7 @@ def _add_spots(
     ]
     font = canvas.font
     digits = digits_within(high - low)
-    canvas.spots(
+    canvas.tooltips(
         [(name, f"{period}, {told(value, both, digits)}") for name, period, value, both, _ in rows],
         points,
         (left - font, top, right + font, bottom),

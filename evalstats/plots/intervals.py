@@ -21,8 +21,8 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import Room, fitted, fitted_names, spread, text_width, told
 from evalstats.plots.rows import Line, Marks, Panel, further_columns, grouped_lines, row_figure, word_column
+from evalstats.plots.text import Room, fitted, fitted_names, spread, text_width, told
 
 
 def forest(
@@ -283,7 +283,7 @@ def _draw_effects(canvas: Canvas, table: Columns, span: tuple[float, float]) -> 
     for place in reversed(range(table.n)):
         canvas.text(0, span[1] - (place + 0.5) * step, names[place], letters=min(1.0, step / font / 1.15))
         mark = left + (values[place] - low) / (high - low) * (canvas.width - 0.5 * font - left)
-        canvas.spot(whole[place], said[place], (0.0, span[1] - (place + 1) * step, canvas.width, step), mark)
+        canvas.tooltip(whole[place], said[place], (0.0, span[1] - (place + 1) * step, canvas.width, step), mark)
 
 
 def _draw_many(canvas: Canvas, table: Columns, span: tuple[float, float]) -> None:
@@ -329,7 +329,7 @@ def _draw_many(canvas: Canvas, table: Columns, span: tuple[float, float]) -> Non
     # A slice of a band is narrower than a pointer: there the named levels answer, where they are named.
     for row in range(table.n) if table.n <= _MOST_WHISKERS else sorted(written_at):
         box = left + row * step, span[0], step, span[1] - span[0]
-        canvas.spot(names[row], said[row], box, also=written_at.get(row))
+        canvas.tooltip(names[row], said[row], box, also=written_at.get(row))
 
 
 def _room(names: Sequence[str], rows: Sequence[int], canvas: Canvas) -> float:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from evalstats.grammar import and_list
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Segment, Sheet, draw_segments, drawn
 from evalstats.plots.frame import columns_of
-from evalstats.plots.lettering import Room, fitted, fitted_names, spread, text_width, wrapped
+from evalstats.plots.text import Room, fitted, fitted_names, spread, text_width, wrapped
 
 _TRIANGLE: list[Segment] = [((-0.3, 0.0), (0.25, -0.3)), ((0.25, -0.3), (0.25, 0.3)), ((0.25, 0.3), (-0.3, 0.0))]
 # Each mark as strokes about the middle of its cell, and how thick they are, in shares of the cell.
@@ -100,7 +100,9 @@ def _draw(sheet: Sheet, names: Sequence[str], kinds: Sequence[_Kind], numbers: S
     canvas.small_lines(notes, top + n * tall + 0.6 * font)
     for kind in kinds:
         for down, across in kind.cells:
-            canvas.spot(names[down], f"{names[across]}, {kind.words}", (across * wide, top + down * tall, wide, tall))
+            canvas.tooltip(
+                names[down], f"{names[across]}, {kind.words}", (across * wide, top + down * tall, wide, tall)
+            )
     return canvas
 
 
@@ -282,7 +284,7 @@ def _draw_ring(canvas: Canvas, ring: _Ring, graph: _Graph) -> None:
     chord = 2 * min(ring.radii) * sin(pi / len(ring.rows)) if len(ring.rows) > 1 else 4 * font
     reach = min(0.9 * font, max(chord / 2.9, 0.3 * font))
     for row, (x, y) in places.items():
-        canvas.spot(
+        canvas.tooltip(
             graph.names[row], _said(graph, row), (x - reach, y - reach, 2 * reach, 2 * reach), x, written_at[row]
         )
 

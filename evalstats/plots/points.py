@@ -25,7 +25,7 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import Ground, Placed, digits_within, fitted_names, text_width, told, wrapped
+from evalstats.plots.text import Ground, Placed, digits_within, fitted_names, text_width, told, wrapped
 
 NAMED = 40  # so many points are all named; of more the strong ones and those at the ends
 _FEW = 16  # of so many a name may stand far from its point, of more beside it or as a number
@@ -45,7 +45,7 @@ Ends = tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Spot:
+class _Point:
     """One point: both values with their intervals, how it looks, and whether it is named in any case."""
 
     name: str
@@ -92,7 +92,7 @@ class _Axis:
 class _Plot:
     """Everything that is drawn: points, curves, axes and words."""
 
-    spots: Sequence[_Spot]
+    points: Sequence[_Point]
     curves: Sequence["_Curve"]
     across: _Axis
     up: _Axis
@@ -165,9 +165,9 @@ def scatter(
     3
     """
     table = columns_of(rows, "scatter")
-    spots = _spots(table, "x", "y", ("x_low", "x_high"), ("y_low", "y_high"))
-    across = _axis([s.x for s in spots], [s.x_ends for s in spots], reverse=reverse_x, logit=logit_x)
-    up = _axis([s.y for s in spots], [s.y_ends for s in spots], reverse=reverse_y, logit=logit_y)
+    points = _points_of(table, "x", "y", ("x_low", "x_high"), ("y_low", "y_high"))
+    across = _axis([s.x for s in points], [s.x_ends for s in points], reverse=reverse_x, logit=logit_x)
+    up = _axis([s.y for s in points], [s.y_ends for s in points], reverse=reverse_y, logit=logit_y)
     curves = [
         *([_line(line, "line", line_title)] if line is not None else []),
         *([_line(other_line, "dotted", other_title)] if other_line is not None else []),
@@ -178,7 +178,7 @@ def scatter(
         way = [low + (high - low) * step / 40 for step in range(41)] if logit_x != logit_y else [low, high]
         curves += [_Curve(x=way, y=way, look="dashed", words=identity)] if low < high else []
     plot = _Plot(
-        spots=spots,
+        points=points,
         curves=curves,
         across=across,
         up=up,
@@ -225,17 +225,17 @@ def frontier(
     """
     table = columns_of(rows, "frontier")
     best = [bool(value) for value in table.need("on_frontier")]
-    spots = _spots(table, "cost", "estimate", ("cost_low", "cost_high"), ("conf_low", "conf_high"), strong=best)
-    up = _axis([s.y for s in spots], [s.y_ends for s in spots], reverse=reverse_y, room=0.1)
-    across = _axis([s.x for s in spots], [s.x_ends for s in spots], may_log=True, from_zero=True, room=0.1)
-    steps = sorted((spot.x, spot.y) for spot in spots if spot.strong)
+    points = _points_of(table, "cost", "estimate", ("cost_low", "cost_high"), ("conf_low", "conf_high"), strong=best)
+    up = _axis([s.y for s in points], [s.y_ends for s in points], reverse=reverse_y, room=0.1)
+    across = _axis([s.x for s in points], [s.x_ends for s in points], may_log=True, from_zero=True, room=0.1)
+    steps = sorted((point.x, point.y) for point in points if point.strong)
     curves: list[_Curve] = []
     if steps:
         x, y = [*(cost for cost, _ in steps), across.limits[1]], [*(score for _, score in steps), steps[-1][1]]
         curves.append(_Curve(x=x, y=y, look="steps"))
     log = "log scale" if across.log else ""
     plot = _Plot(
-        spots=spots,
+        points=points,
         curves=curves,
         across=across,
         up=up,
@@ -250,7 +250,7 @@ def frontier(
 # --- what there is to draw ---
 
 
-def _spots(
+def _points_of(
     table: Columns,
     x: str,
     y: str,
@@ -258,14 +258,14 @@ def _spots(
     y_ends: tuple[str, str],
     *,
     strong: Sequence[bool] | None = None,
-) -> list[_Spot]:
+) -> list[_Point]:
     """Return the points of rows that have both values, the strong ones last, so that they lie on top."""
     table.need(x)
     table.need(y)
     tones = table.texts("tone") if table.has("tone") else ["neutral"] * table.n
     both = table.intervals(*x_ends), table.intervals(*y_ends)
     found = [
-        _Spot(
+        _Point(
             name=name,
             x=one,
             y=other,
@@ -280,7 +280,7 @@ def _spots(
         for place, (name, one, other) in enumerate(zip(table.names(), table.numbers(x), table.numbers(y), strict=True))
         if one is not None and other is not None
     ]
-    return sorted(found, key=lambda spot: (spot.strong, not spot.weak))
+    return sorted(found, key=lambda point: (point.strong, not point.weak))
 
 
 def _line(rows: object, look: str, words: str) -> _Curve:
@@ -375,7 +375,7 @@ class _Frame:
 class _Name:
     """A name and where it stands; a number where it found no room, with the name below the figure; None without room for that."""
 
-    spot: _Spot
+    point: _Point
     text: str
     placed: Placed | None
     numbered: bool = False
@@ -416,12 +416,12 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
     axes = canvas.panel(left, top, left + frame.wide, top + tall, "points")
     _draw_axes(axes, frame)
     _draw_curves(axes, canvas, plot)
-    for spot in plot.spots:
-        _draw_spot(axes, canvas, spot)
-        across, up = frame.at(spot.x, spot.y)
+    for point in plot.points:
+        _draw_point(axes, canvas, point)
+        across, up = frame.at(point.x, point.y)
         reach = 0.7 * font
-        canvas.spot(
-            spot.name, _told(plot, spot), (left + across - reach, top + tall - up - reach, 2 * reach, 2 * reach)
+        canvas.tooltip(
+            point.name, _told(plot, point), (left + across - reach, top + tall - up - reach, 2 * reach, 2 * reach)
         )
     _write_names(axes, canvas, frame, names)
     y = top + tall + 1.9 * font
@@ -438,7 +438,7 @@ def _names_below(names: Sequence[_Name], room: float, font: float) -> list[str]:
     apart = [name for name in names if name.numbered or name.placed is None]
     heads = [f"{name.text} " if name.placed else "not marked: " for name in apart]
     widest = max((text_width(head, font) for head in heads), default=0.0) + text_width(";", font)
-    short = fitted_names([name.spot.name for name in apart], room - widest, font)
+    short = fitted_names([name.point.name for name in apart], room - widest, font)
     lines: list[str] = []
     for place, (head, name) in enumerate(zip(heads, short, strict=True)):
         entry = f"{head}{name}{'' if place == len(apart) - 1 else ';'}"
@@ -452,9 +452,9 @@ def _names_below(names: Sequence[_Name], room: float, font: float) -> list[str]:
 def _keys(sheet: Sheet, plot: _Plot) -> list[Key]:
     keys: list[Key] = []
     for kind, words in plot.keys.items():
-        found = next((spot for spot in plot.spots if spot.kind == kind), None)
+        found = next((point for point in plot.points if point.kind == kind), None)
         if found is not None:
-            keys.append(Key(words, _spot_style(sheet.colors, sheet.font, found)))
+            keys.append(Key(words, _look(sheet.colors, sheet.font, found)))
     keys += [
         Key(curve.words, _curve_style(sheet.colors, sheet.font, curve.look), stroke=True)
         for curve in plot.curves
@@ -463,12 +463,12 @@ def _keys(sheet: Sheet, plot: _Plot) -> list[Key]:
     return keys
 
 
-def _spot_style(colors: Any, font: float, spot: _Spot) -> dict[str, Any]:
+def _look(colors: Any, font: float, point: _Point) -> dict[str, Any]:
     color = {"good": colors.good, "bad": colors.bad, "caution": colors.caution, "plain": colors.ink}.get(
-        spot.tone, colors.muted if spot.weak else colors.neutral
+        point.tone, colors.muted if point.weak else colors.neutral
     )
-    look = point_style(colors, color, font, filled=spot.filled, marker=spot.marker)
-    return {**look, "markersize": font * (0.45 if spot.weak else 0.64)}
+    look = point_style(colors, color, font, filled=point.filled, marker=point.marker)
+    return {**look, "markersize": font * (0.45 if point.weak else 0.64)}
 
 
 def _curve_style(colors: Any, font: float, look: str) -> dict[str, Any]:
@@ -511,20 +511,20 @@ def _draw_curves(axes: Any, canvas: Canvas, plot: _Plot) -> None:
         axes.plot(curve.x, curve.y, zorder=1.5, **_curve_style(canvas.colors, canvas.font, curve.look))
 
 
-def _draw_spot(axes: Any, canvas: Canvas, spot: _Spot) -> None:
+def _draw_point(axes: Any, canvas: Canvas, point: _Point) -> None:
     font = canvas.font
-    look = _spot_style(canvas.colors, font, spot)
+    look = _look(canvas.colors, font, point)
     thin = {"color": look["markeredgecolor"], "linewidth": 0.1 * font, "solid_capstyle": "butt", "alpha": 0.75}
-    if spot.x_ends is not None:
-        axes.plot(spot.x_ends, [spot.y, spot.y], zorder=2, **thin)
-    if spot.y_ends is not None:
-        axes.plot([spot.x, spot.x], spot.y_ends, zorder=2, **thin)
-    axes.plot([spot.x], [spot.y], zorder=3 + spot.strong, **look)
+    if point.x_ends is not None:
+        axes.plot(point.x_ends, [point.y, point.y], zorder=2, **thin)
+    if point.y_ends is not None:
+        axes.plot([point.x, point.x], point.y_ends, zorder=2, **thin)
+    axes.plot([point.x], [point.y], zorder=3 + point.strong, **look)
 
 
-def _told(plot: _Plot, spot: _Spot) -> str:
+def _told(plot: _Plot, point: _Point) -> str:
     """Say both values of a point with their intervals, named by their axes."""
-    both = ((plot.x_title, plot.across, spot.x, spot.x_ends), (plot.y_title, plot.up, spot.y, spot.y_ends))
+    both = ((plot.x_title, plot.across, point.x, point.x_ends), (plot.y_title, plot.up, point.y, point.y_ends))
     parts: list[str] = []
     for title, axis, value, ends in both:
         # Three digits of what the axis spans; of a logarithmic one, of the value itself.
@@ -538,24 +538,24 @@ def _told(plot: _Plot, spot: _Spot) -> str:
 # --- names ---
 
 
-def _wanted(spots: Sequence[_Spot]) -> list[_Spot]:
+def _wanted(points: Sequence[_Point]) -> list[_Point]:
     """Return the points that are to be named, the most important first: strong ones, the ends of both axes, few all."""
-    keys: tuple[Callable[[_Spot], float], ...] = (lambda spot: spot.y, lambda spot: spot.x)
-    ends = [pick(spots, key=key) for key in keys for pick in (max, min)]
-    order = [*(spot for spot in spots if spot.strong), *ends, *(spots if len(spots) <= NAMED else ())]
-    return list({id(spot): spot for spot in order}.values())
+    keys: tuple[Callable[[_Point], float], ...] = (lambda point: point.y, lambda point: point.x)
+    ends = [pick(points, key=key) for key in keys for pick in (max, min)]
+    order = [*(point for point in points if point.strong), *ends, *(points if len(points) <= NAMED else ())]
+    return list({id(point): point for point in order}.values())
 
 
 def _placed_names(frame: _Frame) -> list[_Name]:
     """Return the names where they stand: strong ones and few may stand far from their point, others of many beside it."""
-    spots, font = frame.plot.spots, frame.font
+    points, font = frame.plot.points, frame.font
     ground = Ground(frame=(0.0, 0.0, frame.wide, frame.tall))
-    for spot in spots:
-        (x, y), reach = frame.at(spot.x, spot.y), 0.42 * font
+    for point in points:
+        (x, y), reach = frame.at(point.x, point.y), 0.42 * font
         ground.taken.append((x - reach, y - reach, x + reach, y + reach))
-        for ends, upright in ((spot.x_ends, False), (spot.y_ends, True)):
+        for ends, upright in ((point.x_ends, False), (point.y_ends, True)):
             if ends is not None:
-                at = [frame.at(spot.x, end) if upright else frame.at(end, spot.y) for end in ends]
+                at = [frame.at(point.x, end) if upright else frame.at(end, point.y) for end in ends]
                 ground.thin.append((*at[0], *at[1]))
     for curve in frame.plot.curves:
         at = [frame.at(float(x), float(y)) for x, y in zip(curve.x, curve.y, strict=True)]
@@ -566,25 +566,25 @@ def _placed_names(frame: _Frame) -> list[_Name]:
 
 
 def _named(frame: _Frame, ground: Ground) -> list[_Name]:
-    font, spots, wanted = frame.font, frame.plot.spots, _wanted(frame.plot.spots)
+    font, points, wanted = frame.font, frame.plot.points, _wanted(frame.plot.points)
     room = (_LONGEST_NARROW if frame.sheet.narrow else _LONGEST) * frame.sheet.width
-    texts = fitted_names([spot.name for spot in wanted], room, font, bold=True)
+    texts = fitted_names([point.name for point in wanted], room, font, bold=True)
     names: list[_Name] = []
-    for spot, text in zip(wanted, texts, strict=True):
+    for point, text in zip(wanted, texts, strict=True):
         number = str(1 + sum(name.numbered for name in names))
-        most = math.inf if spot.strong else _COST_FEW if len(spots) <= _FEW else _COST_MANY
+        most = math.inf if point.strong else _COST_FEW if len(points) <= _FEW else _COST_MANY
         # What all names begin with stays cut; one that is cut inside stands whole where there is room.
-        whole = not text.startswith("…") and text_width(spot.name, font, bold=True) <= _WHOLE * frame.sheet.width
-        ways = [(words, most, False) for words in dict.fromkeys(((spot.name,) if whole else ()) + (text,))]
+        whole = not text.startswith("…") and text_width(point.name, font, bold=True) <= _WHOLE * frame.sheet.width
+        ways = [(words, most, False) for words in dict.fromkeys(((point.name,) if whole else ()) + (text,))]
         ways += [(number, math.inf, across) for across in (False, True)]
         for shown, cost, across in ways:
-            width = text_width(shown, font, bold=spot.strong)
-            placed = ground.place(frame.at(spot.x, spot.y), width, font, most=cost, across=across)
+            width = text_width(shown, font, bold=point.strong)
+            placed = ground.place(frame.at(point.x, point.y), width, font, most=cost, across=across)
             if placed is not None:
-                names.append(_Name(spot=spot, text=shown, placed=placed, numbered=shown is number))
+                names.append(_Name(point=point, text=shown, placed=placed, numbered=shown is number))
                 break
         else:
-            names.append(_Name(spot=spot, text="", placed=None))
+            names.append(_Name(point=point, text="", placed=None))
     return names
 
 
@@ -593,15 +593,15 @@ def _write_names(axes: Any, canvas: Canvas, frame: _Frame, names: Sequence[_Name
     for name in names:
         if name.placed is None:
             continue
-        spot, box = name.spot, name.placed.box
-        x, y = frame.at(spot.x, spot.y)
+        point, box = name.point, name.placed.box
+        x, y = frame.at(point.x, point.y)
         if name.placed.tie is not None:
             tie = [x / frame.wide, name.placed.tie[0] / frame.wide], [y / frame.tall, name.placed.tie[1] / frame.tall]
             axes.plot(
                 *tie, color=canvas.colors.muted, linewidth=0.07 * canvas.font, zorder=1.8, transform=axes.transAxes
             )
         on_left = box[2] <= x
-        color = canvas.colors.ink if spot.strong else canvas.colors.muted
+        color = canvas.colors.ink if point.strong else canvas.colors.muted
         axes.text(
             (box[2] if on_left else box[0]) / frame.wide,
             (box[1] + box[3]) / 2 / frame.tall,
@@ -610,8 +610,8 @@ def _write_names(axes: Any, canvas: Canvas, frame: _Frame, names: Sequence[_Name
             va="center_baseline",
             transform=axes.transAxes,
             fontsize=frame.font,
-            color=canvas.tone(spot.tone) if spot.strong and spot.tone != "neutral" else color,
-            weight="bold" if spot.strong else "normal",
+            color=canvas.tone(point.tone) if point.strong and point.tone != "neutral" else color,
+            weight="bold" if point.strong else "normal",
             parse_math=False,
             zorder=5,
         )

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Sheet, drawn, point_style, round_ticks
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import fitted_names, text_width, told, wrapped
 from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+from evalstats.plots.text import fitted_names, text_width, told, wrapped
 
 
 def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size: Extent = None) -> Figure:
@@ -58,7 +58,7 @@ def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size:
             canvas.line([left] * 2, [level - 0.6 * font, level + 0.6 * font], color=colors.muted, linewidth=0.08 * font)
             ink = colors.muted if faint[place] else colors.ink
             canvas.text(end + 0.5 * font, level, words[place], letters=SMALL, color=ink)
-            canvas.spot(names[place], words[place], (0.0, top + row * place, canvas.width, row), end)
+            canvas.tooltip(names[place], words[place], (0.0, top + row * place, canvas.width, row), end)
         canvas.small_lines(notes, top + row * table.n + 0.6 * font)
         return canvas
 

@@ -20,7 +20,7 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns
-from evalstats.plots.lettering import fitted, fitted_names, text_width, wrapped
+from evalstats.plots.text import fitted, fitted_names, text_width, wrapped
 
 _LEAST_NAMES = 9.0  # letters' heights that names need beside marks
 # Shares of the width: what names may take at most and what a panel gets at least; and where all names then stand whole.
@@ -215,11 +215,11 @@ def _row_canvas(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | M
     for panel, column in reversed(panels):
         end = _write_ticks(panel, column, len(lines), end)
     canvas.small_lines(notes, layout.bottom + layout.foot + 0.4 * SMALL * canvas.font)
-    _add_spots(canvas, lines, columns, layout)
+    _add_tooltips(canvas, lines, columns, layout)
     return canvas
 
 
-def _add_spots(canvas: Canvas, lines: Sequence[Line], columns: Sequence[Words | Marks], layout: _Layout) -> None:
+def _add_tooltips(canvas: Canvas, lines: Sequence[Line], columns: Sequence[Words | Marks], layout: _Layout) -> None:
     """Let every row answer a pointer with its numbers, beside its mark."""
     first = next(
         ((column, edge) for column, edge in zip(columns, layout.edges, strict=True) if isinstance(column, Marks)), None
@@ -232,7 +232,7 @@ def _add_spots(canvas: Canvas, lines: Sequence[Line], columns: Sequence[Words | 
         if line.value is not None and first is not None and not first[0].log:
             (low, high), (left, right) = first[0].limits, first[1]
             mark = left + (line.value - low) / (high - low) * (right - left)
-        canvas.spot(line.name, line.says or ", ".join(parts), (0.0, top, canvas.width, height), mark)
+        canvas.tooltip(line.name, line.says or ", ".join(parts), (0.0, top, canvas.width, height), mark)
 
 
 def _cramped(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks]) -> bool:

@@ -22,8 +22,8 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.lettering import Room, digits_within, fitted, fitted_names, spread, text_width, told, wrapped
 from evalstats.plots.rows import Line, Marks, Panel, Words, further_columns, grouped_lines, row_figure, word_column
+from evalstats.plots.text import Room, digits_within, fitted, fitted_names, spread, text_width, told, wrapped
 
 
 def ranks(
@@ -303,7 +303,7 @@ def _draw_panel(
     half, wide = 0.45 * font, min(0.9 * font, step)
     for row, x in places.items():
         box = x - wide / 2, at(table.numbers("estimate")[row] or 0.0) - half, wide, 2 * half
-        canvas.spot(table.names()[row], _said(table, row, name, high - low), box, also=written_at.get(row))
+        canvas.tooltip(table.names()[row], _said(table, row, name, high - low), box, also=written_at.get(row))
 
 
 def _said(table: Columns, row: int, panel: str, wide: float) -> str:

@@ -66,7 +66,7 @@ DARK: Final = Palette(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
+class Tooltip:
     """A rectangle of a figure that answers a pointer, in pixels from the top left: whose it is, what it says in `words`.
 
     `mark` is where across it its mark stands, from 0 to 1. `also` is a second rectangle of the same mark: its name, written
@@ -151,7 +151,7 @@ def svg(figure: Figure, *, prefix: str = "", adaptive: bool = True, font: str = 
     The figure is one made by this package. `prefix` is put before every id, so that several figures can stand in one page.
     `adaptive` writes colours as CSS variables (`var(--es-ink, #1b2129)`); plain colours are for programs that know no variables
     (Typst, editors). `font` is the CSS family: text stays text, which can be searched, copied and read in any script. `alt` is
-    for those who do not see the figure. An adaptive figure has its spots on top, which a browser shows as titles.
+    for those who do not see the figure. An adaptive figure has its tooltips on top, which a browser shows as titles.
     """
     buffer = io.StringIO()
     with house_style():
@@ -167,17 +167,17 @@ def svg(figure: Figure, *, prefix: str = "", adaptive: bool = True, font: str = 
     text = text.replace("<svg ", f'<svg {label} stroke-linejoin="round" ', 1)
     if not adaptive:
         return text
-    spots = "".join(_spot(spot) for spot in getattr(figure, "spots", ()))
-    group = f'<g fill="none" pointer-events="all">{spots}</g>' if spots else ""
+    tooltips = "".join(_tooltip(tooltip) for tooltip in getattr(figure, "tooltips", ()))
+    group = f'<g fill="none" pointer-events="all">{tooltips}</g>' if tooltips else ""
     return _with_variables(text).replace("</svg>", f"{group}</svg>", 1)
 
 
-def _spot(spot: Spot) -> str:
+def _tooltip(tooltip: Tooltip) -> str:
     # matplotlib knows no titles, and its units here are those of the drawing: 72 to the inch, from the top left.
-    boxes = [(spot.left, spot.top, spot.width, spot.height), *([spot.also] if spot.also else [])]
+    boxes = [(tooltip.left, tooltip.top, tooltip.width, tooltip.height), *([tooltip.also] if tooltip.also else [])]
     path = "".join(f"M{x:.1f} {y:.1f}h{wide:.1f}v{tall:.1f}h-{wide:.1f}z" for x, y, wide, tall in boxes)
-    own = f'data-name={quoteattr(spot.name)} data-mark="{spot.mark:.2f}"'
-    title = escape(f"{spot.name}: {spot.words}" if spot.words else spot.name)
+    own = f'data-name={quoteattr(tooltip.name)} data-mark="{tooltip.mark:.2f}"'
+    title = escape(f"{tooltip.name}: {tooltip.words}" if tooltip.words else tooltip.name)
     return f'<path class="es-spot" d="{path}" {own}><title>{title}</title></path>'
 
 

@@ -31,9 +31,9 @@ def stands(value: float, words: str) -> bool:
     return any(abs(scale * value - shown) <= half + 1e-6 for shown, half in amounts(words) for scale in (1, 100))
 
 
-def spots(figure: Figure) -> list[Any]:
+def tooltips(figure: Figure) -> list[Any]:
     assert isinstance(figure, ShownFigure)
-    return figure.spots
+    return figure.tooltips
 
 
 def numbers_of(rows: Mapping[str, Sequence[Any]], place: int) -> list[float]:
@@ -44,7 +44,7 @@ def numbers_of(rows: Mapping[str, Sequence[Any]], place: int) -> list[float]:
 
 def unmarked(figure: Figure, rows: Mapping[str, Sequence[Any]]) -> list[str]:
     """Return the rows with an estimate of which no mark of their name says the estimate and both ends of its interval."""
-    told = {(spot.name, spot.words) for spot in spots(figure)}
+    told = {(tooltip.name, tooltip.words) for tooltip in tooltips(figure)}
     named = {name for name, _ in told}
     missing: list[str] = []
     for place in range(len(next(iter(rows.values())))):
@@ -67,16 +67,18 @@ def invented(figure: Figure, rows: Mapping[str, Sequence[Any]]) -> list[str]:
     names = sorted(
         {str(name) for column in (*NAMES, "model_b") for name in rows.get(column, ())}, key=len, reverse=True
     )
-    for spot in spots(figure):
-        said = spot.words
+    for tooltip in tooltips(figure):
+        said = tooltip.words
         for name in names:
             said = said.replace(name, "")
-        mine = [k for k in range(n) if any(spot.name == str(rows[name][k]).strip() for name in NAMES if name in rows)]
+        mine = [
+            k for k in range(n) if any(tooltip.name == str(rows[name][k]).strip() for name in NAMES if name in rows)
+        ]
         places = mine or range(n)
         values = [value for place in places for value in numbers_of(rows, place)]
         texts = " ".join(str(own[place]) for own in rows.values() for place in places if isinstance(own[place], str))
         for shown, half in amounts(said):
             known = any(abs(scale * value - shown) <= half + 1e-6 for value in values for scale in (1, 100))
             if not known and not any(shown == other for other, _ in amounts(texts)):
-                found.append(f"{spot.name}: {spot.words} ({shown})")
+                found.append(f"{tooltip.name}: {tooltip.words} ({shown})")
     return found

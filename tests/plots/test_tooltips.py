@@ -8,16 +8,16 @@ import pytest
 from matplotlib.figure import Figure
 
 from evalstats import plots
-from evalstats.plots.lettering import rooms
 from evalstats.plots.style import svg
+from evalstats.plots.text import rooms
 from tests.plots.gallery import GALLERY, LOOKS, NODES, PERIODS, POWERS
-from tests.plots.marked import COUNTED, SHARED, invented, spots, stands, unmarked
+from tests.plots.marked import COUNTED, SHARED, invented, stands, tooltips, unmarked
 
 NAME = '<img src=x onerror="x()">&\'"'
 
 
 def says(figure: Figure) -> dict[str, str]:
-    return {spot.name: spot.words for spot in spots(figure)}
+    return {tooltip.name: tooltip.words for tooltip in tooltips(figure)}
 
 
 ROWS: dict[str, list[Any]] = {
@@ -46,12 +46,12 @@ def test_words_that_give_the_interval_stand_alone_and_others_behind_it() -> None
 
 
 @pytest.mark.parametrize("size", ["screen", "phone"])
-def test_spots_lie_within_the_drawing_in_the_order_of_the_rows_and_never_overlap(size: str) -> None:
+def test_tooltips_lie_within_the_drawing_in_the_order_of_the_rows_and_never_overlap(size: str) -> None:
     grouped = {**ROWS, "group": ["one", "two", "two"]}
-    found = spots(plots.forest(grouped, size=size))  # pyright: ignore[reportArgumentType] - a medium
+    found = tooltips(plots.forest(grouped, size=size))  # pyright: ignore[reportArgumentType] - a medium
     figure = plots.forest(grouped, size=size)  # pyright: ignore[reportArgumentType] - a medium
     tall = figure.get_size_inches()[1] * 72
-    ends = [(spot.top, spot.top + spot.height) for spot in found]
+    ends = [(tooltip.top, tooltip.top + tooltip.height) for tooltip in found]
     assert all(0 <= top < bottom <= tall for top, bottom in ends)
     assert all(one[1] <= other[0] + 1e-9 for one, other in pairwise(ends))
     assert found[0].mark < found[1].mark  # 1 lies left of 4
@@ -62,16 +62,16 @@ def test_a_point_says_both_values_and_stands_where_it_is_drawn() -> None:
     figure = plots.scatter(rows, x_title="Lab", y_title="Live", size="screen")
     assert says(figure)["a"] == "Lab 10.0 [9.0, 11.0], Live 1.00"
     axes: Any = figure.axes[0].child_axes[0]
-    for spot, row in zip(spots(figure), (0, 1), strict=True):
+    for tooltip, row in zip(tooltips(figure), (0, 1), strict=True):
         x, y = axes.transData.transform((rows["x"][row], rows["y"][row])) * 72 / figure.dpi
-        assert spot.left + spot.width / 2 == pytest.approx(x, abs=0.5)
-        assert spot.top + spot.height / 2 == pytest.approx(figure.get_size_inches()[1] * 72 - y, abs=0.5)
+        assert tooltip.left + tooltip.width / 2 == pytest.approx(x, abs=0.5)
+        assert tooltip.top + tooltip.height / 2 == pytest.approx(figure.get_size_inches()[1] * 72 - y, abs=0.5)
 
 
 def test_cells_and_ranks_say_their_values() -> None:
     cells = {"model": ["a", "a"], "scenario": ["law", "art"], "estimate": [-10.0, 2.0]}
     cells |= {"conf_low": [-12.0, 0.0], "conf_high": [-8.0, 4.0]}
-    assert [spot.words for spot in spots(plots.heatmap(cells, size="screen"))] == [
+    assert [tooltip.words for tooltip in tooltips(plots.heatmap(cells, size="screen"))] == [
         "law, −10.0 [−12.0, −8.0]",
         "art, 2.0 [0.0, 4.0]",
     ]
@@ -96,7 +96,7 @@ def test_print_and_axes_of_others_have_none() -> None:
     assert "es-spot" not in svg(plots.forest(ROWS, size="print"), adaptive=False)
     sheet: Any = Figure()
     figure = plots.forest(ROWS, ax=sheet.add_subplot())
-    assert not hasattr(figure, "spots")
+    assert not hasattr(figure, "tooltips")
 
 
 def test_every_plot_stands_in_the_gallery() -> None:
@@ -110,16 +110,16 @@ def test_every_plot_stands_in_the_gallery() -> None:
 def test_every_row_of_every_plot_has_a_mark_that_says_its_numbers_and_no_others(name: str, size: str) -> None:
     draw = GALLERY[name]
     figure, rows, plot = draw(size=size), draw.args[0], draw.func.__name__
-    assert spots(figure)
+    assert tooltips(figure)
     if plot not in SHARED:
         assert unmarked(figure, rows) == []
     if plot not in COUNTED:
         assert invented(figure, rows) == []
     tall = figure.get_size_inches()[1] * 72
-    for spot in spots(figure):
-        assert spot.words
-        assert 0 <= spot.mark <= 1
-        assert -1 <= spot.top <= spot.top + spot.height <= tall + 1
+    for tooltip in tooltips(figure):
+        assert tooltip.words
+        assert 0 <= tooltip.mark <= 1
+        assert -1 <= tooltip.top <= tooltip.top + tooltip.height <= tall + 1
 
 
 def test_a_mark_that_says_another_number_would_be_seen() -> None:
@@ -140,13 +140,13 @@ def test_what_several_rows_share_is_told_of_its_ends() -> None:
     told = says(GALLERY["rates"](size="screen"))
     assert told["Wilson"] == "4.6 to 5.2 (percent)"
     assert told["a method of a long name"] == "5.0 [4.5, 5.5] and 20.0 [19.0, 21.0] (percent)"
-    looks = spots(GALLERY["sequence"](size="screen"))
+    looks = tooltips(GALLERY["sequence"](size="screen"))
     rows = {f"Items {n}": place for place, n in enumerate(LOOKS["n"])}
     assert looks[-1].name == "Items 200"
     assert 50 < len(looks) < len(rows)
-    for spot in looks:
-        assert stands(LOOKS["estimate"][rows[spot.name]], spot.words)
-        assert stands(LOOKS["conf_low"][rows[spot.name]] or 0.0, spot.words) == (rows[spot.name] > 0)
+    for tooltip in looks:
+        assert stands(LOOKS["estimate"][rows[tooltip.name]], tooltip.words)
+        assert stands(LOOKS["conf_low"][rows[tooltip.name]] or 0.0, tooltip.words) == (rows[tooltip.name] > 0)
 
 
 def test_a_point_of_a_network_says_what_joins_it_the_most_first() -> None:
@@ -155,13 +155,13 @@ def test_a_point_of_a_network_says_what_joins_it_the_most_first() -> None:
     assert told["a"] == "9 items; 2,000 with c and 20 with b"
     assert told["d"] == "5 with c"
     assert told["e"] == "no line"
-    assert len(spots(GALLERY["network"](size="phone"))) == len(NODES["model"])
+    assert len(tooltips(GALLERY["network"](size="phone"))) == len(NODES["model"])
 
 
 def test_points_of_lines_answer_where_they_are_drawn_and_for_themselves_alone() -> None:
     for draw, n in ((GALLERY["curves"], len(POWERS["x"])), (GALLERY["timeline"], len(PERIODS["model"]))):
         figure = draw(size="screen")
-        found, tall = spots(figure), figure.get_size_inches()[1] * 72
+        found, tall = tooltips(figure), figure.get_size_inches()[1] * 72
         drawn = [
             (x * 72 / figure.dpi, tall - y * 72 / figure.dpi)
             for axes in figure.axes[0].child_axes
@@ -170,12 +170,13 @@ def test_points_of_lines_answer_where_they_are_drawn_and_for_themselves_alone() 
             for x, y in axes.transData.transform(line.get_xydata())
         ]
         assert len(found) == n == len(drawn)
-        for one, other in pairwise(sorted(found, key=lambda spot: (spot.left, spot.top))):
+        for one, other in pairwise(sorted(found, key=lambda tooltip: (tooltip.left, tooltip.top))):
             assert one.left + one.width <= other.left + 1e-6 or one.top + one.height <= other.top + 1e-6
         inside = [
             sum(
-                spot.left - 1 <= x <= spot.left + spot.width + 1 and spot.top - 4 <= y <= spot.top + spot.height + 4
-                for spot in found
+                tooltip.left - 1 <= x <= tooltip.left + tooltip.width + 1
+                and tooltip.top - 4 <= y <= tooltip.top + tooltip.height + 4
+                for tooltip in found
             )
             for x, y in drawn
         ]
@@ -202,19 +203,19 @@ def test_very_many_points_leave_the_last_of_each_line_and_very_many_levels_the_n
         "period": [f"{2000 + t}" for _ in range(n) for t in range(20)],
         "estimate": [float(k + t) for k in range(n) for t in range(20)],
     }
-    assert {spot.words for spot in spots(plots.timeline(rows, size="screen"))} == {
+    assert {tooltip.words for tooltip in tooltips(plots.timeline(rows, size="screen"))} == {
         f"2019, {19.0 + k:.1f}" for k in range(n)
     }
     levels: dict[str, list[Any]] = {"level": [f"l{k}" for k in range(600)], "estimate": [float(k) for k in range(600)]}
     levels |= {"conf_low": [k - 1.0 for k in range(600)], "conf_high": [k + 1.0 for k in range(600)]}
-    assert [spot.name for spot in spots(plots.caterpillar(levels, size="screen"))] == [
+    assert [tooltip.name for tooltip in tooltips(plots.caterpillar(levels, size="screen"))] == [
         f"l{k}" for k in (0, 1, 2, 3, 596, 597, 598, 599)
     ]
 
 
 def test_the_same_name_below_several_headings_is_told_apart() -> None:
     rows = {"label": ["law", "art", "law"], "group": ["m", "m", "n"], "estimate": [1.0, 2.0, 3.0]}
-    assert [spot.words for spot in spots(plots.forest(rows, size="screen"))] == [
+    assert [tooltip.words for tooltip in tooltips(plots.forest(rows, size="screen"))] == [
         "m, +1.00, no interval",
         "+2.00, no interval",
         "n, +3.00, no interval",
