@@ -18,7 +18,7 @@ _TYPST = re.compile(r"([\\#$*_`<>@~\[\]=+/-])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-# Joiners that Persian, Indic scripts and emoji need, between letters that are not ASCII.
+# Joiners that Persian, Indic scripts and emoji need, between letters that are not ASCII; they reach no further than these.
 _JOINERS = "\u200c\u200d"
 # Control, format, surrogate, private use.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co"})
@@ -55,6 +55,11 @@ def _shown(text: str, place: int) -> str:
     around = text[max(place - 1, 0) : place] + text[place + 1 : place + 2]
     if char in _JOINERS and len(around) == 2 and not any(beside.isascii() for beside in around):
         return char
+    return _code(char)
+
+
+def _code(char: str) -> str:
+    """Spell a character out."""
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
@@ -118,8 +123,6 @@ def for_csv(text: str) -> str:
     return f"'{cleaned}" if cleaned.startswith(_FORMULA) else cleaned
 
 
-# Joiners that Persian, Indic scripts and emoji need; they reach no further than the letters beside them.
-_KEPT = "\u200c\u200d"
 _MOST_LINES = 3  # of one name
 _LARGE_PARTS = re.compile(r"[^ _/,:]*[ _/,:]+|[^ _/,:]+")
 _PARTS = re.compile(r"[^ _/,:.~-]*[ _/,:.~-]+|[^ _/,:.~-]+")  # a mark stays at the end of what it ends
@@ -139,7 +142,7 @@ def clean(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return inert(text)
-    return inert("".join(_spelled(character) for character in text))
+    return inert("".join(map(_spelled, text)))
 
 
 def shorten(text: str, width: int) -> str:
@@ -208,17 +211,13 @@ def _fitting(text: str, width: int) -> str:
 def _spelled(character: str) -> str:
     if character in _SPELLED:
         return _SPELLED[character]
-    if character in _KEPT or unicodedata.category(character) not in _UNSAFE:
-        return character
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    unsafe = character not in _JOINERS and unicodedata.category(character) in _UNSAFE
+    return _code(character) if unsafe else character
 
 
 @lru_cache(maxsize=4096)
 def _cells(character: str) -> int:
-    if character in _KEPT or unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
+    if character in _JOINERS or unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -455,16 +455,24 @@ def set_ticks(axes: Any, which: Literal["x", "y"], ticks: Sequence[float], words
     axis.set_ticklabels(list(words))
 
 
-def kept_apart(ticks: Sequence[float], words: Sequence[str], at: Callable[[float], float], font: float) -> list[int]:
-    """Return which numbers of an axis are written, so that none touches the next; the first always is.
+def kept_apart(
+    ticks: Sequence[float],
+    words: Sequence[str],
+    at: Callable[[float], float],
+    font: float,
+    *,
+    gap: float,
+    within: tuple[float, float] = (-inf, inf),
+) -> list[int]:
+    """Return which numbers of an axis are written: all within its room, but for those nearer than `gap` to the one before.
 
     `at` gives the pixel of a number.
     """
     kept: list[int] = []
-    edge = float("-inf")
+    edge, end = within
     for place in sorted(range(len(ticks)), key=lambda each: at(ticks[each])):
-        half = text_width(words[place], font) / 2
-        if at(ticks[place]) - half >= edge:
+        middle, half = at(ticks[place]), text_width(words[place], font) / 2
+        if middle - half >= edge and middle + half <= end:
             kept.append(place)
-            edge = at(ticks[place]) + half + 0.6 * font
+            edge = middle + half + gap
     return kept

@@ -17,6 +17,7 @@ from evalstats.plots.canvas import (
     Sheet,
     draw_keys,
     drawn,
+    kept_apart,
     key_rows,
     limits_of,
     log_ticks,
@@ -228,14 +229,12 @@ def _count_axis(axes: Any, limits: tuple[float, float], wide: float, font: float
     """Write round numbers below a panel, none of them beyond its edges."""
     ticks = log_ticks(*limits, 6) if log else round_ticks(*limits, 6)
     words = [tick_words(tick) for tick in ticks]
-    kept: list[int] = []
-    edge = -0.6 * font
-    for place, tick in enumerate(ticks):
-        at = axes.transAxes.inverted().transform(axes.transData.transform((tick, axes.get_ylim()[0])))[0] * wide
-        half = text_width(words[place], SMALL * font) / 2
-        if at - half >= edge and at + half <= wide + 0.6 * font:
-            kept.append(place)
-            edge = at + half + 0.6 * font
+
+    def at(tick: float) -> float:
+        return axes.transAxes.inverted().transform(axes.transData.transform((tick, axes.get_ylim()[0])))[0] * wide
+
+    gap = 0.6 * font
+    kept = kept_apart(ticks, words, at, SMALL * font, gap=gap, within=(-gap, wide + gap))
     set_ticks(axes, "x", [ticks[place] for place in kept], [words[place] for place in kept])
 
 

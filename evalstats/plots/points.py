@@ -17,6 +17,7 @@ from evalstats.plots.canvas import (
     Sheet,
     draw_keys,
     drawn,
+    kept_apart,
     key_rows,
     log_ticks,
     point_style,
@@ -492,13 +493,10 @@ def _draw_axes(axes: Any, frame: _Frame) -> None:
     axes.set_ylim(*plot.up.limits)
     ticks = plot.across.ticks
     words = [tick_words(tick) for tick in ticks]
-    kept: list[int] = []
-    edge = -math.inf
-    for place in sorted(range(len(ticks)), key=lambda each: plot.across.share(ticks[each])):
-        middle, half = plot.across.share(ticks[place]) * frame.wide, text_width(words[place], SMALL * font) / 2
-        if middle - half >= edge and middle + half <= frame.wide + 0.9 * font:
-            kept.append(place)
-            edge = middle + half + 0.6 * font
+    room = -math.inf, frame.wide + 0.9 * font
+    kept = kept_apart(
+        ticks, words, lambda tick: plot.across.share(tick) * frame.wide, SMALL * font, gap=0.6 * font, within=room
+    )
     set_ticks(axes, "x", [ticks[place] for place in kept], [words[place] for place in kept])
     set_ticks(axes, "y", plot.up.ticks, [tick_words(tick) for tick in plot.up.ticks])
     axes.grid(color=colors.line, linewidth=0.06 * font)

@@ -534,7 +534,7 @@ def _write_ticks(panel: Panel, column: Marks, n: int, end: float) -> float:
     def half(place: int) -> float:
         return text_width(words[place], SMALL * panel.font) / 2
 
-    apart = kept_apart(ticks, words, pixel, SMALL * panel.font)
+    apart = kept_apart(ticks, words, pixel, SMALL * panel.font, gap=0.6 * SMALL * panel.font)
     least = -panel.canvas.edge
     middles = {place: panel.left + pixel(ticks[place]) for place in apart}
     inside = [place for place in apart if least <= middles[place] - half(place) and middles[place] + half(place) <= end]

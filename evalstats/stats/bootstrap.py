@@ -71,12 +71,10 @@ def percentile_law(values: ArrayLike, *, conf_level: float = 0.95, clusters: Arr
     mean = float(x.mean())
     if is_constant(x):
         reason = f"all {x.size} values are equal: a bootstrap would give an interval of width zero"
-        return Estimate(
-            estimate=mean, method=method, conf_level=level, n=x.size, reason=reason, warnings=few_items(x.size)
-        )
+        return _estimate(mean, method, level, x.size, reason=reason)
     std_error = float(x.std()) / math.sqrt(x.size)
     ends = percentile_ends(x, (1.0 - level) / 2.0)
-    return _with_ends(mean, method, level, x.size, std_error=std_error, ends=ends)
+    return _estimate(mean, method, level, x.size, std_error=std_error, ends=ends)
 
 
 def augmented_percentile(differences: ArrayLike, *, bound: float = 1.0, conf_level: float = 0.95) -> Estimate:
@@ -99,7 +97,7 @@ def augmented_percentile(differences: ArrayLike, *, bound: float = 1.0, conf_lev
     ends = percentile_ends(padded, (1.0 - level) / 2.0)
     std_error = float(padded.std()) / math.sqrt(padded.size)
     method = "augmented percentile bootstrap, exact law"
-    return _with_ends(float(d.mean()), method, level, d.size, std_error=std_error, ends=ends)
+    return _estimate(float(d.mean()), method, level, d.size, std_error=std_error, ends=ends)
 
 
 def _clustered(x: FloatArray, clusters: ArrayLike, level: float) -> Estimate:
@@ -111,34 +109,37 @@ def _clustered(x: FloatArray, clusters: ArrayLike, level: float) -> Estimate:
     if reason is None and is_constant(sums / sizes):
         reason = f"all {n_clusters} cluster means are equal: a bootstrap would give an interval of width zero"
     if reason is not None:
-        return Estimate(estimate=mean, method=method, conf_level=level, n=x.size, n_clusters=n_clusters, reason=reason)
+        return _estimate(mean, method, level, x.size, n_clusters=n_clusters, reason=reason)
     std_error = math.sqrt(float(np.square(sums - mean * sizes).sum())) / x.size
     ends = ratio_ends(sums, sizes, (1.0 - level) / 2.0)
-    return _with_ends(mean, method, level, x.size, std_error=std_error, ends=ends, n_clusters=n_clusters)
+    return _estimate(mean, method, level, x.size, std_error=std_error, ends=ends, n_clusters=n_clusters)
 
 
-def _with_ends(
+def _estimate(
     mean: float,
     method: str,
     level: float,
     n: int,
     *,
-    std_error: float,
-    ends: tuple[float, float],
+    std_error: float | None = None,
+    ends: tuple[float, float] | None = None,
     n_clusters: int | None = None,
+    reason: str | None = None,
 ) -> Estimate:
-    low, high = ends
-    wide = high > low
+    """Return an estimate with its interval, or why it has none."""
+    if ends is not None and not ends[1] > ends[0]:
+        ends, reason = None, "so much of the law sits on one value that both ends fall on it"
+    low, high = ends or (None, None)
     return Estimate(
         estimate=mean,
         method=method,
         conf_level=level,
         n=n,
         std_error=std_error,
-        conf_low=low if wide else None,
-        conf_high=high if wide else None,
+        conf_low=low,
+        conf_high=high,
         n_clusters=n_clusters,
-        reason=None if wide else "so much of the law sits on one value that both ends fall on it",
+        reason=reason,
         warnings=() if n_clusters is not None else few_items(n),
     )
 
@@ -167,18 +168,15 @@ def bca_law(values: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
     n, mean, method = x.size, float(x.mean()), "BCa bootstrap, exact law"
     if is_constant(x):
         reason = f"all {n} values are equal: a bootstrap would give an interval of width zero"
-        return Estimate(estimate=mean, method=method, conf_level=level, n=n, reason=reason, warnings=few_items(n))
+        return _estimate(mean, method, level, n, reason=reason)
     law = law_of_sum(x)
     tails = corrected_tails(law.cdf(n * mean), acceleration(x - mean), level)
     std_error = float(x.std()) / math.sqrt(n)
     if tails is None:
         reason = "the values are so skewed that BCa has no ends at this level"
-        warnings = few_items(n)
-        return Estimate(
-            estimate=mean, method=method, conf_level=level, n=n, std_error=std_error, reason=reason, warnings=warnings
-        )
+        return _estimate(mean, method, level, n, std_error=std_error, reason=reason)
     ends = (law.lower(tails[0]) / n, law.upper(tails[1]) / n)
-    return _with_ends(mean, method, level, n, std_error=std_error, ends=ends)
+    return _estimate(mean, method, level, n, std_error=std_error, ends=ends)
 
 
 def acceleration(influence: FloatArray) -> float:
@@ -348,18 +346,19 @@ def _inverted(x: FloatArray, t: FloatArray, level: float, seed: int) -> Resample
         reason = f"{flat} of {t.size} resamples had no spread, so an end of the interval cannot be told"
         return _refused(x, level, seed, reason)
     told = (f"{flat} of {t.size} resamples had no spread and count as infinitely far off",) if flat else ()
+    drawn = Estimate(
+        estimate=mean,
+        method=_STUDENTISED,
+        conf_level=level,
+        n=x.size,
+        std_error=std_error,
+        conf_low=start,
+        conf_high=end,
+        n_resamples=t.size,
+        warnings=(*few_items(x.size), *told),
+    )
     return Resampled(
-        estimate=Estimate(
-            estimate=mean,
-            method=_STUDENTISED,
-            conf_level=level,
-            n=x.size,
-            std_error=std_error,
-            conf_low=start,
-            conf_high=end,
-            n_resamples=t.size,
-            warnings=(*few_items(x.size), *told),
-        ),
+        estimate=drawn,
         seed=seed,
         error_low=block_error(t, low),
         error_high=block_error(t, high),
@@ -367,12 +366,5 @@ def _inverted(x: FloatArray, t: FloatArray, level: float, seed: int) -> Resample
 
 
 def _refused(x: FloatArray, level: float, seed: int, reason: str) -> Resampled:
-    bare = Estimate(
-        estimate=float(x.mean()),
-        method=_STUDENTISED,
-        conf_level=level,
-        n=x.size,
-        reason=reason,
-        warnings=few_items(x.size),
-    )
+    bare = _estimate(float(x.mean()), _STUDENTISED, level, x.size, reason=reason)
     return Resampled(estimate=bare, seed=seed)

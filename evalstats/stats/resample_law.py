@@ -203,16 +203,12 @@ def ratio_ends(sums: FloatArray, sizes: FloatArray, tail: float) -> tuple[float,
         low, high = percentile_ends(sums, tail)
         return low / size, high / size
     if sums.size <= _LISTED:
-        return _listed_ends(sums, sizes, tail)
+        ratios, weights = all_resamples(sums, sizes)
+        order = np.argsort(ratios, kind="stable")
+        ratios, weights = ratios[order], weights[order]
+        return float(ratios[_first_reaching(weights, tail)]), float(ratios[::-1][_first_reaching(weights[::-1], tail)])
     mirrored = _lower_root(-sums, sizes, tail)
     return _lower_root(sums, sizes, tail), -mirrored
-
-
-def _listed_ends(sums: FloatArray, sizes: FloatArray, tail: float) -> tuple[float, float]:
-    ratios, weights = all_resamples(sums, sizes)
-    order = np.argsort(ratios, kind="stable")
-    ratios, weights = ratios[order], weights[order]
-    return float(ratios[_first_reaching(weights, tail)]), float(ratios[::-1][_first_reaching(weights[::-1], tail)])
 
 
 def all_resamples(sums: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:

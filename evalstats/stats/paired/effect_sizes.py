@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FloatArray, as_values, check_level, few_items
+from evalstats.stats.checks import as_values, check_level, few_items
 from evalstats.stats.estimate import Estimate, positive_p, t_quantile
 from evalstats.stats.one_sample import clopper_pearson, mean_t, variance_matched_wilson
 from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, tango, tango_margin_p
@@ -142,7 +142,7 @@ def superiority(differences: ArrayLike, *, clusters: ArrayLike | None = None, co
     """
     d = as_values(differences, "differences")
     level = check_level(conf_level)
-    signs = _signs(d)
+    signs = np.where(np.abs(d) > _TIE * float(np.abs(d).max()), np.sign(d), 0.0)
     if clusters is not None:
         found = variance_matched_wilson(0.5 + 0.5 * signs, conf_level=level, clusters=clusters)
         return replace(found, method=f"probability of superiority, {found.method}")
@@ -162,10 +162,6 @@ def superiority(differences: ArrayLike, *, clusters: ArrayLike | None = None, co
 
 def _odds(share: float | None) -> float | None:
     return None if share is None or share >= 1.0 else share / (1.0 - share)
-
-
-def _signs(d: FloatArray) -> FloatArray:
-    return np.where(np.abs(d) > _TIE * float(np.abs(d).max()), np.sign(d), 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

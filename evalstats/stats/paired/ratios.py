@@ -122,7 +122,8 @@ def geometric_ratio(
     if left_out == a.size:
         raise CannotAnswerError(f"all {a.size} items have a 0 on one side or both, so no item has a ratio to average")
     logs = np.log(b[usable]) - np.log(a[usable])
-    found = _mean_log(logs, [codes[usable] for codes, _ in columns], level)
+    groups = [codes[usable] for codes, _ in columns]
+    found = multiway_mean(logs, groups, conf_level=level).estimate if groups else paired_t(logs, conf_level=level)
     method = "geometric mean of the items' ratios, " + ("CR2 on the logs" if columns else "t on the logs")
     if found.conf_low is None or found.conf_high is None:
         return replace(found, estimate=math.exp(found.estimate), method=method, std_error=None)
@@ -144,12 +145,6 @@ def geometric_ratio(
         conf_high=math.exp(found.conf_high),
         warnings=(*found.warnings, *words),
     )
-
-
-def _mean_log(logs: FloatArray, columns: list[IntArray], level: float) -> Estimate:
-    if not columns:
-        return paired_t(logs, conf_level=level)
-    return multiway_mean(logs, columns, conf_level=level).estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,17 +226,38 @@ def ratio_of_means(
     (1.441, 1.291, 1.632)
     """
     units = _units(baseline, candidate, clusters, conf_level)
-    method = "ratio of means, Fieller" + _unit_words(units)
-    reason = _no_spread(units)
-    if reason is not None:
-        return _bare(units, method, reason)
+    n_columns, few = len(units.columns), () if units.columns else few_items(units.baseline.size)
+    by = "" if not n_columns else ", CR2" if n_columns == 1 else f", CR2 on {n_columns} cluster columns"
+    bare = Estimate(
+        estimate=units.ratio,
+        method=f"ratio of means, Fieller{by}",
+        conf_level=units.level,
+        n=units.baseline.size,
+        n_clusters=units.n_clusters,
+        reason=_no_spread(units),
+        warnings=(*few, *_lopsided(units)),
+    )
+    if bare.reason is not None:
+        return bare
     pieces = [_fieller(units, form) for form in units.forms]
-    ends = [end for piece in pieces if piece is not None for end in piece]
     if None in pieces:
         sure = f"{100 * units.level:g}%"
-        return _bare(units, method, f"the baseline's mean cannot be told from 0 at {sure}, so nothing bounds the ratio")
-    ends = (max(0.0, units.ratio + min(ends)), units.ratio + max(ends))
-    return _with_ends(units, method, ends, _statistic_at_one(units))
+        return replace(bare, reason=f"the baseline's mean cannot be told from 0 at {sure}, so nothing bounds the ratio")
+    ends = [end for piece in pieces if piece is not None for end in piece]
+    # The test is that the means are equal; without a statistic all differences are equal and have no spread.
+    d = units.candidate - units.baseline
+    variance = max(form.bb for form in variance_forms(units.baseline, d, units.columns))
+    rounding = _ROUNDING * max(float(units.candidate.max()), float(units.baseline.max()))
+    statistic = float(d.mean()) / math.sqrt(variance) if variance > rounding**2 else None
+    return replace(
+        bare,
+        std_error=math.sqrt(units.variance) / float(units.baseline.mean()),
+        conf_low=max(0.0, units.ratio + min(ends)),
+        conf_high=units.ratio + max(ends),
+        statistic=statistic,
+        df=units.df,
+        p_value=None if statistic is None else two_sided_t_p(statistic, units.df),
+    )
 
 
 def _units(baseline: ArrayLike, candidate: ArrayLike, clusters: ArrayLike | None, conf_level: float) -> _Units:
@@ -285,49 +301,6 @@ def _fieller(units: _Units, form: VarianceForm) -> tuple[float, float] | None:
     # Inclusion and exclusion can give a variance below 0; the other variances then bound the ratio.
     root = math.sqrt(max((square * form.ab) ** 2 + lead * square * form.bb, 0.0))
     return (-square * form.ab - root) / lead, (-square * form.ab + root) / lead
-
-
-def _statistic_at_one(units: _Units) -> float | None:
-    """Return t of the hypothesis that the means are equal; None where all differences are equal and have no spread."""
-    d = units.candidate - units.baseline
-    variance = max(form.bb for form in variance_forms(units.baseline, d, units.columns))
-    rounding = _ROUNDING * max(float(units.candidate.max()), float(units.baseline.max()))
-    return float(d.mean()) / math.sqrt(variance) if variance > rounding**2 else None
-
-
-def _with_ends(units: _Units, method: str, ends: tuple[float, float], statistic: float | None) -> Estimate:
-    return replace(
-        _bare(units, method, None),
-        std_error=math.sqrt(units.variance) / float(units.baseline.mean()),
-        conf_low=ends[0],
-        conf_high=ends[1],
-        statistic=statistic,
-        df=units.df,
-        p_value=None if statistic is None else two_sided_t_p(statistic, units.df),
-    )
-
-
-def _bare(units: _Units, method: str, reason: str | None) -> Estimate:
-    return Estimate(
-        estimate=units.ratio,
-        method=method,
-        conf_level=units.level,
-        n=units.baseline.size,
-        n_clusters=units.n_clusters,
-        reason=reason,
-        warnings=_warnings(units),
-    )
-
-
-def _unit_words(units: _Units) -> str:
-    if not units.columns:
-        return ""
-    return ", CR2" if len(units.columns) == 1 else f", CR2 on {len(units.columns)} cluster columns"
-
-
-def _warnings(units: _Units) -> tuple[str, ...]:
-    few = () if units.columns else few_items(units.baseline.size)
-    return (*few, *_lopsided(units))
 
 
 def _lopsided(units: _Units) -> tuple[str, ...]:

@@ -48,16 +48,19 @@ def design_effect(cluster_size: float, icc: float, *, size_cv: float = 0.0) -> f
         raise InputError(f"cluster_size is {cluster_size:g}; give a number of at least 1")
     if not 0.0 <= icc <= 1.0:
         raise InputError(f"icc is {icc:g}; give a number between 0 and 1")
+    _check_cv(size_cv)
+    return 1.0 + ((1.0 + size_cv**2) * cluster_size - 1.0) * icc
+
+
+def _check_cv(size_cv: float) -> None:
     if not (math.isfinite(size_cv) and size_cv >= 0.0):
         raise InputError(f"size_cv is {size_cv:g}; give a number from 0")
-    return 1.0 + ((1.0 + size_cv**2) * cluster_size - 1.0) * icc
 
 
 def gamma_shares(n_clusters: int, size_cv: float) -> FloatArray:
     """Shares of the items that clusters hold whose sizes have a coefficient of variation: quantiles of a gamma law."""
     n_clusters = check_count(n_clusters, "n_clusters", least=1)
-    if not (math.isfinite(size_cv) and size_cv >= 0.0):
-        raise InputError(f"size_cv is {size_cv:g}; give a number from 0")
+    _check_cv(size_cv)
     if size_cv < _ROUNDING:
         return np.full(n_clusters, 1.0 / n_clusters)
     middles = (np.arange(n_clusters) + 0.5) / n_clusters

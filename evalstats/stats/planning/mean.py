@@ -170,7 +170,7 @@ def difference_parts(
         item_raw=item,
         sizes=sizes,
         n_items=d.size,
-        n_trials=(_harmonic(counts[0]), _harmonic(counts[1])),
+        n_trials=(float(1.0 / (1.0 / counts[0]).mean()), float(1.0 / (1.0 / counts[1]).mean())),
         notes=tuple(notes),
     )
 
@@ -231,10 +231,6 @@ def _cut_off(between: float | None, item: float) -> list[str]:
     if item < 0.0:
         notes.append(f"The variance of the items' true differences is estimated as {item:.3g}, which is taken as 0")
     return notes
-
-
-def _harmonic(counts: FloatArray) -> float:
-    return float(1.0 / (1.0 / counts).mean())
 
 
 MarginTest = Literal["noninferiority", "equivalence"]
@@ -310,10 +306,7 @@ def mean_margin_power(
     """
     low = (delta + positive(margin, "margin")) / positive(std_error, "std_error")
     high = (margin - delta) / std_error
-    level = check_level(conf_level)
-    if not level > 0.5:
-        raise InputError(f"conf_level is {level:g}; a margin is judged by the interval at 2 conf_level - 1: above 0.5")
-    one_sided = 2.0 * level - 1.0
+    one_sided = two_sided_level(conf_level)
     if df is None or _is_normal(df):
         z = normal_quantile(one_sided)
         if test == "noninferiority":
@@ -321,6 +314,14 @@ def mean_margin_power(
         return max(0.0, float(special.ndtr(high - z) - special.ndtr(z - low)))
     t = t_quantile(one_sided, df)
     return _upper_noncentral(t, df, low) if test == "noninferiority" else _owen(t, df, low, high)
+
+
+def two_sided_level(conf_level: float) -> float:
+    """Return the level of the interval that judges a margin by one-sided tests at `conf_level`: 2 conf_level - 1."""
+    level = check_level(conf_level)
+    if not level > 0.5:
+        raise InputError(f"conf_level is {level:g}; a margin is judged by the interval at 2 conf_level - 1: above 0.5")
+    return 2.0 * level - 1.0
 
 
 def _is_normal(df: float) -> bool:

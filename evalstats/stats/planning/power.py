@@ -14,7 +14,7 @@ from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.estimate import SMALLEST_P, normal_quantile, t_quantile, two_sided_normal_p
 from evalstats.stats.paired.binary import MIN_DISCORDANT, tango_statistics
 from evalstats.stats.paired.means import augmented_t
-from evalstats.stats.planning.mean import MarginTest, check_power, positive, smallest_effect
+from evalstats.stats.planning.mean import MarginTest, check_power, positive, smallest_effect, two_sided_level
 
 PairedTest = Literal["score", "midp", "exact"]
 
@@ -296,10 +296,7 @@ def paired_binary_margin_power(
     n = _checked_design(n, p10, p01)
     if not 0.0 < margin < 1.0:
         raise InputError(f"margin is {margin:g}; give a proportion between 0 and 1 (0.02 for two points)")
-    level = check_level(conf_level)
-    if not level > 0.5:
-        raise InputError(f"conf_level is {level:g}; a margin is judged by the interval at 2 conf_level - 1: above 0.5")
-    z = normal_quantile(2.0 * level - 1.0)
+    z = normal_quantile(two_sided_level(conf_level))
     c, weight = thinned(*likely_counts(n, p01))
     rest = n - c
     share = p10 / max(p10, 1.0 - p01, 1e-300)
