@@ -10,7 +10,7 @@ from evalstats.document.numbers import number
 from evalstats.plots.canvas import Extent, limits_of, point_style
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.rows import Line, Marks, Panel, Words, further_columns, row_figure
-from evalstats.plots.text import digits_within, told
+from evalstats.plots.text import digits_within, with_interval
 
 
 def waterfall(
@@ -79,7 +79,7 @@ def _numbers(
     kinds: Sequence[str], values: Sequence[float], digits: int, ends: Sequence[tuple[float, float] | None]
 ) -> list[str]:
     rows = zip(kinds, values, ends, strict=True)
-    return [told(value, both, digits, sign=kind in ("step", "part")) for kind, value, both in rows]
+    return [with_interval(value, both, digits, sign=kind in ("step", "part")) for kind, value, both in rows]
 
 
 def _starts(kinds: Sequence[str], values: Sequence[float]) -> list[float]:
@@ -254,7 +254,7 @@ def dumbbell(
         Line(
             name=name,
             strong=loud[place],
-            says=f"{number(starts[place], digits)} → {told(stops[place], ends[place], digits)}",
+            says=f"{number(starts[place], digits)} → {with_interval(stops[place], ends[place], digits)}",
             value=stops[place],
         )
         for place, name in enumerate(table.names("label", "model"))

@@ -28,7 +28,7 @@ from evalstats.plots.canvas import (
     tone_color,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.text import Box, Ground, crosses, digits_within, text_width, told, wrapped
+from evalstats.plots.text import Box, Ground, crosses, digits_within, text_width, with_interval, wrapped
 
 _TALL = 11.5  # of a panel, in letters' heights
 # Told apart without colour too: by dash and mark.
@@ -220,7 +220,9 @@ def _add_tooltips(axes: Any, panel: _Panel, ground: Ground, inner: float) -> Non
         if x is not None and y is not None
     ]
     edge, digits = panel.canvas.font, digits_within(wide)
-    said = [(name, f"{across} {tick_words(x)}, {told(y, both, digits)}{unit}".strip()) for name, x, y, both in rows]
+    said = [
+        (name, f"{across} {tick_words(x)}, {with_interval(y, both, digits)}{unit}".strip()) for name, x, y, both in rows
+    ]
     points = [(inner + right_of, bottom - up) for right_of, up in (_at(axes, ground, x, y) for _, x, y, _ in rows)]
     panel.canvas.tooltips(said, points, (inner - edge, top - edge, right, bottom + edge), (4 * edge, 2 * edge))
 
@@ -417,7 +419,7 @@ def sequence(
         words = f"{x_title.partition(',')[0]} "
         canvas.tooltips(
             [
-                (f"{words}{tick_words(n[place])}".strip(), told(means[place], both, digits, sign=True))
+                (f"{words}{tick_words(n[place])}".strip(), with_interval(means[place], both, digits, sign=True))
                 for place, both in zip(looks, ends_of, strict=True)
             ],
             [(left + n[place] * unit, top + (high - means[place]) / (high - low) * (bottom - top)) for place in looks],

@@ -30,7 +30,7 @@ from evalstats.plots.text import (
     fitted_names,
     spread,
     text_width,
-    told,
+    with_interval,
     wrapped,
 )
 
@@ -188,12 +188,12 @@ def _draw(panel: _Panel) -> None:
         axes.axvline(day, zorder=0.8, **_event_style(canvas, font))
     _draw_points(axes, panel, (inner, right - 0.6 * font))
     tone = _draw_levels(axes, panel)
-    told = next((each for each in panel.levels.texts("words") if each), "")
+    trend = next((each for each in panel.levels.texts("words") if each), "")
     canvas.text(left, top - 1.9 * font, fitted(panel.name, right - left, font, bold=True), weight="bold")
     canvas.text(
         left,
         top - 0.75 * font,
-        fitted(told, right - left, SMALL * font),
+        fitted(trend, right - left, SMALL * font),
         letters=SMALL,
         color=canvas.tone(tone or "neutral"),
     )
@@ -409,7 +409,7 @@ def _add_tooltips(
     font = canvas.font
     digits = digits_within(high - low)
     canvas.tooltips(
-        [(name, f"{period}, {told(value, both, digits)}") for name, period, value, both, _ in rows],
+        [(name, f"{period}, {with_interval(value, both, digits)}") for name, period, value, both, _ in rows],
         points,
         (left - font, top, right + font, bottom),
         (2 * font, 1.2 * font),

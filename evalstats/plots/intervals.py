@@ -22,7 +22,7 @@ from evalstats.plots.canvas import (
 )
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.rows import Line, Marks, Panel, further_columns, grouped_lines, row_figure, word_column
-from evalstats.plots.text import Room, fitted, fitted_names, spread, text_width, told
+from evalstats.plots.text import Room, fitted, fitted_names, spread, text_width, with_interval
 
 
 def forest(
@@ -253,7 +253,7 @@ def _effect_numbers(table: Columns) -> tuple[list[float], list[tuple[float, floa
 
 
 def _said(values: Sequence[float], ends: Sequence[tuple[float, float]]) -> list[str]:
-    return [told(value, both, 2, sign=True) for value, both in zip(values, ends, strict=True)]
+    return [with_interval(value, both, 2, sign=True) for value, both in zip(values, ends, strict=True)]
 
 
 def _apart(both: tuple[float, float]) -> bool:

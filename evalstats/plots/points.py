@@ -26,7 +26,7 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.text import Ground, Placed, digits_within, fitted_names, text_width, told, wrapped
+from evalstats.plots.text import Ground, Placed, digits_within, fitted_names, text_width, with_interval, wrapped
 
 NAMED = 40  # so many points are all named; of more the strong ones and those at the ends
 _FEW = 16  # of so many a name may stand far from its point, of more beside it or as a number
@@ -527,7 +527,7 @@ def _told(plot: _Plot, point: _Point) -> str:
     for title, axis, value, ends in both:
         # Three digits of what the axis spans; of a logarithmic one, of the value itself.
         digits = digits_within(value if axis.log else axis.limits[1] - axis.limits[0])
-        said = told(value, ends, digits)
+        said = with_interval(value, ends, digits)
         # What follows a comma says how it is drawn.
         parts.append(f"{title.partition(',')[0]} {said}".strip())
     return ", ".join(parts)

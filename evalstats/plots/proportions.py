@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Sheet, drawn, point_style, round_ticks
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
-from evalstats.plots.text import fitted_names, text_width, told, wrapped
+from evalstats.plots.text import fitted_names, text_width, with_interval, wrapped
 
 
 def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size: Extent = None) -> Figure:
@@ -135,7 +135,9 @@ def _said(table: Columns, own: Sequence[int]) -> str:
     if len(known) > 2:
         known = [pick(known, key=lambda row: values[row] or 0.0) for pick in (min, max)]
     percents = [
-        told(100 * (values[row] or 0.0), None if (both := ends[row]) is None else (100 * both[0], 100 * both[1]), 1)
+        with_interval(
+            100 * (values[row] or 0.0), None if (both := ends[row]) is None else (100 * both[0], 100 * both[1]), 1
+        )
         for row in known
     ]
     return f"{(' to ' if len(own) > 2 else ' and ').join(percents)} (percent)" if percents else "no rate"

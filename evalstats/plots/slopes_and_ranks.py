@@ -23,7 +23,7 @@ from evalstats.plots.canvas import (
 )
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.rows import Line, Marks, Panel, Words, further_columns, grouped_lines, row_figure, word_column
-from evalstats.plots.text import Room, digits_within, fitted, fitted_names, spread, text_width, told, wrapped
+from evalstats.plots.text import Room, digits_within, fitted, fitted_names, spread, text_width, with_interval, wrapped
 
 
 def ranks(
@@ -74,7 +74,7 @@ def ranks(
     lines, at = grouped_lines(table.texts("group"), named)
     sets = table.intervals("rank_low", "rank_high")
     parts: list[Words | Marks] = []
-    told = [""] * table.n
+    score_words = [""] * table.n
     if scored:
         values = [*table.numbers("estimate"), *table.numbers("conf_low"), *table.numbers("conf_high")]
         limits = limits_of(values)
@@ -84,7 +84,7 @@ def ranks(
         parts.append(Marks(draw=lambda panel: _draw_scores(panel, table, at), title=title, limits=limits, share=1.25))
         words = table.texts("words") if table.has("words") else _scores(table, digits)
         parts.append(word_column(words, at, len(lines)))
-        told = [f"{each}, " for each in words]
+        score_words = [f"{each}, " for each in words]
     if any(sets):
         last = max(int(ends[1]) for ends in sets if ends)
         parts.append(
@@ -100,7 +100,7 @@ def ranks(
         first, final = (0, 0) if ends is None else map(round, ends)
         shown.append("no rank" if ends is None else f"{first}" if first == final else f"{first}–{final}")
     parts.append(word_column(shown, at, len(lines)))
-    for place, scores, ends, words, value in zip(at, told, sets, shown, table.numbers("estimate"), strict=True):
+    for place, scores, ends, words, value in zip(at, score_words, sets, shown, table.numbers("estimate"), strict=True):
         open_ranks = words if ends is None else f"rank {words}"
         lines[place] = replace(lines[place], says=f"{scores}{open_ranks}", value=value)
     parts += further_columns(table, columns, at, len(lines))
@@ -309,8 +309,8 @@ def _draw_panel(
 def _said(table: Columns, row: int, panel: str, wide: float) -> str:
     """Return what a line tells a pointer: its panel, both scores with their intervals, and the change in words."""
     digits, change = digits_within(wide), table.texts("words")[row]
-    before = told(table.numbers("start")[row], table.intervals("start_low", "start_high")[row], digits)
-    after = told(table.numbers("estimate")[row], table.intervals()[row], digits)
+    before = with_interval(table.numbers("start")[row], table.intervals("start_low", "start_high")[row], digits)
+    after = with_interval(table.numbers("estimate")[row], table.intervals()[row], digits)
     return ", ".join(part for part in (panel, f"{before} → {after}", change) if part)
 
 

@@ -323,10 +323,10 @@ Room = tuple[float, float, float, float]  # left, top, width, height
 _LEAST = 4.0  # pixels of a room, where points lie on each other
 
 
-def told(value: float | None, ends: tuple[float, float] | None, digits: int, *, sign: bool = False) -> str:
+def with_interval(value: float | None, ends: tuple[float, float] | None, digits: int, *, sign: bool = False) -> str:
     """Write a number with its interval; the number alone where it has none.
 
-    >>> told(4.0, (2.0, 6.0), 1), told(0.5, None, 2, sign=True)
+    >>> with_interval(4.0, (2.0, 6.0), 1), with_interval(0.5, None, 2, sign=True)
     ('4.0 [2.0, 6.0]', '+0.50')
     """
     said = number(value, digits, sign=sign)
