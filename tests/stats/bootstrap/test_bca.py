@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from evalstats.errors import InputError
 from evalstats.stats.bootstrap import acceleration, bca_law, corrected_tails, percentile_law
 
 
@@ -117,10 +116,3 @@ def test_corrections_without_an_end_are_none(sign):
     assert corrected_tails(0.5, sign * 0.7, 0.99) is None
     assert corrected_tails(0.5, sign / z, 0.99) is None  # one of the denominators is 0: z * (1 / z) is 1 here
     assert corrected_tails(0.5, sign * 0.99 / z, 0.99) is not None
-
-
-def test_what_does_not_fit_is_refused():
-    with pytest.raises(InputError, match="NaN"):
-        bca_law([0.1, math.nan])
-    with pytest.raises(InputError, match="conf_level"):
-        bca_law([0.1, 0.4], conf_level=95)

@@ -11,7 +11,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import fft, stats
 
-from evalstats.errors import InputError
 from evalstats.stats.bootstrap import augmented_percentile, percentile_law
 from evalstats.stats.resample_law import (
     _all_multiples,
@@ -323,13 +322,6 @@ def test_augmented_percentile_is_the_percentile_of_padded_data():
     assert result.n == 30
     assert ends(augmented_percentile(100 * d, bound=100.0)) == pytest.approx([100 * end for end in ends(padded)])
     assert augmented_percentile(np.ones(10)).conf_low < 1.0
-
-
-def test_differences_beyond_the_bound_are_refused():
-    with pytest.raises(InputError, match="below the lowest possible"):
-        augmented_percentile([-3.0, 0.0])
-    with pytest.raises(InputError, match="bound is -1"):
-        augmented_percentile([0.0], bound=-1.0)
 
 
 @settings(deadline=None, max_examples=100)

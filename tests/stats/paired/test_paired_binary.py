@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from evalstats.errors import InputError
 from evalstats.stats.paired.binary import (
     PairedCounts,
     bonett_price,
@@ -173,8 +172,6 @@ def test_margin_test_agrees_with_the_one_sided_limit(counts, margin, one_sided):
 def test_margin_zero_is_half_the_two_sided_test():
     counts = PairedCounts(59, 16, 6, 80)
     assert 2 * tango_margin_p(counts, 0.0) == pytest.approx(score_test_p(counts), rel=1e-12)
-    with pytest.raises(InputError, match="margin"):
-        tango_margin_p(counts, 5.0)
 
 
 @pytest.mark.parametrize("cells", [(22, 21, 0, 0), (4, 9, 3, 16), (0, 1, 1, 0), (0, 2, 0, 3)])
@@ -195,13 +192,6 @@ def test_counts_from_scores():
     assert counts == PairedCounts(1, 2, 2, 1)
 
 
-def test_impossible_tables_are_refused():
-    with pytest.raises(InputError, match="empty"):
-        PairedCounts(0, 0, 0, 0)
-    with pytest.raises(InputError, match="only_candidate"):
-        PairedCounts(3, -1, 0, 0)
-
-
 def test_few_discordant_items_are_named():
     assert any("Only 5 discordant" in text for text in tango(PairedCounts(40, 5, 0, 3)).warnings)
     assert tango(PairedCounts(40, 5, 1, 3)).warnings == ()
@@ -213,12 +203,6 @@ def test_a_million_items_are_no_trouble():
     wald = math.sqrt((159_000 / 1e6 - 0.001**2) / 1e6)
     z = stats.norm.ppf(0.975)
     assert ends(result) == pytest.approx((0.001 - z * wald, 0.001 + z * wald), abs=1e-7)
-
-
-@pytest.mark.parametrize("margin", [-1.5, -1.0, 1.0, 1.5, math.nan])
-def test_margins_that_no_difference_reaches_are_refused(margin):
-    with pytest.raises(InputError, match="between -1 and 1"):
-        tango_margin_p(PairedCounts(4, 3, 2, 1), margin)
 
 
 def test_intervals_of_single_items_stay_on_the_scale():

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from evalstats.errors import InputError
 from evalstats.stats.paired.binary import DifferenceLaw, PairedCounts, paired_posterior
 
 CELL = st.integers(0, 60)
@@ -173,18 +172,6 @@ def test_probabilities_are_never_zero():
     assert 0 < lost.p_better <= 1e-300
     assert lost.p_above_margin > 0
     assert lost.p_below_margin == pytest.approx(1)
-
-
-def test_what_does_not_fit_is_refused():
-    counts = PairedCounts(3, 2, 1, 4)
-    for prior in (0, 0.3, 2, math.nan):
-        with pytest.raises(InputError, match="prior"):
-            paired_posterior(counts, prior=prior)
-    for margin in (0, -0.1, 1, math.nan):
-        with pytest.raises(InputError, match="margin"):
-            paired_posterior(counts, margin=margin)
-    with pytest.raises(InputError, match="conf_level"):
-        paired_posterior(counts, conf_level=95)
 
 
 @pytest.mark.parametrize("point", [1.0, 1.5, 7.0])

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_sign_flip
 from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, mcnemar_midp, score_test_p
 from evalstats.stats.paired.means import augmented_t
@@ -176,20 +175,6 @@ def test_smallest_cluster_p_is_that_of_clusters_that_agree(n_clusters):
     assert smallest_p_clusters(n_clusters) == p == 2.0 ** (1 - n_clusters)
 
 
-def test_bad_arguments_are_refused():
-    with pytest.raises(InputError, match="two discordant cells"):
-        paired_binary_power(10, 0.7, 0.7)
-    for discordance in (-0.01, 1.01):
-        with pytest.raises(InputError, match=f"discordance is {discordance}"):
-            mde_paired_binary(10, discordance)
-    with pytest.raises(InputError, match="power is 80"):
-        mde_paired_binary(10, 0.2, power=80)
-    with pytest.raises(InputError, match="std_error is 0"):
-        mde_from_std_error(0.0)
-    with pytest.raises(InputError, match="df is 0"):
-        mde_from_std_error(1.0, 0.0)
-
-
 @pytest.mark.parametrize(("size", "step"), [(5999, 1), (6000, 3), (11_999, 3), (12_000, 5)])
 def test_very_many_counts_are_thinned_by_an_odd_step_and_keep_their_weight(size, step):
     m = np.arange(size, dtype=np.float64)
@@ -204,12 +189,6 @@ def test_discordant_shares_add_up_and_differ_as_asked():
     assert discordant_shares(0.0, 0.0) == (0.0, 0.0)
     assert discordant_shares(1.0, -0.5) == (0.25, 0.75)
     assert discordant_shares(0.2, 0.2) == (0.2, 0.0)
-    for discordance in (-0.1, 1.5, math.nan):
-        with pytest.raises(InputError, match="between 0 and 1"):
-            discordant_shares(discordance, 0.0)
-    for delta in (-0.2, 0.2):
-        with pytest.raises(InputError, match="at least as large"):
-            discordant_shares(0.1, delta)
 
 
 @pytest.mark.parametrize(("n", "share"), [(1, 0.3), (7, 1.0), (7, 0.0), (60, 0.02), (5000, 0.5), (200_000, 0.999)])
@@ -225,8 +204,6 @@ def test_likely_counts_are_those_of_the_binomial_and_none_beyond(n, share):
 
 def test_shares_that_add_up_to_one_but_for_rounding_are_all_discordant():
     assert paired_binary_power(30, 0.7, 0.3 + 1e-13) == pytest.approx(paired_binary_power(30, 0.7, 0.3), rel=1e-9)
-    with pytest.raises(InputError, match="two discordant cells"):
-        paired_binary_power(30, 0.7, 0.3 + 1e-9)
 
 
 @pytest.mark.parametrize("least", [0, 1, 2])

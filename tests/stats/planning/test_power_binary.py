@@ -148,24 +148,6 @@ def test_a_power_that_is_flat_where_it_reaches_the_goal_is_no_endless_search():
     assert len(asked) < 300
 
 
-def test_bad_arguments_are_refused():
-    with pytest.raises(InputError, match="needs at least as large a share"):
-        discordant_shares(0.1, 0.2)
-    with pytest.raises(InputError, match="discordance is 20"):
-        connor_n(0.1, 20)
-    with pytest.raises(InputError, match="delta is 0"):
-        connor_n(0.0, 0.2)
-    with pytest.raises(InputError, match="half_width is 0"):
-        precision_n(0.0, 0.2)
-    for margin in (0.0, 1.0, 2.0):
-        with pytest.raises(InputError, match=f"margin is {margin:g}"):
-            paired_binary_margin_power(10, 0.1, 0.1, margin)
-    with pytest.raises(InputError, match=r"above 0\.5"):
-        paired_binary_margin_power(10, 0.1, 0.1, 0.1, conf_level=0.5)
-    with pytest.raises(InputError, match="two discordant cells"):
-        paired_binary_margin_power(10, 0.7, 0.7, 0.1)
-
-
 @pytest.mark.parametrize("start", [1, 40, 400, 90_000])
 def test_the_search_takes_few_powers(start):
     asked = []

@@ -140,13 +140,6 @@ def test_the_seed_decides_the_draws():
     assert one == same != other
 
 
-def test_bad_arguments_are_refused():
-    with pytest.raises(InputError, match="cannot fill 12 clusters"):
-        simulated_power(0.1, n_items=10, variance=1.0, rule="cr2", shares=np.ones(12))
-    with pytest.raises(InputError, match="all differences of the pool are equal"):
-        simulated_power(0.1, n_items=10, variance=1.0, pool=[0.1, 0.1])
-
-
 def test_non_inferiority_at_no_margin_is_a_difference_by_a_one_sided_test():
     told = {"n_items": 20, "variance": 0.2, "n_resamples": 500, "seed": 4}
     one_sided = simulated_power(0.2, **told, claim="noninferiority", margin=0.0, conf_level=0.95)

@@ -383,23 +383,6 @@ def test_bad_arguments_are_refused(function, values, options, words):
         function(values, **options)
 
 
-def test_unbounded_scores_need_a_hundred_units():
-    with pytest.raises(CannotAnswerError, match="99 units of a score without bounds"):
-        asymptotic_cs(np.arange(99.0))
-    with pytest.raises(CannotAnswerError, match="equal"):
-        asymptotic_cs(np.ones(200))
-
-
-def test_other_bad_arguments_are_refused():
-    with pytest.raises(InputError, match="mean is 1"):
-        betting_log_e([0.0], 1.0)
-    for margin in (-1.0, 1.0, 1.5):
-        with pytest.raises(InputError, match=f"margin is {margin:g}"):
-            betting_margin_p([0.0], margin)
-    with pytest.raises(InputError, match=r"hold 0\.5"):
-        e_mcnemar([0.0, 0.5])
-
-
 def test_path_has_few_points_and_both_ends():
     assert path_times(200).tolist() == list(range(1, 201))
     long = path_times(100_000)
