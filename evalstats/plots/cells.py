@@ -157,7 +157,7 @@ def _written(value: float | None, ends: tuple[float, float] | None, digits: int,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _MapPart:
     """Some columns of the map, in pixels from the top left: `top` is the upper edge of the headings."""
 
     columns: Sequence[str]
@@ -184,7 +184,7 @@ def _number_width(cell: _Cell, font: float, *, beside: bool) -> float:
     return words + half + (0.35 * font if half else 0.0) if beside else max(words, half)
 
 
-def _parts(sheet: Sheet, grid: _Grid, shrink: float = 1.0) -> list[_Part]:
+def _parts(sheet: Sheet, grid: _Grid, shrink: float = 1.0) -> list[_MapPart]:
     font = sheet.font
     names = [text_width(name, font) for name in fitted_names(grid.rows, _NAMES * sheet.width, font)]
     # Above their rows names need no room beside them; few columns leave enough.
@@ -207,13 +207,13 @@ def _parts(sheet: Sheet, grid: _Grid, shrink: float = 1.0) -> list[_Part]:
     lines = 1 if cell >= beside + gap or not halves else 2
     row = font * (1.0 + 1.05 * lines + (0.35 if grid.reach else 0.0)) * shrink
     over = 1.35 * font if stacked else 0.0
-    parts: list[_Part] = []
+    parts: list[_MapPart] = []
     top = 0.0
     for start in range(0, len(grid.columns), each):
         columns = grid.columns[start : start + each]
         headings, upright = _headings(columns, cell, font)
         head = _head_height(headings, font, upright=upright)
-        part = _Part(
+        part = _MapPart(
             columns=columns,
             headings=headings,
             upright=upright,
@@ -288,7 +288,7 @@ def _draw(sheet: Sheet, grid: _Grid) -> Canvas:
     return canvas
 
 
-def _add_tooltips(canvas: Canvas, grid: _Grid, part: _Part) -> None:
+def _add_tooltips(canvas: Canvas, grid: _Grid, part: _MapPart) -> None:
     """Let every cell with a value answer a pointer; a map of very many cells says it in its letters alone."""
     if len(grid.cells) > _MOST_TOOLTIPS:
         return
@@ -299,11 +299,11 @@ def _add_tooltips(canvas: Canvas, grid: _Grid, part: _Part) -> None:
                 canvas.tooltip(name, f"{column}, {cell.says}", part.box(across, down, canvas.font))
 
 
-def _bottom(parts: Sequence[_Part], grid: _Grid) -> float:
+def _bottom(parts: Sequence[_MapPart], grid: _Grid) -> float:
     return parts[-1].top + parts[-1].head + len(grid.rows) * parts[-1].row
 
 
-def _write_headings(canvas: Canvas, part: _Part) -> None:
+def _write_headings(canvas: Canvas, part: _MapPart) -> None:
     font = SMALL * canvas.font
     base = part.top + part.head - 0.45 * canvas.font
     style: dict[str, Any] = {"letters": SMALL, "color": canvas.colors.muted, "align": "center"}
@@ -316,7 +316,7 @@ def _write_headings(canvas: Canvas, part: _Part) -> None:
             canvas.text(middle, base - up * 1.25 * font, words, va="baseline", **style)
 
 
-def _write_names(canvas: Canvas, grid: _Grid, part: _Part) -> None:
+def _write_names(canvas: Canvas, grid: _Grid, part: _MapPart) -> None:
     font = canvas.font
     room = canvas.width if part.names else part.left - 0.7 * font
     for place, name in enumerate(fitted_names(grid.rows, room, font)):
@@ -325,7 +325,7 @@ def _write_names(canvas: Canvas, grid: _Grid, part: _Part) -> None:
 
 
 def _draw_cell(
-    canvas: Canvas, part: _Part, box: tuple[float, float, float, float], cell: _Cell | None, *, same: bool
+    canvas: Canvas, part: _MapPart, box: tuple[float, float, float, float], cell: _Cell | None, *, same: bool
 ) -> None:
     x, y, wide, tall = box
     colors = canvas.colors
@@ -349,7 +349,7 @@ def _draw_cell(
     _write_numbers(canvas, part, box, cell)
 
 
-def _write_numbers(canvas: Canvas, part: _Part, box: tuple[float, float, float, float], cell: _Cell) -> None:
+def _write_numbers(canvas: Canvas, part: _MapPart, box: tuple[float, float, float, float], cell: _Cell) -> None:
     x, y, wide, tall = box
     font, middle = canvas.font, x + wide / 2
     loud = cell.filled and not cell.base
@@ -368,7 +368,7 @@ def _write_numbers(canvas: Canvas, part: _Part, box: tuple[float, float, float, 
         canvas.text(seam + 0.3 * font, level, cell.half, letters=_HALF, color=style["color"])
 
 
-def _draw_intervals(canvas: Canvas, grid: _Grid, part: _Part) -> None:
+def _draw_intervals(canvas: Canvas, grid: _Grid, part: _MapPart) -> None:
     """Draw every cell's interval at its foot, all on one axis, with a tick at the centre."""
     if grid.reach is None:
         return

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from evalstats.document.numbers import number
 from evalstats.plots.canvas import Extent, limits_of, point_style
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.rows import Line, Marks, Panel, Words, further_columns, row_figure
+from evalstats.plots.rows import Line, MarkPanel, Marks, Words, further_columns, row_figure
 from evalstats.plots.text import digits_within, with_interval
 
 
@@ -67,7 +67,7 @@ def waterfall(
     known += [value for value, kind in zip(values, kinds, strict=True) if kind in ("score", "mark")]
     known += [end for both in ends if both for end in both]
 
-    def draw(panel: Panel) -> None:
+    def draw(panel: MarkPanel) -> None:
         _draw_steps(panel, table, kinds, list(zip(starts, values, strict=True)), ends)
 
     marks = Marks(draw=draw, title=title, limits=limits_of(known))
@@ -100,7 +100,7 @@ def _starts(kinds: Sequence[str], values: Sequence[float]) -> list[float]:
 
 
 def _draw_steps(
-    panel: Panel,
+    panel: MarkPanel,
     table: Columns,
     kinds: Sequence[str],
     steps: Sequence[tuple[float, float]],
@@ -170,7 +170,7 @@ def arrows(
     starts, stops = table.numbers("start"), table.numbers("estimate")
     limits = limits_of([*starts, *stops])
 
-    def draw(panel: Panel) -> None:
+    def draw(panel: MarkPanel) -> None:
         colors, font = panel.canvas.colors, panel.font
         pixel = (limits[1] - limits[0]) / (panel.right - panel.left)
         for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
@@ -230,7 +230,7 @@ def dumbbell(
     starts, stops, loud = table.numbers("start"), table.numbers("estimate"), table.flags("loud")
     limits = limits_of([*starts, *stops, *table.numbers("conf_low"), *table.numbers("conf_high")])
 
-    def draw(panel: Panel) -> None:
+    def draw(panel: MarkPanel) -> None:
         colors, font = panel.canvas.colors, panel.font
         for place, (start, stop, both) in enumerate(zip(starts, stops, table.intervals(), strict=True)):
             color = colors.caution if loud[place] else colors.ink

@@ -119,7 +119,7 @@ def curves(
         for place, (name, own) in enumerate(table.by("panel")):
             row, column = (place, 0) if sheet.narrow else (0, place)
             top = (head + row * (tall + around) + around - 3.3) * font
-            panel = _Panel(
+            panel = _CurvePanel(
                 canvas=canvas,
                 table=own,
                 names=names,
@@ -140,7 +140,7 @@ def curves(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Panel:
+class _CurvePanel:
     """One panel: its rows, where it stands on the canvas with all that is written around it, and how it is labelled."""
 
     canvas: Canvas
@@ -166,7 +166,7 @@ def _stroke(sheet: Sheet | Canvas, place: int, *, many: bool) -> dict[str, Any]:
     return {**look, "marker": marker, "markersize": 0.42 * sheet.font} if many else look
 
 
-def _ranges(panel: _Panel) -> tuple[tuple[float, float], tuple[float, float]]:
+def _ranges(panel: _CurvePanel) -> tuple[tuple[float, float], tuple[float, float]]:
     table = panel.table
     xs = [x for each in (table, panel.marks) for x in each.numbers("x") if x is not None]
     low, high = min(xs), max(xs)
@@ -178,7 +178,7 @@ def _ranges(panel: _Panel) -> tuple[tuple[float, float], tuple[float, float]]:
     return across, (0.0, 1.08 * most)
 
 
-def _draw_panel(panel: _Panel) -> None:
+def _draw_panel(panel: _CurvePanel) -> None:
     canvas, font = panel.canvas, panel.canvas.font
     (left, top, right, bottom), colors = panel.box, canvas.colors
     xlim, ylim = _ranges(panel)
@@ -208,7 +208,7 @@ def _draw_panel(panel: _Panel) -> None:
     _write_marks(axes, panel, ground)
 
 
-def _add_tooltips(axes: Any, panel: _Panel, ground: Ground, inner: float) -> None:
+def _add_tooltips(axes: Any, panel: _CurvePanel, ground: Ground, inner: float) -> None:
     """Let every point of a line answer a pointer with what it stands over and its value."""
     table, (_, top, right, bottom) = panel.table, panel.box
     across, wide, unit = panel.x_title, axes.get_ylim()[1] - axes.get_ylim()[0], "%" if panel.percent else ""
@@ -272,7 +272,7 @@ def _halves(at: Sequence[tuple[float, float]]) -> list[tuple[tuple[float, float]
     return found
 
 
-def _write_goals(axes: Any, panel: _Panel, ground: Ground) -> None:
+def _write_goals(axes: Any, panel: _CurvePanel, ground: Ground) -> None:
     """Draw level lines, each with its words above or below it at the end where no curve runs."""
     font, colors = panel.canvas.font, panel.canvas.colors
     wide = ground.frame[2]
@@ -297,7 +297,7 @@ def _write_goals(axes: Any, panel: _Panel, ground: Ground) -> None:
         axes.text(box[0] / wide, y, words, transform=axes.transAxes, parse_math=False, **style)
 
 
-def _write_marks(axes: Any, panel: _Panel, ground: Ground) -> None:
+def _write_marks(axes: Any, panel: _CurvePanel, ground: Ground) -> None:
     font, canvas = panel.canvas.font, panel.canvas
     marks = panel.marks
     rows = zip(marks.numbers("x"), marks.numbers("estimate"), marks.texts("words"), marks.texts("tone"), strict=True)

@@ -111,7 +111,7 @@ def histories(
         draw_keys(canvas, found, (1.3 * SMALL * len(heads) + 0.3) * font)
         for place, (name, own) in enumerate(models):
             left, top = (place % across) * (each + 2 * font), (head + (place // across) * (tall + _AROUND) + 2.4) * font
-            panel = _Panel(
+            panel = _HistoryPanel(
                 canvas=canvas,
                 box=(left, top, left + each, top + tall * font),
                 name=name,
@@ -136,7 +136,7 @@ def _across(sheet: Sheet, n: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Panel:
+class _HistoryPanel:
     canvas: Canvas
     box: tuple[float, float, float, float]
     name: str
@@ -177,7 +177,7 @@ def _event_style(sheet: Sheet | Canvas, font: float) -> dict[str, Any]:
     return {"color": sheet.colors.muted, "linewidth": 0.11 * font, "linestyle": (0, (1, 1.6))}
 
 
-def _draw(panel: _Panel) -> None:
+def _draw(panel: _HistoryPanel) -> None:
     canvas, font, colors = panel.canvas, panel.canvas.font, panel.canvas.colors
     left, top, right, bottom = panel.box
     first, last = panel.span
@@ -203,7 +203,7 @@ def _draw(panel: _Panel) -> None:
         canvas.text(right - 0.6 * font, bottom + 0.9 * font, ends[1], align="right", letters=SMALL, color=colors.muted)
 
 
-def _draw_points(axes: Any, panel: _Panel, sides: tuple[float, float]) -> None:
+def _draw_points(axes: Any, panel: _HistoryPanel, sides: tuple[float, float]) -> None:
     canvas, font, table = panel.canvas, panel.canvas.font, panel.table
     _, top, _, bottom = panel.box
     points = zip(
@@ -230,7 +230,7 @@ def _draw_points(axes: Any, panel: _Panel, sides: tuple[float, float]) -> None:
             canvas.tooltip(panel.name, words, (x - half, top, 2 * half, bottom - top), mark=x)
 
 
-def _draw_levels(axes: Any, panel: _Panel) -> str:
+def _draw_levels(axes: Any, panel: _HistoryPanel) -> str:
     """Draw the level lines; return the tone of the last one."""
     levels, tone = panel.levels, ""
     if not levels.n:

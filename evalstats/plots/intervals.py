@@ -21,7 +21,7 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.rows import Line, Marks, Panel, further_columns, grouped_lines, row_figure, word_column
+from evalstats.plots.rows import Line, MarkPanel, Marks, further_columns, grouped_lines, row_figure, word_column
 from evalstats.plots.text import Room, fitted, fitted_names, spread, text_width, with_interval
 
 
@@ -162,7 +162,9 @@ def _limits(values: Sequence[float | None], bounds: tuple[float, float] | None, 
     return low, high
 
 
-def _draw_rows(panel: Panel, table: Columns, at: Sequence[int], settled: Sequence[bool], tones: Sequence[str]) -> None:
+def _draw_rows(
+    panel: MarkPanel, table: Columns, at: Sequence[int], settled: Sequence[bool], tones: Sequence[str]
+) -> None:
     colors, font = panel.canvas.colors, panel.font
     inner, strong, dashed = table.intervals("inner_low", "inner_high"), table.flags("strong"), table.flags("dashed")
     rows = zip(at, table.numbers("estimate"), table.intervals(), strict=True)

@@ -46,7 +46,7 @@ Ends = tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Point:
+class _Dot:
     """One point: both values with their intervals, how it looks, and whether it is named in any case."""
 
     name: str
@@ -93,7 +93,7 @@ class _Axis:
 class _Plot:
     """Everything that is drawn: points, curves, axes and words."""
 
-    points: Sequence[_Point]
+    points: Sequence[_Dot]
     curves: Sequence["_Curve"]
     across: _Axis
     up: _Axis
@@ -259,14 +259,14 @@ def _points_of(
     y_ends: tuple[str, str],
     *,
     strong: Sequence[bool] | None = None,
-) -> list[_Point]:
+) -> list[_Dot]:
     """Return the points of rows that have both values, the strong ones last, so that they lie on top."""
     table.need(x)
     table.need(y)
     tones = table.texts("tone") if table.has("tone") else ["neutral"] * table.n
     both = table.intervals(*x_ends), table.intervals(*y_ends)
     found = [
-        _Point(
+        _Dot(
             name=name,
             x=one,
             y=other,
@@ -353,7 +353,7 @@ def _logit_axis(values: Sequence[float], ends: Sequence[Ends], bounds: tuple[flo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Frame:
+class _PointFrame:
     """The panel of points on its canvas, in pixels."""
 
     sheet: Sheet
@@ -373,10 +373,10 @@ class _Frame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Name:
+class _PointName:
     """A name and where it stands; a number where it found no room, with the name below the figure; None without room for that."""
 
-    point: _Point
+    point: _Dot
     text: str
     placed: Placed | None
     numbered: bool = False
@@ -396,11 +396,11 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
     tall = font * (_TALL_NARROW if sheet.narrow else _TALL)
     notes = wrapped(plot.note, sheet.width, SMALL * font)
 
-    def framed(said: Sequence[str]) -> tuple[_Frame, list[_Name], list[str]]:
+    def framed(said: Sequence[str]) -> tuple[_PointFrame, list[_PointName], list[str]]:
         """Return the panel that such lines below it leave room for, its names, and the lines that these ask for."""
         most = math.inf if sheet.most is None else max(sheet.most - top - foot(said), 4 * font)
         high = most if sheet.height is not None else min(tall, max(most, 8 * font))
-        frame = _Frame(sheet=sheet, left=left, wide=sheet.width - left - 0.9 * font, tall=high, plot=plot)
+        frame = _PointFrame(sheet=sheet, left=left, wide=sheet.width - left - 0.9 * font, tall=high, plot=plot)
         names = _placed_names(frame)
         return frame, names, [*notes, *_names_below(names, sheet.width, SMALL * font)]
 
@@ -434,7 +434,7 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
     return canvas
 
 
-def _names_below(names: Sequence[_Name], room: float, font: float) -> list[str]:
+def _names_below(names: Sequence[_PointName], room: float, font: float) -> list[str]:
     """Return lines that say what the numbers in the panel stand for, and what is marked nowhere."""
     apart = [name for name in names if name.numbered or name.placed is None]
     heads = [f"{name.text} " if name.placed else "not marked: " for name in apart]
@@ -464,7 +464,7 @@ def _keys(sheet: Sheet, plot: _Plot) -> list[Key]:
     return keys
 
 
-def _look(colors: Any, font: float, point: _Point) -> dict[str, Any]:
+def _look(colors: Any, font: float, point: _Dot) -> dict[str, Any]:
     color = {"good": colors.good, "bad": colors.bad, "caution": colors.caution, "plain": colors.ink}.get(
         point.tone, colors.muted if point.weak else colors.neutral
     )
@@ -482,7 +482,7 @@ def _curve_style(colors: Any, font: float, look: str) -> dict[str, Any]:
     return looks[look]
 
 
-def _draw_axes(axes: Any, frame: _Frame) -> None:
+def _draw_axes(axes: Any, frame: _PointFrame) -> None:
     plot, font, colors = frame.plot, frame.sheet.font, frame.sheet.colors
     if plot.across.log:
         axes.set_xscale("log")
@@ -509,7 +509,7 @@ def _draw_curves(axes: Any, canvas: Canvas, plot: _Plot) -> None:
         axes.plot(curve.x, curve.y, zorder=1.5, **_curve_style(canvas.colors, canvas.font, curve.look))
 
 
-def _draw_point(axes: Any, canvas: Canvas, point: _Point) -> None:
+def _draw_point(axes: Any, canvas: Canvas, point: _Dot) -> None:
     font = canvas.font
     look = _look(canvas.colors, font, point)
     thin = {"color": look["markeredgecolor"], "linewidth": 0.1 * font, "solid_capstyle": "butt", "alpha": 0.75}
@@ -520,7 +520,7 @@ def _draw_point(axes: Any, canvas: Canvas, point: _Point) -> None:
     axes.plot([point.x], [point.y], zorder=3 + point.strong, **look)
 
 
-def _told(plot: _Plot, point: _Point) -> str:
+def _told(plot: _Plot, point: _Dot) -> str:
     """Say both values of a point with their intervals, named by their axes."""
     both = ((plot.x_title, plot.across, point.x, point.x_ends), (plot.y_title, plot.up, point.y, point.y_ends))
     parts: list[str] = []
@@ -536,15 +536,15 @@ def _told(plot: _Plot, point: _Point) -> str:
 # --- names ---
 
 
-def _wanted(points: Sequence[_Point]) -> list[_Point]:
+def _wanted(points: Sequence[_Dot]) -> list[_Dot]:
     """Return the points that are to be named, the most important first: strong ones, the ends of both axes, few all."""
-    keys: tuple[Callable[[_Point], float], ...] = (lambda point: point.y, lambda point: point.x)
+    keys: tuple[Callable[[_Dot], float], ...] = (lambda point: point.y, lambda point: point.x)
     ends = [pick(points, key=key) for key in keys for pick in (max, min)]
     order = [*(point for point in points if point.strong), *ends, *(points if len(points) <= NAMED else ())]
     return list({id(point): point for point in order}.values())
 
 
-def _placed_names(frame: _Frame) -> list[_Name]:
+def _placed_names(frame: _PointFrame) -> list[_PointName]:
     """Return the names where they stand: strong ones and few may stand far from their point, others of many beside it."""
     points, font = frame.plot.points, frame.font
     ground = Ground(frame=(0.0, 0.0, frame.wide, frame.tall))
@@ -563,11 +563,11 @@ def _placed_names(frame: _Frame) -> list[_Name]:
     return _named(frame, ground)
 
 
-def _named(frame: _Frame, ground: Ground) -> list[_Name]:
+def _named(frame: _PointFrame, ground: Ground) -> list[_PointName]:
     font, points, wanted = frame.font, frame.plot.points, _wanted(frame.plot.points)
     room = (_LONGEST_NARROW if frame.sheet.narrow else _LONGEST) * frame.sheet.width
     texts = fitted_names([point.name for point in wanted], room, font, bold=True)
-    names: list[_Name] = []
+    names: list[_PointName] = []
     for point, text in zip(wanted, texts, strict=True):
         number = str(1 + sum(name.numbered for name in names))
         most = math.inf if point.strong else _COST_FEW if len(points) <= _FEW else _COST_MANY
@@ -579,14 +579,14 @@ def _named(frame: _Frame, ground: Ground) -> list[_Name]:
             width = text_width(shown, font, bold=point.strong)
             placed = ground.place(frame.at(point.x, point.y), width, font, most=cost, across=across)
             if placed is not None:
-                names.append(_Name(point=point, text=shown, placed=placed, numbered=shown is number))
+                names.append(_PointName(point=point, text=shown, placed=placed, numbered=shown is number))
                 break
         else:
-            names.append(_Name(point=point, text="", placed=None))
+            names.append(_PointName(point=point, text="", placed=None))
     return names
 
 
-def _write_names(axes: Any, canvas: Canvas, frame: _Frame, names: Sequence[_Name]) -> None:
+def _write_names(axes: Any, canvas: Canvas, frame: _PointFrame, names: Sequence[_PointName]) -> None:
     """Write names in shares of the axes, so that they stay where they are at any resolution."""
     for name in names:
         if name.placed is None:

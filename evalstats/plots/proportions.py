@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Sheet, drawn, point_style, round_ticks
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+from evalstats.plots.rows import Line, MarkPanel, Marks, Words, row_figure
 from evalstats.plots.text import fitted_names, text_width, with_interval, wrapped
 
 
@@ -161,7 +161,7 @@ def _lines(table: Columns) -> tuple[list[Line], list[list[int]]]:
     return lines, dots
 
 
-def _draw(panel: Panel, table: Columns, dots: Sequence[Sequence[int]], *, log: bool) -> None:
+def _draw(panel: MarkPanel, table: Columns, dots: Sequence[Sequence[int]], *, log: bool) -> None:
     colors, font = panel.canvas.colors, panel.font
     values, ends, ours = table.numbers("estimate"), table.intervals(), table.flags("ours")
 

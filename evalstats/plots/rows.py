@@ -73,7 +73,7 @@ class Marks:
     `sides` are written below it, left and right of `zero`. `grid` is where thin lines stand behind the marks.
     """
 
-    draw: "Callable[[Panel], None]"
+    draw: "Callable[[MarkPanel], None]"
     title: str
     limits: tuple[float, float]
     ticks: Sequence[float] | None = None
@@ -87,7 +87,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class MarkPanel:
     """Axes whose heights are pixels from their top; `levels` has the middle of the marks of each line."""
 
     axes: Any
@@ -203,7 +203,7 @@ def _row_canvas(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | M
         if isinstance(column, Words) and not canvas.narrow:
             _write_column(canvas, lines, column, edge, layout)
     marks = [(column, edge) for column, edge in zip(columns, layout.edges, strict=True) if isinstance(column, Marks)]
-    panels: list[tuple[Panel, Marks]] = []
+    panels: list[tuple[MarkPanel, Marks]] = []
     for (column, edge), (left, title) in zip(marks, layout.titles, strict=True):
         panels.append((_draw_marks(canvas, lines, column, edge, layout), column))
         bottom = layout.head - 2.35 * canvas.font
@@ -472,7 +472,7 @@ def _write_column(
 
 def _draw_marks(
     canvas: Canvas, lines: Sequence[Line], column: Marks, edge: tuple[float, float], layout: _Layout
-) -> Panel:
+) -> MarkPanel:
     font = canvas.font
     axes = canvas.panel(edge[0], layout.head, edge[1], layout.bottom, "marks")
     if column.log:
@@ -484,14 +484,14 @@ def _draw_marks(
         top - layout.head + (height / 2 if shift is None else height - shift)
         for top, height in zip(layout.tops, layout.heights, strict=True)
     ]
-    panel = Panel(axes=axes, canvas=canvas, levels=levels, left=edge[0], right=edge[1])
+    panel = MarkPanel(axes=axes, canvas=canvas, levels=levels, left=edge[0], right=edge[1])
     _draw_ground(panel, lines, column, layout)
     column.draw(panel)
     _write_sides(panel, column, layout)
     return panel
 
 
-def _spans(panel: Panel, lines: Sequence[Line], layout: _Layout) -> list[tuple[float, float]]:
+def _spans(panel: MarkPanel, lines: Sequence[Line], layout: _Layout) -> list[tuple[float, float]]:
     """Return the heights of each row that has marks: what stands behind them never runs across words."""
     half = 0.62 * panel.font
     spans: list[tuple[float, float]] = []
@@ -508,7 +508,7 @@ def _ticks(column: Marks, *, narrow: bool) -> list[float]:
     return [float(tick) for tick in ticks if low <= tick <= high]
 
 
-def _draw_ground(panel: Panel, lines: Sequence[Line], column: Marks, layout: _Layout) -> None:
+def _draw_ground(panel: MarkPanel, lines: Sequence[Line], column: Marks, layout: _Layout) -> None:
     colors, spans = panel.canvas.colors, _spans(panel, lines, layout)
     if column.band is not None:
         for low, high in spans:
@@ -521,7 +521,7 @@ def _draw_ground(panel: Panel, lines: Sequence[Line], column: Marks, layout: _La
         draw_segments(panel.axes, zero, color=colors.ink, linewidth=0.09 * panel.font, zorder=1)
 
 
-def _write_ticks(panel: Panel, column: Marks, n: int, end: float) -> float:
+def _write_ticks(panel: MarkPanel, column: Marks, n: int, end: float) -> float:
     """Write the numbers of an axis that stand on the canvas before a pixel; return where those of the axis before it must end."""
     ticks = _ticks(column, narrow=panel.canvas.narrow)
     words = [column.write(tick) for tick in ticks]
@@ -546,7 +546,7 @@ def _write_ticks(panel: Panel, column: Marks, n: int, end: float) -> float:
     return min((panel.left + pixel(ticks[place]) - half(place) for place in kept), default=end) - 0.6 * panel.font
 
 
-def _write_sides(panel: Panel, column: Marks, layout: _Layout) -> None:
+def _write_sides(panel: MarkPanel, column: Marks, layout: _Layout) -> None:
     """Say in words what each side of zero means, below the rows; a side without room for its words has few values."""
     if column.zero is None or not any(column.sides):
         return

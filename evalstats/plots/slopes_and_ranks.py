@@ -22,7 +22,7 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.rows import Line, Marks, Panel, Words, further_columns, grouped_lines, row_figure, word_column
+from evalstats.plots.rows import Line, MarkPanel, Marks, Words, further_columns, grouped_lines, row_figure, word_column
 from evalstats.plots.text import Room, digits_within, fitted, fitted_names, spread, text_width, with_interval, wrapped
 
 
@@ -127,7 +127,7 @@ def rank_ticks(last: int) -> list[int]:
     return sorted({1, *between, last})
 
 
-def _draw_scores(panel: Panel, table: Columns, at: list[int]) -> None:
+def _draw_scores(panel: MarkPanel, table: Columns, at: list[int]) -> None:
     colors, font = panel.canvas.colors, panel.font
     rows = zip(at, table.numbers("estimate"), table.intervals(), table.flags("best"), strict=True)
     for place, value, ends, best in rows:
@@ -140,7 +140,7 @@ def _draw_scores(panel: Panel, table: Columns, at: list[int]) -> None:
             panel.point(place, value, **{**look, "markersize": 0.4 * font, "markeredgewidth": 0.08 * font})
 
 
-def _draw_sets(panel: Panel, table: Columns, at: list[int]) -> None:
+def _draw_sets(panel: MarkPanel, table: Columns, at: list[int]) -> None:
     colors, font = panel.canvas.colors, panel.font
     together = table.intervals("rank_low", "rank_high")
     alone = table.intervals("rank_low_marginal", "rank_high_marginal")

@@ -27,7 +27,7 @@ class ProportionContrasts:
     signed root of the scaled statistic against 0.
     """
 
-    cells: "_Cells"
+    cells: "_Proportions"
     scale: FloatArray
     df: FloatArray
     estimate: FloatArray
@@ -96,7 +96,7 @@ def proportion_contrasts(
     >>> [each.round(3).tolist() for each in (found.estimate, *found.interval(0.95))], found.p_values().round(4).tolist()
     ([[0.5], [0.285], [0.715]], [0.0008])
     """
-    cells = _Cells(np.clip(shares, 0.0, 1.0), sizes, weights, np.ones(shares.shape) if counts is None else counts)
+    cells = _Proportions(np.clip(shares, 0.0, 1.0), sizes, weights, np.ones(shares.shape) if counts is None else counts)
     independent, estimate = cells.variance(cells.shares), cells.value(cells.shares)
     known = (independent > _ROUNDING) & (variance > _ROUNDING * independent)
     scale = np.where(known, variance / np.where(known, independent, 1.0), 1.0)
@@ -108,7 +108,7 @@ def proportion_contrasts(
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class _Proportions:
     """Proportions, answers behind each, coefficients and how many cells each stands for; shape (n_contrasts, n_cells)."""
 
     shares: FloatArray
@@ -125,7 +125,7 @@ class _Cells:
     def at(self, multiplier: FloatArray, which: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the contrast of the proportions that fit best at a multiplier, and the smaller statistic against it."""
         if which is not None:
-            return _Cells(*(each[which] for each in (self.shares, self.sizes, self.weights, self.counts))).at(
+            return _Proportions(*(each[which] for each in (self.shares, self.sizes, self.weights, self.counts))).at(
                 multiplier
             )
         shares = self.shares

@@ -13,8 +13,8 @@ from evalstats.analysis.power.result import NextStep, PlanRow, Resource, TrialRo
 from evalstats.analysis.power.sample_size import (
     MOST_SIMULATED,
     Aim,
-    Axis,
     BinaryDesign,
+    CountAxis,
     Design,
     PartsDesign,
     SimulatedDesign,
@@ -314,7 +314,7 @@ def next_steps(
         if reason:
             steps.append(replace(step, reason=reason))
             continue
-        variance, axis = _variance(basis, size), Axis(n_trials=size.n_trials)
+        variance, axis = _variance(basis, size), CountAxis(n_trials=size.n_trials)
         task = Task(solved="delta", aim=look, goal=goal, axis=axis, size=size, span=basis.span)
         efficiency = (_variance(basis, now) * costs.of(now)) / (variance * costs.of(size)) if variance > 0.0 else None
         needed, why = (None, "") if aim.delta == 0.0 else _needed(basis, design, look, goal, buy=buy, now=now)
@@ -358,7 +358,7 @@ def _needed(basis: Basis, design: Design, aim: Aim, goal: float, *, buy: Resourc
         found = smallest_count(power_at, goal, start=least, least=least, most=_MOST_TRIALS)
         return found, "" if found is not None else "no number of trials on these items is enough"
     by_clusters = buy == "clusters"
-    axis = Axis(
+    axis = CountAxis(
         n_trials=now.n_trials,
         n_clusters=None if by_clusters else now.n_clusters,
         cluster_size=basis.cluster_size if by_clusters else None,

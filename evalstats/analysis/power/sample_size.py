@@ -18,7 +18,7 @@ from evalstats.stats.planning.clusters import MIN_DF, Rule, SimulatedPower, clus
 from evalstats.stats.planning.mean import (
     MOST,
     DifferenceParts,
-    MarginTest,
+    MarginClaim,
     mean_margin_power,
     mean_power,
     miller_n,
@@ -249,7 +249,7 @@ def parts_of(design: Design) -> PartsDesign | None:
     return design.base if isinstance(design, SimulatedDesign) else design if isinstance(design, PartsDesign) else None
 
 
-def margin_test(aim: Aim) -> MarginTest:
+def margin_test(aim: Aim) -> MarginClaim:
     """Return which claim is made at the margin."""
     return "equivalence" if aim.test == "equivalence" else "noninferiority"
 
@@ -279,7 +279,7 @@ _CURVE = [2.0 ** (k / 4.0) for k in range(-8, 9)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
+class CountAxis:
     """The count that is varied: items (in `n_clusters` clusters, where items come in clusters), or clusters.
 
     `cluster_size` None marks independent items or a fixed number of clusters; else a cluster brings as many items.
@@ -319,7 +319,7 @@ class Task:
     solved: Solved
     aim: Aim
     goal: float
-    axis: Axis
+    axis: CountAxis
     size: Size | None = None
     half_width: float | None = None
     span: float | None = None
@@ -416,7 +416,7 @@ def _count(design: Design, task: Task) -> int | None:
     )
 
 
-def _simulates_items(design: Design, axis: Axis) -> bool:
+def _simulates_items(design: Design, axis: CountAxis) -> bool:
     return isinstance(design, SimulatedDesign) and not axis.over_clusters
 
 
@@ -564,7 +564,7 @@ def task_of(request: Request, basis: Basis) -> Task:
             margin=margin if margin is not None else 1.0 if request.test in _MARGINS else None,
         ),
         goal=request.goal,
-        axis=Axis(n_trials=request.n_trials, n_clusters=fixed, cluster_size=each),
+        axis=CountAxis(n_trials=request.n_trials, n_clusters=fixed, cluster_size=each),
         size=None if counted else _size(request, basis),
         half_width=request.half_width if counted else None,
         span=basis.span,

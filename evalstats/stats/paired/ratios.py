@@ -148,7 +148,7 @@ def geometric_ratio(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Units:
+class _RatioUnits:
     """Both sides, checked; the ratio; and how sure one can be of it.
 
     `forms` are the variances of mean(b - R a - u a) as quadratics in u, the distance from the ratio R: written so, no
@@ -260,7 +260,7 @@ def ratio_of_means(
     )
 
 
-def _units(baseline: ArrayLike, candidate: ArrayLike, clusters: ArrayLike | None, conf_level: float) -> _Units:
+def _units(baseline: ArrayLike, candidate: ArrayLike, clusters: ArrayLike | None, conf_level: float) -> _RatioUnits:
     a, b = as_amounts(baseline, candidate)
     level = check_level(conf_level)
     columns = as_columns(clusters, a.size)
@@ -269,10 +269,10 @@ def _units(baseline: ArrayLike, candidate: ArrayLike, clusters: ArrayLike | None
     ratio = float(b.sum()) / float(a.sum())
     enough = a.size > 1 and all(count > 1 for _, count in columns)
     forms = variance_forms(a, b - ratio * a, columns) if enough else ()
-    return _Units(baseline=a, candidate=b, columns=columns, level=level, ratio=ratio, forms=forms)
+    return _RatioUnits(baseline=a, candidate=b, columns=columns, level=level, ratio=ratio, forms=forms)
 
 
-def _no_spread(units: _Units) -> str | None:
+def _no_spread(units: _RatioUnits) -> str | None:
     """Return why the data cannot say how far off the ratio is, or None."""
     few = None if units.n_clusters is None else too_few_clusters(units.n_clusters)
     if few is not None:
@@ -287,11 +287,11 @@ def _no_spread(units: _Units) -> str | None:
     return f"the ratio is the same in every {unit}, so its spread is unknown"
 
 
-def _rounding(units: _Units) -> float:
+def _rounding(units: _RatioUnits) -> float:
     return _ROUNDING * max(float(units.candidate.max()), units.ratio * float(units.baseline.max()))
 
 
-def _fieller(units: _Units, form: VarianceForm) -> tuple[float, float] | None:
+def _fieller(units: _RatioUnits, form: VarianceForm) -> tuple[float, float] | None:
     """Return the ends of {u: (u mean(a))^2 <= t^2 V(u)} about 0, or None where nothing bounds it."""
     mean = float(units.baseline.mean())
     square = t_quantile(units.level, units.df) ** 2
@@ -303,7 +303,7 @@ def _fieller(units: _Units, form: VarianceForm) -> tuple[float, float] | None:
     return (-square * form.ab - root) / lead, (-square * form.ab + root) / lead
 
 
-def _lopsided(units: _Units) -> tuple[str, ...]:
+def _lopsided(units: _RatioUnits) -> tuple[str, ...]:
     """Warn where the mean of b - R a is far from normal: skewness / sqrt(units) is what its skewness would be."""
     residuals = units.candidate - units.ratio * units.baseline
     if units.columns:

@@ -233,7 +233,7 @@ def _cut_off(between: float | None, item: float) -> list[str]:
     return notes
 
 
-MarginTest = Literal["noninferiority", "equivalence"]
+MarginClaim = Literal["noninferiority", "equivalence"]
 
 _NORMAL_FROM = 1e5  # degrees of freedom from which t is taken as normal: they differ by less than 1e-5
 _NODES = 128
@@ -283,7 +283,7 @@ def mean_margin_power(
     std_error: float,
     df: float | None = None,
     *,
-    test: MarginTest = "noninferiority",
+    test: MarginClaim = "noninferiority",
     conf_level: float = 0.95,
 ) -> float:
     """Power to show non-inferiority or equivalence at a margin, by one-sided t tests at level 1 - conf_level.
@@ -422,7 +422,7 @@ def smallest_effect(
     below = distance(low)
     if below >= 0.0:
         return low
-    line = _Line(low=low, below=below, high=high, above=above)
+    line = _Secant(low=low, below=below, high=high, above=above)
     while line.high - line.low > (room := tolerance * abs(line.high)):
         middle = min(max(line.cut(), line.low + 0.5 * room), line.high - 0.5 * room)
         line.keep(middle, distance(middle))
@@ -430,7 +430,7 @@ def smallest_effect(
 
 
 @dataclass(slots=True, kw_only=True)
-class _Line:
+class _Secant:
     """A bracket and the distances at its ends: the Illinois rule, with the middle wherever the rule is slow."""
 
     low: float
@@ -501,7 +501,7 @@ def _bracket(distance: Callable[[float], float], start: int, *, least: int, most
 
 def _cut(distance: Callable[[float], float], short: tuple[int, float], enough: tuple[int, float]) -> int:
     """Return the smallest count that is enough, between one that is not and one that is."""
-    line = _Line(low=short[0], below=short[1], high=enough[0], above=enough[1])
+    line = _Secant(low=short[0], below=short[1], high=enough[0], above=enough[1])
     while line.high - line.low > 1:
         middle = min(max(math.ceil(line.cut()), int(line.low) + 1), int(line.high) - 1)
         line.keep(middle, distance(middle))

@@ -14,7 +14,7 @@ from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.estimate import SMALLEST_P, normal_quantile, t_quantile, two_sided_normal_p
 from evalstats.stats.paired.binary import MIN_DISCORDANT, tango_statistics
 from evalstats.stats.paired.means import augmented_t
-from evalstats.stats.planning.mean import MarginTest, check_power, positive, smallest_effect, two_sided_level
+from evalstats.stats.planning.mean import MarginClaim, check_power, positive, smallest_effect, two_sided_level
 
 PairedTest = Literal["score", "midp", "exact"]
 
@@ -275,7 +275,7 @@ def paired_binary_margin_power(
     p01: float,
     margin: float,
     *,
-    test: MarginTest = "noninferiority",
+    test: MarginClaim = "noninferiority",
     conf_level: float = 0.95,
 ) -> float:
     """Exact power to show non-inferiority or equivalence at a margin on n right/wrong items, by Tango's score test.
