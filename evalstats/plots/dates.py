@@ -94,8 +94,12 @@ def histories(
             # Letters get smaller where all panels would not find room.
             sheet = replace(sheet, font=min(sheet.font, sheet.most / (down * (_LEAST_TALL + _AROUND) + 5.0)))
         font = sheet.font
-        aside = aside_words if any(table.flags("aside")) else ""
-        found = key_rows(_keys(sheet, marks if event_words else None, event_words, aside), sheet.width, font)
+        keys: list[Key] = []
+        if event_words and marks.n:
+            keys.append(Key(event_words, _event_style(sheet, font), stroke=True))
+        if aside_words and any(table.flags("aside")):
+            keys.append(Key(aside_words, point_style(sheet.colors, sheet.colors.muted, font, filled=False)))
+        found = key_rows(keys, sheet.width, font)
         notes, heads = (
             wrapped(text, sheet.width, SMALL * font, bold=bold) for text, bold in ((note, False), (title, True))
         )
@@ -162,15 +166,6 @@ def _days(table: Columns, name: str) -> list[int]:
                 f"{table.figure} needs dates in column '{name}', as 2026-01-31; it holds {value!r}"
             ) from None
     return found
-
-
-def _keys(sheet: Sheet, events: Columns | None, event_words: str, aside_words: str) -> list[Key]:
-    keys: list[Key] = []
-    if events is not None and events.n:
-        keys.append(Key(event_words, _event_style(sheet, sheet.font), stroke=True))
-    if aside_words:
-        keys.append(Key(aside_words, point_style(sheet.colors, sheet.colors.muted, sheet.font, filled=False)))
-    return keys
 
 
 def _event_style(sheet: Sheet | Canvas, font: float) -> dict[str, Any]:

@@ -96,7 +96,11 @@ def columns_of(rows: object, figure: str, *, empty: bool = False) -> Columns:
     n = next(iter(lengths.values()), 0)
     if not n and not empty:
         raise InputError(f"{figure} has no rows to draw")
-    return Columns(figure, {name: [_known(value) for value in column] for name, column in data.items()}, n)
+    known = {
+        name: [None if isinstance(value, float) and math.isnan(value) else value for value in column]
+        for name, column in data.items()
+    }
+    return Columns(figure, known, n)
 
 
 def _as_dict(rows: object, figure: str) -> dict[str, list[Any]]:
@@ -110,7 +114,3 @@ def _as_dict(rows: object, figure: str) -> dict[str, list[Any]]:
     if not isinstance(frame, narwhals.DataFrame):
         raise InputError(f"{figure} needs a data frame or a dict of columns, not {type(rows).__name__}")
     return {str(name): list(column) for name, column in frame.to_dict(as_series=False).items()}
-
-
-def _known(value: Any) -> Any:
-    return None if value is None or (isinstance(value, float) and math.isnan(value)) else value

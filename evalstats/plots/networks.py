@@ -88,7 +88,12 @@ def _draw(sheet: Sheet, names: Sequence[str], kinds: Sequence[_Kind], numbers: S
     sheet, tall = sheet.squeezed(n, max(min(wide / font, 1.5), _LEAST_ROW), around)
     canvas = sheet.canvas(tall * n + around * sheet.font)
     font, top = canvas.font, (len(kinds) * 1.4 + 1.0) * canvas.font
-    _draw_rules(canvas, top, wide, tall, n)
+    # Thin lines along every fifth row and column lead an eye from a mark to both names.
+    rules: list[Segment] = []
+    for place in range(0, n, 5):
+        x, y = (place + 0.5) * wide, top + (place + 0.5) * tall
+        rules += [((0.0, y), (x, y)), ((x, y), (x, top + n * tall))]
+    draw_segments(canvas.base, rules, color=canvas.colors.line, linewidth=0.06 * font, zorder=0.5)
     for kind in kinds:
         at = [((across + 0.5) * wide, top + (down + 0.5) * tall) for down, across in kind.cells]
         _draw_marks(canvas, kind, at, min(wide, tall))
@@ -104,15 +109,6 @@ def _draw(sheet: Sheet, names: Sequence[str], kinds: Sequence[_Kind], numbers: S
                 names[down], f"{names[across]}, {kind.words}", (across * wide, top + down * tall, wide, tall)
             )
     return canvas
-
-
-def _draw_rules(canvas: Canvas, top: float, wide: float, tall: float, n: int) -> None:
-    """Draw thin lines along every fifth row and column, so that an eye finds its way from a mark to both names."""
-    lines: list[Segment] = []
-    for place in range(0, n, 5):
-        x, y = (place + 0.5) * wide, top + (place + 0.5) * tall
-        lines += [((0.0, y), (x, y)), ((x, y), (x, top + n * tall))]
-    draw_segments(canvas.base, lines, color=canvas.colors.line, linewidth=0.06 * canvas.font, zorder=0.5)
 
 
 def _draw_marks(canvas: Canvas, kind: _Kind, at: Sequence[tuple[float, float]], side: float) -> None:

@@ -416,7 +416,10 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
     draw_keys(canvas, keys, font * (1.3 * SMALL * len(title) + 0.3))
     axes = canvas.panel(left, top, left + frame.wide, top + tall, "points")
     _draw_axes(axes, frame)
-    _draw_curves(axes, canvas, plot)
+    for curve in plot.curves:
+        if curve.low is not None and curve.high is not None:
+            axes.fill_between(curve.x, curve.low, curve.high, color=canvas.colors.band, linewidth=0, zorder=0.7)
+        axes.plot(curve.x, curve.y, zorder=1.5, **_curve_style(canvas.colors, font, curve.look))
     for point in plot.points:
         _draw_point(axes, canvas, point)
         across, up = frame.at(point.x, point.y)
@@ -502,13 +505,6 @@ def _draw_axes(axes: Any, frame: _PointFrame) -> None:
     axes.grid(color=colors.line, linewidth=0.06 * font)
 
 
-def _draw_curves(axes: Any, canvas: Canvas, plot: _Plot) -> None:
-    for curve in plot.curves:
-        if curve.low is not None and curve.high is not None:
-            axes.fill_between(curve.x, curve.low, curve.high, color=canvas.colors.band, linewidth=0, zorder=0.7)
-        axes.plot(curve.x, curve.y, zorder=1.5, **_curve_style(canvas.colors, canvas.font, curve.look))
-
-
 def _draw_point(axes: Any, canvas: Canvas, point: _Dot) -> None:
     font = canvas.font
     look = _look(canvas.colors, font, point)
@@ -560,11 +556,7 @@ def _placed_names(frame: _PointFrame) -> list[_PointName]:
         if curve.look == "steps":
             at = [place for one, other in pairwise(at) for place in (one, (other[0], one[1]))] + at[-1:]
         ground.thin += [(*one, *other) for one, other in pairwise(at)]
-    return _named(frame, ground)
-
-
-def _named(frame: _PointFrame, ground: Ground) -> list[_PointName]:
-    font, points, wanted = frame.font, frame.plot.points, _wanted(frame.plot.points)
+    wanted = _wanted(points)
     room = (_LONGEST_NARROW if frame.sheet.narrow else _LONGEST) * frame.sheet.width
     texts = fitted_names([point.name for point in wanted], room, font, bold=True)
     names: list[_PointName] = []

@@ -405,9 +405,10 @@ def _write_names(canvas: Canvas, lines: Sequence[Line], layout: _Layout) -> None
     plain = [line for line in lines if not line.heading]
     strong = any(line.strong for line in plain)
     details = max((text_width(f"  {line.detail}", SMALL * font) for line in plain if line.detail), default=0.0)
-    room = layout.names - (0.0 if canvas.narrow else details)
-    texts = _texts_room(canvas, lines, layout, room)
-    names = iter(fitted_names([line.name for line in plain], texts, font, bold=strong))
+    room = layout.names if canvas.narrow else layout.names - details
+    if canvas.narrow and not layout.beside:  # names end before the longest of the words beside them
+        room -= min(details, 0.4 * room)
+    names = iter(fitted_names([line.name for line in plain], room, font, bold=strong))
     for line, top, height in zip(lines, layout.tops, layout.heights, strict=True):
         if line.heading:
             for up, words in enumerate(reversed(wrapped(line.name, canvas.width, font, bold=True))):
@@ -424,14 +425,6 @@ def _write_names(canvas: Canvas, lines: Sequence[Line], layout: _Layout) -> None
             elif not layout.beside:
                 x = text_width(f"{name}  ", font, bold=line.strong)
                 canvas.text(x, level, fitted(line.detail, max(canvas.width - x, font), SMALL * font), **style)
-
-
-def _texts_room(canvas: Canvas, lines: Sequence[Line], layout: _Layout, room: float) -> float:
-    """Return the room for names; where a narrow row's words stand beside them, names end before the longest."""
-    if not canvas.narrow or layout.beside:
-        return room
-    details = max((text_width(f"  {line.detail}", SMALL * canvas.font) for line in lines if line.detail), default=0.0)
-    return room - min(details, 0.4 * room)
 
 
 def _write_joined(canvas: Canvas, lines: Sequence[Line], columns: Sequence[Words | Marks], layout: _Layout) -> None:

@@ -256,9 +256,12 @@ class Ground:
         return float((within * np.hypot(way[:, 0], way[:, 1])).sum())
 
     def _fits(self, box: Box) -> bool:
-        if not _inside(box, self.frame) or any(crosses(box, other) for other in self.taken):
+        left, low, right, high = box
+        inside = self.frame[0] <= left and self.frame[1] <= low and right <= self.frame[2] and high <= self.frame[3]
+        if not inside or any(crosses(box, other) for other in self.taken):
             return False
-        return not any(_cut(tie, edge) for tie in self._ties for edge in _corners(box))
+        diagonals = box, (left, high, right, low)
+        return not any(_cut(tie, each) for tie in self._ties for each in diagonals)
 
     def _placed(self, at: tuple[float, float], box: Box, *, tied: bool) -> Placed | None:
         if not tied:
@@ -297,15 +300,6 @@ def _boxes(at: tuple[float, float], width: float, font: float, distance: float) 
         left = x + away if right > 0 else x - away - width if right < 0 else x - width / 2
         middle = y + up * ((gap * (0.8 if right else 1.0) if near else gap) + 0.35 * font)
         yield left, middle - height / 2, left + width, middle + height / 2
-
-
-def _corners(box: Box) -> tuple[Box, Box]:
-    """Return both lines from corner to corner."""
-    return box, (box[0], box[3], box[2], box[1])
-
-
-def _inside(box: Box, frame: Box) -> bool:
-    return frame[0] <= box[0] and frame[1] <= box[1] and box[2] <= frame[2] and box[3] <= frame[3]
 
 
 def _cut(one: Box, other: Box) -> bool:

@@ -96,14 +96,13 @@ def open_game(scores: FloatArray, sizes: FloatArray, log_stake: float, planned_n
     known = np.concatenate([[0.25], variance[:-1]])
     aims = _HORIZONS if planned_n is None else tuple(planned_n * ratio for ratio in _PLANNED_RATIOS)
     shares = (1.0 / len(aims),) * len(aims) if planned_n is None else _PLANNED_SHARES
-    bets = [np.sqrt(2.0 * log_stake / (known * _slowed(t, max(aim, _SHORTEST_HORIZON)))) for aim in aims]
+    bets: list[FloatArray] = []
+    for aim in (max(aim, _SHORTEST_HORIZON) for aim in aims):
+        # A bet is divided by the n aimed at, and once that is past by t log(t + 1), scaled to meet it.
+        slowed = np.where(t <= aim, aim, t * np.log1p(t) / math.log1p(aim))
+        bets.append(np.sqrt(2.0 * log_stake / (known * slowed)))
     log_shares = np.log(np.array(shares))[:, np.newaxis]
     return Game(scores=weighted, sizes=sizes, bets=np.array(bets), log_shares=log_shares)
-
-
-def _slowed(t: FloatArray, aim: float) -> FloatArray:
-    """Return what divides a bet at each time: the n aimed at, and once that is past t log(t + 1), scaled to meet it."""
-    return np.where(t <= aim, aim, t * np.log1p(t) / math.log1p(aim))
 
 
 def _log_sum(logs: FloatArray) -> FloatArray:
