@@ -72,6 +72,10 @@ class BinaryDesign:
         """Return the probabilities of the two discordant cells."""
         return discordant_shares(max(self.discordance, abs(delta)), delta)
 
+    def std_error(self, size: Size) -> float:
+        """Return the standard error of the difference, roughly: where the two are equal."""
+        return math.sqrt(max(self.discordance, 1e-6) / size.n_items)
+
     def power(self, size: Size, aim: Aim) -> float:
         """Sum over every outcome: see `paired_binary_power` and `paired_binary_margin_power`."""
         p10, p01 = self.shares(aim.delta)
@@ -222,6 +226,10 @@ class SimulatedDesign:
             seed=self.seed,
         )
 
+    def std_error(self, size: Size) -> float:
+        """As without simulation."""
+        return self.base.std_error(size)
+
     def power(self, size: Size, aim: Aim) -> float:
         """Share of simulated comparisons that show it."""
         return self.simulate(size, aim).power
@@ -240,7 +248,8 @@ class SimulatedDesign:
         return self.base if many else self
 
 
-# `power` is the probability of showing what is aimed at, `half_width` half the width that the interval is expected to have.
+# `std_error` is that of the difference, `power` the probability of showing what is aimed at, `half_width` half the width that
+# the interval is expected to have.
 Design = BinaryDesign | PartsDesign | SimulatedDesign
 
 
@@ -354,7 +363,7 @@ def _least_effect(
     design: Design, task: Task, size: Size, power_at: Callable[[float], float], *, low: float
 ) -> float | None:
     """Look within four times what a normal law would need, and only then as far as effects go."""
-    farthest, error = _highest(design, task, size), _rough_error(design, size)
+    farthest, error = _highest(design, task, size), design.std_error(size)
     near = low + 4.0 * error * (normal_quantile(task.aim.conf_level) + float(special.ndtri(task.goal)))
     tolerance = _SIMULATED_TOLERANCE if isinstance(design, SimulatedDesign) else _TOLERANCE
     if low < near < farthest:
@@ -364,12 +373,6 @@ def _least_effect(
     if not low < farthest:
         return None
     return smallest_effect(power_at, task.goal, low=low, high=farthest, tolerance=tolerance)
-
-
-def _rough_error(design: Design, size: Size) -> float:
-    if isinstance(design, BinaryDesign):
-        return math.sqrt(max(design.discordance, 1e-6) / size.n_items)
-    return (design.base if isinstance(design, SimulatedDesign) else design).std_error(size)
 
 
 def showable(design: Design, task: Task, size: Size) -> float | None:
@@ -387,7 +390,7 @@ def _highest(design: Design, task: Task, size: Size) -> float:
     """Return an effect beyond which none is looked for; a margin is below the whole range."""
     if isinstance(design, BinaryDesign):
         return 1.0 if task.aim.margin is None else 1.0 - 1e-9
-    far = _rough_error(design, size) * (12.0 if isinstance(design, SimulatedDesign) else _FAR)
+    far = design.std_error(size) * (12.0 if isinstance(design, SimulatedDesign) else _FAR)
     return far if task.span is None else min(far, task.span)
 
 
@@ -434,9 +437,8 @@ def _start(design: Design, task: Task) -> int:
         if aim.margin is None:
             return math.ceil(connor_n(aim.delta, discordance, conf_level=aim.conf_level, power=task.goal))
         return math.ceil(min(miller_n(distance, discordance, conf_level=aim.conf_level, power=task.goal), MOST))
-    base = design.base if isinstance(design, SimulatedDesign) else design
     one = max(axis.least, 30)
-    variance = base.std_error(axis.at(one)) ** 2 * one
+    variance = design.std_error(axis.at(one)) ** 2 * one
     if not variance > 0.0:
         return axis.least
     if task.half_width is not None:
