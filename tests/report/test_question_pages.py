@@ -1,58 +1,61 @@
-"""Pages of results that are documents: the example that each page shows, and a result of hostile names, in both forms."""
+"""The page of each question, of a result with hostile names, in both forms; `test_render` looks at that of a comparison."""
 
+import base64
+import html
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from evalstats.analysis.result import Result
-from evalstats.report import examples
-from evalstats.report.examples import EXAMPLES
+from evalstats.report.engine import loads, page_script
+from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.render import render_results
+from tests.report.hostile_results import RESULTS
+from tests.report.page_words import words
 
-KINDS = ("arena", "audit", "contamination", "dashboard", "frontier", "leaderboard", "power")
-# The others have tests of their own that render a page full of hostile names in both forms.
-RENDERED = tuple(kind for kind in KINDS if kind not in ("arena", "leaderboard"))
-HOSTILE = "<script>alert(1)</script>"
-
-
-@pytest.fixture(scope="module")
-def answered() -> Iterator[Callable[[str], Result]]:
-    """Return the example of a page; each is computed once. That of the leaderboard has three models instead of ten."""
-    ten = examples._rutbench
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(examples, "_rutbench", lambda *, every: ten(every=4 * every))
-        # Not `example`, which would keep the small one for all that ask after these tests.
-        yield cache(lambda kind: EXAMPLES[kind]())
+KINDS = tuple(kind for kind in RESULTS if kind not in ("compare", "overview"))
 
 
-def test_every_page_has_an_example() -> None:
-    assert set(KINDS) <= set(EXAMPLES)
+@pytest.fixture(scope="module", params=KINDS)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, str, Path]:
+    """A result of the kind, its page and its PDF."""
+    folder, found = tmp_path_factory.mktemp("page"), RESULTS[request.param]()
+    page, paper = render_results([found], [folder / "page.html", folder / "page.pdf"], engine="embedded")
+    return found, page.path.read_text(encoding="utf-8"), paper.path
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_example_says_that_it_is_simulated_and_answers_in_one_line(
-    kind: str, answered: Callable[[str], Result]
-) -> None:
-    said = answered(kind).document()
-    assert said.kind == kind
-    assert [note.kind for note in said.banners] == ["simulated"]
-    assert len(said.headline.split()) <= 20
-    assert said.figures
+def test_the_page_answers_first_gives_its_evidence_and_ends_with_the_method(made: tuple[Result, str, Path]) -> None:
+    found, page, _ = made
+    document, text = found.document(), words(page.partition("<body")[2])
+    start = text.index(" ".join(document.title.split()))
+    for part in (document.headline, *(section.heading for section in document.evidence), "Repeat this"):
+        assert " ".join(part.split()) in text[start:], part
+    assert text.rindex("Repeat this") > text.index(" ".join(document.headline.split()), start)
 
 
-@pytest.mark.parametrize("kind", RENDERED)
-def test_a_page_is_one_file_that_loads_nothing_and_shows_names_as_text(
-    kind: str, answered: Callable[[str], Result], tmp_path: Path
-) -> None:
-    found = answered(kind)
-    banner = replace(found.notes[0], text=f"simulated by {HOSTILE}")
-    render_results([replace(found, notes=(banner, *found.notes[1:]))], [tmp_path / "page.html", tmp_path / "page.pdf"])
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert HOSTILE not in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert not re.search(r'(?:src|href)="https?://', page.partition("<body")[0])
-    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+def test_the_page_loads_nothing_and_names_are_text(made: tuple[Result, str, Path]) -> None:
+    _, page, _ = made
+    assert loads(page, script=page_script()) == []
+    tags = set(re.findall(r"<([a-z]+)[\s>]", page))
+    assert not tags & {"b", "i", "u", "iframe", "link", "img"}
+    assert "hit=1" not in "".join(re.findall(r"<script.*?</script>", page, re.DOTALL))
+    data = [base64.b64decode(text).decode() for text in re.findall(r"base64,([A-Za-z0-9+/=]*)", page)]
+    assert not re.findall(r"\bu\d{2,}\b", html.unescape("".join([page, *data]))), "a user of live results is named"
+
+
+def test_the_pdf_asks_the_same(made: tuple[Result, str, Path], pdf_text: Callable[[Path], str]) -> None:
+    found, _, paper = made
+    text = re.sub(r"\W+", "", pdf_text(paper))
+    assert re.sub(r"\W+", "", found.document().title)[:20] in text
+    assert "Versions" in text
+
+
+@pytest.mark.parametrize("kind", [kind for kind in EXAMPLES if kind not in ("compare", "score", "overview")])
+def test_an_example_says_that_it_is_simulated_and_answers_in_one_line(kind: str) -> None:
+    document = example(kind).document()
+    assert document.kind == kind
+    assert [note.kind for note in document.banners] == ["simulated"]
+    assert len(document.headline.split()) <= 24
+    assert document.figures
