@@ -7,7 +7,7 @@ import numpy as np
 
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, of_intervals, simulated
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.raters.differences import JudgeWorld, corrected_intervals
+from evalstats.stats.raters.correction import JudgeWorld, corrected_intervals
 
 NAME = "judge-differences"
 REPLICATES, PART = 2_000, 100

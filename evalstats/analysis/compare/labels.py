@@ -17,13 +17,15 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats import estimate as numbers
 from evalstats.stats.planning.power import mde_from_std_error
-from evalstats.stats.raters.correction import PoweredMean, labels_needed, std_error_for_power
-from evalstats.stats.raters.differences import (
+from evalstats.stats.raters.correction import (
     JudgedPair,
+    PoweredMean,
     judged_pair,
+    labels_needed,
     not_random,
     powered_difference,
     rogan_gladen_difference,
+    std_error_for_power,
 )
 from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.table.items import Floats, Ints

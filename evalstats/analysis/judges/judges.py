@@ -38,13 +38,13 @@ from evalstats.stats.raters.agreement import (
     cohen_kappa,
     confusion,
     gwet_ac1,
+    intraclass_correlations,
     judge_alpha,
     judge_minus_people,
     krippendorff_alpha,
     raw_agreement,
 )
 from evalstats.stats.raters.correction import equal_means_p, judge_errors
-from evalstats.stats.raters.intraclass import intraclass_correlations
 
 # Alpha this much below that of people is worth no worry: their own alpha is seldom known more closely.
 _MARGIN = 0.1

@@ -18,11 +18,11 @@ from evalstats.stats.raters.correction import (
     FEWEST_LABELS,
     judge_errors,
     labels_needed,
+    not_random,
     powered_mean,
     rogan_gladen,
     std_error_for_power,
 )
-from evalstats.stats.raters.differences import not_random
 
 _OPEN = 0.8  # of the scale: an interval that covers so much leaves the score open
 _USUAL = 0.05  # of the scale: the half width that is asked for where nobody says another

@@ -10,9 +10,8 @@ import evalstats as es
 from evalstats.analysis.judges.judges import judges
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.report.examples import example
-from evalstats.stats.raters.agreement import krippendorff_alpha, rating_table
+from evalstats.stats.raters.agreement import intraclass_correlations, krippendorff_alpha, rating_table
 from evalstats.stats.raters.correction import powered_mean
-from evalstats.stats.raters.intraclass import intraclass_correlations
 
 
 def ratings(

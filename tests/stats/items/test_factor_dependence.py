@@ -15,7 +15,7 @@ from evalstats.stats.factor_dependence import (
     double_centred,
     factor_dependence,
 )
-from evalstats.stats.raters.intraclass import intraclass_correlations
+from evalstats.stats.raters.agreement import intraclass_correlations
 
 
 def test_equal_clusters_have_shrouts_and_fleiss_first_correlation():

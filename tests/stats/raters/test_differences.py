@@ -5,14 +5,15 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.raters.correction import judge_errors, rogan_gladen
-from evalstats.stats.raters.differences import (
+from evalstats.stats.raters.correction import (
     JudgeWorld,
     _standard,
     corrected_intervals,
+    judge_errors,
     judged_pair,
     not_random,
     powered_difference,
+    rogan_gladen,
     rogan_gladen_difference,
 )
 

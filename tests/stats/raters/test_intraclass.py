@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.stats.raters.intraclass import intraclass_correlations
+from evalstats.stats.raters.agreement import intraclass_correlations
 
 
 def test_shrout_and_fleiss_1979(golden):
