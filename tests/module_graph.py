@@ -35,8 +35,10 @@ def import_graph(*, strings: bool = False) -> dict[str, set[str]]:
 
 @cache
 def names_in(path: Path) -> tuple[tuple[str, int, bool], ...]:
-    """Dotted names in a module, each with its line, and whether it is imported there or stands in a text."""
-    return tuple(_names(path.read_text(encoding="utf-8")))
+    """Dotted names in a module and its stub, each with its line, and whether it is imported there or stands in a text."""
+    stub = path.with_suffix(".pyi")
+    sources = [path, *([stub] if stub.is_file() else [])]
+    return tuple(found for each in sources for found in _names(each.read_text(encoding="utf-8")))
 
 
 def _names(source: str) -> Iterator[tuple[str, int, bool]]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evalstats.analysis.gap.options import MIN_CELL
 from evalstats.cli.ingest_run import ENVIRONMENT
 from evalstats.cli.main import app
+from evalstats.options import MIN_CELL
 from evalstats.schema.anonymize import MAX_ROWS
 from evalstats.schema.column_names import holds_ids, holds_text, is_measure, is_personal
 

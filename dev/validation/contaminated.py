@@ -8,10 +8,10 @@ from scipy import special
 from dev.validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
 from evalstats.analysis.contamination.contamination import DecisionRules, judged
 from evalstats.analysis.contamination.latent_scale import latent_of_split
-from evalstats.analysis.contamination.options import Alternative
 from evalstats.analysis.contamination.result import ContaminationRow
 from evalstats.analysis.contamination.sides import Asked
 from evalstats.analysis.design.metric import Metric
+from evalstats.options import Alternative
 from evalstats.stats.contamination import ItemContrast, split_contrast
 from evalstats.stats.estimate import normal_quantile
 

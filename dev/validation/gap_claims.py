@@ -13,11 +13,11 @@ from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, 
 from evalstats.analysis.gap import calibration as lines
 from evalstats.analysis.gap.calibration import BENT, Calibration, calibrated
 from evalstats.analysis.gap.gap import gap, overall_verdict
-from evalstats.analysis.gap.options import Scale
 from evalstats.analysis.gap.score_scale import on_scale
 from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.errors import CannotAnswerError
+from evalstats.options import GapScale as Scale
 from evalstats.simulate.lab_live import LabLiveDraw, draw_lab_live, simulate_lab_live
 from evalstats.simulate.lab_live_world import LabLiveDesign, LabLiveTruth, lab_live_truth, make_lab_live_world
 from evalstats.stats.agreement.attenuation import true_agreement

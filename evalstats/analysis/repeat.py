@@ -6,35 +6,19 @@ Names come from files. On the shell each is one word whatever stands in it, in P
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
+from inspect import Parameter
 from typing import Any, cast
 
-from evalstats.analysis.options import Offered, offered
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Block, Code, Document, Section
+from evalstats.options import OF_FILES, Offered, offered
+from evalstats.questions import QUESTIONS, signature_of
 
-QUESTIONS = {
-    "arena": "ArenaOptions",
-    "audit": "AuditOptions",
-    "compare": "CompareOptions",
-    "contamination": "ContaminationOptions",
-    "dashboard": "DashboardOptions",
-    "frontier": "FrontierOptions",
-    "gap": "GapOptions",
-    "judges": "JudgesOptions",
-    "leaderboard": "LeaderboardOptions",
-    "overview": "OverviewOptions",
-    "power": "PowerOptions",
-    "scenarios": "ScenarioOptions",
-    "score": "ScoreOptions",
-}
 _WIDTH = 88
 # What a view would fold, cut or escape, where it is to be copied as it is.
 _NOT_AS_IS = re.compile(r" {2,}|#{2,}|`{4,}")
-# Arguments under the name that the shell has for them.
-_ON_SHELL = {"cutoffs": "cutoff", "n_trials": "trials", "costs": "cost", "covariates": "style"}
 _SIDES = ("baseline", "candidate")
 _PATHS = ("paths", "targets")
 
@@ -94,49 +78,48 @@ def _words(settings: Settings) -> tuple[list[str], list[list[str]]]:
         raise _CannotBeSaidError
     if any(name not in shell for name in settings.unsaid):
         raise _CannotBeSaidError
-    known = {each.name: each for each in _offered(settings.question)}
-    given = {name: value for name, value in settings.options.items() if _ON_SHELL.get(name, name) not in shell}
-    if settings.reading is not None and len(paths) == 2 and "baseline" not in shell and settings.question == "compare":
-        # Two files are two sides.
-        given = {name: value for name, value in given.items() if name not in _SIDES}
-    for name, value in given.items():
-        groups += _asked(settings.question, name, value, known.get(name))
+    known = {each.name: each for each in offered(signature_of(settings.question))}
+    # Two files are two sides.
+    by_file = _SIDES if settings.reading is not None and len(paths) == 2 and _has_sides(settings) else ()
+    for name, value in settings.options.items():
+        if name == "plan" and name not in shell:
+            groups += _group("--plan", value)
+        elif name not in shell and name not in by_file:
+            groups += _asked(known[name], value)
     return paths, groups
+
+
+def _has_sides(settings: Settings) -> bool:
+    return QUESTIONS[settings.question].form == "sides"
 
 
 def _from_files(settings: Settings) -> tuple[list[str], list[list[str]]]:
     """Return where the data of a call in Python came from; a table in memory has no file."""
     if not all(settings.files.values()):
         raise _CannotBeSaidError
-    if settings.question == "gap" and "live" in settings.files:
+    if "live" in settings.files:
         return [], [[f"--{side}", file] for side in ("lab", "live") for file in settings.files[side]]
     found = [file for files in settings.files.values() for file in files]
-    return ([], [["--from", file] for file in found]) if settings.question == "power" else (found, [])
+    return ([], [["--from", file] for file in found]) if "pilot" in settings.files else (found, [])
 
 
-def options_of(question: str) -> type:
-    """Return the dataclass of a question's options."""
-    return getattr(import_module(f"evalstats.analysis.{question}.options"), QUESTIONS[question])
-
-
-def _offered(question: str) -> Iterator[Offered]:
-    return (each for each in offered(options_of(question)) if not each.option.hidden)
-
-
-def _asked(question: str, name: str, value: Any, known: Offered | None) -> list[list[str]]:
+def _asked(option: Offered, value: Any) -> list[list[str]]:
     """Return an argument of Python as options of the shell."""
-    special = _SPECIAL.get((question, name)) or _SPECIAL.get(("", name))
-    if special is not None:
-        return special(value)
-    if known is None or value is None:
+    flag = next(each for each in option.flags if each.startswith("--"))
+    if value in (None, []) and "none" in option.flag.alone:
+        return [[flag, "none"]]
+    if value is None or (option.flag.reads in OF_FILES and not isinstance(value, str)):
         raise _CannotBeSaidError
-    flags = [flag for flag in known.option.flags if flag.startswith("--")] or [f"--{_dashed(name)}"]
     if isinstance(value, bool):
-        yes, slash, no = flags[0].partition("/")
+        yes, slash, no = flag.partition("/")
         if not value and not slash:
             raise _CannotBeSaidError
         return [[yes if value else no]]
-    return _group(flags[0], value)
+    if isinstance(value, list) and (option.flag.reads == "metrics" or not option.of_texts):
+        return _group(flag, ",".join(map(_text, cast("list[Any]", value))))
+    if option.flag.reads == "weights" and any("," in name and "=" in name for name in cast("Sequence[str]", value)):
+        raise _CannotBeSaidError
+    return _group(flag, value)
 
 
 def _group(flag: str, value: Any) -> list[list[str]]:
@@ -156,50 +139,6 @@ def _text(value: Any) -> str:
     if isinstance(value, str | int | float):
         return str(value)
     raise _CannotBeSaidError
-
-
-def _cluster(value: Any) -> list[list[str]]:
-    return _group("--cluster", "none" if value in (None, []) else value)
-
-
-def _covariates(value: Any) -> list[list[str]]:
-    return [["--style"]] if value == "auto" else _group("--covariate", value)
-
-
-def _shares(value: Any) -> list[list[str]]:
-    if isinstance(value, Mapping) and any("," in name and "=" in name for name in cast("Mapping[str, Any]", value)):
-        raise _CannotBeSaidError
-    return _group("--weights", value)
-
-
-def _joined(flag: str) -> Callable[[Any], list[list[str]]]:
-    def group(value: Any) -> list[list[str]]:
-        numbers = cast("list[Any]", value) if isinstance(value, list) else [value]
-        return _group(flag, ",".join(_text(each) for each in numbers))
-
-    return group
-
-
-def _under(flag: str) -> Callable[[Any], list[list[str]]]:
-    return lambda value: _group(flag, value)
-
-
-_SPECIAL: dict[tuple[str, str], Callable[[Any], list[list[str]]]] = {
-    ("", "cluster"): _cluster,
-    ("", "plan"): _under("--plan"),
-    ("compare", "baseline"): _under("--baseline"),
-    ("compare", "candidate"): _under("--candidate"),
-    ("compare", "metric"): _joined("--metric"),
-    ("score", "name"): _under("--system"),
-    ("leaderboard", "top"): _joined("--top"),
-    ("scenarios", "weights"): _shares,
-    ("arena", "covariates"): _covariates,
-    ("contamination", "cutoffs"): _under("--cutoff"),
-    ("judges", "families"): _under("--family"),
-    ("power", "n_trials"): _joined("--trials"),
-    ("power", "variance"): _under("--variance"),
-    ("power", "costs"): _under("--cost"),
-}
 
 
 def _dashed(name: str) -> str:
@@ -236,21 +175,24 @@ def python_code(settings: Settings) -> str:
     """
     shell = settings.reading or {}
     # Votes are filtered by the command alone; files of one model give their names to the sides there alone.
-    if (shell.get("where") and settings.question == "arena") or _named_by_file(settings):
+    if (shell.get("where") and QUESTIONS[settings.question].form == "votes") or _named_by_file(settings):
         return ""
     lines = [line for name in settings.files for line in _reading(name, settings)]
-    arguments = [f"pilot={name}" if name == "pilot" else name for name in settings.files]
+    parameters = signature_of(settings.question).parameters
+    arguments = [name if _by_place(parameters[name]) else f"{name}={name}" for name in settings.files]
     for name, value in settings.options.items():
         written = _argument(name, value, shell)
-        arguments.append(
-            written if name in ("name", *_SIDES[: 2 * (settings.question == "compare")]) else f"{name}={written}"
-        )
+        arguments.append(written if _by_place(parameters[name]) else f"{name}={written}")
     for name in settings.unsaid:
         file = shell.get(name)
         lines.append(f"# {name}: as given" if file is None else f"{name} = read_table(Path({_literal(file)}))")
         arguments.append(f"{name}={name}")
     call = f"result = {_call(f'es.{settings.question}', arguments)}"
     return "\n".join([*_imports("\n".join(lines)), *lines, call])
+
+
+def _by_place(parameter: Parameter) -> bool:
+    return parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
 
 
 def _call(function: str, arguments: Sequence[str]) -> str:

@@ -216,6 +216,11 @@ class Result:
         settings = getattr(self, "settings", None)
         return beside.document(self) if settings is None else with_repeat(beside.document(self), settings)
 
+    @property
+    def answered(self) -> bool:
+        """Whether the data could answer the question."""
+        return getattr(self, "verdict", "") != "invalid"
+
     def to_frame(self) -> "pl.DataFrame":
         """Return tidy rows in glossary names."""
         raise NotImplementedError

@@ -7,7 +7,7 @@ folders may say who somebody is.
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import wraps
 from pathlib import Path, PurePath
@@ -16,38 +16,13 @@ from typing import Any, ParamSpec, TypeVar, cast
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.options import Offered, offered
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import as_names, name_of, names_of
 from evalstats.schema.plan import LiveMix, Plan
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_DATA = ("data", "battles", "lab", "live", "pilot")
-# Arguments that hold names of models or levels, each with the argument that names the column of the levels, if there is one.
-_NAMES: Mapping[str, tuple[str, ...]] = {
-    "baseline": ("contrast",),
-    "candidate": ("contrast",),
-    "name": ("contrast",),
-    "models": ("contrast",),
-    "old": ("split", "twin"),
-    "new": ("split", "twin"),
-    "reference": ("scenario",),
-    "weights": ("over", "scenario"),
-    "mix": (),
-    "suspects": (),
-    "references": (),
-    "cutoffs": (),
-    "anchor": (),
-    "aliases": (),
-    "families": (),
-}
-# Of these, those that hold one name, and those that give a name for each name.
-_ONE = frozenset({"baseline", "candidate", "name", "anchor"})
-_PAIRED = frozenset({"aliases", "families"})
-# Files that a command writes.
-_WRITTEN = ("junit", "near_names")
-# Where a call says what is done while it runs.
-_LISTENERS = ("on_step", "on_progress")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +53,8 @@ class Settings:
 def recorded(function: Callable[P, R]) -> Callable[P, R]:
     """Let a question's function take numbers as names, and its results say how they were asked for."""
     signature = inspect.signature(function)
+    options = {each.name: each for each in offered(signature)}
+    data = [name for name in signature.parameters if name not in options and name != "plan" and not _listens(name)]
 
     @wraps(function)
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -86,32 +63,40 @@ def recorded(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError:
             return function(*args, **kwargs)  # which says itself what is wrong with the call
         given = bound.arguments
-        given.update(_with_names(given))
+        for name in options.keys() & given.keys():
+            given[name] = _named(options[name], given)
         result = function(*bound.args, **bound.kwargs)
         defaults = {name: each.default for name, each in signature.parameters.items()}
-        return _with(result, _settings(function.__name__, given, defaults))
+        return _with(result, _settings(function.__name__, given, defaults, data))
 
     return asked
 
 
-def _with_names(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that are names, with numbers written as the tables write them."""
-    found = {name: given[name] for name in _NAMES.keys() & given.keys() if given[name] is not None}
-    for name, value in found.items():
-        if as_names(value) is not value:
-            found[name] = as_names(value, _dtype(given, name))
-        if name in _ONE and not isinstance(found[name], str):
-            raise InputError(f"{name} is {value!r}; give one name")
-        if name in _PAIRED and isinstance(value, Mapping):
-            found[name] = {key: name_of(each) for key, each in found[name].items()}
-        if name == "models":
-            found[name] = names_of(found[name]) if isinstance(found[name], str) else found[name]
+def _listens(name: str) -> bool:
+    """Whether an argument is told what is done while the call runs."""
+    return name.startswith("on_")
+
+
+def _named(option: Offered, given: Mapping[str, Any]) -> Any:
+    """Return the value of an option; where it names models or levels, with numbers written as the tables write them."""
+    value = given[option.name]
+    if value is None or option.flag.names is None:
+        return value
+    found: Any = as_names(value)
+    if found is not value:
+        found = as_names(value, _dtype(given, option.flag.names))
+    if option.kinds == (str,) and not isinstance(found, str):
+        raise InputError(f"{option.name} is {value!r}; give one name")
+    if option.takes(Sequence) and not option.takes(str) and isinstance(found, str):
+        return names_of(found)
+    if Mapping[str, str] in option.kinds and isinstance(found, Mapping):
+        return {key: name_of(each) for key, each in cast("Mapping[str, object]", found).items()}
     return found
 
 
-def _dtype(given: Mapping[str, Any], name: str) -> pl.DataType | None:
+def _dtype(given: Mapping[str, Any], columns: Sequence[str]) -> pl.DataType | None:
     """Return the type of the column whose levels an argument names; None where it is one of the tables' own names."""
-    wanted = [column for each in _NAMES[name] if isinstance(column := given.get(each), str)]
+    wanted = [column for each in columns if isinstance(column := given.get(each), str)]
     data = given.get("data")
     if not wanted or wanted[0] == "model" or data is None:
         return None
@@ -127,13 +112,13 @@ def _with(result: R, settings: Settings) -> R:
     return replace(untyped, settings=settings)
 
 
-def asked_on_shell(result: R, *parts: object) -> R:
-    """Add to a result how a command read its data: `parts` are objects of its options but for those of the question."""
+def asked_on_shell(result: R, typed: Mapping[str, Any]) -> R:
+    """Add to a result how a command read its data: `typed` are its options but for those of the question."""
     untyped: Any = result
     settings: Settings | None = untyped.settings
     if settings is None:
         return result
-    shell = {each.name: _typed(each.name, getattr(part, each.name)) for part in parts for each in _given(part)}
+    shell = {name: _typed(name, value) for name, value in typed.items()}
     # What one question saw of the data that all questions share.
     own = [each for each in (settings.reading or {}).get("where", []) if each not in shell.get("where", [])]
     if own:
@@ -150,11 +135,6 @@ def asked_of_part(result: R, column: str, level: str) -> R:
         return result
     paths = [file for files in settings.files.values() for file in files]
     return replace(untyped, settings=replace(settings, reading={"paths": paths, "where": [f"{column}={level}"]}))
-
-
-def _given(part: object) -> list[Any]:
-    of: Any = part
-    return [each for each in fields(of) if getattr(of, each.name) != each.default and each.name not in _WRITTEN]
 
 
 def _typed(name: str, value: object) -> Any:
@@ -186,14 +166,14 @@ def last_parts(paths: Iterable[str | PurePath]) -> tuple[str, ...]:
     return tuple(str(each) for each in whole)
 
 
-def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Settings:
+def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, Any], data: Sequence[str]) -> Settings:
     options: dict[str, Any] = {}
     files: dict[str, tuple[str, ...]] = {}
     unsaid: list[str] = []
     for name, value in given.items():
-        if (value is None and defaults[name] is None) or name in _LISTENERS:
+        if (value is None and defaults[name] is None) or _listens(name):
             continue
-        if name in _DATA:
+        if name in data:
             files[name] = _files(value)
             continue
         try:

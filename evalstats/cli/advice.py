@@ -8,14 +8,9 @@ from functools import cache
 
 from evalstats.errors import TYPED, Option, written_by
 
-# What the command line has beside what a question declares, under another name than the argument's.
+# What the command line has beside the options of questions, under another name than the argument's.
 _OWN = {
-    "cutoffs": "--cutoff",
-    "families": "--family",
-    "n_trials": "--trials",
-    "costs": "--cost",
     "pilot": "--from",
-    "name": "--system",
     "folder": "--output",
     "into": "--store",
     "values": "--map",
@@ -82,11 +77,11 @@ def _text(value: str | float) -> str:
 @cache
 def _flags() -> dict[str, str]:
     """Return the flags of arguments whose own name they do not bear."""
-    from evalstats.analysis.options import offered
-    from evalstats.analysis.repeat import QUESTIONS, options_of
+    from evalstats.options import offered
+    from evalstats.questions import QUESTIONS, signature_of
 
     found = dict(_OWN)
     for question in QUESTIONS:
-        for each in offered(options_of(question)):
-            found.update((each.name, flag) for flag in each.option.flags[::-1] if flag.startswith("--"))
+        for each in offered(signature_of(question)):
+            found.update((each.name, flag) for flag in each.flags[::-1] if flag.startswith("--"))
     return found

@@ -1,16 +1,18 @@
-"""`--fail-on` and `--junit`: a comparison as a gate in CI."""
+"""`--fail-on` and `--junit`: an answer as a gate in CI."""
 
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from evalstats.document.escape import inert
 from evalstats.document.model import Note
-from evalstats.errors import EvalStatsError
+from evalstats.errors import EvalStatsError, InputError
+from evalstats.options import Flag
+from evalstats.questions import Question
 
 if TYPE_CHECKING:
     from evalstats.analysis.compare.gate import Gate
@@ -18,6 +20,52 @@ if TYPE_CHECKING:
     from evalstats.cli.load import Declared
 
 
+# The status of a command whose data cannot answer the question.
+CANNOT_ANSWER = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailOn:
+    """What makes a command fail though it answered; its help is that of the question."""
+
+    fail_on: Annotated[Sequence[str], Flag("Exit with 1 where the rule fails.", metavar="RULE")] = ()
+
+    def applied(self, question: Question, declared: "Declared | None", margin: object) -> tuple[str, ...]:
+        """Return the rules that were named, else those that the plan declares, before anything is read.
+
+        InputError if there is no such rule, or it needs a margin and none is given or declared.
+        """
+        for rule in self.fail_on:
+            if rule not in question.rules:
+                raise InputError(f"there is no rule {rule!r} to fail on; there are {', '.join(question.rules)}")
+        rules = tuple(self.fail_on) or tuple(
+            rule for rule in (declared.plan.fail_on if declared else ()) if rule in question.rules
+        )
+        if _OF_MARGIN in rules:
+            from evalstats.analysis.compare.gate import check_rule
+
+            check_rule(_OF_MARGIN, has_margin=margin is not None or bool(declared and declared.plan.margins))
+        return rules
+
+    @property
+    def output(self) -> Path | None:
+        """The JUnit file that is wanted."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailOnJUnit(FailOn):
+    """The same, and written for a build server."""
+
+    junit: Annotated[Path | None, Flag("Also write the outcome as JUnit XML.", metavar="FILE")] = None
+
+    @property
+    def output(self) -> Path | None:
+        """The JUnit file that is wanted."""
+        return self.junit
+
+
+_OF_MARGIN = "not-noninferior"
 # Characters that XML 1.0 cannot hold, even escaped.
 _FORBIDDEN = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
@@ -91,36 +139,25 @@ def _clean(text: str) -> str:
     return inert(re.sub(_FORBIDDEN, lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
-def rules_in_force(fail_on: Sequence[str] | None, declared: "Declared | None") -> tuple[str, ...]:
-    """Return the rules that were named, else those that the plan declares."""
-    if fail_on:
-        return tuple(fail_on)
-    return declared.plan.fail_on if declared else ()
-
-
-def check_rules(rules: Sequence[str], margin: str | None, declared: "Declared | None") -> None:
-    """Refuse a rule that cannot be applied before anything is read.
-
-    InputError if there is no such rule, or it needs a margin and none is given or declared.
-    """
-    if rules:
-        from evalstats.analysis.compare.gate import check_rule
-
-        has_margin = margin is not None or bool(declared and declared.plan.margins)
-        for rule in rules:
-            check_rule(rule, has_margin=has_margin)
-
-
-def apply_gate(result: "Comparison | Comparisons", rules: Sequence[str], junit: Path | None) -> "Gate | None":
+def apply_gate(result: Any, rules: Sequence[str], junit: Path | None) -> "Gate | None":
     """Apply the rules, if there are any, and write the JUnit file, if one is wanted."""
-    from evalstats.analysis.compare.gate import gate_of
-
-    found = gate_of(result, *rules) if rules else None
+    found = _gate_of(result, rules) if rules else None
     if junit is not None:
         from evalstats.cli.output import write_atomically
 
         write_atomically(junit, junit_xml(result, found) + "\n")
     return found
+
+
+def _gate_of(result: Any, rules: Sequence[str]) -> "Gate":
+    from evalstats.analysis.audit.result import Audit
+    from evalstats.analysis.compare.gate import Gate, gate_of
+
+    if not isinstance(result, Audit):
+        return gate_of(result, *rules)
+    flips = result.n_flipping
+    reason = f"{flips or 'none'} of {len(result.findings)} findings flip{'s' * (flips == 1)} a comparison"
+    return Gate(rule=" and ".join(rules), passed=not flips, reason=reason)
 
 
 @contextmanager
@@ -137,8 +174,8 @@ def told_in_junit(junit: Path | None) -> Generator[None]:
         raise
 
 
-def with_gate(result: "Comparison | Comparisons", found: "Gate | None") -> "Comparison | Comparisons":
-    """Return the comparison with what the gate says, a caution where it does not pass, so that every form of it says so."""
+def with_gate(result: Any, found: "Gate | None") -> Any:
+    """Return the result with what the gate says, a caution where it does not pass, so that every form of it says so."""
     if found is None:
         return result
     told = Note(kind="gate", text=f"{_label(found).capitalize()}: {found.reason}", caution=not found.passed)

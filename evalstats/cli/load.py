@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from evalstats.cli.output import is_terminal, say
 from evalstats.errors import CannotAnswerError, InputError
@@ -14,8 +14,8 @@ from evalstats.grammar import and_list, plural
 if TYPE_CHECKING:
     import polars as pl
 
-    from evalstats.analysis.options import AverageKind
     from evalstats.loaders.column_map import ColumnMap
+    from evalstats.questions import Keeps
     from evalstats.schema.columns import TableName
     from evalstats.schema.data import EvalData, Problem
     from evalstats.schema.plan import Plan
@@ -130,23 +130,6 @@ def _levels_of(column: "pl.Series") -> str:
     return f"there is {', '.join(map(repr, found))}" if found else "it has no value in any row"
 
 
-class Averaged(TypedDict):
-    """Options that name an average."""
-
-    average: "AverageKind | None"
-    over: str | None
-    weights: "Mapping[str, float] | None"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
-    """Data and the names of the two sides in it."""
-
-    data: "EvalData"
-    baseline: str
-    candidate: str
-
-
 def column_map(pairs: Sequence[str] | None) -> "ColumnMap | None":
     """Return the column map of the --map options; None when there are none."""
     if not pairs:
@@ -170,7 +153,7 @@ class Narrow:
     single rows, which are then not merged however many they are, `shared` that trials of both sides are paired.
     """
 
-    question: Literal["audit", "compare", "leaderboard"]
+    keeps: "Keeps"
     asked: tuple[object, ...] = ()
     sides: tuple[str, ...] = ()
     single: bool = False
@@ -193,9 +176,9 @@ class Narrow:
                 return store.read_merged(
                     tables=tables,
                     named=self.named(store),
-                    without=unused if self.question == "compare" else [*unused, *COSTS],
+                    without=unused if self.keeps == "scores and costs" else [*unused, *COSTS],
                     benchmarks=benchmarks,
-                    whole=self.question == "audit",
+                    whole=self.keeps == "columns",
                     shared=self.shared,
                 )
             except CannotMergeError:  # then they are read one by one
@@ -231,7 +214,7 @@ class Narrow:
         from evalstats.schema.column_names import is_answer, plain
         from evalstats.schema.columns import TRIAL_LABEL, column_names
 
-        if self.question == "audit":
+        if self.keeps == "columns":
             return []
         columns = store.scan("outcomes").collect_schema()
         factors = [name for name in columns if name not in {*column_names("outcomes"), TRIAL_LABEL}]
@@ -239,7 +222,7 @@ class Narrow:
         # (`candidate_groups`).
         ends = tuple(f"_{plain(entry.system or '')}" for source in store.sources() for entry in source.manifest.runs)
         unused = [name for name in factors if is_answer(name) and not plain(name).endswith(ends)]
-        if self.question == "leaderboard":
+        if self.keeps == "scores":
             unused += [*_OF_ROWS, *_OF_TOKENS]
         asked = repr(self.asked)
         return [name for name in unused if repr(name)[1:-1] not in asked]
@@ -320,7 +303,7 @@ def scanned(
     *,
     columns: "ColumnMap | None",
     where: Sequence[str] | None,
-    asked: object,
+    asked: Mapping[str, Any],
     quiet: bool,
 ) -> "EvalData":
     """Merge the rows of one table on an engine, with every column that the question names; say what was left out."""
@@ -336,10 +319,10 @@ def scanned(
     if stored and columns is not None:
         raise InputError(f"{paths[0]} is a store, whose columns have names already; leave out --map")
     table = None if stored else open_table(str(paths[0]), engine)
-    named = [value for name in _NAMES_COLUMNS if (value := getattr(asked, name, None))]
+    named = [value for name in _NAMES_COLUMNS if (value := asked.get(name))]
     wanted = [*conditions(where), *(each for value in named for each in ([value] if isinstance(value, str) else value))]
     if table is None:
-        narrow = Narrow(question="audit", asked=(wanted,))
+        narrow = Narrow(keeps="columns", asked=(wanted,))
         data = scan_store(paths[0], engine, keep=narrow.named(open_store(Path(paths[0]))))
         data = replace(data, problems=tuple(each for each in data.problems if each.path == str(paths[0])))
     else:
@@ -390,19 +373,10 @@ def _known_format(paths: Sequence[Path]) -> bool:
     return bool(known) and all(match[0].name != "table" for match in known)
 
 
-def label_table(path: Path) -> "EvalData | pl.DataFrame":
-    """Read people's labels: the ratings of a store, or a table with its own columns."""
-    from evalstats.loaders.ratings import read_table
-    from evalstats.store.manifest import is_store
-
-    return load((), store=path, quiet=True) if is_store(path) else read_table(path)
-
-
-def sides(
+def two_sides(
     targets: Sequence[Path],
+    names: tuple[str | None, str | None],
     *,
-    baseline: str | None,
-    candidate: str | None,
     store: Path | None,
     where: Sequence[str] | None,
     columns: "ColumnMap | None",
@@ -410,44 +384,34 @@ def sides(
     quiet: bool,
     narrow: Narrow | None = None,
     trials_from_runs: bool = False,
-) -> Sides:
-    """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean.
+) -> "tuple[EvalData, tuple[str, str]]":
+    """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean: data and two names.
 
     InputError if it is not clear which two sides are meant; the message shows the three forms.
     """
-    if baseline is not None and candidate is not None:
-        data = load(
-            targets,
-            store=store,
-            where=where,
-            columns=columns,
-            input_format=input_format,
-            narrow=narrow,
-            named=(baseline, candidate),
-            quiet=quiet,
-        )
-        data = data.trials_from_runs() if trials_from_runs else data
-        return Sides(data=data, baseline=baseline, candidate=candidate)
-    if baseline is not None or candidate is not None or len(targets) != 2:
+    first, second = names
+    if (first is None) is not (second is None) or (first is None and len(targets) != 2):
         raise InputError(
             f"two sides are needed, found {plural(len(targets), 'argument')}"
-            f"{' and only one of --baseline and --candidate' if baseline or candidate else ''}; use one of: "
+            f"{' and only one of --baseline and --candidate' if first or second else ''}; use one of: "
             "compare A B (two files or folders); compare A B --store DIR (two names); "
             "compare DATA --baseline A --candidate B"
         )
-    if store is not None:
-        data = load((), store=store, where=where, narrow=narrow, quiet=quiet)
-        data = data.trials_from_runs() if trials_from_runs else data
-        return Sides(data=data, baseline=str(targets[0]), candidate=str(targets[1]))
-    found = _two_files(
-        targets,
-        where=where,
-        columns=columns,
-        input_format=input_format,
-        quiet=quiet,
-        trials_from_runs=trials_from_runs,
-    )
-    return replace(found, data=found.data.trials_from_runs()) if trials_from_runs else found
+    if first is not None and second is not None:
+        options: dict[str, Any] = {"columns": columns, "input_format": input_format, "named": (first, second)}
+        data = load(targets, store=store, where=where, narrow=narrow, quiet=quiet, **options)
+    elif store is not None:
+        data, (first, second) = load((), store=store, where=where, narrow=narrow, quiet=quiet), map(str, targets)
+    else:
+        data, (first, second) = _two_files(
+            targets,
+            where=where,
+            columns=columns,
+            input_format=input_format,
+            quiet=quiet,
+            trials_from_runs=trials_from_runs,
+        )
+    return data.trials_from_runs() if trials_from_runs else data, (first, second)
 
 
 def _two_files(
@@ -458,7 +422,7 @@ def _two_files(
     input_format: str | None,
     quiet: bool,
     trials_from_runs: bool,
-) -> Sides:
+) -> "tuple[EvalData, tuple[str, str]]":
     from evalstats.schema.data import combine
     from evalstats.table.systems import only_arm
 
@@ -480,7 +444,7 @@ def _two_files(
         # The same model twice (two prompts, two dates): the files tell the sides apart.
         names = _labels(targets)
         parts = [_renamed(part, name) for part, name in zip(parts, names, strict=True)]
-    return Sides(data=combine(parts), baseline=names[0], candidate=names[1])
+    return combine(parts), (names[0], names[1])
 
 
 def _refuse_copies(targets: Sequence[Path], parts: Sequence["EvalData"]) -> None:
@@ -504,44 +468,6 @@ def _renamed(part: "EvalData", name: str) -> "EvalData":
     import polars as pl
 
     return replace(part, outcomes=part.outcomes.with_columns(system=pl.lit(name)))
-
-
-def names_of(values: Sequence[str] | None, data: "EvalData") -> list[str] | None:
-    """Split A,B,C at the commas, except where the whole is itself a name."""
-    if not values:
-        return None
-    have = {
-        name
-        for table in (data.outcomes, data.aggregates)
-        for column in ("run", "system", "model")
-        if column in table.columns
-        for name in table[column].unique().to_list()
-    }
-    return [name for value in values for name in ([value] if value in have else value.split(",")) if name]
-
-
-def metrics_of(value: str | None, data: "EvalData") -> str | list[str] | None:
-    """Split A,B at the commas, except within the name of a metric that holds one, such as "acc,none"."""
-    have = set(data.outcomes["metric"].unique().to_list())
-    if value is None or value in have or "," not in value:
-        return value
-    parts, found = [part.strip() for part in value.split(",") if part.strip()], list[str]()
-    while parts:
-        taken = next((n for n in range(len(parts), 1, -1) if ",".join(parts[:n]) in have), 1)
-        found.append(",".join(parts[:taken]))
-        parts = parts[taken:]
-    return found
-
-
-def averages(average: str | None, over: str | None, weights: Path | None) -> "Averaged":
-    """Return what --average, --average-over and --weights ask for, as the analyses take it."""
-    kind: AverageKind | None = None if average is None else "macro" if average == "macro" else "micro"
-    if weights is None:
-        return {"average": kind, "over": over, "weights": None}
-    from evalstats.loaders.declarations import read_live_mix
-
-    mix = read_live_mix(weights, factor=over or "")
-    return {"average": kind, "over": over or mix.factor or None, "weights": mix.shares}
 
 
 def _one_system(part: "EvalData", name: str) -> "EvalData":

@@ -23,45 +23,38 @@ from evalstats.cli.advice import on_the_shell
 from evalstats.cli.options import read_here
 from evalstats.document.escape import wrapped
 from evalstats.errors import OUR_FAULT, EvalStatsError, EvalStatsWarning
+from evalstats.questions import QUESTIONS
 
 _SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 80},
 }
+_OTHERS = {
+    module.rpartition(".")[2]: module
+    for module in (
+        "evalstats.cli.ingest",
+        "evalstats.cli.store",
+        "evalstats.cli.formats",
+        "evalstats.cli.export",
+        "evalstats.cli.report",
+        "evalstats.cli.show",
+        "evalstats.cli.simulate",
+        "evalstats.cli.demo",
+        "evalstats.cli.doctor",
+    )
+}
 # In the order of their use: the questions, the data, the pages.
-_MODULES = (
-    "evalstats.cli.compare",
-    "evalstats.cli.leaderboard",
-    "evalstats.cli.scenarios",
-    "evalstats.cli.arena",
-    "evalstats.cli.gap",
-    "evalstats.cli.score",
-    "evalstats.cli.frontier",
-    "evalstats.cli.power",
-    "evalstats.cli.audit",
-    "evalstats.cli.judges",
-    "evalstats.cli.contamination",
-    "evalstats.cli.overview",
-    "evalstats.cli.dashboard",
-    "evalstats.cli.ingest",
-    "evalstats.cli.store",
-    "evalstats.cli.formats",
-    "evalstats.cli.export",
-    "evalstats.cli.report",
-    "evalstats.cli.show",
-    "evalstats.cli.simulate",
-    "evalstats.cli.demo",
-    "evalstats.cli.doctor",
-)
-COMMANDS = {module.rpartition(".")[2]: module for module in _MODULES}
+COMMANDS = (*QUESTIONS, *_OTHERS)
 
 
 class _Commands(Mapping[str, TyperCommand]):
-    """The commands by name, each imported when it is asked for: all 22 are a tenth of a short answer."""
+    """The commands by name, each made when it is asked for: all of them are a tenth of a short answer."""
 
     def __getitem__(self, name: str) -> TyperCommand:
-        return _command(COMMANDS[name])
+        if name not in COMMANDS:
+            raise KeyError(name)
+        return _command(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -71,9 +64,14 @@ class _Commands(Mapping[str, TyperCommand]):
 
 
 @cache
-def _command(module: str) -> TyperCommand:
+def _command(name: str) -> TyperCommand:
     alone = typer.Typer(add_completion=False, **_SETTINGS)
-    import_module(module).register(alone)
+    if name in QUESTIONS:
+        from evalstats.cli.question import register
+
+        register(QUESTIONS[name], alone)
+    else:
+        import_module(_OTHERS[name]).register(alone)
     return cast("TyperCommand", get_command(alone))
 
 

@@ -1,5 +1,6 @@
 """`evalstats report`: saved results as pages to read and to send on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -7,8 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from evalstats.analysis.options import Option
 from evalstats.cli.command import add_command
+from evalstats.options import Flag
 
 
 class Form(StrEnum):
@@ -23,8 +24,8 @@ class ReportOptions:
     """What to render, and where to."""
 
     targets: Annotated[
-        tuple[str, ...],
-        Option(
+        Sequence[str],
+        Flag(
             "Saved results (what --format json printed); several become one document with an index. Or a stored study: "
             "validation (the error rates of evalstats itself), arena-sampling, tenacious (a headline taken apart). "
             "Or a page of your own, PAGE.qmd; `new PAGE.qmd RESULT.json` writes one to begin with.",
@@ -32,14 +33,14 @@ class ReportOptions:
         ),
     ] = ()
     output: Annotated[
-        tuple[Path, ...],
-        Option("File to write, .html or .pdf, or a folder; may be repeated.", ("--output", "-o"), metavar="FILE"),
+        Sequence[Path],
+        Flag("File to write, .html or .pdf, or a folder; may be repeated.", "--output -o", metavar="FILE"),
     ] = ()
     to: Annotated[
-        tuple[Form, ...], Option("html or pdf, where --output names none; may be repeated.", ("--to",), metavar="FORM")
+        Sequence[Form], Flag("html or pdf, where --output names none; may be repeated.", "--to", metavar="FORM")
     ] = ()
-    engine: Annotated[Literal["auto", "quarto", "embedded"], Option("What renders the page.")] = "auto"
-    quiet: Annotated[bool, Option("Say nothing but errors.", ("--quiet", "-q"))] = False
+    engine: Annotated[Literal["auto", "quarto", "embedded"], Flag("What renders the page.")] = "auto"
+    quiet: Annotated[bool, Flag("Say nothing but errors.", "--quiet -q")] = False
 
 
 def register(app: typer.Typer) -> None:

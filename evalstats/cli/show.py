@@ -1,22 +1,21 @@
 """`evalstats show`: print a saved result."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from evalstats.analysis.options import Option
 from evalstats.cli.command import Showing, add_command
+from evalstats.options import Flag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
     """What to show."""
 
-    paths: Annotated[
-        tuple[Path, ...], Option("A saved result: what `--format json` printed.", metavar="RESULT.json")
-    ] = ()
+    paths: Annotated[Sequence[Path], Flag("A saved result: what `--format json` printed.", metavar="RESULT.json")] = ()
 
 
 def register(app: typer.Typer) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 from evalstats.analysis.result import Result
 from evalstats.document.model import Note
 from evalstats.errors import InputError
+from evalstats.questions import QUESTIONS
 
 if TYPE_CHECKING:
     from evalstats.schema.data import EvalData
@@ -150,7 +151,7 @@ def _power() -> Result:
     return replace(found, notes=(_MADE_UP, *found.notes))
 
 
-def _lab_live() -> Result:
+def _gap() -> Result:
     """One planted gap, another mix than the lab's, and a scenario that the lab never covers."""
     from evalstats.analysis.gap.gap import gap
     from evalstats.datasets.tables import rutbench_live_mix
@@ -239,17 +240,18 @@ def _dashboard() -> Result:
     return replace(found, notes=(_MADE_UP, *found.notes))
 
 
-EXAMPLES: Mapping[str, Callable[[], Result]] = {
-    "arena": _arena,
-    "audit": _audit,
-    "compare": _compare,
-    "contamination": _contamination,
-    "dashboard": _dashboard,
-    "frontier": _frontier,
-    "judges": _judges,
-    "lab-live": _lab_live,
-    "leaderboard": _leaderboard,
-    "power": _power,
-    "scenarios": _scenarios,
-    "score": _score,
-}
+_MADE = (
+    _arena,
+    _audit,
+    _compare,
+    _contamination,
+    _dashboard,
+    _frontier,
+    _judges,
+    _gap,
+    _leaderboard,
+    _power,
+    _scenarios,
+    _score,
+)
+EXAMPLES: Mapping[str, Callable[[], Result]] = {QUESTIONS[made.__name__.strip("_")].page: made for made in _MADE}

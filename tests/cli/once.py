@@ -9,6 +9,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
+import polars as pl
 import pytest
 
 from evalstats.schema.columns import TABLES
@@ -21,10 +22,13 @@ def answered_once(module: ModuleType, name: str) -> Iterator[None]:
 
     @wraps(answer)
     def kept(*data: Any, **options: Any) -> Any:
-        if not all(isinstance(each, EvalData) for each in data):
+        held = [each for each in (*data, *options.values()) if isinstance(each, EvalData)]
+        asked = {
+            name: value for name, value in options.items() if name != "on_step" and not isinstance(value, EvalData)
+        }
+        if not held or any(isinstance(value, pl.LazyFrame) for value in asked.values()):
             return answer(*data, **options)
-        asked = {option: value for option, value in options.items() if option != "on_step"}
-        key = repr(([contents(each) for each in data], sorted(asked.items())))
+        key = repr(([contents(each) for each in held], sorted(asked.items())))
         if key not in known:
             known[key] = answer(*data, **options)
         return known[key]

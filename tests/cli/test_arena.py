@@ -8,8 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from evalstats.cli.arena import cluster_of, load_votes, names_of, style_of
-from evalstats.cli.load import with_votes_of
+from evalstats.cli.load import load, with_votes_of
 from evalstats.errors import EvalStatsError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.simulate.arena import write_arena
@@ -41,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def votes(folder: Path) -> EvalData:
-    return load_votes([folder], store=None, where=None, columns=None, input_format=None, quiet=True)
+    return load([folder], quiet=True)
 
 
 # --- the whole command ---
@@ -120,7 +119,6 @@ def test_too_few_raters_leave_no_rank_and_the_status_says_so(tmp_path: Path) -> 
 
 
 def test_bad_usage(folder: Path) -> None:
-    assert run(folder, "--top", "two").exit_code == 2
     with pytest.raises(InputError, match="nobody"):
         run(folder, "--no-checks", "--models", "a,nobody")
     with pytest.raises(InputError, match="no column"):
@@ -169,19 +167,6 @@ def test_where_that_means_nothing_is_an_error(votes: EvalData) -> None:
         with_votes_of(votes, ["continent=Asia"])
     with pytest.raises(InputError, match=r"no vote has app 'chess'; there is .*'t-box'"):
         with_votes_of(votes, ["app=chess"])
-
-
-def test_names_of_models_may_hold_commas(votes: EvalData) -> None:
-    assert names_of(["a,b", "comma,name"], votes) == ["a", "b", "comma,name"]
-    assert names_of(None, votes) is None
-
-
-def test_clusters_and_style_that_contradict_each_other() -> None:
-    assert cluster_of(["auto"]) == "auto"
-    with pytest.raises(InputError, match="--cluster none stands beside other columns"):
-        cluster_of(["rater", "none"])
-    with pytest.raises(InputError, match="--style takes all columns"):
-        style_of(["tokens"], held=True)
 
 
 def test_advice_and_clusters_are_said_as_a_reader_says_them(tmp_path: Path) -> None:

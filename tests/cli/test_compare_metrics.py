@@ -8,10 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import evalstats as es
-from evalstats.cli.load import metrics_of
 from evalstats.cli.main import app
 from evalstats.document.model import Code
-from tests.analysis.builders import data_of, rows_of
 
 RUN = CliRunner()
 
@@ -94,20 +92,3 @@ def test_what_cannot_be_asked_is_said_with_options(file: Path, options: list[str
     found = compare(file, *options)
     assert found.exit_code == 2 or found.exception is not None
     assert words in " ".join(f"{found.stderr} {found.exception}".split())
-
-
-@pytest.mark.parametrize(
-    ("given", "split"),
-    [
-        (None, None),
-        ("correct", "correct"),
-        ("acc,none", "acc,none"),
-        ("acc,none,correct", ["acc,none", "correct"]),
-        ("correct, acc,none", ["correct", "acc,none"]),
-        ("correct,acc,none,f1", ["correct", "acc,none", "f1"]),
-        ("correct,other", ["correct", "other"]),
-    ],
-)
-def test_commas_split_except_within_a_name(given: str | None, split: str | list[str] | None) -> None:
-    rows = [row for name in ("acc,none", "correct", "f1", "none,f1") for row in rows_of("m", [1, 0], metric=name)]
-    assert metrics_of(given, data_of(rows)) == split

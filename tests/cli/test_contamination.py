@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evalstats.cli.contamination import cutoffs_of
 from evalstats.cli.main import app
-from evalstats.errors import InputError
 from tests.analysis.contamination.example_items import CUTOFF, dated_rows, split_rows, twin_pairs, twins_by_name
 
 REFERENCES = [part for name in ("r1", "r2", "r3", "r4", "r5") for part in ("--reference", name)]
@@ -62,11 +60,3 @@ def test_where_nothing_can_be_said_the_status_says_so(files, tmp_path):
     file = tmp_path / "few.jsonl"
     file.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
     assert run(file, "--split", "source", "--cluster", "book").exit_code == 3
-
-
-def test_cutoffs_are_read():
-    assert cutoffs_of(()) is None
-    assert cutoffs_of(["a=b=2024-01-01"]) == {"a=b": "2024-01-01"}
-    for texts, said in ((["gpt"], "not understood"), (["m=2024-01-01", "m=2024-02-01"], "twice")):
-        with pytest.raises(InputError, match=said):
-            cutoffs_of(texts)

@@ -8,8 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from evalstats.cli.gap import Sides, mix_of, names_of
-from evalstats.cli.load import filtered
+from evalstats.cli.load import filtered, load
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from tests.cli.once import answered_once
@@ -154,9 +153,7 @@ def test_an_unknown_model_is_named(folder: Path) -> None:
 
 
 def read(path: Path) -> EvalData:
-    data, nothing = Sides(paths=(path,)).load(None, quiet=True)
-    assert nothing is None
-    return data
+    return load([path], quiet=True)
 
 
 def test_filters_keep_rows_of_whatever_there_is(outcomes: Path, folder: Path) -> None:
@@ -167,26 +164,6 @@ def test_filters_keep_rows_of_whatever_there_is(outcomes: Path, folder: Path) ->
     assert filtered(published, None) is published
     with pytest.raises(InputError, match="COLUMN=LEVEL"):
         filtered(published, ["model"])
-
-
-def test_names_with_commas_stay_whole() -> None:
-    votes = pl.DataFrame({"model_a": ["a,b"], "model_b": ["c"]})
-    sides = (EvalData(comparisons=votes), None)
-    assert names_of(["a,b", "c,d"], sides, {"x,y": "z"}) == ["a,b", "c", "d"]
-    assert names_of(["x,y"], sides, {"x,y": "z"}) == ["x,y"]
-    assert names_of(None, sides, None) is None
-
-
-def test_the_mix_that_ships_and_that_of_a_file(tmp_path: Path) -> None:
-    shipped = mix_of("rutbench", None)
-    assert shipped is not None
-    assert sum(shipped.shares.values()) == pytest.approx(1.0, abs=1e-12)
-    path = tmp_path / "mix.csv"
-    path.write_text("level,share\nplain,0.75\nhard,0.25\n", encoding="utf-8")
-    own = mix_of(str(path), ["difficulty"])
-    assert own is not None
-    assert (own.factor, own.shares) == ("difficulty", {"plain": 0.75, "hard": 0.25})
-    assert mix_of(None, None) is None
 
 
 @pytest.mark.parametrize("names", [("first.csv", "second.csv"), ("live.csv", "lab.csv")])

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import evalstats as es
 from evalstats.cli.load import Narrow, load
 from evalstats.cli.main import app
+from evalstats.questions import QUESTIONS
 from evalstats.store.read import Store, open_store
 
 RUNNER = CliRunner()
@@ -72,9 +73,9 @@ def answers(data: es.EvalData, question: str) -> list[str]:
 
 def test_answers_are_those_of_the_whole_store_to_the_last_bit(store: Path) -> None:
     whole = load([store])
-    for question in ("audit", "compare", "leaderboard"):
-        part = load([store], narrow=Narrow(question=question))
-        assert answers(part, question) == answers(whole, question)
+    for name in ("audit", "compare", "leaderboard"):
+        part = load([store], narrow=Narrow(keeps=QUESTIONS[name].keeps))
+        assert answers(part, name) == answers(whole, name)
 
 
 def _said(data: es.EvalData) -> str:
@@ -89,7 +90,7 @@ def _said(data: es.EvalData) -> str:
 def test_answers_of_real_results_are_those_of_the_whole_store(source: str, shared_data: Path, tmp_path: Path) -> None:
     assert RUNNER.invoke(app, ["ingest", str(shared_data / source), "--store", str(tmp_path / "s")]).exit_code == 0
     whole = load([tmp_path / "s"], quiet=True)
-    part = load([tmp_path / "s"], narrow=Narrow(question="audit"), quiet=True)
+    part = load([tmp_path / "s"], narrow=Narrow(keeps="columns"), quiet=True)
     for benchmark in whole.outcomes["benchmark"].unique().sort().to_list():
         boards = [_said(each.where(benchmark=benchmark)) for each in (whole, part)]
         assert boards[0] == boards[1]
@@ -122,12 +123,12 @@ def test_the_commands_say_what_the_functions_say_of_the_whole_store(
 
 
 def test_columns_that_no_answer_uses_are_not_read(store: Path) -> None:
-    board = load([store], narrow=Narrow(question="leaderboard")).outcomes
+    board = load([store], narrow=Narrow(keeps="scores")).outcomes
     assert board["answer"].null_count() == board["locator"].null_count() == board.height
     assert board["item"].dtype == board["scenario"].dtype == board["run"].dtype == pl.Categorical
     for asked in (("answer",), ("--where answer=it is 3",), ({"over": "answer"},)):
-        assert load([store], narrow=Narrow(question="leaderboard", asked=asked)).outcomes["answer"].null_count() == 0
-    audited = load([store], narrow=Narrow(question="audit")).outcomes
+        assert load([store], narrow=Narrow(keeps="scores", asked=asked)).outcomes["answer"].null_count() == 0
+    audited = load([store], narrow=Narrow(keeps="columns")).outcomes
     assert audited["answer"].null_count() == audited["locator"].null_count() == 0
     whole = open_store(store).read().outcomes
     assert audited.select(pl.col(name).cast(kind) for name, kind in whole.schema.items()).equals(whole)
@@ -138,13 +139,13 @@ def test_a_comparison_leaves_out_other_benchmarks_and_keeps_the_kinds_of_their_c
     words = table(20, seed=2).with_columns(pl.format("{}-2", "llm").alias("llm"), page=pl.format("page {}", "page"))
     put(words, tmp_path / "two", tmp_path / "store", "benchmark=@two")
     stored = open_store(tmp_path / "store")
-    found = Narrow(question="compare", sides=("ann", "bob")).read(stored)
+    found = Narrow(keeps="scores and costs", sides=("ann", "bob")).read(stored)
     assert found.outcomes["benchmark"].unique().to_list() == ["one"]
     assert found.outcomes.height == 4 * 50
     assert found.outcomes["page"].dtype == pl.Categorical  # words in the other benchmark, so words here as well
     assert found.runs.equals(stored.read().runs)
     for sides in (("ann", "nobody"), ("ann", "bob-2"), ()):
-        assert Narrow(question="compare", sides=sides).read(stored).outcomes.height == 4 * 70
+        assert Narrow(keeps="scores and costs", sides=sides).read(stored).outcomes.height == 4 * 70
 
 
 _CHILD = """

@@ -231,9 +231,9 @@ def test_a_call_in_python_names_its_files_and_says_what_it_cannot_know(folder: P
 
 
 def test_an_argument_that_no_option_has_leaves_the_command_out() -> None:
-    told = Settings(question="score", options={"contrast": "run"}, files={"data": ("x.csv",)})
+    told = Settings(question="score", options={"weights": {"a": 1.0}}, files={"data": ("x.csv",)})
     assert shell_command(told) == ""
-    assert "contrast='run'" in python_code(told)
+    assert "weights={'a': 1.0}" in python_code(told)
 
 
 @given(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), min_size=1))

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.cli.scenarios import weights_of
 from evalstats.errors import EvalStatsError, InputError
 from tests.analysis.scenarios import example
 from tests.cli.once import answered_once
@@ -186,39 +185,13 @@ def test_every_option_reaches_the_function(table: Path, monkeypatch: pytest.Monk
         "reference": "average",
         "weights": "observed",
         "as_": "random",
-        "cluster": ("topic",),
+        "cluster": "topic",
         "conf_level": 0.9,
         "contrast": "model",
         "n_resamples": 99,
         "seed": 5,
-        "models": ("big", "small"),
+        "models": ["big", "small"],
         "formula": "score ~ 1",
         "accept": ("judge",),
     }
     assert {name: seen[name] for name in expected} == expected
-
-
-# --- weights ---
-
-
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        (None, "equal"),
-        (["equal"], "equal"),
-        (["observed"], "observed"),
-        (["a=1, b=2"], {"a": 1.0, "b": 2.0}),
-        (["a=77.4%", "b=0.226"], {"a": 0.774, "b": 0.226}),
-        (["a=b=0.5,c=0.5"], {"a=b": 0.5, "c": 0.5}),
-        (["one, two=0.5", "c=0.5"], {"one, two": 0.5, "c": 0.5}),
-    ],
-)
-def test_weights_are_read(texts: list[str] | None, expected: object) -> None:
-    found = weights_of(texts)
-    assert found == (expected if isinstance(expected, str) else pytest.approx(expected))
-
-
-@pytest.mark.parametrize("texts", [["most"], ["a="], ["a=x"], ["equal", "observed"], ["a=1,a=2"], [","], ["=1"]])
-def test_weights_that_are_not_understood(texts: list[str]) -> None:
-    with pytest.raises(InputError, match="--weights"):
-        weights_of(texts)

@@ -1,17 +1,17 @@
 """Whom do live users prefer? `arena()`: ratings from votes, what is certain of them, and whether to trust them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from evalstats import options as opt
 from evalstats.analysis.arena.alternatives import TIES, alternatives_of, categories_of
 from evalstats.analysis.arena.checks import connection_line, graph_of, guarded
 from evalstats.analysis.arena.fit_checks import drift_of, fit_checks
 from evalstats.analysis.arena.notes import few_votes_notes, scale_notes, source_levels, vote_notes
-from evalstats.analysis.arena.options import ArenaOptions, Scale
 from evalstats.analysis.arena.pairing import pairing_notes, pairing_of, with_pairing
 from evalstats.analysis.arena.ratings import (
     RatedPart,
@@ -72,23 +72,23 @@ _REASONS: dict[Ties, str] = {
 def arena(
     battles: EvalData | object,
     *,
-    ties: Ties = "half",
-    cluster: str | Sequence[str] | None = None,
-    covariates: str | Sequence[str] | None = None,
-    side: bool = False,
-    by: str | None = None,
-    both_bad: Literal["tie", "drop"] = "tie",
-    prior: float | None = None,
-    anchor: str | None = None,
-    scale: Scale = "elo",
-    models: Sequence[str] | None = None,
-    conf_level: float | None = None,
-    n_resamples: int | None = None,
-    checks: bool = True,
-    without_suspects: bool = False,
-    top: Sequence[int] = (1, 3, 5),
+    ties: opt.TiesAre = "half",
+    cluster: opt.VoteCluster = None,
+    covariates: opt.Covariates = None,
+    side: opt.Side = False,
+    by: opt.Within = None,
+    both_bad: opt.BothBadAre = "tie",
+    prior: opt.Prior = None,
+    anchor: opt.Anchor = None,
+    scale: opt.RatedOn = "elo",
+    models: opt.Models = None,
+    conf_level: opt.PlannedLevel = None,
+    n_resamples: opt.VoteResamples = None,
+    checks: opt.Checks = True,
+    without_suspects: opt.WithoutSuspects = False,
+    top: opt.Top = (1, 3, 5),
     plan: Plan | None = None,
-    seed: int = 0,
+    seed: opt.Seed = 0,
 ) -> ArenaRanking:
     """Rate models from votes between two of them, say which ranks are certain, and check the votes.
 
@@ -163,24 +163,8 @@ def arena(
     >>> [row.name for row in found.rows], found.n_votes
     (['x', 'y'], 60)
     """
-    asked = ArenaOptions(
-        ties=ties,
-        cluster=_names(cluster) or None,
-        covariates=_names(covariates) or None,
-        side=side,
-        by=by,
-        both_bad=both_bad,
-        prior=prior,
-        anchor=anchor,
-        scale=scale,
-        models=None if models is None else tuple(models),
-        conf_level=conf_level,
-        n_resamples=n_resamples,
-        checks=checks,
-        without_suspects=without_suspects,
-        top=tuple(top),
-        seed=seed,
-    )
+    asked = opt.Asked.of(arena, locals())
+    asked = asked.but(cluster=asked.cluster or None, covariates=asked.covariates or None)
     if plan is None:
         return _ranked(battles, asked)
     # What the plan declares holds wherever nothing was given.
@@ -189,17 +173,17 @@ def arena(
     given: dict[str, Any] = {"clusters": asked.cluster and list(asked.cluster), "conf_level": asked.conf_level}
     declared: dict[str, Any] = settled(plan, benchmark=benchmark, **given)
     clusters = _names(declared["clusters"]) or None
-    result = _ranked(data, replace(asked, cluster=clusters, conf_level=declared["conf_level"]))
+    result = _ranked(data, asked.but(cluster=clusters, conf_level=declared["conf_level"]))
     account = plan_account(plan, benchmark=benchmark, span=None, **given)
     notes = (*as_notes("plan", account.departures), *result.notes)
-    return replace(result, asked=asked, plan=account, notes=notes)
+    return replace(result, plan=account, notes=notes)
 
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
-def _checked(asked: ArenaOptions) -> RatingOptions:
+def _checked(asked: opt.Asked) -> RatingOptions:
     if asked.ties not in TIES:
         raise InputError(f"ties is {asked.ties!r}; use one of {', '.join(TIES)}")
     if asked.both_bad not in {"tie", "drop"}:
@@ -214,8 +198,16 @@ def _checked(asked: ArenaOptions) -> RatingOptions:
         check_count(k, "an entry of top", least=1)
     check_count(asked.seed, "seed")
     level = check_level(0.95 if asked.conf_level is None else asked.conf_level)
-    values: dict[str, Any] = asdict(asked) | {"prior": asked.prior or 0.0, "conf_level": level}
-    return RatingOptions(**values)
+    return RatingOptions(
+        ties=asked.ties,
+        prior=asked.prior or 0.0,
+        anchor=asked.anchor,
+        scale=asked.scale,
+        conf_level=level,
+        n_resamples=asked.n_resamples,
+        top=asked.top,
+        seed=asked.seed,
+    )
 
 
 def _about(battles: object) -> tuple[str, tuple[tuple[str, str], ...], tuple[Note, ...]]:
@@ -227,7 +219,7 @@ def _about(battles: object) -> tuple[str, tuple[tuple[str, str], ...], tuple[Not
     return " + ".join(names) or "votes", sources_of(battles, runs), run_notes(battles, runs)
 
 
-def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
+def _ranked(battles: object, asked: opt.Asked) -> ArenaRanking:
     options = _checked(asked)
     if asked.without_suspects:
         return _without_suspects(battles, asked)
@@ -351,21 +343,20 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
             *_cluster_notes(main, levels),
             *few_votes_notes(graph, table),
         ),
-        asked=asked,
     )
 
 
-def _without_suspects(battles: object, asked: ArenaOptions) -> ArenaRanking:
+def _without_suspects(battles: object, asked: opt.Asked) -> ArenaRanking:
     """Rate all votes, and then those that no check suspects."""
     if is_lazy(battles):
         raise InputError("suspect votes are found among single votes; collect the lazy frame first")
-    every = replace(asked, without_suspects=False)
-    result = _ranked(battles, replace(every, checks=True))
+    every = asked.but(without_suspects=False)
+    result = _ranked(battles, every.but(checks=True))
     frame = comparisons_of(battles)
     suspect, reasons = suspects_of(frame, result)
     if not reasons:
         none = as_notes("choice", ["The checks suspect no votes, so none is left out"], caution=False)
-        return replace(result, asked=asked, notes=(*result.notes, *none))
+        return replace(result, without_suspects=True, notes=(*result.notes, *none))
     kept = frame.filter(~suspect)
     again = _ranked(replace(battles, comparisons=kept) if isinstance(battles, EvalData) else kept, every)
     why = and_list([f"{n:,} {reason}" for reason, n in reasons])
@@ -373,7 +364,7 @@ def _without_suspects(battles: object, asked: ArenaOptions) -> ArenaRanking:
         f"{result.n_votes - again.n_votes:,} of {result.n_votes:,} votes are left out as suspect ({why}); they were chosen by "
         "their outcomes, so read this beside the ratings of all votes"
     )
-    return replace(again, asked=asked, notes=_ordered(*as_notes("left_out", [text]), *again.notes))
+    return replace(again, without_suspects=True, notes=_ordered(*as_notes("left_out", [text]), *again.notes))
 
 
 def _parts(table: VoteTable, found: Connection, options: RatingOptions) -> list[RatedPart]:

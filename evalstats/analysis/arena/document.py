@@ -379,7 +379,7 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     found.extend(_preferred_side(result))
     fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, *_TOLD_APART}]
     if votes:
-        further = result.asked.without_suspects
+        further = result.without_suspects
         text = f"{'Further suspect' if further else 'Suspect'} votes ({and_list(votes, 7)}) may carry the ratings"
         remedy = "" if further else ("Rate without them: ", Option("without_suspects", value=True))
         found.append(Note(kind="trust", text=text, remedy=remedy))

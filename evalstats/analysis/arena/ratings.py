@@ -8,12 +8,12 @@ import numpy as np
 from scipy.special import expit
 
 from evalstats.analysis.arena.notes import source_word
-from evalstats.analysis.arena.options import ArenaOptions
 from evalstats.analysis.arena.result import ClusterCount, PromptLevels, VoteCovariate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
+from evalstats.options import RatingScale, Ties
 from evalstats.stats.arena.bootstrap import PercentileIntervals, bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from evalstats.stats.arena.contrasts import (
@@ -48,11 +48,17 @@ _PEOPLE = frozenset({"rater", "judge", "session"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RatingOptions(ArenaOptions):
+class RatingOptions:
     """What was asked for, checked and settled; a prior of 0 is none."""
 
+    ties: Ties = "half"
     prior: float = 0.0
+    anchor: str | None = None
+    scale: RatingScale = "elo"
     conf_level: float = 0.95
+    n_resamples: int | None = None
+    top: tuple[int, ...] = (1, 3, 5)
+    seed: int = 0
 
     @property
     def points(self) -> float:

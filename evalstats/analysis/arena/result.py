@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.arena.options import ArenaOptions, Scale
 from evalstats.analysis.result import Estimate, RankedRow, Result, frame_of, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.errors import InputError
+from evalstats.options import RatingScale
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, ShareBin
 from evalstats.stats.arena.likelihood import Ties
@@ -524,15 +524,15 @@ class ArenaRanking(Result):
         Median over pairs of the standard error over the one that takes every vote as independent.
     covariates
         Side effect and style, with coefficients; `alternatives` holds the ratings without them.
-    asked
-        The options of the call: what repeats it.
+    without_suspects
+        Whether the votes that the checks suspect were left out.
     checks
         Every check in a sentence, in the order of reading; `graph`, `pairing`, `fit`, `trust` and `drift` hold their numbers.
     """
 
     arena: str
     ties: Ties
-    scale: Scale
+    scale: RatingScale
     unit: str
     anchor: str | None
     conf_level: float
@@ -575,7 +575,7 @@ class ArenaRanking(Result):
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
     settings: Settings | None = field(default=None, compare=False)
-    asked: ArenaOptions = field(default_factory=ArenaOptions)
+    without_suspects: bool = False
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
@@ -592,6 +592,11 @@ class ArenaRanking(Result):
         for row in self.rows:
             found.setdefault(row.component or 1, []).append(row)
         return tuple(map(tuple, found.values()))
+
+    @property
+    def answered(self) -> bool:
+        """Whether ranks can be told."""
+        return self.has_ranks
 
     @property
     def has_ranks(self) -> bool:

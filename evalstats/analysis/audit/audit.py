@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from evalstats import options as opt
 from evalstats.analysis.audit.answers import multiple_choice
 from evalstats.analysis.audit.conclusions import conclusions, ranked
 from evalstats.analysis.audit.items import groups_and_drift, near_duplicates, uninformative_items, unlike_levels
@@ -72,12 +73,12 @@ DEFAULT_LEVEL = 0.95
 def audit(
     data: EvalData | object,
     *,
-    metric: str | None = None,
-    models: Sequence[str] | None = None,
-    cluster: str | Sequence[str] | None = None,
-    all_metrics: bool = False,
-    accept: Sequence[str] = (),
-    conf_level: float | None = None,
+    metric: opt.Metric = None,
+    models: opt.Models = None,
+    cluster: opt.Cluster = None,
+    all_metrics: opt.AllMetrics = False,
+    accept: opt.Accept = (),
+    conf_level: opt.PlannedLevel = None,
     plan: Plan | None = None,
 ) -> Audit:
     """Say what is doubtful about scores before anybody compares them, ranked by whether it changes a conclusion.

@@ -1,13 +1,11 @@
 """What may be asked of a comparison: options that contradict each other, and the same options written as Python."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, cast
 
-from evalstats.analysis.compare.options import CompareOptions
-from evalstats.analysis.options import given
 from evalstats.errors import InputError, Option
+from evalstats.options import Asked
 
 DEFAULT_LEVEL = 0.95
 METHODS = ("auto", "tango", "augmented-t", "t", "cr2")
@@ -21,7 +19,7 @@ def check_level(conf_level: float, margin: float | str | None) -> None:
         raise InputError(f"conf_level is {conf_level}; it must lie above {lowest} and below 1{why}, such as 0.95")
 
 
-def check_looks(settings: CompareOptions) -> None:
+def check_looks(settings: Asked) -> None:
     """Refuse what looks while the run goes on cannot have."""
     if settings.sequential and settings.method != "auto":
         raise InputError(
@@ -39,7 +37,7 @@ def check_looks(settings: CompareOptions) -> None:
         )
 
 
-def check_options(asked: CompareOptions, names: tuple[str, str]) -> None:
+def check_options(asked: Asked, names: tuple[str, str]) -> None:
     """Refuse options that do not exist, or contradict each other."""
     if isinstance(asked.seed, float | str) or asked.seed < 0:
         raise InputError(f"seed is {asked.seed}; it must be a whole number from 0")
@@ -65,7 +63,7 @@ def check_options(asked: CompareOptions, names: tuple[str, str]) -> None:
         raise InputError(f"baseline and candidate are both {names[0]!r}; name two different runs or models")
 
 
-def check_metrics(metrics: Sequence[str], asked: CompareOptions) -> tuple[str, ...]:
+def check_metrics(metrics: Sequence[str], asked: Asked) -> tuple[str, ...]:
     """Return the metrics of one comparison; what speaks of a single metric is refused beside several."""
     named = tuple(metrics)
     if not named:
@@ -92,10 +90,9 @@ def check_metrics(metrics: Sequence[str], asked: CompareOptions) -> tuple[str, .
     return named
 
 
-def as_python(asked: CompareOptions) -> tuple[tuple[str, str], ...]:
+def as_python(asked: Asked) -> tuple[tuple[str, str], ...]:
     """Return the options that were given as Python."""
-    plain = replace(asked, labels=None)  # a table has no equality that could be asked for
-    written = {name: repr(_listed(value)) for name, value in given(plain).items()}
+    written = {name: repr(_listed(value)) for name, value in asked.given().items() if name not in ("labels", "plan")}
     if asked.labels is not None:
         written["labels"] = "labels"
     if asked.plan is not None:

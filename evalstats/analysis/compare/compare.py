@@ -1,12 +1,13 @@
 """Is B better than A? The comparison of two systems on the same items: read, table, design, estimate, result."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast, overload
+from typing import Any, ParamSpec, Protocol, cast, overload
 
 import polars as pl
 
+from evalstats import options as opt
 from evalstats.analysis.compare.checks import (
     DEFAULT_LEVEL,
     as_python,
@@ -22,7 +23,6 @@ from evalstats.analysis.compare.further import effect_rows
 from evalstats.analysis.compare.labels import corrected, labels_of
 from evalstats.analysis.compare.levels import by_level, by_other_averages, items_in_no_row, shown, stratified_row
 from evalstats.analysis.compare.missing import account_for_missing, judged, missing_beyond, rests_on_missing
-from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.compare.result import Comparison, Comparisons, LabelAccount, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
 from evalstats.analysis.compare.verdict import at_margin, decide, evidence_of, verdict_of, withheld
@@ -41,7 +41,6 @@ from evalstats.analysis.design.dependence import crossed_factors
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes, margin_in_unit
 from evalstats.analysis.design.missing import is_ignorable
 from evalstats.analysis.design.runs import (
-    RunsAre,
     draws_note,
     paired_trials,
     passing,
@@ -50,7 +49,6 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
-from evalstats.analysis.options import AverageKind
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import MethodRow, estimated, method_row
@@ -76,96 +74,54 @@ from evalstats.table.systems import (
 )
 from evalstats.table.trial_sets import trial_sets
 
+P = ParamSpec("P")
 
-@overload
-def compare(
-    data: EvalData | object,
-    baseline: str,
-    candidate: str,
-    *,
-    metric: str | None = None,
-    by: str | None = None,
-    cluster: str | Sequence[str] | None = None,
-    margin: float | str | None = None,
-    conf_level: float | None = None,
-    contrast: str = "model",
-    higher_is_better: bool | None = None,
-    method: str = "auto",
-    pass_hat: int | None = None,
-    pass_at: int | None = None,
-    sequential: bool = False,
-    planned_n: int | None = None,
-    shared_trials: bool | None = None,
-    runs: RunsAre | None = None,
-    run_sd: float | str | None = None,
-    accept: Sequence[str] = (),
-    average: AverageKind | None = None,
-    over: str | None = None,
-    weights: Mapping[str, float] | None = None,
-    missing: str | None = None,
-    plan: Plan | None = None,
-    labels: EvalData | object | None = None,
-    seed: int = 0,
-) -> Comparison: ...
-@overload
-def compare(
-    data: EvalData | object,
-    baseline: str,
-    candidate: str,
-    *,
-    metric: Sequence[str],
-    by: str | None = None,
-    cluster: str | Sequence[str] | None = None,
-    margin: float | str | None = None,
-    conf_level: float | None = None,
-    contrast: str = "model",
-    higher_is_better: bool | None = None,
-    method: str = "auto",
-    pass_hat: int | None = None,
-    pass_at: int | None = None,
-    sequential: bool = False,
-    planned_n: int | None = None,
-    shared_trials: bool | None = None,
-    runs: RunsAre | None = None,
-    run_sd: float | str | None = None,
-    accept: Sequence[str] = (),
-    average: AverageKind | None = None,
-    over: str | None = None,
-    weights: Mapping[str, float] | None = None,
-    missing: str | None = None,
-    plan: Plan | None = None,
-    labels: EvalData | object | None = None,
-    seed: int = 0,
-) -> Comparisons: ...
+
+class _ByMetrics(Protocol[P]):
+    """`compare` as a type checker sees it: of a list of metrics it returns one comparison each."""
+
+    @overload
+    def __call__(
+        self, data: object, baseline: str, candidate: str, *, metric: list[str] | tuple[str, ...], **options: Any
+    ) -> Comparisons: ...
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Comparison: ...
+
+
+def _by_metrics(function: Callable[P, Comparison | Comparisons]) -> _ByMetrics[P]:
+    return cast("_ByMetrics[P]", function)
+
+
+@_by_metrics
 @recorded
 def compare(
     data: EvalData | object,
-    baseline: str,
-    candidate: str,
+    baseline: opt.Baseline,
+    candidate: opt.Candidate,
     *,
-    metric: str | Sequence[str] | None = None,
-    by: str | None = None,
-    cluster: str | Sequence[str] | None = None,
-    margin: float | str | None = None,
-    conf_level: float | None = None,
-    contrast: str = "model",
-    higher_is_better: bool | None = None,
-    method: str = "auto",
-    pass_hat: int | None = None,
-    pass_at: int | None = None,
-    sequential: bool = False,
-    planned_n: int | None = None,
-    shared_trials: bool | None = None,
-    runs: RunsAre | None = None,
-    run_sd: float | str | None = None,
-    accept: Sequence[str] = (),
-    average: AverageKind | None = None,
-    over: str | None = None,
-    weights: Mapping[str, float] | None = None,
-    missing: str | None = None,
+    metric: opt.Metrics = None,
+    by: opt.By = None,
+    cluster: opt.Cluster = None,
+    margin: opt.Margin = None,
+    conf_level: opt.PlannedLevel = None,
+    contrast: opt.Contrast = "model",
+    higher_is_better: opt.HigherIsBetter = None,
+    method: opt.Method = "auto",
+    pass_hat: opt.PassHat = None,
+    pass_at: opt.PassAt = None,
+    sequential: opt.Sequential = False,
+    planned_n: opt.PlannedN = None,
+    shared_trials: opt.SharedTrials = None,
+    runs: opt.Runs = None,
+    run_sd: opt.RunSd = None,
+    accept: opt.Accept = (),
+    average: opt.Average = None,
+    over: opt.Over = None,
+    weights: opt.Weights = None,
+    missing: opt.Missing = None,
     plan: Plan | None = None,
-    labels: EvalData | object | None = None,
-    seed: int = 0,
+    labels: opt.Labels = None,
+    seed: opt.Seed = 0,
 ) -> Comparison | Comparisons:
     """Compare two systems on the items that both answered: candidate minus baseline.
 
@@ -262,32 +218,8 @@ def compare(
     >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="none").verdict
     'better'
     """
+    asked = opt.Asked.of(compare, locals())
     several = None if metric is None or isinstance(metric, str) else tuple(metric)
-    asked = CompareOptions(
-        metric=metric if isinstance(metric, str) else None,
-        higher_is_better=higher_is_better,
-        by=by,
-        cluster=(cluster,) if isinstance(cluster, str) else None if cluster is None else tuple(cluster),
-        margin=cast("str | None", margin),
-        conf_level=conf_level,
-        contrast=contrast,
-        method=method,
-        pass_hat=pass_hat,
-        pass_at=pass_at,
-        sequential=sequential,
-        planned_n=planned_n,
-        shared_trials=shared_trials,
-        runs=runs,
-        run_sd=cast("str | None", run_sd),
-        accept=(accept,) if isinstance(accept, str) else tuple(accept),
-        average=average,
-        over=over,
-        weights=weights,
-        missing=missing,
-        plan=plan,
-        labels=labels,
-        seed=seed,
-    )
     data = as_data(data) if plan is None else with_plan(as_data(data), plan)
     check_options(asked, (baseline, candidate))
     if sequential or labels is not None:
@@ -304,7 +236,7 @@ def compare(
 
 
 def _answer_each(
-    data: EvalData, baseline: str, candidate: str, asked: CompareOptions, metrics: tuple[str, ...]
+    data: EvalData, baseline: str, candidate: str, asked: opt.Asked, metrics: tuple[str, ...]
 ) -> Comparisons:
     """Answer for each metric at the level of Bonferroni over all: intervals hold together, and each p belongs to its own."""
     if asked.margin is not None:
@@ -312,7 +244,7 @@ def _answer_each(
     rows: list[Comparison] = []
     for name in metrics:
         try:
-            found = _answer(data, baseline, candidate, replace(asked, metric=name), family=metrics)
+            found = _answer(data, baseline, candidate, asked.but(metric=name), family=metrics)
         except (InputError, CannotAnswerError) as error:
             if repr(name) in str(error):
                 raise
@@ -326,12 +258,12 @@ def _answer_each(
 
 
 def _refuse_margin_of_several_units(
-    data: EvalData, names: tuple[str, str], asked: CompareOptions, metrics: tuple[str, ...]
+    data: EvalData, names: tuple[str, str], asked: opt.Asked, metrics: tuple[str, ...]
 ) -> None:
     """One margin means the same for several metrics only where they are shown in one unit."""
     require_outcomes(data, *names)
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
-    found = [_both_systems(data, *names, column, replace(asked, metric=name))[0] for name in metrics]
+    found = [_both_systems(data, *names, column, asked.but(metric=name))[0] for name in metrics]
     if len({(each.scale, each.shown_unit) for each in found}) > 1:
         units = ", ".join(f"{each.name} in {each.shown_unit or 'a unit of its own'}" for each in found)
         raise InputError(
@@ -341,7 +273,7 @@ def _refuse_margin_of_several_units(
 
 
 def _answer(
-    data: EvalData, baseline: str, candidate: str, asked: CompareOptions, *, family: tuple[str, ...] = ()
+    data: EvalData, baseline: str, candidate: str, asked: opt.Asked, *, family: tuple[str, ...] = ()
 ) -> Comparison:
     """Bring the two sides together and answer with what was asked, else what the plan declares, else the defaults.
 
@@ -443,8 +375,8 @@ def _answer(
 
 
 def _in_force(
-    asked: CompareOptions, metric: Metric, baseline: str, family: tuple[str, ...] = ()
-) -> tuple[CompareOptions, PlanAccount | None]:
+    asked: opt.Asked, metric: Metric, baseline: str, family: tuple[str, ...] = ()
+) -> tuple[opt.Asked, PlanAccount | None]:
     """Return what was given, else what the plan declares, and what the result says of the plan.
 
     The level is that of one of the `family` of metrics that are asked for at once.
@@ -465,8 +397,7 @@ def _in_force(
     }
     found: dict[str, Any] = settled(plan, benchmark=metric.benchmark, metric=metric.name, **named)
     families = found["families"] or ()
-    settings = replace(
-        asked,
+    settings = asked.but(
         # One split a result: where a plan declares several families, each is asked for by name; looks and metrics have none.
         by=families[0] if len(families) == 1 and not family and not (asked.sequential and asked.by is None) else None,
         cluster=tuple(found["clusters"] or ()),
@@ -480,14 +411,14 @@ def _in_force(
     check_level(DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level, settings.margin)
     if len(family) > 1:
         level = DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level
-        settings = replace(settings, conf_level=1 - (1 - level) / len(family))
+        settings = settings.but(conf_level=1 - (1 - level) / len(family))
     check_looks(settings)
     if plan is None:
         return settings, None
     return settings, plan_account(plan, benchmark=metric.benchmark, metric=metric.name, span=metric.span, **named)
 
 
-def _average(data: EvalData, paired: ScoreTable, clusters: Sequence[str], asked: CompareOptions) -> Average | None:
+def _average(data: EvalData, paired: ScoreTable, clusters: Sequence[str], asked: opt.Asked) -> Average | None:
     """Return the average that was asked for, over the items that both sides answered."""
     found = wanted_average(data, paired.items, average=asked.average, over=asked.over, weights=asked.weights)
     if found is not None and asked.sequential:
@@ -499,7 +430,7 @@ def _average(data: EvalData, paired: ScoreTable, clusters: Sequence[str], asked:
 
 
 def _both_systems(
-    data: EvalData, baseline: str, candidate: str, column: str, asked: CompareOptions
+    data: EvalData, baseline: str, candidate: str, column: str, asked: opt.Asked
 ) -> tuple[Metric, System, System]:
     """Find both sides' rows, the benchmark they share, and the metric."""
     first = rows_named(data.outcomes, baseline, contrast=column, role="baseline")

@@ -428,6 +428,11 @@ class Comparisons(Result):
         return f"<Comparisons: {first.candidate.name} against {first.baseline.name}: {told}>"
 
     @property
+    def answered(self) -> bool:
+        """Whether each metric could be compared."""
+        return all(row.answered for row in self.rows)
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics, in the order asked for."""
         return tuple(row.metric for row in self.rows)

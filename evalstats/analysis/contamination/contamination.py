@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast, get_args
 
+from evalstats import options as opt
 from evalstats.analysis.contamination.cutoff import ask_of_date
 from evalstats.analysis.contamination.latent_scale import gaps_of
-from evalstats.analysis.contamination.options import Alternative, Scale
 from evalstats.analysis.contamination.result import (
     LATENT,
     METHODS,
@@ -61,7 +61,7 @@ class DecisionRules:
 
     conf_level: float
     margin: float | None
-    alternative: Alternative
+    alternative: opt.Alternative
     bound: float | None
 
     def p(self, found: ReferenceGap) -> float | None:
@@ -310,24 +310,24 @@ _REASON = (
 def contamination(
     data: EvalData | object,
     *,
-    split: str | None = None,
-    old: Levels = None,
-    new: Levels = None,
-    date: str | None = None,
-    twin: str | None = None,
-    suspects: Sequence[str] | str | None = None,
-    references: Sequence[str] | str | None = None,
-    cutoffs: Mapping[str, str | dt.date] | None = None,
-    metric: str | None = None,
-    higher_is_better: bool | None = None,
-    cluster: str | Sequence[str] | None = None,
-    margin: float | str | None = None,
-    conf_level: float | None = None,
-    alternative: Alternative = "two-sided",
-    scale: Scale = "auto",
-    accept: Sequence[str] = (),
+    split: opt.Split = None,
+    old: opt.Old = None,
+    new: opt.New = None,
+    date: opt.Date = None,
+    twin: opt.Twin = None,
+    suspects: opt.Suspects = None,
+    references: opt.References = None,
+    cutoffs: opt.Cutoffs = None,
+    metric: opt.Metric = None,
+    higher_is_better: opt.HigherIsBetter = None,
+    cluster: opt.Cluster = None,
+    margin: opt.InflationMargin = None,
+    conf_level: opt.PlannedLevel = None,
+    alternative: opt.AlternativeIs = "two-sided",
+    scale: opt.InflationOn = "auto",
+    accept: opt.Accept = (),
     plan: Plan | None = None,
-    seed: int = 0,
+    seed: opt.Seed = 0,
 ) -> ContaminationCheck:
     """Test whether models score more on items they may have seen, beyond what difficulty explains.
 
@@ -407,8 +407,8 @@ def contamination(
     """
     design, column = _design(split=split, date=date, twin=twin)
     _check_options(design, cutoffs=cutoffs, sides=(old, new), alternative=alternative)
-    if scale not in get_args(Scale):
-        raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(Scale))}")
+    if scale not in get_args(opt.InflationScale):
+        raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(opt.InflationScale))}")
     check_count(seed, "seed")
     data = as_data(data)
     data.need_rows("a check for contamination")
@@ -422,7 +422,7 @@ def contamination(
     benchmark = str(benchmarks[0]) if len(benchmarks) == 1 else ""
     asked_metric = metric or (plan.primary_for(benchmark) if plan is not None else None)
     given = {"margin": margin, "conf_level": conf_level, "clusters": [cluster] if isinstance(cluster, str) else cluster}
-    given |= scale_given(plan, scale, get_args(Scale))
+    given |= scale_given(plan, scale, get_args(opt.InflationScale))
     found = settled(plan, benchmark=benchmark, metric=asked_metric or "", accept=list(accept) or None, **given)
     level = check_level(DEFAULT_LEVEL if found["conf_level"] is None else cast("float", found["conf_level"]))
     wanted = Wanted(
@@ -431,7 +431,7 @@ def contamination(
         references=as_levels(references),
         cluster=cast("Sequence[str] | None", found["clusters"]),
         accept=tuple(cast("Sequence[str] | None", found["accept"]) or ()),
-        scale=cast("Scale", found.get("scale") or scale),
+        scale=cast("opt.InflationScale", found.get("scale") or scale),
     )
     if design == "twins":
         rows, sides, notes = twin_rows(data, place, column, old, new)

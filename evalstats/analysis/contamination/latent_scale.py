@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from evalstats.analysis.contamination.options import Scale
 from evalstats.analysis.contamination.result import Compared
 from evalstats.analysis.design.metric import Metric
 from evalstats.errors import InputError, Option
 from evalstats.grammar import plural
+from evalstats.options import InflationScale
 from evalstats.stats.contamination import ItemContrast, ReferenceGap, reference_gap
 from evalstats.stats.rasch import ability_scores
 
@@ -28,7 +28,7 @@ MIN_TELLING = 5
 _LEAST_STRETCH = 0.1
 
 
-def scale_for(metric: Metric, asked: Scale) -> tuple[Compared, str]:
+def scale_for(metric: Metric, asked: InflationScale) -> tuple[Compared, str]:
     """Return the scale on which models are compared, and why on points where it is that."""
     if asked == "points":
         return "points", "points were asked for"

@@ -6,11 +6,11 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.contamination.options import Alternative
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.grammar import plural
+from evalstats.options import Alternative
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.clusters import Dependence
 from evalstats.stats.contamination import DateDensity

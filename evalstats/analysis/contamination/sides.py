@@ -9,7 +9,6 @@ import polars as pl
 
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.contamination.latent_scale import LatentScores, latent_of_split, latent_of_twins, scale_for
-from evalstats.analysis.contamination.options import Scale
 from evalstats.analysis.contamination.result import Compared, WidthRow
 from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters
 from evalstats.analysis.design.entries import EntryTable, entries_of, entry_of, entry_table
@@ -17,6 +16,7 @@ from evalstats.analysis.design.metric import Metric
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.grammar import plural, quoted_list
+from evalstats.options import InflationScale
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
@@ -38,7 +38,7 @@ class Wanted:
     references: tuple[str, ...] | None
     cluster: str | Sequence[str] | None
     accept: tuple[str, ...]
-    scale: Scale = "auto"
+    scale: InflationScale = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from evalstats import options as opt
 from evalstats.analysis.dashboard.result import Dashboard, Day, Drifted, History
 from evalstats.analysis.design.comparability import RunDifference, run_comparability
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes
@@ -76,12 +77,12 @@ class _Series:
 def dashboard(
     data: EvalData | object,
     *,
-    metric: str | None = None,
-    models: Sequence[str] | None = None,
-    cluster: str | None = None,
-    reference: str | date | None = None,
-    accept: Collection[str] = (),
-    conf_level: float | None = None,
+    metric: opt.Metric = None,
+    models: opt.Models = None,
+    cluster: opt.RunCluster = None,
+    reference: opt.Since = None,
+    accept: opt.Accept = (),
+    conf_level: opt.PlannedLevel = None,
     plan: Plan | None = None,
 ) -> Dashboard:
     """Show each model's score by the day of its runs, and say whose score has changed: valid however often one looks.

@@ -158,6 +158,11 @@ class Dashboard(Result):
         return len({each.day for each in self.days})
 
     @property
+    def answered(self) -> bool:
+        """Whether any change has an interval."""
+        return bool(self.judged)
+
+    @property
     def judged(self) -> tuple[History, ...]:
         """Those with an interval."""
         return tuple(row for row in self.rows if row.verdict != "too few")

@@ -14,6 +14,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
+from evalstats.options import RunsAre
 from evalstats.schema.columns import NAMED_TRIALS, TRIAL_LABEL
 from evalstats.schema.plan import RUNS
 from evalstats.stats.runs import (
@@ -34,7 +35,6 @@ from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import SeveralRunsError, System
 from evalstats.table.trial_sets import TRIAL_LABELS, in_both, scores_by_trial, seen_trials, trial_sets
 
-RunsAre = Literal["sample", "fixed", "draws"]
 # So many named judges or seeds that both sides share were chosen; more are a crowd.
 MOST_CHOSEN = 5
 # Labels are those of whole runs where there are few of them, or not many more than an item has trials.

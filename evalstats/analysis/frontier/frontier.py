@@ -1,17 +1,17 @@
 """Is the better system worth its price? Scores against costs on the same items, and which systems no other one beats."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
 
+from evalstats import options as opt
 from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
 from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters, without_nested
 from evalstats.analysis.design.dependence import ItemFactor, deciding_factor, dependence
 from evalstats.analysis.design.entries import EntryTable, entries_of, entry_table
 from evalstats.analysis.design.runs import TrialDesign, trial_design
-from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
@@ -30,7 +30,7 @@ from evalstats.table.items import ITEM_KEY, ITEM_OF_VARIANTS, Bools, Floats, Int
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System, require_outcomes
 
-COSTS: tuple[Cost, ...] = get_args(Cost)
+COSTS: tuple[opt.Cost, ...] = get_args(opt.Cost)
 _NAMED = 3
 
 _METHOD = (
@@ -69,16 +69,16 @@ class _Cases:
 def frontier(
     data: EvalData | object,
     *,
-    metric: str | None = None,
-    cost: Cost = "cost_usd",
-    cluster: str | Sequence[str] | None = None,
-    models: Sequence[str] | None = None,
-    accept: Collection[str] = (),
-    conf_level: float = 0.95,
-    contrast: str = "model",
-    higher_is_better: bool | None = None,
-    n_resamples: int = 10_000,
-    seed: int = 0,
+    metric: opt.Metric = None,
+    cost: opt.Spent = "cost_usd",
+    cluster: opt.Cluster = None,
+    models: opt.Models = None,
+    accept: opt.Accept = (),
+    conf_level: opt.ConfLevel = 0.95,
+    contrast: opt.Contrast = "model",
+    higher_is_better: opt.HigherIsBetter = None,
+    n_resamples: opt.Resamples = 10_000,
+    seed: opt.Seed = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Frontier:
     """Find the systems that score the most for their cost, and say how sure that is.
@@ -205,7 +205,7 @@ def frontier(
 
 
 def _with_cost(
-    systems: Sequence[System], cost: Cost, *, contrast: str
+    systems: Sequence[System], cost: opt.Cost, *, contrast: str
 ) -> tuple[list[System], tuple[str, ...], tuple[str, ...]]:
     """Keep the systems that have the cost; name those left out, and say why."""
     kept: list[System] = []
@@ -245,7 +245,7 @@ def _measured_alike(every: EntryTable) -> tuple[EntryTable, tuple[str, ...]]:
     return replace(every, table=every.table.select(*kept)), apart
 
 
-def _cases(board: EntryTable, clusters: Sequence[str], cost: Cost) -> _Cases:
+def _cases(board: EntryTable, clusters: Sequence[str], cost: opt.Cost) -> _Cases:
     costs = np.stack([item_amounts(each.rows, board.table.items)[cost] for each in board.table.systems], axis=1)
     both = board.table.scored & ~np.isnan(costs)
     keep: Bools = np.asarray(both.all(axis=1), dtype=np.bool_)

@@ -5,11 +5,11 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.grammar import plural
+from evalstats.options import Cost
 from evalstats.table.metric import Direction
 
 Standing = Literal["on the frontier", "open", "dominated"]

@@ -1,17 +1,17 @@
 """Does the lab predict the live world, and for which models not? `gap()`: five layers, each left out where data are missing."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
+from evalstats import options as opt
 from evalstats.analysis.design.metric import Metric, margin_in_unit
 from evalstats.analysis.gap.agreement import agreement_of
 from evalstats.analysis.gap.calibration import BENT, Calibration, calibrated
 from evalstats.analysis.gap.forecasts import hierarchy_of
-from evalstats.analysis.gap.options import MIN_CELL, Scale
 from evalstats.analysis.gap.outcome_sums import factors_of, mix_in_live_rows, mix_of, mix_of_votes, named_once
 from evalstats.analysis.gap.result import GapRow, GapVerdict, LabLiveGap, ModelGap, SideAccount
 from evalstats.analysis.gap.scenario_gaps import scenario_gaps_of, without_small_cells
@@ -28,7 +28,7 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData
-from evalstats.schema.plan import LiveMix, Plan, plan_account, scale_given, settled, with_plan
+from evalstats.schema.plan import Plan, plan_account, scale_given, settled, with_plan
 from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.errors_in_variables.scores import centred_variance
 from evalstats.stats.estimate import normal_quantile, t_quantile
@@ -43,26 +43,26 @@ def gap(
     lab: EvalData | object,
     live: EvalData | object | None = None,
     *,
-    metric: str | None = None,
-    lab_metric: str | None = None,
-    live_metric: str | None = None,
-    by: str | Sequence[str] | None = None,
-    cluster: str | Sequence[str] | None = "auto",
-    lab_cluster: str | Sequence[str] | None = None,
-    live_cluster: str | Sequence[str] | None = None,
-    aliases: Mapping[str, str] | None = None,
-    margin: float | str | None = None,
-    mix: LiveMix | Mapping[str, float] | None = None,
-    models: Sequence[str] | None = None,
-    same_scale: bool | None = None,
-    scale: Scale = "auto",
-    higher_is_better: bool | None = None,
-    conf_level: float | None = None,
-    top: Sequence[int] = (5, 10),
-    n_resamples: int = 2000,
-    min_cell: int = MIN_CELL,
+    metric: opt.Metric = None,
+    lab_metric: opt.LabMetric = None,
+    live_metric: opt.LiveMetric = None,
+    by: opt.MixFactors = None,
+    cluster: opt.EitherCluster = "auto",
+    lab_cluster: opt.LabCluster = None,
+    live_cluster: opt.LiveCluster = None,
+    aliases: opt.Aliases = None,
+    margin: opt.GapMargin = None,
+    mix: opt.Mix = None,
+    models: opt.Models = None,
+    same_scale: opt.SameScale = None,
+    scale: opt.SetAgainstOn = "auto",
+    higher_is_better: opt.HigherIsBetter = None,
+    conf_level: opt.PlannedLevel = None,
+    top: opt.TopLive = (5, 10),
+    n_resamples: opt.Resamples = 2000,
+    min_cell: opt.MinCell = opt.MIN_CELL,
     plan: Plan | None = None,
-    seed: int = 0,
+    seed: opt.Seed = 0,
 ) -> LabLiveGap:
     """Set lab scores against live ones: how far they agree, for which models they do not, and why.
 
@@ -143,9 +143,13 @@ def gap(
     >>> found.n_models, found.verdict, found.flagged()
     (8, 'inconclusive', ())
     """
-    if scale not in get_args(Scale):
-        raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(Scale))}")
-    given: dict[str, Any] = {"margin": margin, "conf_level": conf_level, **scale_given(plan, scale, get_args(Scale))}
+    if scale not in get_args(opt.GapScale):
+        raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(opt.GapScale))}")
+    given: dict[str, Any] = {
+        "margin": margin,
+        "conf_level": conf_level,
+        **scale_given(plan, scale, get_args(opt.GapScale)),
+    }
     lab_data, live_data = by_setting(table_of(lab)) if live is None else (table_of(lab), table_of(live))
     if plan is not None:
         lab_data, live_data = with_plan(lab_data, plan), with_plan(live_data, plan)
@@ -155,7 +159,7 @@ def gap(
         found = settled(plan, benchmark=benchmark, metric=live_metric or metric or "", **given)
         margin = cast("float | str | None", found["margin"])
         conf_level = cast("float | None", found["conf_level"])
-        scale = cast("Scale", found.get("scale") or scale)
+        scale = cast("opt.GapScale", found.get("scale") or scale)
     lab_data = lab_data.with_metric(lab_metric or metric, higher_is_better=higher_is_better)
     live_data = live_data.with_metric(live_metric or metric, higher_is_better=higher_is_better)
     level, min_cell = (

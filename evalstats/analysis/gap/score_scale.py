@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from evalstats.analysis.gap.options import Scale
 from evalstats.analysis.gap.result import SideAccount
 from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.document.numbers import p_words
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.options import GapScale
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.line_estimators import bend
@@ -31,7 +31,7 @@ def is_share(side: SideScores) -> bool:
 
 
 def on_scale(
-    lab: SideScores, live: SideScores, scores: LabLiveScores, asked: Scale, *, conf_level: float
+    lab: SideScores, live: SideScores, scores: LabLiveScores, asked: GapScale, *, conf_level: float
 ) -> tuple[SideScores, SideScores, LabLiveScores, str]:
     """Return both sides and their scores on the scale asked for, and why shares enter as logits ("" where none does).
 

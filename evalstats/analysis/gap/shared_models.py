@@ -8,13 +8,13 @@ import polars as pl
 
 from evalstats.analysis.design.entries import ENTRY
 from evalstats.analysis.gap.model_names import NameMatch, match_models
-from evalstats.analysis.gap.options import Scale
 from evalstats.analysis.gap.outcome_sums import Level
 from evalstats.analysis.gap.score_scale import on_scale
 from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural
+from evalstats.options import GapScale
 from evalstats.schema.plan import LiveMix
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.standardisation import CellTable
@@ -107,7 +107,7 @@ def shared_models(
     aliases: Mapping[str, str] | None = None,
     models: Sequence[str] | None = None,
     same_scale: bool | None = None,
-    scale: Scale = "auto",
+    scale: GapScale = "auto",
     conf_level: float = 0.95,
     margin: float | None = None,
     n_resamples: int = 2000,

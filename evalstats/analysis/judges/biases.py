@@ -14,7 +14,7 @@ from evalstats.analysis.judges.result import Bias, BiasCheck, PlaceRow
 from evalstats.analysis.result import estimated
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError
 from evalstats.stats import estimate as numbers
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.clusters import cluster_mean
@@ -51,21 +51,6 @@ def family_of(name: str, known: Mapping[str, str]) -> str | None:
         return known[name]
     low = name.lower()
     return next((family for family, pattern in _FAMILIES if re.search(pattern, low)), None)
-
-
-def families_said(pairs: Sequence[str]) -> dict[str, str]:
-    """Return what NAME=FAMILY says.
-
-    >>> families_said(["our-judge=OpenAI"])
-    {'our-judge': 'OpenAI'}
-    """
-    found: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, family = pair.rpartition("=")
-        if not equals or not name or not family:
-            raise InputError(f"{pair!r} names no family; write NAME=FAMILY")
-        found[name] = family
-    return found
 
 
 _FEWEST_OF_A_MODEL = 10

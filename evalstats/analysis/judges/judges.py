@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evalstats.analysis.judges.biases import bias_notes, biases_of_scores, biases_of_votes, families_said
+from evalstats import options as opt
+from evalstats.analysis.judges.biases import bias_notes, biases_of_scores, biases_of_votes
 from evalstats.analysis.judges.labels import corrected_scores, in_points, label_plan
-from evalstats.analysis.judges.options import Scale
 from evalstats.analysis.judges.ratings import (
     MOST_ORDERED,
     Ratings,
@@ -56,16 +56,16 @@ _SURE = 0.05
 def judges(
     data: EvalData | object,
     *,
-    reference: str | Sequence[str] = "human",
-    criterion: str | None = None,
-    scale: Scale = "auto",
-    cluster: str | Sequence[str] | None = None,
-    half_width: float | str | None = None,
-    margin: float | str | None = None,
-    families: Mapping[str, str] | Sequence[str] = (),
-    conf_level: float = 0.95,
-    n_resamples: int = 4000,
-    seed: int = 0,
+    reference: opt.Reference = "human",
+    criterion: opt.Criterion = None,
+    scale: opt.RatingsAre = "auto",
+    cluster: opt.Cluster = None,
+    half_width: opt.LabelWidth = None,
+    margin: opt.LabelMargin = None,
+    families: opt.Families = None,
+    conf_level: opt.ConfLevel = 0.95,
+    n_resamples: opt.Resamples = 4000,
+    seed: opt.Seed = 0,
 ) -> JudgeReport:
     """Say whether judges can stand in for people, how they err, and what scores become when their errors are corrected.
 
@@ -117,7 +117,7 @@ def judges(
     """
     level = check_level(conf_level)
     given = ratings_data(data)
-    known = dict(families) if isinstance(families, Mapping) else families_said(families)
+    known = dict(families or {})
     width, least = in_points(half_width, "half_width"), in_points(margin, "margin")
     if reference in ("human", ("human",)) and (alone := verdicts_of_judges(given)) is not None:
         return _without_people(given, alone, known, level)

@@ -8,10 +8,10 @@ from typing import Any, Self, get_args
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.judges.options import Scale
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, comma_list, plural
+from evalstats.options import RatingKind
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import as_polars, check_table, levels_of
@@ -86,7 +86,7 @@ class Ratings:
         data: EvalData,
         reference: tuple[str, ...],
         criterion: str | None,
-        scale: Scale,
+        scale: RatingKind,
         cluster: str | Sequence[str] | None,
     ) -> Self:
         """Check the ratings of one criterion and bring them into arrays; `CannotAnswerError` if nobody rated."""
@@ -307,10 +307,10 @@ def _require_one_vocabulary(frame: pl.DataFrame, people: Sequence[str], judges: 
             )
 
 
-def _leveled(frame: pl.DataFrame, scale: Scale) -> tuple[pl.DataFrame, tuple[str, ...], FloatArray, Metric]:
+def _leveled(frame: pl.DataFrame, scale: RatingKind) -> tuple[pl.DataFrame, tuple[str, ...], FloatArray, Metric]:
     """Return the ratings with a code for each level, the levels in order as words and numbers, and the scale."""
-    if scale not in get_args(Scale):
-        raise InputError(f"scale {scale!r} is unknown; choose one of {', '.join(get_args(Scale))}")
+    if scale not in get_args(RatingKind):
+        raise InputError(f"scale {scale!r} is unknown; choose one of {', '.join(get_args(RatingKind))}")
     is_number = frame["value"].null_count() == 0
     column = "value" if is_number else "label"
     if not is_number and frame["label"].null_count():

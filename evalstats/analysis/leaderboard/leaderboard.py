@@ -1,11 +1,12 @@
 """How do all models stand, and which ranks are certain? The leaderboard with rank sets in the place of ranks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import numpy as np
 
+from evalstats import options as opt
 from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import (
     chosen_clusters,
@@ -18,7 +19,6 @@ from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGra
 from evalstats.analysis.design.entries import entries_of, entry_of, entry_table
 from evalstats.analysis.design.missing import is_ignorable
 from evalstats.analysis.design.runs import (
-    RunsAre,
     draws_note,
     left_out_of_several_runs,
     run_notes,
@@ -37,13 +37,11 @@ from evalstats.analysis.leaderboard.checks import (
     other_leaders,
     tails_of_the_best,
 )
-from evalstats.analysis.leaderboard.options import Adjustment, LeaderboardOptions
 from evalstats.analysis.leaderboard.published import published_leaderboard
 from evalstats.analysis.leaderboard.ranks import BoardScores, Ranking, RankingOptions, ranking
 from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, snapped_pairs, snapped_rows
 from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.winner import corrected
-from evalstats.analysis.options import AverageKind, given
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
@@ -59,7 +57,7 @@ from evalstats.table.systems import SeveralRunsError, require_outcomes
 
 DEFAULT_LEVEL = 0.95
 _NAMED = 3
-ADJUSTMENTS: tuple[Adjustment, ...] = get_args(Adjustment)
+ADJUSTMENTS: tuple[opt.Adjustment, ...] = get_args(opt.Adjustment)
 _REASONS = {
     "max-t": "item scores are known: the largest difference of all pairs sets the bar, and how pairs depend on each other counts",
     "holm": "it was asked for; it holds whatever the dependence between pairs",
@@ -74,27 +72,27 @@ _ALONE = "the two are compared as by evalstats compare: a single pair has nothin
 def leaderboard(
     data: EvalData | object,
     *,
-    metric: str | None = None,
-    baseline: str | None = None,
-    cluster: str | Sequence[str] | None = None,
-    adjust: Adjustment | None = None,
-    models: Sequence[str] | None = None,
-    conf_level: float | None = None,
-    contrast: str = "model",
-    higher_is_better: bool | None = None,
-    pass_hat: int | None = None,
-    pass_at: int | None = None,
-    top: Sequence[int] = (1, 3, 5),
-    shared_trials: bool | None = None,
-    runs: RunsAre | None = None,
-    run_sd: float | str | None = None,
-    accept: Sequence[str] = (),
-    missing: str | None = None,
-    average: AverageKind | None = None,
-    over: str | None = None,
-    weights: Mapping[str, float] | None = None,
+    metric: opt.Metric = None,
+    baseline: opt.Head = None,
+    cluster: opt.Cluster = None,
+    adjust: opt.Adjust = None,
+    models: opt.Models = None,
+    conf_level: opt.PlannedLevel = None,
+    contrast: opt.EntryContrast = "model",
+    higher_is_better: opt.HigherIsBetter = None,
+    pass_hat: opt.PassHat = None,
+    pass_at: opt.PassAt = None,
+    top: opt.Top = (1, 3, 5),
+    shared_trials: opt.SharedTrials = None,
+    runs: opt.Runs = None,
+    run_sd: opt.RunSd = None,
+    accept: opt.Accept = (),
+    missing: opt.Missing = None,
+    average: opt.Average = None,
+    over: opt.Over = None,
+    weights: opt.Weights = None,
     plan: DeclaredPlan | None = None,
-    seed: int = 0,
+    seed: opt.Seed = 0,
 ) -> Leaderboard:
     """Compare all models on the items they share, and say which ranks the data leave open for each.
 
@@ -163,33 +161,11 @@ def leaderboard(
     >>> [(row.name, row.ranks) for row in found.rows], found.clusters
     ([('trained', '1-2'), ('baseline', '1-2')], ('dimension',))
     """
-    asked = LeaderboardOptions(
-        metric=metric,
-        baseline=baseline,
-        cluster=(cluster,) if isinstance(cluster, str) else None if cluster is None else tuple(cluster),
-        adjust=adjust,
-        models=(models,) if isinstance(models, str) else None if models is None else tuple(models),
-        conf_level=conf_level,
-        contrast=contrast,
-        higher_is_better=higher_is_better,
-        pass_hat=pass_hat,
-        pass_at=pass_at,
-        top=tuple(top),
-        shared_trials=shared_trials,
-        runs=runs,
-        run_sd=cast("str | None", run_sd),
-        accept=(accept,) if isinstance(accept, str) else tuple(accept),
-        missing=missing,
-        average=average,
-        over=over,
-        weights=weights,
-        plan=plan,
-        seed=seed,
-    )
+    asked = opt.Asked.of(leaderboard, locals())
     return _unplanned(as_data(data), asked) if plan is None else _planned(with_plan(as_data(data), plan), plan, asked)
 
 
-def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
+def _unplanned(data: EvalData, asked: opt.Asked) -> Leaderboard:
     """Answer with what was given, and the defaults for the rest."""
     adjust, conf_level = asked.adjust or "max-t", DEFAULT_LEVEL if asked.conf_level is None else asked.conf_level
     ignorable = is_ignorable(asked.missing)
@@ -214,7 +190,7 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
             accept=asked.accept,
             clusters=asked.cluster or (),
         )
-        return replace(found, asked=json_safe(given(asked)))
+        return replace(found, asked=json_safe(asked.given()))
     require_outcomes(data, *(asked.models or ()))
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
     ambiguous: dict[str, SeveralRunsError] = {}
@@ -257,10 +233,10 @@ def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
     )
     of_entries = (*notes("dependence", of_clusters, caution=False), *notes("left_out", remarks, caution=False))
     left_out = left_out_of_several_runs(ambiguous, remedy=Option("contrast", "run"))
-    return replace(found, asked=json_safe(given(asked)), notes=(*left_out, *found.notes, *of_entries))
+    return replace(found, asked=json_safe(asked.given()), notes=(*left_out, *found.notes, *of_entries))
 
 
-def _planned(data: EvalData, plan: DeclaredPlan, asked: LeaderboardOptions) -> Leaderboard:
+def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.Asked) -> Leaderboard:
     """Answer with what the plan declares wherever nothing was given, and say where the two disagree."""
     rows = data.outcomes if data.outcomes.height else data.aggregates
     benchmarks = rows["benchmark"].unique().to_list()
@@ -279,8 +255,7 @@ def _planned(data: EvalData, plan: DeclaredPlan, asked: LeaderboardOptions) -> L
     found: dict[str, Any] = settled(plan, benchmark=benchmark, metric=metric or "", **named)
     adjust, answered_by = _known_adjust(plan, found["adjust"], given=asked.adjust is not None)
     clusters = found["clusters"]
-    settings = replace(
-        asked,
+    settings = asked.but(
         plan=None,
         metric=metric,
         baseline=found["baseline"],

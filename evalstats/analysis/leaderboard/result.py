@@ -241,6 +241,11 @@ class Leaderboard(Result):
         return f"<Leaderboard: {self.n_models} models on {self.benchmark} ({self.metric}): {answer}>"
 
     @property
+    def answered(self) -> bool:
+        """Whether any model has a rank set."""
+        return any(row.rank_low for row in self.rows)
+
+    @property
     def whole(self) -> bool:
         """Whether every model is connected to every other, so that there are ranks over all."""
         return self.graph is None or self.graph.connected

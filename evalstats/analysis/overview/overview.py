@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
+from evalstats import options as opt
 from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.audit.audit import audit
 from evalstats.analysis.audit.result import Audit
@@ -24,6 +25,7 @@ from evalstats.analysis.score.result import Score, Scores
 from evalstats.analysis.score.score import score
 from evalstats.analysis.settings import asked_of_part, recorded
 from evalstats.errors import CannotAnswerError, EvalStatsError
+from evalstats.questions import QUESTIONS
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan
 from evalstats.stats.checks import check_count, check_level
@@ -35,19 +37,7 @@ MOST_BENCHMARKS = 6
 MOST_SYSTEMS = 40
 MOST_CELLS = 400
 _DEFAULT_LEVEL = 0.95
-# The answer first, then where it breaks, what it costs and whether it can be trusted.
-_ORDER = (
-    "compare",
-    "leaderboard",
-    "score",
-    "arena",
-    "gap",
-    "judges",
-    "scenarios",
-    "frontier",
-    "contamination",
-    "audit",
-)
+_ORDER = tuple(QUESTIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +73,9 @@ class _Asked:
 def overview(
     data: EvalData | object,
     *,
-    conf_level: float | None = None,
+    conf_level: opt.PlannedLevel = None,
     plan: Plan | None = None,
-    seed: int = 0,
+    seed: opt.Seed = 0,
     on_step: OnStep | None = None,
 ) -> Overview:
     """Answer every question that the data allow, each once and with its defaults; say why the others are not.
@@ -276,7 +266,7 @@ def _of_one(data: EvalData, name: str, asked: _Asked) -> Iterator[_Question]:
         yield _Question(
             name="compare",
             benchmark=name,
-            ask=lambda: cast("Result", compare(data, first, second, seed=asked.seed, **given)),
+            ask=lambda: compare(data, first, second, seed=asked.seed, **given),
         )
     else:
         yield _Question(name="score", benchmark=name, ask=lambda: _score(data, asked))

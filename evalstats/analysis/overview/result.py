@@ -85,6 +85,11 @@ class Overview(Result):
         return f"<Overview: {len(self.answers)} answers{f' ({asked})' if asked else ''}>"
 
     @property
+    def answered(self) -> bool:
+        """Whether any question was answered."""
+        return bool(self.answers)
+
+    @property
     def results(self) -> tuple[Result, ...]:
         """The results alone, in the order of the answers."""
         return tuple(answer.result for answer in self.answers)

@@ -2,10 +2,11 @@
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from evalstats import options as opt
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.power.alternatives import (
     ANSWERS,
@@ -320,32 +321,32 @@ METHODS = ("auto", "exact", "miller", "t", "clusters", "simulation")
 @recorded
 def power(
     *,
-    delta: float | str | None = None,
+    delta: opt.Delta = None,
     pilot: EvalData | Comparison | object | None = None,
-    baseline: str | None = None,
-    candidate: str | None = None,
-    metric: str | None = None,
-    cluster: str | Sequence[str] | None = None,
-    n_items: int | None = None,
-    n_clusters: int | None = None,
-    n_trials: float | tuple[float, float] | None = None,
-    run_sd: float | str | None = None,
-    discordance: float | None = None,
-    accuracy: float | None = None,
-    variance: float | Mapping[str, float] | None = None,
-    icc: float | None = None,
-    cluster_size: float | None = None,
-    cluster_cv: float = 0.0,
-    margin: float | str | None = None,
-    test: str = "difference",
-    half_width: float | str | None = None,
-    power: float = 0.8,
-    conf_level: float = 0.95,
-    contrast: str = "model",
-    costs: Mapping[str, float] | None = None,
-    method: str = "auto",
-    n_resamples: int = 4000,
-    seed: int = 0,
+    baseline: opt.PilotBaseline = None,
+    candidate: opt.PilotCandidate = None,
+    metric: opt.Metric = None,
+    cluster: opt.Cluster = None,
+    n_items: opt.NItems = None,
+    n_clusters: opt.NClusters = None,
+    n_trials: opt.NTrials = None,
+    run_sd: opt.PlannedRunSd = None,
+    discordance: opt.Discordance = None,
+    accuracy: opt.Accuracy = None,
+    variance: opt.Variance = None,
+    icc: opt.Icc = None,
+    cluster_size: opt.ClusterSize = None,
+    cluster_cv: opt.ClusterCv = 0.0,
+    margin: opt.Margin = None,
+    test: opt.Test = "difference",
+    half_width: opt.HalfWidth = None,
+    power: opt.Power = 0.8,
+    conf_level: opt.ConfLevel = 0.95,
+    contrast: opt.Contrast = "model",
+    costs: opt.Costs = None,
+    method: opt.PowerMethod = "auto",
+    n_resamples: opt.Simulations = 4000,
+    seed: opt.SimulationSeed = 0,
 ) -> PowerPlan:
     """Plan a comparison of two systems on the same items: how many items or clusters, or what a number of them shows.
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.analysis.scenarios.options import As
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural
+from evalstats.options import As
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 

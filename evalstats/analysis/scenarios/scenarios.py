@@ -1,12 +1,13 @@
 """Where do models break? Success by model and scenario type, with what is noise and what is not."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from evalstats import options as opt
 from evalstats.analysis.design.entries import entries_of
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
@@ -25,7 +26,6 @@ from evalstats.analysis.scenarios.design import (
     formula_design,
     weight_shares,
 )
-from evalstats.analysis.scenarios.options import As
 from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.table import ScenarioTable, ideal_levels, scenario_table
 from evalstats.analysis.scenarios.variation import (
@@ -62,21 +62,21 @@ _FARTHEST = 0.03
 def scenarios(
     data: EvalData | object,
     *,
-    formula: str | None = None,
-    metric: str | None = None,
-    scenario: str | None = None,
-    reference: str | None = None,
-    weights: str | Mapping[str, float] = "equal",
-    as_: As | None = None,
-    cluster: str | Sequence[str] | None = None,
-    models: Sequence[str] | None = None,
-    contrast: str = "model",
-    higher_is_better: bool | None = None,
-    conf_level: float | None = None,
-    n_resamples: int | None = None,
-    accept: Sequence[str] = (),
+    formula: opt.Formula = None,
+    metric: opt.Metric = None,
+    scenario: opt.Scenario = None,
+    reference: opt.ScenarioReference = None,
+    weights: opt.ScenarioWeights = "equal",
+    as_: opt.ScenariosAre = None,
+    cluster: opt.Cluster = None,
+    models: opt.Models = None,
+    contrast: opt.Contrast = "model",
+    higher_is_better: opt.HigherIsBetter = None,
+    conf_level: opt.PlannedLevel = None,
+    n_resamples: opt.Bootstrap = None,
+    accept: opt.Accept = (),
     plan: DeclaredPlan | None = None,
-    seed: int = 0,
+    seed: opt.Seed = 0,
     on_step: OnStep | None = None,
 ) -> ScenarioModel:
     """Say where models break: estimate every model in every scenario, and what is lost from the reference to each.

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from evalstats import options as opt
 from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
 from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
 from evalstats.analysis.design.runs import (
-    RunsAre,
     TrialDesign,
     draws_note,
     left_out_of_several_runs,
@@ -21,7 +21,6 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
-from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
@@ -62,23 +61,23 @@ _MAX_K = 8
 @recorded
 def score(
     data: EvalData | object,
-    name: str | None = None,
+    name: opt.System = None,
     *,
-    metric: str | None = None,
-    cluster: str | Sequence[str] | None = None,
-    conf_level: float = 0.95,
-    contrast: str = "model",
-    higher_is_better: bool | None = None,
-    pass_hat: int | None = None,
-    pass_at: int | None = None,
-    runs: RunsAre | None = None,
-    run_sd: float | str | None = None,
-    average: AverageKind | None = None,
-    over: str | None = None,
-    weights: Mapping[str, float] | None = None,
-    against: float | str | None = None,
-    against_n: int | None = None,
-    against_se: float | str | None = None,
+    metric: opt.Metric = None,
+    cluster: opt.Cluster = None,
+    conf_level: opt.ConfLevel = 0.95,
+    contrast: opt.Contrast = "model",
+    higher_is_better: opt.HigherIsBetter = None,
+    pass_hat: opt.PassHat = None,
+    pass_at: opt.PassAt = None,
+    runs: opt.Runs = None,
+    run_sd: opt.RunSd = None,
+    average: opt.Average = None,
+    over: opt.Over = None,
+    weights: opt.Weights = None,
+    against: opt.Against = None,
+    against_n: opt.AgainstN = None,
+    against_se: opt.AgainstSe = None,
 ) -> Score | tuple[Score, ...]:
     """Estimate one system's mean score with its interval; without a name, every system's.
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.analysis.gap.options import MIN_CELL
 from evalstats.analysis.gap.scenario_gaps import suppressed, suppression_note
 from evalstats.analysis.gap.shared_models import too_small
+from evalstats.options import MIN_CELL
 
 SIZES = st.lists(st.integers(0, 60), max_size=12)
 

@@ -7,7 +7,6 @@ import pytest
 import evalstats as es
 from evalstats.analysis.judges.biases import family_of
 from evalstats.analysis.judges.judges import judges
-from evalstats.errors import InputError
 from tests.analysis.judges.test_sources import vote, votes
 
 MODELS = ("gpt-4o", "claude-3", "mistral-7b")
@@ -123,8 +122,6 @@ def test_what_could_not_be_checked_is_said():
     assert "and nothing declares it" in told
     named = judges(votes(once), families={"our-judge": "OpenAI"})
     assert found(named, "own family").family == "OpenAI"
-    with pytest.raises(InputError, match="NAME=FAMILY"):
-        judges(votes(once), families=["our-judge"])
 
 
 def scores(*, length: float = 0.0, own: float = 0.0, seed: int = 2) -> es.EvalData:

@@ -1,0 +1,73 @@
+# The whole public interface, and where each name is imported from when it is first used.
+
+from evalstats import datasets as datasets
+from evalstats import plots as plots
+from evalstats.analysis.arena.arena import arena as arena
+from evalstats.analysis.arena.result import ArenaRanking as ArenaRanking
+from evalstats.analysis.audit.audit import audit as audit
+from evalstats.analysis.audit.result import Audit as Audit
+from evalstats.analysis.compare.compare import compare as compare
+from evalstats.analysis.compare.result import Comparison as Comparison
+from evalstats.analysis.compare.result import Comparisons as Comparisons
+from evalstats.analysis.contamination.contamination import contamination as contamination
+from evalstats.analysis.contamination.result import ContaminationCheck as ContaminationCheck
+from evalstats.analysis.dashboard.dashboard import dashboard as dashboard
+from evalstats.analysis.dashboard.result import Dashboard as Dashboard
+from evalstats.analysis.frontier.frontier import frontier as frontier
+from evalstats.analysis.frontier.result import Frontier as Frontier
+from evalstats.analysis.gap.gap import gap as gap
+from evalstats.analysis.gap.result import LabLiveGap as LabLiveGap
+from evalstats.analysis.judges.judges import judges as judges
+from evalstats.analysis.judges.result import JudgeReport as JudgeReport
+from evalstats.analysis.leaderboard.leaderboard import leaderboard as leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboard as Leaderboard
+from evalstats.analysis.mixed.means import Means as Means
+from evalstats.analysis.mixed.mixed import mixed as mixed
+from evalstats.analysis.mixed.result import MixedModel as MixedModel
+from evalstats.analysis.overview.overview import overview as overview
+from evalstats.analysis.overview.result import Overview as Overview
+from evalstats.analysis.power.power import power as power
+from evalstats.analysis.power.result import PowerPlan as PowerPlan
+from evalstats.analysis.result import load_result as load_result
+from evalstats.analysis.scenarios.result import ScenarioModel as ScenarioModel
+from evalstats.analysis.scenarios.scenarios import scenarios as scenarios
+from evalstats.analysis.score.result import Score as Score
+from evalstats.analysis.score.score import score as score
+from evalstats.errors import (
+    CannotAnswerError as CannotAnswerError,
+)
+from evalstats.errors import (
+    EvalStatsError as EvalStatsError,
+)
+from evalstats.errors import (
+    EvalStatsWarning as EvalStatsWarning,
+)
+from evalstats.errors import (
+    InputError as InputError,
+)
+from evalstats.errors import (
+    RenderError as RenderError,
+)
+from evalstats.errors import (
+    StoreError as StoreError,
+)
+from evalstats.errors import (
+    UnreadableFileError as UnreadableFileError,
+)
+from evalstats.exporters.export import export as export
+from evalstats.loaders.column_map import ColumnMap as ColumnMap
+from evalstats.loaders.declarations import read_plan as read_plan
+from evalstats.loaders.frames import from_frame as from_frame
+from evalstats.loaders.frames import from_votes as from_votes
+from evalstats.loaders.ratings import from_ratings as from_ratings
+from evalstats.loaders.registry import read as read
+from evalstats.loaders.scan import scan as scan
+from evalstats.report.render import report as report
+from evalstats.schema.columns import glossary as glossary
+from evalstats.schema.data import EvalData as EvalData
+from evalstats.schema.plan import Plan as Plan
+from evalstats.simulate.arena import simulate_arena as simulate_arena
+from evalstats.simulate.rutbench import simulate_rutbench as simulate_rutbench
+from evalstats.store.read import open_store as open_store
+
+__version__: str

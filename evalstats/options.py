@@ -1,0 +1,552 @@
+"""Options of the questions: what each is, how the command line offers it, and what of a question's signature is one.
+
+An option is declared where a question's function takes it: its name and its default stand in the signature, its type and its
+help in the alias here that annotates it (`cluster: opt.Cluster = None`). The command and its help, what a result records of
+its call, and the command that gives it again are made from the signature.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
+
+if TYPE_CHECKING:
+    from evalstats.schema.plan import LiveMix
+
+
+# How the text of a flag becomes a value, where its type does not tell: A,B,C of names or metrics, or what a file holds.
+Reads = Literal["", "text", "names", "metrics", "amount", "shares", "weights", "labels", "aliases", "mix"]
+OF_FILES = ("shares", "labels", "aliases", "mix")
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """How the command line offers an option: help of one line, and the flags where they are not the option's own name.
+
+    `flags` are "--metric -m", or "--yes/--no" for a choice of two; `metavar` stands for the value in the help. `names` are the
+    options that name the column whose levels are given, () for names of models; None where the value names nothing in the data.
+    Of several values, `alone` are words that stand by themselves.
+    """
+
+    help: str
+    flags: str = ""
+    metavar: str = ""
+    reads: Reads = ""
+    names: tuple[str, ...] | None = None
+    alone: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """An option of one question: a parameter of its function, with the type and the flag of its annotation."""
+
+    name: str
+    type: Any
+    flag: Flag
+    default: Any
+    needed: bool = False
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The option as it is typed: "--metric -m"; "--yes/--no" for a choice of two."""
+        own = f"--{self.name.strip('_').replace('_', '-')}"
+        return tuple(self.flag.flags.split()) or ((f"{own}/--no-{own[2:]}",) if self.default is True else (own,))
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """The types that a value may have, without None."""
+        parts = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
+        return tuple(part for part in parts if part is not NoneType)
+
+    @property
+    def several(self) -> bool:
+        """Whether the option takes several values, of which the command line gives one at a time."""
+        return self.takes(Sequence) or (self.takes(Mapping) and self.flag.reads not in OF_FILES)
+
+    @property
+    def of_texts(self) -> bool:
+        """Whether several values are texts, each given alone; several numbers stand in one, with commas between them."""
+        return Sequence[str] in self.kinds
+
+    def takes(self, kind: Any) -> bool:
+        """Whether a value may be of a type, such as `Mapping`."""
+        return any((get_origin(part) or part) is kind for part in self.kinds)
+
+
+def offered(signature: inspect.Signature) -> Iterator[Offered]:
+    """Yield the options of a question, in the order of its signature; data and listeners are none.
+
+    >>> def ask(data: object, *, seed: Seed = 0) -> None: ...
+    >>> [(each.name, each.flags, each.default) for each in offered(inspect.signature(ask))]
+    [('seed', ('--seed',), 0)]
+    """
+    for each in signature.parameters.values():
+        if get_origin(each.annotation) is Annotated:
+            kind, flag = get_args(each.annotation)[:2]
+            needed = each.default is inspect.Parameter.empty
+            default = None if needed else each.default
+            yield Offered(name=each.name, type=kind, flag=flag, default=default, needed=needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question was asked: every option of its function as an attribute, several values as a tuple."""
+
+    signature: inspect.Signature
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, function: Callable[..., object], arguments: Mapping[str, Any]) -> "Asked":
+        """Take the options from the arguments of a call, as `locals()` has them when it begins.
+
+        >>> def ask(data: object, *, cluster: Cluster = None, seed: Seed = 0) -> Asked:
+        ...     return Asked.of(ask, locals())
+        >>> asked = ask(..., cluster="user")
+        >>> asked.cluster, asked.given(), asked.but(seed=1).seed
+        (('user',), {'cluster': ('user',)}, 1)
+        """
+        signature = inspect.signature(function)
+        several = {each.name for each in offered(signature) if each.takes(Sequence)}
+        values = {
+            name: _several(arguments[name]) if name in several else arguments[name]
+            for name, each in signature.parameters.items()
+            if each.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+        return cls(signature, values)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the value of an option."""
+        try:
+            return self.values[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def but(self, **changes: Any) -> "Asked":
+        """Return the same with other values of some options."""
+        return replace(self, values={**self.values, **changes})
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults: what a call has to say."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if not _same(value, self.signature.parameters[name].default)
+        }
+
+
+def _several(value: Any) -> Any:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(cast("Iterable[object]", value)) if isinstance(value, Iterable) else value
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a value is the default; a table has no equality that could be asked for."""
+    return value is default or (isinstance(value, str | int | float | tuple) and value == default)
+
+
+# --- the score, and what is compared ---
+
+RunsAre = Literal["sample", "fixed", "draws"]
+AverageKind = Literal["macro", "micro"]
+MissingAre = Literal["bounded", "ignorable"]
+
+Metric = Annotated[str | None, Flag("Score to use; default: the benchmark's headline.", "--metric -m")]
+Metrics = Annotated[
+    str | list[str] | tuple[str, ...] | None,
+    Flag("Score to compare, or several as one family: A,B; default: the headline.", "--metric -m", reads="metrics"),
+]
+LabMetric = Annotated[str | None, Flag("Score to use in the lab.", metavar="METRIC")]
+LiveMetric = Annotated[str | None, Flag("Score to use live.", metavar="METRIC")]
+HigherIsBetter = Annotated[
+    bool | None,
+    Flag("Which way the metric is better, where neither files nor plan say.", "--higher-is-better/--lower-is-better"),
+]
+Baseline = Annotated[str, Flag("Run, system or model to compare against.", names=("contrast",))]
+Candidate = Annotated[str, Flag("Run, system or model under test.", names=("contrast",))]
+System = Annotated[str | None, Flag("Run, system or model; default: all.", "--system", names=("contrast",))]
+Head = Annotated[str | None, Flag("Compare all others with this model.", names=("contrast",))]
+PilotBaseline = Annotated[str | None, Flag("One system of the pilot.", names=("contrast",))]
+PilotCandidate = Annotated[str | None, Flag("The other system of the pilot.", names=("contrast",))]
+Models = Annotated[
+    Sequence[str] | None, Flag("Those to keep: A,B,C; default: all.", reads="names", names=("contrast",))
+]
+Contrast = Annotated[str, Flag("What names the sides: model, or another column (run).")]
+EntryContrast = Annotated[str, Flag("What names the entries: model, or another column (run).")]
+Accept = Annotated[Sequence[str], Flag("The runs differ in this on purpose; may be repeated.", metavar="SETTING")]
+By = Annotated[str | None, Flag("Factor to split by (one family).")]
+
+# --- what is drawn together, and what a trial is ---
+
+Cluster = Annotated[
+    str | Sequence[str] | None,
+    Flag(
+        "Column whose levels share something; may be repeated; none: items share nothing.",
+        "--cluster -c",
+        alone=("none",),
+    ),
+]
+VoteCluster = Annotated[
+    str | Sequence[str] | None,
+    Flag(
+        "Column whose levels share something, such as rater; may be repeated; auto: all that the votes have; none: every "
+        "vote on its own; default: auto, or for these prompts alone where prompts are too few.",
+        "--cluster -c",
+        alone=("auto", "none"),
+    ),
+]
+EitherCluster = Annotated[
+    str | Sequence[str] | None,
+    Flag(
+        "Column whose levels share something, on the side that has it; may be repeated.",
+        "--cluster -c",
+        metavar="COLUMN",
+        alone=("auto", "none"),
+    ),
+]
+LabCluster = Annotated[
+    str | Sequence[str] | None, Flag("The same for the lab alone.", metavar="COLUMN", alone=("auto", "none"))
+]
+LiveCluster = Annotated[
+    str | Sequence[str] | None, Flag("The same for the live side.", metavar="COLUMN", alone=("auto", "none"))
+]
+RunCluster = Annotated[
+    str | None,
+    Flag("Column whose levels move together within a run (an environment, a session).", "--cluster -c"),
+]
+PassHat = Annotated[int | None, Flag("Ask for pass^K: all of K trials succeed.", metavar="K")]
+PassAt = Annotated[int | None, Flag("Ask for pass@K: any of K trials succeeds.", metavar="K")]
+SharedTrials = Annotated[
+    bool | None,
+    Flag(
+        "Whether trial k is the same judge or seed on all sides; default: where judges or seeds have the same names.",
+        "--shared-trials/--independent-trials",
+    ),
+]
+Runs = Annotated[
+    RunsAre | None,
+    Flag(
+        "What trials are: draws of one run, a sample of more runs (judges, seeds), or the very ones asked about (fixed); "
+        "default: by what names them.",
+        metavar="sample|fixed|draws",
+    ),
+]
+RunSd = Annotated[
+    float | str | None,
+    Flag("Standard deviation from run to run, where known: 1.4pp; prior:2pp: the scale of its prior.", metavar="SD"),
+]
+Missing = Annotated[
+    MissingAre | None,
+    Flag(
+        "ignorable: scores are missing for a reason that has nothing to do with the answers; default: they could be "
+        "anything.",
+        metavar="bounded|ignorable",
+    ),
+]
+Average = Annotated[AverageKind | None, Flag("macro: every task (scenario, subject) counts alike; micro: every item.")]
+Over = Annotated[
+    str | None,
+    Flag(
+        "Factor to average over; default: task, scenario, subject or category, the first with several levels.",
+        "--average-over",
+        metavar="FACTOR",
+    ),
+]
+Weights = Annotated[
+    Mapping[str, float] | None,
+    Flag(
+        "Share of each level, instead of --average: CSV (level,share) or TOML.",
+        metavar="FILE",
+        reads="shares",
+        names=("over", "scenario"),
+    ),
+]
+
+# --- the interval, and what is drawn ---
+
+Margin = Annotated[float | str | None, Flag("Largest difference that does not matter, such as 2pp.")]
+ConfLevel = Annotated[float, Flag("Level of the intervals.")]
+PlannedLevel = Annotated[float | None, Flag("Level of the intervals; default: 0.95, or the plan's.")]
+Resamples = Annotated[int, Flag("Rounds of the bootstrap.", "--resamples")]
+Seed = Annotated[int, Flag("For all that is drawn.")]
+Top = Annotated[Sequence[int], Flag("Say who may be among the K best; may be repeated.", metavar="K")]
+
+# --- compare ---
+
+Method = Annotated[str, Flag("auto, tango, augmented-t, t or cr2.")]
+Sequential = Annotated[bool, Flag("An interval that holds at every look while the run goes on.")]
+PlannedN = Annotated[int | None, Flag("With --sequential: items (or clusters) planned.")]
+Labels = Annotated[
+    object | None,
+    Flag(
+        "People's labels of a part of the items, to correct a judge: item, model, value.",
+        metavar="FILE",
+        reads="labels",
+    ),
+]
+
+# --- score ---
+
+Against = Annotated[float | str | None, Flag("Published number to hold the score against, such as 0.87 or 87%.")]
+AgainstN = Annotated[int | None, Flag("Items behind the published number.")]
+AgainstSe = Annotated[float | str | None, Flag("Standard error of the published number.")]
+
+# --- leaderboard and frontier ---
+
+# How p is adjusted for a family of pairs; leaving it out is no choice, since ranks are read as a family.
+Adjustment = Literal["max-t", "holm", "bh", "by"]
+Cost = Literal["cost_usd", "latency_s", "output_tokens", "input_tokens", "n_turns"]
+
+Adjust = Annotated[
+    Adjustment | None,
+    Flag("How p is adjusted for all pairs; default: max-t, or the plan's.", metavar="max-t|holm|bh|by"),
+]
+Spent = Annotated[
+    Cost,
+    Flag(
+        "What is spent, the less the better: cost_usd, latency_s, output_tokens, input_tokens or n_turns.",
+        metavar="COST",
+        reads="text",
+    ),
+]
+
+# --- scenarios ---
+
+As = Literal["fixed", "random"]
+
+Formula = Annotated[
+    str | None,
+    Flag("The model in lme4's notation, such as 'score ~ model * scenario + (1|item)'; default: by the data."),
+]
+Scenario = Annotated[str | None, Flag("Column that names the scenarios; default: scenario.", metavar="COLUMN")]
+ScenarioReference = Annotated[
+    str | None,
+    Flag(
+        "Scenario that changes are counted from, or average; default: that of ideal users, else average.",
+        metavar="LEVEL",
+        names=("scenario",),
+    ),
+]
+ScenarioWeights = Annotated[
+    str | Mapping[str, float],
+    Flag(
+        "How scenarios count in the mean of a model: equal, observed, or a mix LEVEL=SHARE,LEVEL=SHARE,...",
+        metavar="WEIGHTS",
+        reads="weights",
+        names=("scenario",),
+    ),
+]
+ScenariosAre = Annotated[
+    As | None, Flag("Scenarios are these very ones, or a sample of more; default: fixed up to 8.", "--as")
+]
+Bootstrap = Annotated[
+    int | None, Flag("Draws of the parametric bootstrap; 0: none; default: by the data.", "--bootstrap")
+]
+
+# --- arena ---
+
+# As the likelihood has them; named here too, so that the options load no numbers.
+Ties = Literal["half", "davidson", "rao-kupper"]
+RatingScale = Literal["elo", "log-odds"]
+BothBad = Literal["tie", "drop"]
+
+TiesAre = Annotated[Ties, Flag("A tie is half a win of either, or an outcome with a probability of its own.")]
+Covariates = Annotated[
+    str | Sequence[str] | None,
+    Flag(
+        "Hold the pair of columns NAME_a and NAME_b equal; may be repeated; auto: style, which is length, headers, lists and "
+        "bold, where the votes have them.",
+        "--covariate",
+        metavar="NAME",
+        alone=("auto",),
+    ),
+]
+Side = Annotated[bool, Flag("Hold the side, or the order shown, equal.")]
+Within = Annotated[str | None, Flag("Column whose levels get ratings of their own (scenario, tags).")]
+BothBadAre = Annotated[BothBad, Flag("What a vote that both are bad is in ratings.")]
+Prior = Annotated[
+    float | None,
+    Flag("Wins and losses to add to each model, such as 0.5, where votes do not connect all.", metavar="WINS"),
+]
+Anchor = Annotated[
+    str | None, Flag("Count ratings from this model; default: the mean of all.", metavar="MODEL", names=())
+]
+RatedOn = Annotated[RatingScale, Flag("Scale of ratings.")]
+VoteResamples = Annotated[int | None, Flag("Rounds of a bootstrap of clusters beside the intervals.", "--resamples")]
+Checks = Annotated[bool, Flag("Whether to test fit, trust and drift, which takes longer.")]
+WithoutSuspects = Annotated[bool, Flag("Leave out the votes that the checks suspect, and say how many.")]
+
+# --- gap ---
+
+# What statistical offices ask for most often.
+MIN_CELL = 10
+GapScale = Literal["auto", "logit", "identity"]
+
+SameScale = Annotated[
+    bool | None,
+    Flag(
+        "Whether live minus lab means something; default: where both measure one thing in one unit.",
+        "--same-scale/--other-scale",
+    ),
+]
+SetAgainstOn = Annotated[
+    GapScale,
+    Flag("logit: shares as logits; identity: as they are; default: logit against ratings, and where a line bends."),
+]
+MixFactors = Annotated[
+    str | Sequence[str] | None,
+    Flag("Factor that makes up the mix, such as scenario; may be repeated.", metavar="FACTOR"),
+]
+GapMargin = Annotated[
+    float | str | None,
+    Flag("Largest gap that does not matter: 5pp, or a number in the live unit.", metavar="M"),
+]
+TopLive = Annotated[Sequence[int], Flag("Also tell agreement within the K best live; may be repeated.", metavar="K")]
+MinCell = Annotated[int, Flag("Live cells with fewer users than this are withheld.")]
+Aliases = Annotated[
+    Mapping[str, str] | None,
+    Flag("Names that are one model: TOML, CSV of two columns, JSON.", metavar="FILE", reads="aliases", names=()),
+]
+Mix = Annotated[
+    "LiveMix | Mapping[str, float] | None",
+    Flag(
+        "Shares of the live world where live rows have no such labels; rutbench: those surveyed for it.",
+        metavar="FILE|rutbench",
+        reads="mix",
+        names=(),
+    ),
+]
+
+# --- judges ---
+
+RatingKind = Literal["auto", "nominal", "ordinal", "interval", "ratio"]
+
+Reference = Annotated[
+    str | Sequence[str], Flag("Whose ratings are the truth: human, or raters by name; may be repeated.", names=())
+]
+Criterion = Annotated[str | None, Flag("What was rated; needed where there are several.")]
+RatingsAre = Annotated[RatingKind, Flag("What kind of numbers ratings are.")]
+LabelWidth = Annotated[
+    float | str | None,
+    Flag("How closely a score is wanted: says how many labels to buy (0.2, or 5pp).", metavar="AMOUNT"),
+]
+LabelMargin = Annotated[
+    float | str | None,
+    Flag("A difference of two models to find with 80% power: says how many labels to buy.", metavar="AMOUNT"),
+]
+Families = Annotated[
+    Mapping[str, str] | None,
+    Flag(
+        "Who made a judge or model, where its name does not tell; may be repeated.",
+        "--family",
+        metavar="NAME=FAMILY",
+        names=(),
+    ),
+]
+
+# --- audit ---
+
+AllMetrics = Annotated[bool, Flag("Look at every metric, not the headline alone.")]
+
+# --- contamination ---
+
+Alternative = Literal["two-sided", "greater"]
+InflationScale = Literal["auto", "latent", "points"]
+
+Split = Annotated[str | None, Flag("Column that tells old items from new ones.", metavar="COLUMN")]
+Old = Annotated[
+    str | Sequence[str] | None,
+    Flag(
+        "Level of old, public items; with --twin, of originals; may be repeated.",
+        metavar="LEVEL",
+        names=("split", "twin"),
+    ),
+]
+New = Annotated[
+    str | Sequence[str] | None,
+    Flag(
+        "Level of new, held-out items; with --twin, of rephrased; may be repeated.",
+        metavar="LEVEL",
+        names=("split", "twin"),
+    ),
+]
+Date = Annotated[str | None, Flag("Column with the date of every item.", metavar="COLUMN")]
+Twin = Annotated[
+    str | None,
+    Flag("Column that tells rephrased items, or names on each the item it rephrases.", metavar="COLUMN"),
+]
+Suspects = Annotated[
+    str | Sequence[str] | None,
+    Flag("Model in question; may be repeated; default: all.", "--suspect", metavar="MODEL", reads="names", names=()),
+]
+References = Annotated[
+    str | Sequence[str] | None,
+    Flag(
+        "Model known to be clean; may be repeated; default: all others.",
+        "--reference",
+        metavar="MODEL",
+        reads="names",
+        names=(),
+    ),
+]
+Cutoffs = Annotated[
+    Mapping[str, str | date] | None,
+    Flag("Where a model's training data ends; may be repeated.", "--cutoff", metavar="MODEL=DATE", names=()),
+]
+InflationMargin = Annotated[
+    float | str | None, Flag("Largest inflation that does not matter: 5pp, or a number.", metavar="M")
+]
+InflationOn = Annotated[
+    InflationScale,
+    Flag("latent: abilities, for models of unlike strength; points; default: latent for right or wrong."),
+]
+AlternativeIs = Annotated[Alternative, Flag("greater: one-sided, where declared before looking.")]
+
+# --- overview ---
+
+Since = Annotated[
+    str | date | None,
+    Flag("Compare with all runs up to this day, and look for no other.", metavar="YYYY-MM-DD"),
+]
+
+# --- power ---
+
+Delta = Annotated[float | str | None, Flag("True difference that matters, such as 3pp.")]
+NItems = Annotated[int | None, Flag("Items there are.", "--n --items")]
+NClusters = Annotated[int | None, Flag("Clusters there are.", "--clusters")]
+NTrials = Annotated[
+    float | tuple[float, float] | None,
+    Flag("Trials of each item: 3, or 3,5 for baseline and candidate.", "--trials", metavar="TEXT"),
+]
+PlannedRunSd = Annotated[
+    float | str | None,
+    Flag("Plan by whole runs: standard deviation from run to run, such as 1.4pp; trials are runs."),
+]
+Discordance = Annotated[
+    float | None,
+    Flag(
+        "No pilot: share of items that exactly one of the two gets right, such as 20%.", metavar="TEXT", reads="amount"
+    ),
+]
+Accuracy = Annotated[
+    float | None, Flag("No pilot: accuracy of the baseline, such as 70%.", metavar="TEXT", reads="amount")
+]
+Variance = Annotated[
+    float | Mapping[str, float] | None,
+    Flag("No pilot: variance of item differences; or, repeated, its parts item=, trial=, cluster=.", metavar="TEXT"),
+]
+Icc = Annotated[float | None, Flag("No pilot: correlation of differences within a cluster.")]
+ClusterSize = Annotated[float | None, Flag("Mean number of items of a cluster.")]
+ClusterCv = Annotated[float, Flag("Coefficient of variation of that number.")]
+Test = Annotated[str, Flag("difference, noninferiority, equivalence or precision.")]
+HalfWidth = Annotated[float | str | None, Flag("Half the width that the interval is to have.")]
+Power = Annotated[float, Flag("Power asked for.")]
+Costs = Annotated[
+    Mapping[str, float] | None,
+    Flag("item=, trial= or cluster= and what one costs; may be repeated.", "--cost", metavar="TEXT"),
+]
+PowerMethod = Annotated[str, Flag("auto, exact, miller, t, clusters or simulation.")]
+Simulations = Annotated[int, Flag("Comparisons in a simulation.", "--resamples")]
+SimulationSeed = Annotated[int, Flag("For simulations.")]

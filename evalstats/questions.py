@@ -1,0 +1,205 @@
+"""The questions that evalstats answers, each named once: the public functions, commands, pages and docs are made from this.
+
+A question is a folder of `analysis` with the function of its name and the result that it returns. Its options are those of the
+function's signature (`evalstats.options`).
+"""
+
+import ast
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from evalstats import options
+
+# Where a command finds the data of a question: scores counted on an engine too, single rows, two sides, votes, lab and live,
+# ratings, or a pilot.
+Form = Literal["scores", "rows", "sides", "votes", "lab and live", "ratings", "pilot"]
+# What of a store it reads: all tables; all columns of scores; those that it uses, with costs or without.
+Keeps = Literal["tables", "columns", "scores and costs", "scores"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question: its command's help, the result, the page, and what its command reads and may fail by.
+
+    `asks` is the help of its command, `more` a second paragraph of it; `keeps` is what of a store is read, `step` what is being
+    done while it computes. `rules` are what `--fail-on` takes, and `gate` is its help.
+    """
+
+    name: str
+    asks: str
+    result: str
+    page: str
+    form: Form = "rows"
+    more: str = ""
+    step: str = ""
+    keeps: Keeps = "tables"
+    rules: tuple[str, ...] = ()
+    gate: str = ""
+
+    @property
+    def module(self) -> str:
+        """Where its function stands."""
+        return f"evalstats.analysis.{self.name}.{self.name}"
+
+    def function(self) -> Any:
+        """Import the function, and with it all that it computes with."""
+        return getattr(import_module(self.module), self.name)
+
+
+# In the order of reading: the answer first, then where it breaks, what it costs and whether it can be trusted.
+QUESTIONS: Mapping[str, Question] = {
+    each.name: each
+    for each in (
+        Question(
+            name="compare",
+            asks="Is B better than A? Difference, interval, verdict.",
+            result="Comparison",
+            page="compare",
+            form="sides",
+            keeps="scores and costs",
+            rules=("worse", "not-noninferior", "inconclusive"),
+            gate="Exit with 1 where the rule fails: worse, not-noninferior (with --margin) or inconclusive; may be repeated.",
+        ),
+        Question(
+            name="leaderboard",
+            asks="How do all models stand, and which ranks are certain?",
+            result="Leaderboard",
+            page="leaderboard",
+            form="scores",
+            keeps="scores",
+            step="comparing all pairs of models",
+        ),
+        Question(
+            name="score",
+            asks="Each system's score, with an interval that fits it.",
+            result="Score",
+            page="score",
+            form="scores",
+        ),
+        Question(
+            name="arena",
+            asks="Whom do live users prefer, and which ranks are certain?",
+            result="ArenaRanking",
+            page="arena",
+            form="votes",
+            step="rating the models and checking the votes",
+        ),
+        Question(
+            name="gap",
+            asks="Say for which models the lab predicts the live world.",
+            result="LabLiveGap",
+            page="lab-live",
+            form="lab and live",
+            step="setting lab against live",
+        ),
+        Question(
+            name="judges",
+            asks="Can a judge stand in for people?",
+            result="JudgeReport",
+            page="judges",
+            form="ratings",
+        ),
+        Question(
+            name="scenarios",
+            asks="Where do models break: which scenario types, which users?",
+            result="ScenarioModel",
+            page="scenarios",
+            form="scores",
+        ),
+        Question(
+            name="frontier",
+            asks="Which systems score the most for their cost?",
+            result="Frontier",
+            page="frontier",
+        ),
+        Question(
+            name="contamination",
+            asks="Do models score more on items they may have seen?",
+            result="ContaminationCheck",
+            page="contamination",
+            step="setting old items against new ones",
+        ),
+        Question(
+            name="audit",
+            asks="Can these numbers be trusted, before anybody compares them?",
+            result="Audit",
+            page="audit",
+            keeps="columns",
+            step="drawing conclusions with and without each finding",
+            rules=("flips",),
+            gate="Exit with 1 where a finding flips a comparison.",
+        ),
+        Question(
+            name="power",
+            asks="How many items, trials, clusters do I need?",
+            result="PowerPlan",
+            page="power",
+            form="pilot",
+        ),
+        Question(
+            name="overview",
+            asks="Show what a store holds, and all that it answers.",
+            more="Every question that the data allow is asked with its defaults. With -o FOLDER each answer gets a page, and one "
+            "page links them.",
+            result="Overview",
+            page="overview",
+        ),
+        Question(
+            name="dashboard",
+            asks="Has any score changed from run to run?",
+            more="Look as often as you like: the error rate holds over all looks. With --report FILE.html a page with a panel "
+            "for each model.",
+            result="Dashboard",
+            page="dashboard",
+            step="comparing every run with those before",
+        ),
+    )
+}
+
+
+@cache
+def signature_of(name: str) -> inspect.Signature:
+    """Return the signature of a question's function as its source has it: to import it would load all that it computes with.
+
+    An annotation that is not of `evalstats.options` (data, listeners) is left out.
+
+    >>> [each for each in signature_of("score").parameters][:3]
+    ['data', 'name', 'metric']
+    """
+    spec = find_spec(QUESTIONS[name].module)
+    loader: Any = None if spec is None else spec.loader
+    body = ast.parse(loader.get_source(QUESTIONS[name].module)).body
+    (function,) = (each for each in body if isinstance(each, ast.FunctionDef) and each.name == name)
+    given, empty = function.args, inspect.Parameter.empty
+    positional = [None] * (len(given.args) - len(given.defaults)) + list(given.defaults)
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = [
+        inspect.Parameter(
+            each.arg,
+            kind,
+            default=empty if default is None else _value(default),
+            annotation=empty if each.annotation is None else _value(each.annotation),
+        )
+        for kind, pairs in zip(
+            kinds,
+            (zip(given.args, positional, strict=True), zip(given.kwonlyargs, given.kw_defaults, strict=True)),
+            strict=True,
+        )
+        for each, default in pairs
+    ]
+    return inspect.Signature(parameters)
+
+
+def _value(node: ast.expr) -> Any:
+    """Return what `opt.NAME` stands for, or a literal; empty for anything else, which belongs to no option."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "opt":
+        return getattr(options, node.attr)
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return inspect.Parameter.empty

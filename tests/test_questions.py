@@ -1,0 +1,57 @@
+"""A question is named once, and its options are declared once, in its signature."""
+
+import ast
+import inspect
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import evalstats
+from evalstats import options
+from evalstats.analysis.result import Result
+from evalstats.options import offered
+from evalstats.questions import QUESTIONS, signature_of
+from evalstats.schema import plan
+
+PACKAGE = Path(evalstats.__file__).parent
+LISTS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_signature_is_read_as_it_is(name: str) -> None:
+    read, own = (list(offered(each)) for each in (signature_of(name), inspect.signature(getattr(evalstats, name))))
+    assert read == own
+    assert all(each.flag.help for each in own)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_is_public_and_gives_its_result(name: str) -> None:
+    question = QUESTIONS[name]
+    assert question.function() is getattr(evalstats, name)
+    assert issubclass(getattr(evalstats, question.result), Result)
+    assert {name, question.result} <= set(evalstats.__all__)
+    assert (PACKAGE.parent / "reports" / f"{question.page}.qmd").is_file()
+
+
+def test_no_second_place_lists_the_questions() -> None:
+    """Neither as names nor as the modules of their functions."""
+    found = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "questions.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, LISTS) and sum(named(each) for each in ast.iter_child_nodes(node)) > len(QUESTIONS) / 2
+    ]
+    assert not found
+
+
+def named(node: ast.AST) -> bool:
+    text = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(text, str) and text.rpartition(".")[2] in QUESTIONS
+
+
+def test_a_plan_may_declare_what_the_options_take() -> None:
+    assert (get_args(options.RunsAre), get_args(options.MissingAre)) == (plan.RUNS, plan.MISSING)
+    assert set(get_args(options.Adjustment)) <= set(plan.ADJUSTMENTS)
+    assert {*get_args(options.GapScale), *get_args(options.InflationScale)} == {"auto", *plan.SCALES}
