@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters
-from evalstats.analysis.design.entries import ENTRY, EntryTable, entries_of, entry_table
+from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
+from evalstats.analysis.design.comparability import run_kinds
+from evalstats.analysis.design.entries import ENTRY, entries_of
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -19,6 +20,7 @@ from evalstats.schema.tables import parts_of
 from evalstats.stats.checks import IntArray
 from evalstats.stats.standardisation import CellTable, cell_table
 from evalstats.table.items import HELPER
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
 CLUSTER = f"{HELPER}cluster"
@@ -47,7 +49,7 @@ class OutcomeSums:
 
     `frame` has one row for each cluster x model x combination of factors (as text, NO_LEVEL for none), with its sum of weights
     and of weighted scores; clusters are items of the lab, or groups of them, and live users. `rows` are the outcome rows
-    behind them, with ENTRY; `n` counts the scored ones of each model. `table` and `codes` hold the lab's item values and their
+    behind them, with ENTRY; `n` counts the scored ones of each model. `table` and `codes` hold the items of the lab and their
     clusters.
     """
 
@@ -58,7 +60,7 @@ class OutcomeSums:
     clusters: tuple[str, ...]
     runs: tuple[str, ...]
     notes: tuple[Note, ...]
-    table: EntryTable | None = None
+    table: ScoreTable | None = None
     codes: IntArray | None = None
 
     def of(self, models: Sequence[str]) -> pl.DataFrame:
@@ -110,12 +112,17 @@ def lab_sums(
     Items are clustered as `leaderboard` clusters them: by what was named or declared, and variants of one item together.
     Of several ways the one with the fewest levels counts.
     """
-    chosen, arms, notes = entries_of(data, metric=metric, models=None, contrast="model")
+    chosen, systems, notes = entries_of(data, metric=metric, models=None, contrast="model")
     columns = [data.factor(name) for name in factors]
-    table = entry_table(data, chosen, arms, contrast="model", named=[*named_clusters(data, cluster), *columns])
-    clusters, told = chosen_clusters(data, table.table, cluster, table.runs, contrast="model", counted=table.counted)
-    coded = {name: np.unique(table.table.codes(name), return_inverse=True)[1] for name in clusters}
-    codes, said = np.arange(table.table.items.height, dtype=np.int64), ()
+    rows = pl.concat([system.rows.with_columns(pl.lit(system.name).alias(ENTRY)) for system in systems])
+    groups = group_columns(rows)
+    declared = [name for name in parts_of(data.runs["dependence"]) if name in groups]
+    wanted = [*named_clusters(data, cluster), *columns, *declared]
+    table = ScoreTable.of(systems, chosen, factors=wanted)
+    counted = np.asarray(table.scored.any(axis=1), dtype=np.bool_)
+    clusters, told = chosen_clusters(data, table, cluster, table.runs, contrast="model", counted=counted)
+    coded = {name: np.unique(table.codes(name), return_inverse=True)[1] for name in clusters}
+    codes, said = np.arange(len(table), dtype=np.int64), ()
     if coded:
         labels = {name: label_of(name, data.factor_names()) for name in coded}
         first = min(coded, key=lambda name: int(coded[name].max()))
@@ -124,7 +131,7 @@ def lab_sums(
         if others:
             text = f"lab items also share {', '.join(others)}; errors are clustered by {said[0]}, which has the fewest levels"
             told = (*told, text)
-    values = table.values
+    values = table.values()
     item, model = np.nonzero(~np.isnan(values))
     frame = pl.DataFrame(
         {
@@ -136,25 +143,25 @@ def lab_sums(
         schema_overrides={ENTRY: pl.String},
     )
     levels = {
-        own: table.table.items[name].cast(pl.String).fill_null(NO_LEVEL).gather(item)
+        own: table.items[name].cast(pl.String).fill_null(NO_LEVEL).gather(item)
         for own, name in zip(factors, columns, strict=True)
     }
-    rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in table.table.systems])
+    measured = run_kinds(data, systems, contrast="model", accept=())
     return OutcomeSums(
-        metric=table.metric,
+        metric=chosen,
         frame=_summed(frame.with_columns(**levels), factors),
         rows=rows,
-        n=dict(zip(table.names, table.table.scored.sum(axis=0).tolist(), strict=True)),
+        n=dict(zip(table.names, table.scored.sum(axis=0).tolist(), strict=True)),
         clusters=said,
         runs=table.runs,
         table=table,
         codes=codes,
         notes=(
-            *table.kinds.refusal(),
-            *table.kinds.notes("weakens"),
+            *measured.refusal(),
+            *measured.notes("weakens"),
             *as_notes("dependence", told, caution=False),
-            *as_notes("choice", (*notes, *_remarks(table.table.systems)), caution=False),
-            *table.kinds.notes("note"),
+            *as_notes("choice", (*notes, *_remarks(systems)), caution=False),
+            *measured.notes("note"),
             *_lost(rows, "lab"),
         ),
     )

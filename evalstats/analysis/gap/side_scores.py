@@ -311,7 +311,7 @@ def _of_outcomes(data: EvalData, sums: OutcomeSums, *, live: bool, least: int) -
         if sums.table is None:
             many_users = min(int(side.n_clusters[side.models.index(name)]) for name in names) >= _ENOUGH_CLUSTERS
             return (partial(_normal_ranks, side) if many_users else _no_ranks)(names)
-        values = side.sign * sums.table.values[:, [sums.table.names.index(name) for name in names]]
+        values = side.sign * sums.table.values()[:, [sums.table.names.index(name) for name in names]]
         sets = rank_sets(values, clusters=sums.codes if sums.clusters else None, marginal=False)
         return _no_ranks(names) if sets.reason else (sets.low, sets.high)
 
