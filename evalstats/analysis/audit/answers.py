@@ -15,7 +15,6 @@ from evalstats.schema.column_names import ANSWER_KEYS, CHOSEN
 from evalstats.stats.answer_choices import (
     PositionBias,
     RivalOptions,
-    SharedErrors,
     chance_level,
     position_bias,
     rival_options,
@@ -175,16 +174,11 @@ def _wrong_keys(panel: Panel, answers: Answers | None) -> Iterator[Observation |
     suspect = turned if rivals is None else turned | rivals.suspect
     if suspect.any():
         yield _suspects(panel, slopes, rivals, suspect, answers)
-    elif rivals is None and _out_of_reach(slopes):
+    # Whether the least possible p could not stand out among those that lean the wrong way.
+    elif rivals is None and 2.0 * slopes.least_p * max(int((slopes.p_value <= 0.5).sum()), 1) > _CLEAR:
         yield NotChecked(
             kind="wrong keys", reason=f"with {m} models no single item of {panel.items.height:,} could stand out"
         )
-
-
-def _out_of_reach(slopes: ItemSlopes) -> bool:
-    """Whether the least possible p could not stand out among those that lean the wrong way."""
-    family = int((slopes.p_value <= 0.5).sum())
-    return 2.0 * slopes.least_p * max(family, 1) > _CLEAR
 
 
 def _suspects(
@@ -354,11 +348,13 @@ def _positions(panel: Panel, answers: Answers) -> Iterator[Observation | NotChec
     if not found:
         return
     found.sort(key=lambda pair: -pair[1].excess.estimate)
-    told = [
-        f"{panel.models[j]}: {answers.labels[bias.favourite]}, {number(100 * bias.excess.estimate, 1, sign=True)} points "
-        f"({_ends(bias)})"
-        for j, bias in found
-    ]
+    texts: list[str] = []
+    for j, bias in found:
+        low, high = 100 * (bias.excess.conf_low or 0.0), 100 * (bias.excess.conf_high or 0.0)
+        points = number(100 * bias.excess.estimate, 1, sign=True)
+        texts.append(
+            f"{panel.models[j]}: {answers.labels[bias.favourite]}, {points} points ({number(low, 1)} to {number(high, 1)})"
+        )
     first, bias = found[0]
     others = plural(len(found) - 1, "more model")
     rest = f"; {others} {'have favourites' if len(found) > 2 else 'has one'} too" if len(found) > 1 else ""
@@ -370,13 +366,8 @@ def _positions(panel: Panel, answers: Answers) -> Iterator[Observation | NotChec
         ),
         remedy="Shuffle the options, or ask each question in several orders",
         models=tuple(panel.models[j] for j, _ in found),
-        examples=tuple(told[:_SHOWN]),
+        examples=tuple(texts[:_SHOWN]),
     )
-
-
-def _ends(bias: PositionBias) -> str:
-    low, high = bias.excess.conf_low or 0.0, bias.excess.conf_high or 0.0
-    return f"{number(100 * low, 1)} to {number(100 * high, 1)}"
 
 
 def _shared(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecked]:
@@ -401,12 +392,9 @@ def _shared(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecked
         models=tuple(
             dict.fromkeys(panel.models[int(each[k])] for k in alike[:_SHOWN] for each in (found.first, found.second))
         ),
-        examples=tuple(_pair(panel, found, int(k)) for k in alike[:_SHOWN]),
-    )
-
-
-def _pair(panel: Panel, found: SharedErrors, k: int) -> str:
-    return (
-        f"{panel.models[int(found.first[k])]} and {panel.models[int(found.second[k])]}: kappa {number(float(found.kappa[k]), 2)} "
-        f"({number(float(found.conf_low[k]), 2)} to {number(float(found.conf_high[k]), 2)})"
+        examples=tuple(
+            f"{panel.models[int(found.first[k])]} and {panel.models[int(found.second[k])]}: kappa "
+            "{} ({} to {})".format(*(number(float(e[k]), 2) for e in (found.kappa, found.conf_low, found.conf_high)))
+            for k in alike[:_SHOWN].tolist()
+        ),
     )

@@ -16,14 +16,13 @@ from evalstats.analysis.audit.result import Effect, Finding, Flip, Shift, Verdic
 from evalstats.analysis.design.comparability import MIN_SHARED, components, shared_counts
 from evalstats.analysis.result import Estimate, finite
 from evalstats.stats.many.common_scale import common_scale
-from evalstats.stats.many.pairwise import PairwiseDifferences, pairwise_differences
+from evalstats.stats.many.pairwise import PairwiseDifferences, differing_items, pairwise_differences
 from evalstats.stats.stratified import linearised, strata_of
 from evalstats.table.items import Bools, Floats, Ints
 
 # A difference that changes by less than this share of its standard error, and by less than half a point, stands.
 MOVED = 0.25
 HALF_A_POINT = 0.005
-_ROUNDING = 1e-9
 _FEW_DF, _FEWEST_DIFFERING = 4.0, 6
 _SHOWN_FLIPS = 20
 _VERDICTS: dict[int, Verdict] = {1: "better", -1: "worse", 0: "inconclusive"}
@@ -103,12 +102,7 @@ def _averaged(
     free = replace(panel, metric=replace(panel.metric, kind="continuous", low=None, high=None))
     values = linearised(raw, levels)
     pairs = _differences(free, values, codes)
-    # Linearised values differ everywhere: what counts is on how many items the models do, by weight against the heaviest.
-    weight = levels.item_weights / levels.item_weights.max()
-    differing = [
-        int(weight @ (raw[:, i] != raw[:, j]) + _ROUNDING) for i, j in zip(pairs.first, pairs.second, strict=True)
-    ]
-    return values, codes, replace(pairs, n_differing=np.array(differing, dtype=np.int64))
+    return values, codes, replace(pairs, n_differing=differing_items(raw, pairs, levels.item_weights))
 
 
 def _on_one_scale(panel: Panel, scores: Floats) -> Floats:

@@ -37,17 +37,27 @@ _CHANGES: dict[tuple[Verdict, Verdict], str] = {
 
 def document(result: Audit) -> Document:
     """Return all that is said of an audit."""
+    # The findings that the answer only names.
+    others = tuple(_told(result, each) for each in result.findings[_TOLD:])
     return Document(
         kind="audit",
         title=f"Can {_whose(result)} be trusted?",
-        label=_label(result),
+        label="Settle first" if result.n_flipping else "Holds" if result.n_pairs else "No comparison",
         tone="bad" if result.n_flipping else "good" if result.n_pairs else "neutral",
         headline=_headline(result),
         scope=_scope(result),
         answer=_answer(result),
         notes=result.notes,
-        evidence=_evidence(result),
-        method=(*_others_in_words(result), _method(result), sources_section(result.sources, version=result.version)),
+        evidence=(_findings(result),) if result.findings else (),
+        method=(
+            *(
+                [Section(id="others", heading="The other findings in words", blocks=(Items(items=others),))]
+                if others
+                else []
+            ),
+            _method(result),
+            sources_section(result.sources, version=result.version),
+        ),
     )
 
 
@@ -58,12 +68,6 @@ def _whose(result: Audit) -> str:
     names = list(dict.fromkeys(each.benchmark for each in result.metrics))
     where = placed(names[0]) if len(names) == 1 else f" on {and_list(names)}"
     return f"these scores{where}"
-
-
-def _label(result: Audit) -> str:
-    if result.n_flipping:
-        return "Settle first"
-    return "Holds" if result.n_pairs else "No comparison"
 
 
 def _headline(result: Audit) -> str:
@@ -228,19 +232,7 @@ def _figure(result: Audit) -> Figure | None:
 # --- evidence and method ---
 
 
-def _evidence(result: Audit) -> tuple[Section, ...]:
-    if not result.findings:
-        return ()
-    return (Section(id="findings", heading=_findings_heading(result), blocks=(_findings_table(result),)),)
-
-
-def _others_in_words(result: Audit) -> tuple[Section, ...]:
-    """Tell the findings that the answer only names."""
-    told = tuple(_told(result, each) for each in result.findings[_TOLD:])
-    return (Section(id="others", heading="The other findings in words", blocks=(Items(items=told),)),) if told else ()
-
-
-def _findings_heading(result: Audit) -> str:
+def _findings(result: Audit) -> Section:
     counts = {
         effect: sum(each.effect == effect for each in result.findings)
         for effect in ("flips", "moves", "stands", "open")
@@ -252,10 +244,6 @@ def _findings_heading(result: Audit) -> str:
         "open": ("{} has no other handling to try", "{} have no other handling to try"),
     }
     told = [words[effect][n > 1].format(n) for effect, n in counts.items() if n]
-    return and_list(told)
-
-
-def _findings_table(result: Audit) -> Table:
     several_metrics = len(result.metrics) > 1
     rows = tuple(
         (
@@ -267,7 +255,7 @@ def _findings_table(result: Audit) -> Table:
         )
         for each in result.findings
     )
-    return Table(
+    table = Table(
         id="findings",
         columns=(
             Column(title="Finding"),
@@ -281,6 +269,7 @@ def _findings_table(result: Audit) -> Table:
         tones=_EFFECTS,
         frame=result.to_frame().to_dict(as_series=False),
     )
+    return Section(id="findings", heading=and_list(told), blocks=(table,))
 
 
 def _method(result: Audit) -> Section:

@@ -9,7 +9,7 @@ import polars as pl
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.design.averages import other_averages
 from evalstats.analysis.design.clusters import candidate_groups, group_columns, label_of
-from evalstats.analysis.design.dependence import kind_of
+from evalstats.analysis.design.dependence import kind_of, usable_factors
 from evalstats.analysis.design.entries import ENTRY, with_entries
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import Option
@@ -233,34 +233,31 @@ def groups_and_drift(panel: Panel) -> Iterator[Observation | NotChecked]:
     if not factors:
         yield NotChecked(kind="dependence", reason="no column groups items")
     else:
-        samples = [each for each in found if _sampled(panel, each.factor, factors[each.factor])]
+        # Levels that are a sample of more, or tests of which their items are copies.
+        residuals = double_centred(panel.scores, ~np.isnan(panel.scores))
+        samples: list[FactorDependence] = []
+        for each in found:
+            named = is_partition_by_name(label_of(each.factor, panel.data.factor_names()))
+            kind, copies = kind_of(factors[each.factor], residuals, named=named)
+            samples += [each] if kind == "sample" or copies else []
         if samples:
             yield _dependent(panel, samples, factors)
     # Tasks that follow one another in the file are no change of the run, however small they are.
     found += [each for each in _dependence(panel, few) if (each.p_adjusted or 1.0) <= 1.0 - panel.conf_level]
-    yield from _drift(panel, _strata(panel, found, every))
+    # The levels of the factor that the differences go by most, of those with enough items in each.
+    usable = [each for each in found if each.n_levels <= panel.items.height / _FEWEST_IN_STRATUM]
+    yield from _drift(panel, every[usable[0].factor] if usable else None)
 
 
 def _factors(panel: Panel) -> dict[str, Ints]:
     """Return the codes of every column that groups items, of those with the same groups the first."""
     names = candidate_groups(panel.data, panel.metric, group_columns(panel.data.outcomes), contrast="system").names
-    kept: dict[str, Ints] = {}
+    codes: dict[str, Ints] = {}
     for name in (*names, "item"):
-        if name in panel.clusters:
-            continue
-        level = panel.items["item"] if name == "item" else first_rows(panel, name)
-        codes = level.cast(pl.String).fill_null("").rank("dense").cast(pl.Int64).to_numpy().astype(np.int64) - 1
-        n_levels = int(codes.max(initial=0)) + 1
-        if not 2 <= n_levels <= panel.items.height / 2:
-            continue
-        if not any(_same(codes, other) for other in kept.values()):
-            kept[name] = codes
-    return kept
-
-
-def _same(one: Ints, other: Ints) -> bool:
-    n_levels = int(one.max()) + 1
-    return n_levels == int(other.max()) + 1 == np.unique(one * n_levels + other).size
+        if name not in panel.clusters:
+            level = panel.items["item"] if name == "item" else first_rows(panel, name)
+            codes[name] = level.cast(pl.String).fill_null("").rank("dense").cast(pl.Int64).to_numpy().astype(np.int64)
+    return usable_factors(codes, panel.items.height)
 
 
 def _dependence(panel: Panel, factors: Mapping[str, Ints]) -> tuple[FactorDependence, ...]:
@@ -280,14 +277,6 @@ def _dependence(panel: Panel, factors: Mapping[str, Ints]) -> tuple[FactorDepend
     return factor_dependence(means, whole, conf_level=panel.conf_level)
 
 
-def _sampled(panel: Panel, factor: str, codes: Ints) -> bool:
-    """Whether the levels of a factor are a sample of more, or tests of which their items are copies."""
-    residuals = double_centred(panel.scores, ~np.isnan(panel.scores))
-    named = is_partition_by_name(label_of(factor, panel.data.factor_names()))
-    kind, copies = kind_of(codes, residuals, named=named)
-    return kind == "sample" or copies
-
-
 def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str, Ints]) -> Observation:
     label = {each.factor: label_of(each.factor, panel.data.factor_names()) for each in found}
     first = found[0]
@@ -304,14 +293,10 @@ def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str
         treatments=tuple(
             Treatment(words=f"clustered by {label[each.factor]}", clusters=factors[each.factor])
             for each in found[:_SHOWN_FACTORS]
-            if _decides(factors[each.factor])
+            # With fewer degrees of freedom every verdict is inconclusive.
+            if satterthwaite_df(np.bincount(factors[each.factor]) / panel.items.height) >= _FEWEST_DF
         ),
     )
-
-
-def _decides(codes: Ints) -> bool:
-    """Whether so many clusters of these sizes can decide anything: fewer degrees of freedom make every verdict inconclusive."""
-    return satterthwaite_df(np.bincount(codes) / codes.size) >= _FEWEST_DF
 
 
 def _effect(found: FactorDependence) -> str:
@@ -319,22 +304,14 @@ def _effect(found: FactorDependence) -> str:
 
 
 def _interval(found: FactorDependence) -> str:
-    own = found.of_differences
-    icc = own.estimate
-    told = f"intraclass correlation of differences {number(icc.estimate, 3)}"
+    icc = found.of_differences.estimate
+    text = f"intraclass correlation of differences {number(icc.estimate, 3)}"
     if icc.conf_low is None or icc.conf_high is None:
-        return told
-    return f"{told} ({number(icc.conf_low, 3)} to {number(icc.conf_high, 3)})"
+        return text
+    return f"{text} ({number(icc.conf_low, 3)} to {number(icc.conf_high, 3)})"
 
 
 # --- order ---
-
-
-def _strata(panel: Panel, found: list[FactorDependence], factors: Mapping[str, Ints]) -> Ints | None:
-    """Return the levels of the factor that the differences go by most, of those with enough items in each."""
-    most = panel.items.height / _FEWEST_IN_STRATUM
-    usable = [each for each in found if each.n_levels <= most]
-    return factors[usable[0].factor] if usable else None
 
 
 def _drift(panel: Panel, strata: Ints | None) -> Iterator[Observation | NotChecked]:

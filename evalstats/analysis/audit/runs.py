@@ -7,7 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
-from evalstats.analysis.design.comparability import MIN_SHARED, EntryDifference, RunKinds, run_kinds, shared_counts
+from evalstats.analysis.design.comparability import MIN_SHARED, EntryDifference, run_kinds, shared_counts
 from evalstats.analysis.design.entries import ENTRY
 from evalstats.analysis.design.run_settings import setting_words
 from evalstats.document.numbers import share_in_percent
@@ -39,15 +39,21 @@ def versions(panel: Panel) -> Iterator[Observation | NotChecked]:
             kind="versions", reason=f"{len(names):,} kinds of runs are too many to compare with each other"
         )
         return
-    arms = [_arm(panel, name, side == k) for k, name in enumerate(names)]
-    measured = run_kinds(panel.data, arms, contrast="model", accept=panel.accept)
+    kinds: list[System] = []
+    for k, name in enumerate(names):
+        rows = panel.rows.filter(pl.Series(side == k)).drop(ENTRY)
+        kinds.append(System(name=name, rows=rows, runs=tuple(levels_of(rows["run"]))))
+    measured = run_kinds(panel.data, kinds, contrast="model", accept=panel.accept)
     told = [each for each in measured.differences if each.severity != "note" or each.setting == "date"]
     if not told and any(each.setting == "unrecorded" for each in measured.differences):
         yield NotChecked(kind="versions", reason="the files do not say how the runs were made")
     grave = [each for each in told if each.severity == "invalid"]
     if grave:
         kind = np.array(measured.kind, dtype=np.int64)[side]
-        yield _observation(grave, _remedy_apart(measured), _alike(panel, kind, measured.apart))
+        settings = and_list([setting_words(name) for name in measured.apart])
+        same = f"Compare only runs with the same {settings}, or where it is intended: "
+        treatments = _alike(panel, kind, measured.apart)
+        yield _observation(grave, (same, Option("accept", measured.apart)), treatments)
     light = [each for each in told if each.severity != "invalid"]
     for setting in dict.fromkeys(each.setting for each in light):
         own = [each for each in light if each.setting == setting]
@@ -102,11 +108,6 @@ def _sides(panel: Panel) -> tuple[list[str], Ints]:
     return [name.partition("\x1f")[0] for name in names], side
 
 
-def _arm(panel: Panel, name: str, keep: Bools) -> System:
-    rows = panel.rows.filter(pl.Series(keep)).drop(ENTRY)
-    return System(name=name, rows=rows, runs=tuple(levels_of(rows["run"])))
-
-
 def _observation(own: list[EntryDifference], remedy: Advice, treatments: tuple[Treatment, ...]) -> Observation:
     """Say the first difference in full, and of others only the settings and how many models they concern."""
     first = own[0]
@@ -122,12 +123,6 @@ def _observation(own: list[EntryDifference], remedy: Advice, treatments: tuple[T
         models=tuple(models[:5]),
         treatments=treatments,
     )
-
-
-def _remedy_apart(measured: RunKinds) -> Advice:
-    settings = and_list([setting_words(name) for name in measured.apart])
-    accepted = Option("accept", tuple(measured.apart))
-    return (f"Compare only runs with the same {settings}, or where it is intended: ", accepted)
 
 
 def _alike(panel: Panel, kind: Ints, settings: tuple[str, ...]) -> tuple[Treatment, ...]:

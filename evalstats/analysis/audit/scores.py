@@ -208,13 +208,13 @@ def failure_codes(panel: Panel) -> Iterator[Observation]:
     counts = np.bincount(place.reshape(-1), weights=weights, minlength=len(values)).astype(np.int64)
     code = lone_code(values, counts) if panel.metric.low is None or panel.metric.is_share or panel.refusal else None
     if code is not None:
-        rows = panel.score == code
+        rows, others = panel.score == code, values[values != code]
         n = panel.number(rows)
         yield _coded(
             panel,
             rows,
             text=f"{plural(n, 'score')} {is_are(n)} {code:g}, far from all others "
-            f"({_span(values[values != code])}), and counted in the mean",
+            f"({others[0]:g} to {others[-1]:g}), and counted in the mean",
             remedy=(f"if {code:g} stands for no score, say ", Option("map", code, of="unscored")),
         )
     unread = _unread(panel)
@@ -344,7 +344,3 @@ def _one_value(panel: Panel) -> Iterator[Observation]:
             remedy="Read some of the answers before comparing",
             models=tuple(silent[:5]),
         )
-
-
-def _span(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
-    return f"{values[0]:g} to {values[-1]:g}"

@@ -11,8 +11,9 @@ from evalstats.document.model import Column, Document, Figure, Items, Section, T
 from evalstats.document.numbers import number, share_in_percent, titled
 from evalstats.grammar import and_list, first_lines, is_are, plural
 
-_POINT_TONES: dict[Standing, str] = {"on the frontier": "good", "open": "neutral", "dominated": "neutral"}
-_KEYS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not settled", "dominated": "dominated"}
+_WORDS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not settled", "dominated": "dominated"}
+_TONES: dict[str, Tone] = {"on the frontier": "good", "not settled": "caution", "dominated": "bad"}
+_NAMED, _SHOWN = 4, 20
 
 
 def _figure(result: Frontier) -> Figure:
@@ -32,7 +33,7 @@ def _figure(result: Frontier) -> Figure:
             **shown_numbers(rows, result.scale),
             "on_frontier": [row.on_frontier for row in rows],
             "kind": [row.standing for row in rows],
-            "tone": [_POINT_TONES[row.standing] for row in rows],
+            "tone": ["good" if row.standing == "on the frontier" else "neutral" for row in rows],
             "settled": [row.standing != "open" for row in rows],
             "weak": [row.standing == "dominated" for row in rows],
         },
@@ -40,18 +41,12 @@ def _figure(result: Frontier) -> Figure:
             "x_title": f"{WORDS[result.cost]}, mean of an item",
             "y_title": f"{result.metric}{unit}{less}, {100 * result.conf_level:g}% intervals both ways",
             "reverse_y": not result.higher_is_better,
-            "keys": dict(_KEYS),
+            "keys": dict(_WORDS),
         },
         alt=f"{result.metric} against cost of {plural(len(rows), 'system')}; on the frontier: {', '.join(best)}.",
         caption="Score against cost; a filled point on the line is on the frontier in nearly all resamples, a hollow one "
         "is not settled.",
     )
-
-
-_TONES: dict[str, Tone] = {"on the frontier": "good", "not settled": "caution", "dominated": "bad"}
-_WORDS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not settled", "dominated": "dominated"}
-_NAMED = 4
-_SHOWN = 20
 
 
 def document(result: Frontier) -> Document:

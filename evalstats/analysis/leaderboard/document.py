@@ -11,7 +11,7 @@ from evalstats.analysis.design.missing import too_much_missing
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
-from evalstats.analysis.leaderboard.result import TIED, Leaderboard, LeaderboardRow, PairRow
+from evalstats.analysis.leaderboard.result import TIED, Leaderboard, PairRow
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone
@@ -47,10 +47,10 @@ def document(result: Leaderboard) -> Document:
         number=value,
         number_words=words,
         scope=_scope(result),
-        answer=_answer(result),
+        answer=(replace(figures.ranks(result), table=_models(result)),),
         notes=(*_by_other_averages(result), *result.notes),
         actions=tuple(_actions(result)),
-        evidence=tuple(_evidence(result)),
+        evidence=tuple(section for each in _EVIDENCE if (section := each(result)) is not None),
         method=method_sections(result, tables=_further(result)),
     )
 
@@ -185,10 +185,6 @@ def _scope(result: Leaderboard) -> str:
     return f"{basis}; {', '.join(part for part in parts if part)}"
 
 
-def _answer(result: Leaderboard) -> tuple[Block, ...]:
-    return (replace(figures.ranks(result), table=_models(result)),)
-
-
 def _own_items(result: Leaderboard) -> bool:
     """Whether some score is set on items that its model lacks, so that the mean of its own stands beside it."""
     return any(row.own_mean is not None for row in result.rows)
@@ -228,20 +224,17 @@ def _models(result: Leaderboard) -> Table:
         )
         for row in result.rows
     )
+    edges = () if result.graph is None else result.graph.edges
+    apart = any(not edge.compared for edge in edges) or any(pair.verdict == "not compared" for pair in result.pairs)
+    tiers = f"Models that share a tier letter are not separated{', or not compared' if apart else ''}"
     return Table(
         id="models",
         columns=columns,
         rows=rows,
-        caption=f"Scores, and the ranks that the data leave open ({level(result)}, all sets together). {_tier_words(result)}",
+        caption=f"Scores, and the ranks that the data leave open ({level(result)}, all sets together). {tiers}",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
-
-
-def _tier_words(result: Leaderboard) -> str:
-    edges = () if result.graph is None else result.graph.edges
-    apart = any(not edge.compared for edge in edges) or any(pair.verdict == "not compared" for pair in result.pairs)
-    return f"Models that share a tier letter are not separated{', or not compared' if apart else ''}"
 
 
 def _actions(result: Leaderboard) -> list[str]:
@@ -263,19 +256,6 @@ def _actions(result: Leaderboard) -> list[str]:
 
 
 # --- the evidence ---
-
-
-def _evidence(result: Leaderboard) -> list[Section]:
-    found = (
-        _ranks(result),
-        _pairs(result),
-        _comparability(result),
-        _dependence(result),
-        _missing(result),
-        _winner(result),
-        _omnibus(result),
-    )
-    return [section for section in found if section is not None]
 
 
 def _ranks(result: Leaderboard) -> Section | None:
@@ -350,7 +330,11 @@ def _pairs(result: Leaderboard) -> Section | None:
 def _pairs_table(result: Leaderboard) -> Table:
     """Return all pairs of a few models, of many each model against the next line; every pair is in its CSV."""
     every = result.baseline is not None or len(result.pairs) <= _FEW_PAIRS
-    pairs = result.pairs if every else tuple(_neighbours(result))
+    pairs = result.pairs
+    if not every:
+        of = {(pair.first, pair.second): pair for pair in result.pairs}
+        names = [row.name for row in result.rows if row.component is not None]
+        pairs = tuple(of[each] for each in pairwise(names) if each in of)
     digits, unit = score_digits(result), result.unit
     columns = (
         Column(title="Model", kind="name"),
@@ -393,31 +377,23 @@ def _pairs_table(result: Leaderboard) -> Table:
     )
 
 
-def _neighbours(result: Leaderboard) -> list[PairRow]:
-    of = {(pair.first, pair.second): pair for pair in result.pairs}
-    lines = [row for row in result.rows if row.component is not None]
-    return [of[one.name, two.name] for one, two in pairwise(lines) if (one.name, two.name) in of]
-
-
 def _nearest(result: Leaderboard) -> list[str]:
     """Name the separated pair that is nearest to chance, and the open pair that is nearest to separation."""
-    compared = [pair for pair in result.pairs if pair.p_adjusted is not None]
-    apart = [pair for pair in compared if pair.separated]
-    still = [pair for pair in compared if not pair.separated]
-    said: list[str] = []
-    if apart:
-        weakest = max(apart, key=lambda pair: pair.p_adjusted or 0.0)
-        said.append(f"The weakest of them: {_pair(weakest, result)}.")
-    if still:
-        nearest = min(still, key=lambda pair: 1.0 if pair.p_adjusted is None else pair.p_adjusted)
-        said.append(f"The nearest miss: {_pair(nearest, result)}.")
-    return said
 
+    def words(pair: PairRow) -> str:
+        shown = number(None if pair.estimate is None else pair.estimate * result.scale, score_digits(result), sign=True)
+        unit = f" {result.unit}" if result.unit else ""
+        return f"{pair.first} against {pair.second}, {shown}{unit}, adjusted {p_words(pair.p_adjusted)}."
 
-def _pair(pair: PairRow, result: Leaderboard) -> str:
-    shown = number(None if pair.estimate is None else pair.estimate * result.scale, score_digits(result), sign=True)
-    unit = f" {result.unit}" if result.unit else ""
-    return f"{pair.first} against {pair.second}, {shown}{unit}, adjusted {p_words(pair.p_adjusted)}"
+    compared = sorted(
+        (pair for pair in result.pairs if pair.p_adjusted is not None), key=lambda pair: pair.p_adjusted or 0.0
+    )
+    apart, still = ([pair for pair in compared if pair.separated == separated] for separated in (True, False))
+    weakest = next((pair for pair in apart if pair.p_adjusted == apart[-1].p_adjusted), None)
+    return [
+        *([f"The weakest of them: {words(weakest)}"] if weakest is not None else []),
+        *([f"The nearest miss: {words(still[0])}"] if still else []),
+    ]
 
 
 def _comparability(result: Leaderboard) -> Section | None:
@@ -561,9 +537,7 @@ def _further(result: Leaderboard) -> tuple[Table, ...]:
         Column(title="Rank alone", kind="amount"),
         Column(title="Shrunken", kind="number", scale=result.scale, digits=digits),
     )
-    rows = tuple(
-        (row.name, _to_the_best(row), row.ranks_marginal.replace("-", "–"), row.shrunken) for row in result.rows
-    )
+    rows = tuple((row.name, row.to_best, row.ranks_marginal.replace("-", "–"), row.shrunken) for row in result.rows)
     caption = (
         "To the best: interval of the lead over the best of the others, and who ends at 0 is not the best. Rank alone: the set "
         "of one model by itself"
@@ -575,5 +549,4 @@ def _further(result: Leaderboard) -> tuple[Table, ...]:
     return (each, _pairs_table(result)) if many_pairs else (each,)
 
 
-def _to_the_best(row: LeaderboardRow) -> tuple[float | None, float | None] | None:
-    return None if row.best_low is None and row.best_high is None else (row.best_low, row.best_high)
+_EVIDENCE = (_ranks, _pairs, _comparability, _dependence, _missing, _winner, _omnibus)

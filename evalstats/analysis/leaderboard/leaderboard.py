@@ -39,7 +39,7 @@ from evalstats.analysis.leaderboard.checks import (
 )
 from evalstats.analysis.leaderboard.published import published_leaderboard
 from evalstats.analysis.leaderboard.ranks import BoardScores, Ranking, RankingOptions, ranking
-from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, snapped_pairs, snapped_rows
+from evalstats.analysis.leaderboard.result import Leaderboard, snapped_pairs, snapped_rows
 from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.winner import corrected
 from evalstats.analysis.provenance import run_notes as recorded_notes
@@ -47,7 +47,7 @@ from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
 from evalstats.analysis.settings import recorded
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import and_list, plural
+from evalstats.grammar import and_list, is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
@@ -318,6 +318,10 @@ def _answer(
     gate, no_gate = omnibus_of(scores)
     rivals = () if ignorable else best_if_missing(found, asked, lines)
     best = [row.name for row in lines if row.may_be_best]
+    compared = any(pair.verdict != "not compared" for pair in pairs)
+    why = "; ".join(dict.fromkeys(pair.reason for pair in pairs if pair.reason))
+    alone = f"no model is compared with the baseline {head} ({why})"
+    lost = f"{plural(board.n_left_out, 'item')} without a score of every model {is_are(board.n_left_out)}"
     return Leaderboard(
         **metric.described(),
         score_unit=metric.score_unit,
@@ -365,8 +369,8 @@ def _answer(
         notes=(
             *recorded_notes(data, board.runs),
             *metric.cautions,
-            *notes("left_out", _left_out_of_average(board)),
-            *notes("comparability", _compared_with_nobody(head, pairs) if asked.baseline is not None else ()),
+            *notes("left_out", [f"{lost} left out where models are compared"] if board.n_left_out else []),
+            *notes("comparability", [alone] if asked.baseline is not None and not compared else []),
             *board.kinds.refusal(),
             *(() if decides is None else (decides.note(),)),
             *cautions(board, scores, found, asked, lines),
@@ -393,23 +397,6 @@ def _refuse_if_all_are_apart(board: Board) -> None:
         raise CannotAnswerError(
             f"no two of the {len(board.table.systems)} models can be compared: {board.kinds.why_apart()}"
         )
-
-
-def _compared_with_nobody(baseline: str, pairs: Sequence[PairRow]) -> list[str]:
-    """Warn of a baseline that no model is compared with."""
-    if any(pair.verdict != "not compared" for pair in pairs):
-        return []
-    why = "; ".join(dict.fromkeys(pair.reason for pair in pairs if pair.reason))
-    return [f"no model is compared with the baseline {baseline} ({why})"]
-
-
-def _left_out_of_average(board: Board) -> list[str]:
-    if not board.n_left_out:
-        return []
-    verb = "is" if board.n_left_out == 1 else "are"
-    return [
-        f"{plural(board.n_left_out, 'item')} without a score of every model {verb} left out where models are compared"
-    ]
 
 
 def _estimand(clusters: tuple[str, ...], average: Average | None) -> str:

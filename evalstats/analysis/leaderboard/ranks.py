@@ -33,7 +33,7 @@ from evalstats.grammar import plural
 from evalstats.stats.clusters import multiway_mean
 from evalstats.stats.many.multiplicity import Adjust, adjusted, compact_letters
 from evalstats.stats.many.pair_table import PairTable, pair_table
-from evalstats.stats.many.pairwise import PairwiseDifferences, pairwise_differences
+from evalstats.stats.many.pairwise import PairwiseDifferences, differing_items, pairwise_differences
 from evalstats.stats.many.ranks import RankSets, rank_sets, with_the_best
 from evalstats.stats.paired.binary import MIN_DISCORDANT
 from evalstats.stats.runs import (
@@ -370,11 +370,7 @@ def pair_differences(
             intervals=intervals,
         )
         if scores.raw is not None and not scores.clusters:
-            # Linearised values differ everywhere; what counts is on how many items the models do, each by its weight against
-            # the heaviest: differences in light items say little of the heavy ones, where t would take silence for certainty.
-            weight = np.ones(len(scores.raw)) if scores.weights is None else scores.weights / scores.weights.max()
-            differing = [int(weight @ (scores.raw[:, i] != scores.raw[:, j]) + _ROUNDING) for i, j in pairs]
-            found = replace(found, n_differing=np.array(differing, dtype=np.int64))
+            found = replace(found, n_differing=differing_items(scores.raw, found, scores.weights))
     if scores.runs is not None:
         found = counting_runs(found, scores.runs, span=asked.metric.span, conf_level=asked.conf_level)
     if scores.means is None:

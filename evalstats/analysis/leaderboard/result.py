@@ -73,6 +73,11 @@ class LeaderboardRow(RankedRow):
     runs: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
 
+    @property
+    def to_best(self) -> tuple[float | None, float | None] | None:
+        """The interval of its lead over the best of the others; None where there is none."""
+        return None if self.best_low is None and self.best_high is None else (self.best_low, self.best_high)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairRow(Estimate):

@@ -541,3 +541,15 @@ def _cautions(tests: PairTests, least: int) -> tuple[str, ...]:
     if shared.any():
         warnings.extend(few_items(int(table.n_items[shared].min())))
     return tuple(warnings)
+
+
+def differing_items(raw: FloatArray, pairs: PairwiseDifferences, weights: FloatArray | None) -> IntArray:
+    """Count the items on which the models of each pair differ, where their linearised values differ everywhere.
+
+    Each item counts by its weight in the average against the heaviest: differences in light items say little of the heavy
+    ones, where t would take silence for certainty.
+    """
+    weight = np.ones(len(raw)) if weights is None else weights / weights.max()
+    places = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+    counts = [int(weight @ (raw[:, i] != raw[:, j]) + 1e-9) for i, j in places]
+    return np.array(counts, dtype=np.int64)
