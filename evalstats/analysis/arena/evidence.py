@@ -13,13 +13,11 @@ from evalstats.analysis.arena.figures import apart, compared, digits_of, percent
 from evalstats.analysis.arena.result import (
     Alternative,
     ArenaRanking,
-    CategoryRating,
     CheckLine,
     CheckStatus,
     FitChecks,
     PairContrast,
     TrustChecks,
-    VoteCovariate,
 )
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Section, Table, Text, Tone, Value, sentence
@@ -50,7 +48,14 @@ def evidence(result: ArenaRanking) -> tuple[Section, ...]:
         _choices(result),
         _style(result),
         _categories(result),
-        *(_suspect(result, line) for line in flagged(result)),
+        *(
+            Section(
+                id=f"check-{line.check.replace(' ', '-')}",
+                heading=_heading(result, line.check) or line.title,
+                blocks=(Text(text=sentence(line.finding)), *_details(result, line.check)),
+            )
+            for line in flagged(result)
+        ),
         _checks(result),
     ]
     return tuple(section for section in found if section is not None)
@@ -229,19 +234,16 @@ def _choices(result: ArenaRanking) -> Section | None:
             for each in known
         ),
         caption=f"The same votes under other choices; moves in {unit_of(result)}",
-        frame=_choices_frame(result, known),
+        frame=pl.DataFrame(
+            [
+                {"choice": each.title, "model": row.name, "estimate": value}
+                for each in known
+                for row, value in zip(result.rows, each.ratings, strict=True)
+            ],
+            infer_schema_length=None,
+        ).to_dict(as_series=False),
     )
     return Section(id="choices", heading=heading, blocks=(table,))
-
-
-def _choices_frame(result: ArenaRanking, known: Sequence[Alternative]) -> dict[str, list[object]]:
-    names = [row.name for row in result.rows]
-    rows = [
-        {"choice": each.title, "model": name, "estimate": value}
-        for each in known
-        for name, value in zip(names, each.ratings, strict=True)
-    ]
-    return pl.DataFrame(rows, infer_schema_length=None).to_dict(as_series=False)
 
 
 def _style(result: ArenaRanking) -> Section | None:
@@ -251,6 +253,10 @@ def _style(result: ArenaRanking) -> Section | None:
     clear = [row for row in rows if row.excludes_zero]
     if not clear:
         return None
+    of_side, of_style = "the side between equals", "one SD of (a - b)/(a + b)"
+    what = dict.fromkeys(of_side if row.name == "side" else of_style for row in rows)
+    # The side that is named is the first one, whichever is preferred.
+    titles = [side_words(replace(row, estimate=1.0)) if row.name == "side" else row.name for row in rows]
     table = Table(
         id="style",
         columns=(
@@ -262,37 +268,26 @@ def _style(result: ArenaRanking) -> Section | None:
             Column(title="Held equal"),
         ),
         rows=tuple(
-            (_title(row), row.estimate, row.ends, row.p_value, row.points, "yes" if row.held else "no") for row in rows
+            (title, row.estimate, row.ends, row.p_value, row.points, "yes" if row.held else "no")
+            for title, row in zip(titles, rows, strict=True)
         ),
-        caption=f"What moves a vote beside the model: {'; '.join(dict.fromkeys(map(_of_what, rows)))}",
+        caption=f"What moves a vote beside the model: {'; '.join(what)}",
         frame=_frame(rows),
     )
-    said = "; ".join(_preferred(row, result) for row in clear)
-    text = f"Preferred: {said}. It goes with being preferred, and need not be why."
+    preferred = [
+        (side_words(row) if row.name == "side" else f"one SD more {row.name}")
+        + ("" if row.points is None else f" ({points(row.points, result)}, {p_words(row.p_value)})")
+        for row in clear
+    ]
+    text = f"Preferred: {'; '.join(preferred)}. It goes with being preferred, and need not be why."
     styled = [row for row in clear if row.name != "side"]
-    heading = f"{_capital(side_words(clear[0]))} is preferred"
+    first = side_words(clear[0])
+    heading = f"{first[:1].upper()}{first[1:]} is preferred"
     if styled:
         heading = f"Answers with {'more' if styled[0].estimate > 0 else 'less'} {styled[0].name} are preferred"
     other = next((each for each in result.alternatives if each.key in _OF_STYLE and each.reason is None), None)
     arrows = figures.choice(result, other, table) if styled and other else None
     return Section(id="style", heading=heading, blocks=(Text(text=text), arrows or table))
-
-
-def _of_what(row: VoteCovariate) -> str:
-    return "the side between equals" if row.name == "side" else "one SD of (a - b)/(a + b)"
-
-
-def _title(row: VoteCovariate) -> str:
-    return side_words(replace(row, estimate=1.0)) if row.name == "side" else row.name
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _preferred(row: VoteCovariate, result: ArenaRanking) -> str:
-    worth = "" if row.points is None else f" ({points(row.points, result)}, {p_words(row.p_value)})"
-    return f"{side_words(row) if row.name == 'side' else f'one SD more {row.name}'}{worth}"
 
 
 def _categories(result: ArenaRanking) -> Section | None:
@@ -319,6 +314,7 @@ def _categories(result: ArenaRanking) -> Section | None:
     if found.left_out:
         said.append(f"Left out: {and_list([name for name, _ in found.left_out])} ({found.left_out[0][1]})")
     rows = sorted(found.rows, key=lambda row: -abs(row.deviation or 0.0) / (row.std_error or float("inf")))
+    intervals = [None if row.conf_low is None else (row.conf_low, row.conf_high) for row in rows]
     table = Table(
         id="categories",
         columns=(
@@ -328,17 +324,16 @@ def _categories(result: ArenaRanking) -> Section | None:
             Column(title=f"{level(result)} CI", kind="interval", digits=digits),
             Column(title="Votes", kind="count", spare=True),
         ),
-        rows=tuple((row.category, row.model, row.deviation, _ends(row), row.n_votes) for row in rows),
+        rows=tuple(
+            (row.category, row.model, row.deviation, interval, row.n_votes)
+            for row, interval in zip(rows, intervals, strict=True)
+        ),
         caption=f"Departure of a model from its overall rating ({unit}), the clearest first",
         most=_SHOWN,
         frame=_frame(rows),
     )
     text = Text(text=" ".join(map(sentence, said)))
     return Section(id="categories", heading=heading, blocks=(text, figures.categories(result, table) or table))
-
-
-def _ends(row: CategoryRating) -> tuple[float | None, float | None] | None:
-    return None if row.conf_low is None else (row.conf_low, row.conf_high)
 
 
 # --- whether to trust the votes, and the model ---
@@ -363,13 +358,6 @@ def _checks(result: ArenaRanking) -> Section | None:
         frame=_frame(lines),
     )
     return Section(id="checks", heading=heading, blocks=(table,))
-
-
-def _suspect(result: ArenaRanking, line: CheckLine) -> Section:
-    block = _DETAILS.get(line.check, lambda _: None)(result)
-    blocks: tuple[Block, ...] = (Text(text=sentence(line.finding)), *([block] if block else []))
-    heading = _heading(result, line.check) or line.title
-    return Section(id=f"check-{line.check.replace(' ', '-')}", heading=heading, blocks=blocks)
 
 
 def _heading(result: ArenaRanking, check: str) -> str:
@@ -536,6 +524,11 @@ def _drift_figure(result: ArenaRanking) -> Block | None:
         found.ratings,
     )
     return figures.drift(result, table) or table
+
+
+def _details(result: ArenaRanking, check: str) -> tuple[Block, ...]:
+    block = _DETAILS[check](result) if check in _DETAILS else None
+    return (block,) if block else ()
 
 
 _DETAILS: Mapping[str, Callable[[ArenaRanking], Block | None]] = {
