@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.alpaca_eval import LOADER, item_of, share_of_baseline
-from evalstats.loaders.base import Head, Source, with_digest
+from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 
@@ -179,13 +179,6 @@ def test_an_annotation_without_a_generator_is_left_out_and_told(annotations: Any
 def test_files_without_annotations_are_refused(annotations: Any, content: str) -> None:
     with pytest.raises(UnreadableFileError):
         annotations(content)
-
-
-def test_detection() -> None:
-    text = json.dumps([ANNOTATION])
-    assert LOADER.sniff(Head(path=Path("x"), size=len(text), data=text.encode())) is not None
-    text = '[{"instruction": "x", "output": "y", "generator": "m"}]'
-    assert LOADER.sniff(Head(path=Path("x"), size=len(text), data=text.encode())) is None
 
 
 # Real files

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.arena_votes import LOADER, MAX_MODELS, is_event, pairs_of
-from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.registry import read_source, sniffed
+from evalstats.loaders.arena_votes import LOADER, MAX_MODELS, pairs_of
+from evalstats.loaders.base import Source, with_digest
+from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
 
 EVENT: dict[str, Any] = {
@@ -140,14 +140,6 @@ def test_events_in_csv_and_parquet(events: Any, tmp_path: Path) -> None:
     pl.DataFrame([{**EVENT, "winner": None, "ranking": ["z", "y", "x"]}]).write_parquet(path)
     table = read_source(LOADER, with_digest(Source(path=path))).comparisons
     assert table["rank_a"].to_list() == [3, 3, 2]
-
-
-def test_detection() -> None:
-    text = json.dumps(EVENT) + "\n" + json.dumps(EVENT)
-    found = sniffed(Head(path=Path("x.jsonl"), size=len(text), data=text.encode()))[0]
-    assert found is not None
-    assert found[0].name == "arena-votes"
-    assert not is_event(frozenset({"models", "timestamp"}))
 
 
 NAMES = st.lists(st.sampled_from([f"m{number}" for number in range(9)]), min_size=2, max_size=7, unique=True)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Head, Source, with_digest
+from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.judged_games import ARENA_HARD as LOADER
 from evalstats.loaders.judged_games import UNNAMED_BASELINE
-from evalstats.loaders.registry import read_source, sniffed
+from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
 
 NEW: dict[str, Any] = {
@@ -142,14 +142,6 @@ def test_a_judgement_without_question_or_model_is_left_out_and_told(judgements: 
     assert told(data, "error") == "2 judgements name no question or model and are left out (line 1, 3)"
     with pytest.raises(UnreadableFileError, match="holds no judgements"):
         judgements([{**NEW, "uid": None}])
-
-
-def test_detection() -> None:
-    for record in (NEW, OLD):
-        text = json.dumps(record) + "\n" + json.dumps(record)
-        found = sniffed(Head(path=Path("m.jsonl"), size=len(text), data=text.encode()))[0]
-        assert found is not None
-        assert found[0].name == "arena-hard"
 
 
 VERDICTS = {"A>>B": "a", "A>B": "a", "A=B": "tie", "B>A": "b", "B>>A": "b"}

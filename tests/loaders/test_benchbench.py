@@ -86,23 +86,6 @@ def test_two_days_in_a_name_and_two_tables_of_one_benchmark(tmp_path: Path) -> N
     assert data.runs.height == 3
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("scores_240829.csv", "model,x\nm,1\nn,2\n"),  # no tag: any dated table may be called so
-        ("mine_240829_final.csv", "model,x\nm,1\nn,2\n"),
-        ("mine_240829_code.csv", "model,item,x\nm,1,1\nn,1,0\n"),  # a row for each item
-        ("mine_240829_code.csv", "x,model\n1,m\n2,n\n"),
-        ("mine_240829_code.csv", "a\n"),
-        ("mine_240829_code.csv", '{"model": 1}'),
-    ],
-)
-def test_other_tables_are_left_to_others(tmp_path: Path, name: str, text: str) -> None:
-    path = tmp_path / name
-    path.write_text(text)
-    assert LOADER.sniff(read_head(path)) is None
-
-
 def test_a_table_without_numbers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a_240829_code.csv"
     path.write_text("model,x\nm,\n")

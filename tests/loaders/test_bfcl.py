@@ -8,9 +8,9 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.bfcl import LOADER
-from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 
 
@@ -137,12 +137,3 @@ def test_what_is_no_file_of_scores_is_refused(tmp_path: Path, text: str) -> None
     path.write_text(text)
     with pytest.raises(UnreadableFileError):
         read_source(LOADER, with_digest(Source(path=path)))
-
-
-def test_detection(tmp_path: Path) -> None:
-    for path in (scores(tmp_path, 2, "java_1"), answers(tmp_path, 2)):
-        found = sniffed(read_head(path))[0]
-        assert found is not None
-        assert found[0] is LOADER
-    other = lines(tmp_path / "mine.json", {"accuracy": 1.0, "correct_count": 1, "total_count": 1})
-    assert LOADER.sniff(read_head(other)) is None

@@ -260,11 +260,6 @@ def test_detection(text: str) -> None:
     assert found[0].name == "braintrust"
 
 
-@pytest.mark.parametrize("text", ['{"events": [{"id": 1}]}', '[{"scores": {}}]', "span_id,scores\n"])
-def test_what_only_looks_alike_is_left_to_others(text: str) -> None:
-    assert LOADER.sniff(Head(path=Path("x"), size=len(text), data=text.encode())) is None
-
-
 @pytest.mark.parametrize("spread", [False, True])
 def test_what_the_page_of_an_experiment_exports(tmp_path: Path, spread: bool) -> None:
     rows: list[dict[str, Any]] = [

@@ -256,11 +256,6 @@ def test_files_without_test_cases_are_refused_in_words(tmp_path: Path, content: 
         load(write(tmp_path / "x.json", content))
 
 
-def test_other_files_are_left_to_others(tmp_path: Path) -> None:
-    for content in ({"testCases": [{"id": 1}]}, {"testCases": 3}, [{"metricsData": []}], {"results": []}):
-        assert LOADER.sniff(read_head(write(tmp_path / "x.json", content))) is None
-
-
 def test_two_files_of_two_models_pair_by_golden(tmp_path: Path) -> None:
     for model, every in (("a", 3), ("b", 5)):
         cases = [case(i, metric("F", 0.9 if i % every else 0.1), actualOutput=model) for i in range(30)]

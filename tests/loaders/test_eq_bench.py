@@ -8,9 +8,9 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Head, Source, with_digest
+from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.eq_bench import LOADER
-from evalstats.loaders.registry import read_source, sniffed
+from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
 
 SCORES = {"1": (9.0, 8.0), "2": (7.0, -33.5), "3": (5.0, None)}
@@ -148,11 +148,3 @@ def test_two_files_of_two_models_pair(tmp_path: Path) -> None:
     result = es.compare(es.read(tmp_path), "a", "b", metric="normalised")
     assert result.n_items == 60
     assert result.estimate == pytest.approx(0.5)
-
-
-def test_detection() -> None:
-    for content in (FLAT, {INDEX: {"run_metadata": META, "iterations": {"1": iteration()}}}):
-        text = json.dumps(content)
-        found = sniffed(Head(path=Path("x.json"), size=len(text), data=text.encode()))[0]
-        assert found is not None
-        assert found[0].name == "eq-bench"

@@ -482,24 +482,6 @@ def test_damaged_and_empty_files_are_named(tmp_path: Path) -> None:
         read(tmp_path / "y.json", format="harmamp", strict=True)
 
 
-@pytest.mark.parametrize(
-    "columns",
-    [
-        ["item", "model", "score"],
-        ["plan_id", "label", "target_model", "harmful"],  # no seed_id
-        ["plan_id", "seed_id", "label", "target_model", "score"],  # no outcome of ours
-        ["question_id", "domain", "language", "model", "answer"],
-        ["question_id", "model_a", "model_b", "winner", "language", "domain", "safety"],
-        ["task_id", "baseline_correct", "trained_correct", "label"],
-    ],
-)
-def test_files_of_others_are_left_to_others(tmp_path: Path, columns: list[str]) -> None:
-    path = tmp_path / "x.csv"
-    path.write_text(",".join(columns) + "\n" + ",".join("1" * len(columns)) + "\n")
-    found = sniffed(read_head(path))[0]
-    assert found is None or found[0].name not in {"harmamp", "devicerepair"}
-
-
 def test_a_vote_or_a_table_beside_it_keeps_its_own_loader(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", ROWS)
     (tmp_path / "b.csv").write_text("item,model,score\n1,m,1\n")

@@ -11,7 +11,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Source, read_head
+from evalstats.loaders.base import Source
 from evalstats.loaders.helm import LOADER, perturbation_name
 from evalstats.loaders.registry import plan
 
@@ -335,19 +335,6 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path.write_text('{"instance_id": "x", "stats": []}')
     with pytest.raises(InputError, match="a list of statistics of instances was expected"):
         es.read(where, format="helm")
-
-
-def test_detection_leaves_other_files_alone(tmp_path: Path) -> None:
-    others: list[object] = [
-        [{"name": "gpt", "count": 3, "sum": 4}],
-        {"adapter_spec": 1},
-        [{"instance_id": "django-1", "model_patch": ""}],
-        {"name": "x", "description": "y"},
-    ]
-    for k, content in enumerate(others):
-        path = tmp_path / f"{k}.json"
-        path.write_text(json.dumps(content))
-        assert LOADER.sniff(read_head(path)) is None
 
 
 def test_names_of_perturbations() -> None:

@@ -742,22 +742,6 @@ def test_manifests_are_passed_over(tmp_path: Path, name: str, content: object) -
     assert match.skip
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("listing.json", {"flats": [{"rent": 900}]}),
-        ("x.json", {"eval": {"t": {"pass@1": 50.0}}, "date": "2024"}),
-        ("x.json", {"status": "success", "data": []}),
-        ("x.json", [{"status": "success", "eval": 1}]),
-    ],
-)
-def test_other_files_are_not_claimed(tmp_path: Path, name: str, content: object) -> None:
-    path = tmp_path / name
-    path.write_text(json.dumps(content), encoding="utf-8")
-    match = LOADER.sniff(read_head(path))
-    assert match is None or isinstance(content, list)
-
-
 def test_other_archives_are_not_claimed(tmp_path: Path) -> None:
     assert LOADER.sniff(read_head(archive(tmp_path / "x.zip", [("data.csv", b"a,b\n")]))) is None
     renamed = archive(tmp_path / "renamed.zip", members_of(header(), [sample(scores={"s": 1})]))

@@ -248,16 +248,6 @@ def sniff(content: object, name: str = "x.json") -> tuple[str, Match] | None:
     return (found[0].name, found[1]) if found else None
 
 
-def test_detection() -> None:
-    for content, name, expected in (([PAIR], "x.json", "judgebench"), (PAIR, "x.jsonl", "judgebench")):
-        found = sniff(content, name)
-        assert found is not None
-        assert (found[0], found[1].skip) == (expected, False)
-    found = sniff([INSTANCE])
-    assert found is not None
-    assert (found[0], found[1].skip) == ("llmbar", False)
-
-
 def test_pairs_that_nobody_judged_and_statistics_are_passed_over() -> None:
     pair = {key: value for key, value in PAIR.items() if key not in {"judgments", "judge_name"}}
     instance = {key: value for key, value in INSTANCE.items() if key != "results"}

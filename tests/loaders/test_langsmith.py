@@ -285,19 +285,6 @@ def test_detection(text: str) -> None:
     assert found[0].name == "langsmith"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"experiment_name": "x", "results": []}',
-        "feedback,inputs.q\n",
-        "feedback.x,score,item\n",
-        json.dumps([{"id": "u1", "feedback_stats": {}}]),
-    ],
-)
-def test_what_only_looks_alike_is_left_to_others(text: str) -> None:
-    assert LOADER.sniff(Head(path=Path("x"), size=len(text), data=text.encode())) is None
-
-
 def page(tmp_path: Path, *rows: dict[str, Any], name: str = "gpt-x.csv") -> Path:
     pd.DataFrame(list(rows)).to_csv(tmp_path / name, index=False)
     return tmp_path / name

@@ -664,19 +664,6 @@ def test_first_leaderboard_results(tmp_path: Path) -> None:
     assert "without items" in messages(data)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"results": [{"question": "q"}], "config": {}},
-        {"results": {"a": 1}},
-        {"eval": {"task": "t", "model": "m"}, "status": "success", "results": {"scores": []}},
-        [{"id": 1, "doc": "x"}],
-    ],
-)
-def test_other_formats_are_not_claimed(tmp_path: Path, content: object) -> None:
-    assert LOADER.sniff(read_head(write(tmp_path / "x.json", content))) is None
-
-
 def test_files_are_recognised_by_a_head_that_cuts_them_off(tmp_path: Path) -> None:
     many = {f"task_{n}": {"alias": f"task_{n}", "acc,none": 0.5, "acc_stderr,none": 0.1} for n in range(2000)}
     long_document = sample(0, acc=1.0) | {"doc": {"text": "x" * 200_000}}

@@ -8,7 +8,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.mlflow import LOADER
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
@@ -105,22 +105,6 @@ def test_saved_metrics_alone(tmp_path: Path) -> None:
     data = read(folder)
     assert data.aggregates.select("model", "metric", "estimate").rows() == [("my-run", "faithfulness/v1", 0.5)]
     assert "without items" in told(data)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("metrics.json", {"accuracy": 0.5}),  # anybody's metrics
-        ("metrics.json", {"faithfulness/v1/mean": "x"}),
-        ("any.json", {"columns": ["a", "b"], "data": [[1, 2]]}),
-        ("any.json", {"columns": 5, "data": [[1, 2]]}),
-        ("artifacts_metadata.json", {"a": 1}),
-    ],
-)
-def test_other_files_are_not_claimed(tmp_path: Path, name: str, content: object) -> None:
-    path = tmp_path / name
-    path.write_text(json.dumps(content))
-    assert LOADER.sniff(read_head(path)) is None
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Head, Source, with_digest
+from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.judged_games import MT_BENCH as LOADER
-from evalstats.loaders.registry import read_source, sniffed
+from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
 
 PAIR: dict[str, Any] = {
@@ -94,10 +94,3 @@ def test_a_model_against_itself_and_a_missing_side(pairs: Any) -> None:
     assert told(data, "error") == "1 judged pairs name no question or model and are left out (line 2)"
     with pytest.raises(UnreadableFileError, match="holds no judged pairs"):
         pairs([{**PAIR, "model_1": ""}])
-
-
-def test_detection() -> None:
-    text = json.dumps(PAIR) + "\n" + json.dumps(PAIR)
-    found = sniffed(Head(path=Path("gpt-4_pair.jsonl"), size=len(text), data=text.encode()))[0]
-    assert found is not None
-    assert found[0].name == "mt-bench"

@@ -8,10 +8,10 @@ import pytest
 
 from evalstats import compare
 from evalstats import read as read_files
-from evalstats.errors import InputError, UnreadableFileError
+from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.promptfoo import LOADER
-from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
 
@@ -289,13 +289,6 @@ def test_bad_rows_are_counted_named_and_left_out(tmp_path: Path) -> None:
 def test_files_without_results_are_refused_in_words(tmp_path: Path, content: object, said: str) -> None:
     with pytest.raises(UnreadableFileError, match=said):
         load(write(tmp_path / "out.json", content))
-
-
-def test_other_files_are_left_to_others(tmp_path: Path) -> None:
-    for content in ({"results": {"arc": {"acc": 1}}}, {"results": [{"score": 1}]}, {"evalId": "x"}, [{"testIdx": 1}]):
-        assert LOADER.sniff(read_head(write(tmp_path / "x.json", content))) is None
-    with pytest.raises(InputError, match="no known format"):
-        read(write(tmp_path / "y.json", {"results": {"results": [], "timestamp": "2026"}}))
 
 
 def test_two_files_of_two_models_pair_by_test(tmp_path: Path) -> None:

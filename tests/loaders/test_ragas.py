@@ -199,19 +199,6 @@ def test_files_without_scores_are_refused_in_words(tmp_path: Path, text: str, sa
         load(path)
 
 
-def test_other_tables_are_left_to_others(tmp_path: Path) -> None:
-    for text in (
-        "question,model,score\nq,m,1\n",
-        "item,model,faithfulness\nq,m,1\n",
-        "question,answer,correct\nq,a,1\n",
-        "metric,score\nfaithfulness,1\n",
-        "user_input,response\nq,a\n",
-    ):
-        path = tmp_path / "x.csv"
-        path.write_text(text)
-        assert LOADER.sniff(read_head(path)) is None
-
-
 def test_two_files_of_two_models_pair_by_question(tmp_path: Path) -> None:
     for model, every in (("a", 3), ("b", 5)):
         rows = [row(i, float(i % every > 0), response=model) for i in range(30)]

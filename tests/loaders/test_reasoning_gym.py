@@ -8,7 +8,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Head, Source, read_head, with_digest
+from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.reasoning_gym import LOADER
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
@@ -195,14 +195,6 @@ def test_two_models_pair(tmp_path: Path) -> None:
     compared = es.compare(data, "a", "b")
     assert compared.n_items == 60
     assert compared.estimate == pytest.approx(1 / 6)
-
-
-def test_detection() -> None:
-    for content in (dataset(result("2+2?", completion())), SUMMARY):
-        text = json.dumps(content, indent=2)
-        found = sniffed(Head(path=Path("x.json"), size=len(text), data=text.encode()))[0]
-        assert found is not None
-        assert found[0].name == "reasoning-gym"
 
 
 def whole(*datasets: dict[str, Any], **about: Any) -> dict[str, Any]:

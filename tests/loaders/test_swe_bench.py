@@ -202,14 +202,6 @@ def test_packed_and_detected(tmp_path: Path) -> None:
     assert read(path).outcomes.height == 8
 
 
-@pytest.mark.parametrize("content", [{"resolved": 3, "open": 2}, {"resolved": []}, {"resolved": "yes", "error": "x"}])
-def test_other_objects_are_left_to_others(tmp_path: Path, content: object) -> None:
-    path = tmp_path / "x.json"
-    path.write_text(json.dumps(content))
-    found, _ = sniffed(read_head(path))
-    assert found is None or found[0].name != "swe-bench"
-
-
 def test_two_systems_pair_by_issue(tmp_path: Path) -> None:
     ids = [f"a__r-{k}" for k in range(40)]
     for name, resolved in (("one", ids[:10]), ("two", ids[:30])):

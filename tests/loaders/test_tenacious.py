@@ -399,11 +399,6 @@ def test_files_without_results_are_passed_over(shared_data: Path) -> None:
     }
 
 
-def test_other_files_are_left_to_others(tmp_path: Path) -> None:
-    for content in ({"results": [], "passed": 3}, [{"task_id": "a", "score": 1}], {"claims": []}, {"title": "x"}):
-        assert LOADER.sniff(read_head(write(tmp_path / "x.json", content))) is None
-
-
 def test_an_interval_without_a_width_is_not_kept(tmp_path: Path) -> None:
     data = load(write(tmp_path / "ablation_results.json", ablation(delta_accuracy_pp_ci_lower=62.79)))
     assert data.aggregates.select("conf_low", "conf_high", "conf_level").null_count().row(0) == (4, 4, 4)

@@ -8,7 +8,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.registry import read, read_source
 from evalstats.loaders.terminal_bench import LOADER
 from evalstats.schema.data import EvalData
@@ -119,8 +119,3 @@ def test_results_that_are_no_trials_are_counted(tmp_path: Path) -> None:
     assert "2 results are no trials with a task and are left out (results[1], results[2])" in told(data, "error")
     with pytest.raises(UnreadableFileError, match="holds no trial with a task"):
         read_source(LOADER, with_digest(Source(path=run(tmp_path / "x"))))
-
-
-@pytest.mark.parametrize("content", [{"results": [{"task_id": 1}]}, {"results": {}}, [trial("a")], {"task_id": "a"}])
-def test_other_files_are_not_claimed(tmp_path: Path, content: object) -> None:
-    assert LOADER.sniff(read_head(write(tmp_path / "results.json", content))) is None

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.base import Source, with_digest
+from evalstats.loaders.registry import read, read_source
 from evalstats.loaders.wildbench import LOADER
 from evalstats.schema.data import EvalData
 
@@ -130,14 +130,6 @@ def test_copies_and_nameless_records(results: Any, record: dict[str, Any]) -> No
         results([{**record, "session_id": None}])
     data = results([record, {**record, "session_id": ""}])
     assert told(data, "error") == "1 judgements name no session or model and are left out (record 1)"
-
-
-@pytest.mark.parametrize("record", [PAIR, SCORE])
-def test_detection(record: dict[str, Any]) -> None:
-    text = json.dumps([record])
-    found = sniffed(Head(path=Path("m.json"), size=len(text), data=text.encode()))[0]
-    assert found is not None
-    assert found[0].name == "wildbench"
 
 
 def test_real_scores(shared_data: Path) -> None:
