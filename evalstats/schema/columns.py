@@ -6,7 +6,8 @@ A column that is not listed here is a *factor*: it survives loading, storing and
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Literal
 
@@ -20,7 +21,7 @@ MAX_TRIALS = 1 << 31
 METRIC_KINDS = ("binary", "proportion", "bounded", "continuous", "ordinal")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class GlossaryColumn:
     """One column: its name, dtype, unit and meaning.
 
@@ -31,9 +32,9 @@ class GlossaryColumn:
     """
 
     name: str
-    dtype: pl.DataType
     meaning: str
     unit: str = ""
+    dtype: pl.DataType = field(default_factory=pl.String)
     required: bool = False
     fill: str | int | float | bool | None = None
     levels: tuple[str, ...] = ()
@@ -42,41 +43,14 @@ class GlossaryColumn:
     since: int = 1
 
 
-_S = pl.String()
-_F = pl.Float64()
-_I = pl.Int64()
-_B = pl.Boolean()
-_T = pl.Datetime("us", "UTC")
-_LS = pl.List(pl.String())
+_text = GlossaryColumn
+_flag = partial(GlossaryColumn, dtype=pl.Boolean())
+_time = partial(GlossaryColumn, dtype=pl.Datetime("us", "UTC"))
+_labels = partial(GlossaryColumn, dtype=pl.List(pl.String()))
+_number = partial(GlossaryColumn, dtype=pl.Float64())
+_count = partial(GlossaryColumn, dtype=pl.Int64(), low=0)
 
-
-def _text(
-    name: str,
-    meaning: str,
-    *,
-    required: bool = False,
-    fill: str | None = None,
-    levels: tuple[str, ...] = (),
-    since: int = 1,
-) -> GlossaryColumn:
-    return GlossaryColumn(
-        name=name, dtype=_S, meaning=meaning, required=required, fill=fill, levels=levels, since=since
-    )
-
-
-def _number(
-    name: str, meaning: str, unit: str = "", *, low: float | None = None, high: float | None = None
-) -> GlossaryColumn:
-    return GlossaryColumn(name=name, dtype=_F, meaning=meaning, unit=unit, low=low, high=high)
-
-
-def _count(
-    name: str, meaning: str, unit: str = "", *, low: float | None = 0, high: float | None = None, since: int = 1
-) -> GlossaryColumn:
-    return GlossaryColumn(name=name, dtype=_I, meaning=meaning, unit=unit, low=low, high=high, since=since)
-
-
-_TIMESTAMP = GlossaryColumn(name="timestamp", dtype=_T, meaning="When the row came into being", unit="UTC")
+_TIMESTAMP = _time("timestamp", "When the row came into being", "UTC")
 _SETTING = _text("setting", "Where the outcome was seen", fill="lab", levels=("lab", "live"))
 
 # Helper columns begin with this, which no column of a result file does: a factor may be called anything else.
@@ -116,7 +90,7 @@ OUTCOMES: tuple[GlossaryColumn, ...] = (
     _SETTING,
     _text("scenario", "Scenario type: judgment dimension, user behaviour, category"),
     _text("user_kind", "Whether the user cooperates", levels=("ideal", "non_ideal")),
-    GlossaryColumn(name="tags", dtype=_LS, meaning="Labels of which a row may have several"),
+    _labels("tags", "Labels of which a row may have several"),
     _text("judge", "Model or person that gave the score"),
     _text("user", "Live or simulated user"),
     _text("session", "Conversation or session the row belongs to"),
@@ -153,7 +127,7 @@ COMPARISONS: tuple[GlossaryColumn, ...] = (
     _text("judge", "Model that judged, when it was not a person"),
     _text("app", "Application in which the vote was given"),
     _text("scenario", "Scenario type or category"),
-    GlossaryColumn(name="tags", dtype=_LS, meaning="Labels of which a vote may have several"),
+    _labels("tags", "Labels of which a vote may have several"),
     _text("language", "Language of the conversation"),
     _count("turn", "Turn of the conversation at which the vote was given", "turns"),
     _text("phase", "Phase of the arena's sampling (placement, proximity, random)"),
@@ -196,7 +170,7 @@ AGGREGATES: tuple[GlossaryColumn, ...] = (
     _count("n", "Units behind the number"),
     _text("unit", "Unit of the number: proportion, percent, points, rating, US dollars"),
     _SETTING,
-    GlossaryColumn(name="date", dtype=pl.Date(), meaning="Date of publication or evaluation"),
+    GlossaryColumn("date", "Date of publication or evaluation", dtype=pl.Date()),
     _text("run", "Run behind the number; key into `runs`"),
     _text("value_raw", "The number as the file held it"),
 )
@@ -219,11 +193,10 @@ RUNS: tuple[GlossaryColumn, ...] = (
     _text("judge", "Judge model"),
     _count("item_limit", "Limit on the number of items, when the run was cut", "items"),
     _text("status", "What the harness said of the run: success, error, cancelled, started"),
-    GlossaryColumn(name="factor_names", dtype=_LS, meaning="Source's own names of standard columns, as `own=standard`"),
-    GlossaryColumn(
-        name="dependence",
-        dtype=_LS,
-        meaning="Columns whose levels make rows dependent (passage, template, user, session)",
+    _labels("factor_names", "Source's own names of standard columns, as `own=standard`"),
+    _labels(
+        "dependence",
+        "Columns whose levels make rows dependent (passage, template, user, session)",
     ),
     _text("config", "Remaining configuration as a JSON object"),
     _text("note", "What a reader must know about the run"),
@@ -240,9 +213,9 @@ METRICS: tuple[GlossaryColumn, ...] = (
     _text("kind", "What values it takes", required=True, levels=METRIC_KINDS),
     _number("low", "Lowest possible value"),
     _number("high", "Highest possible value"),
-    GlossaryColumn(name="higher_is_better", dtype=_B, meaning="Whether more is better; null where nothing declares it"),
+    _flag("higher_is_better", "Whether more is better; null where nothing declares it"),
     _text("unit", "Unit: proportion, points, seconds, US dollars, ..."),
-    GlossaryColumn(name="primary", dtype=_B, meaning="The headline metric of its benchmark", required=True, fill=False),
+    _flag("primary", "The headline metric of its benchmark", required=True, fill=False),
 )
 
 TABLES: Mapping[TableName, tuple[GlossaryColumn, ...]] = MappingProxyType(

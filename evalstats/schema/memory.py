@@ -30,8 +30,6 @@ _POWERS: Final = {"K": 10, "M": 20, "G": 30, "T": 40}
 def held_bytes(frame: pl.DataFrame) -> int:
     """Return what a frame takes in memory, at most: texts that share their bytes, as from a dictionary, count each time.
 
-    Examples
-    --------
     >>> held_bytes(pl.DataFrame({"a": ["1"] * 1_000}))
     17000
     """
@@ -57,8 +55,6 @@ def _overhead(series: pl.Series) -> int:
 def pieces(frame: pl.DataFrame, most_bytes: int) -> Iterator[pl.DataFrame]:
     """Cut a frame into slices that take no more than so much each; a single row is never cut.
 
-    Examples
-    --------
     >>> [piece.height for piece in pieces(pl.DataFrame({"a": ["1"] * 1_000}), 10_000)]
     [500, 500]
     """
@@ -94,8 +90,6 @@ class HeldOnce:
 
     A cell of text takes 16 bytes even where it is null, and most of the columns of outcomes hold nothing or one name.
 
-    Examples
-    --------
     >>> once = HeldOnce()
     >>> first, second = (once.of(pl.DataFrame({"task": ["a"] * n, "item": ["q"] * n})) for n in (3, 2))
     >>> second.equals(pl.DataFrame({"task": ["a"] * 2, "item": ["q"] * 2}))
@@ -142,8 +136,6 @@ def most_bytes(on_disk: int = 0) -> int:
 def as_size(n_bytes: int) -> str:
     """Write a number of bytes.
 
-    Examples
-    --------
     >>> as_size(2 << 30), as_size(512 << 20), as_size(1000)
     ('2 GiB', '512 MiB', '0.977 KiB')
     """

@@ -24,20 +24,9 @@ _NUMBERS: Final = (Real, *_TRUTH)
 def name_of(value: object, dtype: pl.DataType | None = None) -> str:
     """Return a name or level as tables write it; text stays as it is, and 1.0 is the 1 that a table shows.
 
-    Parameters
-    ----------
-    value
-        Text, a number or a truth value, of Python or numpy.
-    dtype
-        Of the column that holds it, where that may be a factor: one of floating point writes 1 as 1.0.
+    `dtype` is that of the column that holds it, where that may be a factor: one of floating point writes 1 as 1.0. InputError for
+    what is no text, number or truth value.
 
-    Raises
-    ------
-    InputError
-        If it is none of these.
-
-    Examples
-    --------
     >>> [name_of(value) for value in ("1.0", 1, 1.0, 1.5, True, np.int64(7))]
     ['1.0', '1', '1', '1.5', 'true', '7']
     >>> name_of(1, pl.Float64())
@@ -79,20 +68,17 @@ def as_names(value: object, dtype: pl.DataType | None = None) -> object:
         return value
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value)
-        return pairs if all(isinstance(key, str) for key in pairs) else _keyed(pairs, dtype)
+        if all(isinstance(key, str) for key in pairs):
+            return pairs
+        named = {name_of(key, dtype): each for key, each in pairs.items()}
+        if len(named) < len(pairs):
+            raise InputError(f"two of {', '.join(map(repr, pairs))} are the same name; give each once")
+        return named
     if isinstance(value, Iterable):
         held = tuple(cast("Iterable[object]", value))
         plain = isinstance(value, list | tuple | set | frozenset) and all(isinstance(each, str) for each in held)
         return cast("object", value) if plain else names_of(held, dtype)
     return name_of(cast("object", value), dtype) if isinstance(value, _NUMBERS) else value
-
-
-def _keyed(pairs: Mapping[object, object], dtype: pl.DataType | None) -> dict[str, object]:
-    """Return a mapping by names; two keys of one name are refused, since one would be lost."""
-    named = {name_of(key, dtype): each for key, each in pairs.items()}
-    if len(named) < len(pairs):
-        raise InputError(f"two of {', '.join(map(repr, pairs))} are the same name; give each once")
-    return named
 
 
 def unknown_name(name: str, known: list[str], *, what: str = "model", most: int = 10) -> str:

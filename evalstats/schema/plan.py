@@ -113,6 +113,13 @@ MISSING = ("bounded", "ignorable")
 RUNS = ("sample", "fixed", "draws")
 FAIL_ON = ("worse", "not-noninferior", "inconclusive")
 SCALES = ("logit", "identity", "latent", "points")
+_LEVELS: Mapping[str, tuple[str, ...]] = {
+    "adjust": ADJUSTMENTS,
+    "missing": MISSING,
+    "runs": RUNS,
+    "scale": SCALES,
+    "fail_on": FAIL_ON,
+}
 
 _USUAL_LEVEL = 0.95
 _POINTS = re.compile(r"([0-9]*\.?[0-9]+)\s*(pp|%|percent)")
@@ -225,21 +232,15 @@ class Plan:
     def __post_init__(self) -> None:
         if self.conf_level is not None and not 0.5 < self.conf_level < 1:
             raise InputError(f"conf_level is {self.conf_level}; it must lie above 0.5 and below 1, such as 0.95")
-        if self.adjust is not None:
-            _check_level("adjust", self.adjust, ADJUSTMENTS)
-        if self.missing is not None:
-            _check_level("missing", self.missing, MISSING)
-        if self.runs is not None:
-            _check_level("runs", self.runs, RUNS)
         if self.run_sd is not None and not _RUN_SD.fullmatch(self.run_sd.strip()):
             raise InputError(
                 f'run_sd {self.run_sd!r} is no size; write "1.4pp" where it is known, "prior:2pp" for the scale of its prior'
             )
-        if self.scale is not None:
-            _check_level("scale", self.scale, SCALES)
+        for key, levels in _LEVELS.items():
+            for value in _flat(getattr(self, key)):
+                if value not in levels:
+                    raise InputError(f"{key} is {value!r}; it must be one of {', '.join(levels)}")
         check_settings(self.accept)
-        for name in self.fail_on:
-            _check_level("fail_on", name, FAIL_ON)
         _check_margins(self.margins)
         _check_aliases(self.aliases)
 
@@ -369,21 +370,10 @@ def with_primary(data: EvalData, plan: Plan | None) -> EvalData:
 def _declared(plan: Plan, benchmark: str, metric: str) -> dict[str, object]:
     """Return what a plan says of every option; None or empty where it says nothing."""
     margin = plan.margin_for(benchmark, metric)
-    return {
-        "baseline": plan.baseline,
-        "primary": plan.primary_for(benchmark),
-        "margin": None if margin is None else margin.value,
-        "clusters": plan.clusters,
-        "families": plan.families,
-        "conf_level": plan.conf_level,
-        "adjust": plan.adjust,
-        "accept": plan.accept,
-        "missing": plan.missing,
-        "runs": plan.runs,
-        "run_sd": plan.run_sd,
-        "scale": plan.scale,
-        "fail_on": plan.fail_on,
-    }
+    found: dict[str, object] = {"baseline": plan.baseline, "primary": plan.primary_for(benchmark)}
+    found["margin"] = None if margin is None else margin.value
+    names = ("clusters", "families", "conf_level", "adjust", "accept", "missing", "runs", "run_sd", "scale", "fail_on")
+    return found | {name: getattr(plan, name) for name in names}
 
 
 # What an option is called where a user gives it.
@@ -438,18 +428,11 @@ def _in_words(value: object) -> str:
 
 def _canonical(plan: Plan) -> dict[str, object]:
     """Return what is declared, and nothing that is not, so that keys of later versions leave old digests as they are."""
+    named = ("baseline", "conf_level", "adjust", "missing", "runs", "scale")
     parts: dict[str, object] = {
-        "baseline": plan.baseline,
-        "conf_level": plan.conf_level,
-        "adjust": plan.adjust,
-        "clusters": sorted(plan.clusters),
-        "families": sorted(plan.families),
-        "accept": sorted(plan.accept),
-        "missing": plan.missing,
-        "runs": plan.runs,
+        **{name: getattr(plan, name) for name in named},
+        **{name: sorted(getattr(plan, name)) for name in ("clusters", "families", "accept", "fail_on")},
         "run_sd": plan.run_sd and plan.run_sd.replace(" ", ""),
-        "scale": plan.scale,
-        "fail_on": sorted(plan.fail_on),
         "primary": dict(plan.primary),
         "margins": sorted(
             [each.benchmark or "", each.metric or "", _spelled(each.value), each.reason.strip()]
@@ -501,8 +484,3 @@ def _check_aliases(aliases: Mapping[str, str]) -> None:
             raise InputError(
                 f"the alias of {name!r} is {alias!r}, which has an alias itself ({aliases[alias]!r}); name the last one"
             )
-
-
-def _check_level(key: str, value: str, levels: Sequence[str]) -> None:
-    if value not in levels:
-        raise InputError(f"{key} is {value!r}; it must be one of {', '.join(levels)}")
