@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cache
 from importlib import import_module
@@ -16,6 +16,7 @@ import polars as pl
 
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.repeat import with_repeat
+from evalstats.analysis.settings import Settings
 from evalstats.atomic import write_whole
 from evalstats.document import formats, latex
 from evalstats.document import model as document_model
@@ -24,7 +25,9 @@ from evalstats.errors import InputError
 from evalstats.grammar import comma_list
 from evalstats.regular import read_regular
 from evalstats.schema.names import name_of, unknown_name
+from evalstats.schema.plan import PlanAccount
 from evalstats.stats import estimate as stats_estimate
+from evalstats.table.metric import Direction, MetricFacts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,12 +39,13 @@ _PARTS = 3
 
 def _version_of(values: Mapping[str, Any]) -> str:
     """Return the version that computed saved values, or the first of their rows; "" where none is said."""
-    said = values.get("version")
-    if said is None:
-        rows = values.get("rows")
-        first = cast("list[object]", rows)[0] if isinstance(rows, list) and rows else None
-        said = cast("Mapping[str, object]", first).get("version") if isinstance(first, dict) else None
-    return said if isinstance(said, str) else ""
+    parts: list[object] = [values, values.get("origin")]
+    rows = values.get("rows")
+    first = cast("list[object]", rows)[0] if isinstance(rows, list) and rows else None
+    if isinstance(first, dict):
+        parts += [first, cast("Mapping[str, object]", first).get("origin")]
+    said = (cast("Mapping[str, object]", part).get("version") for part in parts if isinstance(part, dict))
+    return next((version for version in said if isinstance(version, str)), "")
 
 
 def _refuse_newer(version: str, source: str) -> None:
@@ -331,6 +335,68 @@ class Result:
 
     def _repr_latex_(self) -> str:
         return latex.latex_answer(self.document())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a result comes from: its data, the version and seed that made it, and the call and plan that asked for it.
+
+    `sources` are the runs behind it, each with the digest of its file ("" where there is none).
+    """
+
+    sources: tuple[tuple[str, str], ...] = ()
+    version: str = ""
+    seed: int = 0
+    plan: PlanAccount | None = None
+    settings: Settings | None = field(default=None, compare=False)
+
+
+class OfMetric:
+    """What a result says of the metric that it is about, and where it comes from."""
+
+    __slots__ = ()
+    about: MetricFacts
+    origin: Origin
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark that the scores are of."""
+        return self.about.benchmark
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric."""
+        return self.about.name
+
+    @property
+    def metric_kind(self) -> str:
+        """Kind of the metric: binary, proportion, bounded, ordinal or continuous."""
+        return self.about.kind
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more is better."""
+        return self.about.higher_is_better
+
+    @property
+    def direction(self) -> Direction:
+        """How that is known: "declared", "assumed", or "asked", where the name suggests the reverse and nothing declares it."""
+        return self.about.direction
+
+    @property
+    def scale(self) -> float:
+        """What to multiply numbers by when showing them: 100 for shares."""
+        return self.about.scale
+
+    @property
+    def unit(self) -> str:
+        """Unit of a difference as shown: "pp" for shares."""
+        return self.about.shown_unit
+
+    @property
+    def settings(self) -> Settings | None:
+        """The call that made the result."""
+        return self.origin.settings
 
 
 def draw(

@@ -108,7 +108,9 @@ def _dtype(given: Mapping[str, Any], columns: Sequence[str]) -> pl.DataType | No
 def _with(result: R, settings: Settings) -> R:
     untyped: Any = result
     if isinstance(result, tuple):
-        return cast("R", tuple(replace(each, settings=settings) for each in untyped))
+        return cast("R", tuple(_with(each, settings) for each in untyped))
+    if hasattr(untyped, "origin"):
+        return replace(untyped, origin=replace(untyped.origin, settings=settings))
     return replace(untyped, settings=settings)
 
 
@@ -124,7 +126,7 @@ def asked_on_shell(result: R, typed: Mapping[str, Any]) -> R:
     if own:
         columns = {each.partition("=")[0] for each in own}
         shell["where"] = [*own, *(each for each in shell.get("where", []) if each.partition("=")[0] not in columns)]
-    return replace(untyped, settings=replace(settings, reading=shell))
+    return _with(result, replace(settings, reading=shell))
 
 
 def asked_of_part(result: R, column: str, level: str) -> R:
@@ -134,7 +136,7 @@ def asked_of_part(result: R, column: str, level: str) -> R:
     if settings is None or not any(settings.files.values()):
         return result
     paths = [file for files in settings.files.values() for file in files]
-    return replace(untyped, settings=replace(settings, reading={"paths": paths, "where": [f"{column}={level}"]}))
+    return _with(result, replace(settings, reading={"paths": paths, "where": [f"{column}={level}"]}))
 
 
 def _typed(name: str, value: object) -> Any:

@@ -1,6 +1,6 @@
 """The facts of a metric: its kind, bounds, direction and unit, and how its numbers are shown."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal, Self
 
 import numpy as np
@@ -29,6 +29,11 @@ class MetricFacts:
     higher_is_better: bool
     unit: str
     direction: Direction = "declared"
+
+    @property
+    def facts(self) -> "MetricFacts":
+        """These facts alone, without what is said of them."""
+        return MetricFacts(**{each.name: getattr(self, each.name) for each in fields(MetricFacts)})
 
     @property
     def span(self) -> float | None:

@@ -20,9 +20,14 @@ from evalstats.report.page import open_result
 KINDS = ("compare", "score", "frontier")
 
 
+def made_by(values: dict[str, Any], version: str) -> None:
+    values.get("origin", values)["version"] = version
+
+
 def saved(kind: str, folder: Path, version: str, **changes: Any) -> Path:
     path = folder / f"{kind}.json"
-    values = {**example(kind).to_dict(), "version": version, **changes}
+    values = {**example(kind).to_dict(), **changes}
+    made_by(values, version)
     path.write_text(json.dumps(values), encoding="utf-8")
     return path
 
@@ -70,7 +75,7 @@ def test_an_older_result_in_another_form_is_refused_with_its_version(tmp_path: P
 def test_each_answer_of_an_older_overview_says_so(tmp_path: Path) -> None:
     values = overview(datasets.tenacious_held_out()).to_dict()
     for answer in values["answers"]:
-        answer["result"]["version"] = "0.0.9"
+        made_by(answer["result"], "0.0.9")
     path = tmp_path / "overview.json"
     path.write_text(json.dumps(values), encoding="utf-8")
     result: Any = load_result(path)
@@ -83,7 +88,7 @@ def test_rows_that_are_results_carry_the_note(tmp_path: Path) -> None:
     row: Any = example("score")
     values = Scores(rows=(row, row)).to_dict()
     for each in values["rows"]:
-        each["version"] = "0.0.9"
+        made_by(each, "0.0.9")
     path = tmp_path / "scores.json"
     path.write_text(json.dumps(values), encoding="utf-8")
     result: Result = load_result(path)

@@ -61,7 +61,7 @@ def test_json_is_what_was_computed_and_show_reads_it(file: Path, tmp_path: Path)
     assert RUN.invoke(app, ["show", str(path)]).stdout.startswith("TRADE-OFF")
     values = json.loads(compare(file, "--metric", "correct,cost", "--fail-on", "worse", "--format", "json").stdout)
     assert values["gate"]["exit_status"] == 1
-    assert [row["metric"] for row in values["rows"]] == ["correct", "cost"]
+    assert [row["about"]["name"] for row in values["rows"]] == ["correct", "cost"]
 
 
 def test_the_command_that_is_told_gives_the_same(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def values(*options: str) -> dict[str, object]:
 def test_the_plan_of_the_folder_holds(folder):
     found = values()
     assert (found["conf_level"], found["margin"]) == (0.9, 0.05)
-    assert found["plan"]["source"] == "evalstats.toml"
+    assert found["origin"]["plan"]["source"] == "evalstats.toml"
     assert found["gate"]["rule"] == "not-noninferior and worse"
     assert RUN.invoke(app, ["compare", "old.jsonl", "bad.jsonl"]).exit_code == 1
 
@@ -52,13 +52,13 @@ def test_options_go_before_the_plan_and_say_so(folder):
     found = values("--margin", "8pp", "--conf-level", "0.95")
     assert found["margin"] == 0.08
     assert "Departs from the plan: margin 8pp given, 5pp declared" in [note["text"] for note in found["notes"]]
-    assert len(found["plan"]["departures"]) == 2
+    assert len(found["origin"]["plan"]["departures"]) == 2
 
 
 def test_without_the_plan_nothing_is_declared(folder):
     mapped = ["--map", "item=question", "--map", "score=right", "--map", "model=who"]
     found = values("--no-plan", *mapped)
-    assert (found["conf_level"], found["margin"], found["plan"]) == (0.95, None, None)
+    assert (found["conf_level"], found["margin"], found["origin"]["plan"]) == (0.95, None, None)
     assert "gate" not in found
 
 

@@ -19,10 +19,12 @@ FOLDER = Path(__file__).parent / "results"
 # A field that has a new name: old -> new.
 RENAMED: dict[str, str] = {}
 # The same in the cases whose names begin so: a name may mean another thing elsewhere.
-RENAMED_IN: dict[str, dict[str, str]] = {"gap": {"gap": "estimate"}}
+_OF_METRIC = {"metric": "name", "scale": "scale of the metric"}
+RENAMED_IN: dict[str, dict[str, str]] = {"gap": {"gap": "estimate"}, "compar": _OF_METRIC, "score": _OF_METRIC}
 # Fields that no result holds any more, since another one tells the same: name -> which one, or why.
 LEFT_OUT: dict[str, str] = {
     "online": "one pass of Elo is no option of `arena` any more",
+    "scale of the metric": "it follows from the bounds",
     "measured_alike": "differences of severity invalid tell it",
 }
 # Fields whose list or row has another shape now: their values are looked for one by one, anywhere in the result.

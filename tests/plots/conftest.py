@@ -7,10 +7,16 @@ import pytest
 
 from evalstats.analysis.compare.result import Comparison, GroupRow, Missing, Verdict
 from evalstats.analysis.provenance import toolkit_version
-from evalstats.analysis.result import MethodRow
+from evalstats.analysis.result import MethodRow, Origin
 from evalstats.analysis.score.result import Score
+from evalstats.table.metric import MetricFacts
 
 HOSTILE = ("<script>alert(1)</script>", "a|b", "=cmd()", "$x_1$ #eval @ref `code`", "通义千问 客服")
+
+
+CORRECT = MetricFacts(
+    benchmark="Tenacious-Bench", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit=""
+)
 
 
 def _score(name: str, estimate: float, low: float, high: float) -> Score:
@@ -21,10 +27,7 @@ def _score(name: str, estimate: float, low: float, high: float) -> Score:
         conf_high=high,
         conf_level=0.95,
         method="Wilson",
-        metric="correct",
-        benchmark="Tenacious-Bench",
-        scale=100.0,
-        unit="%",
+        about=CORRECT,
         n_items=43,
         n_trials=43,
     )
@@ -38,13 +41,8 @@ def tenacious() -> Comparison:
         baseline=_score("baseline", 0.5116, 0.3676, 0.6539),
         candidate=_score("trained", 1.0, 0.918, 1.0),
         contrast="model",
-        benchmark="Tenacious-Bench",
+        about=CORRECT,
         tasks=(),
-        metric="correct",
-        metric_kind="binary",
-        higher_is_better=True,
-        scale=100.0,
-        unit="pp",
         conf_level=0.95,
         method="Tango score",
         method_reason="the score is binary, with one trial an item",
@@ -76,8 +74,7 @@ def tenacious() -> Comparison:
         n_trials=86,
         mde=0.2,
         missing=Missing(n_both=43, n_only_baseline=0, n_only_candidate=0, n_neither=0),
-        seed=0,
-        version=toolkit_version(),
+        origin=Origin(version=toolkit_version()),
         **headline,
     )
 

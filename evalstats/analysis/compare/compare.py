@@ -51,7 +51,7 @@ from evalstats.analysis.design.runs import (
 )
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
-from evalstats.analysis.result import MethodRow, estimated, method_row
+from evalstats.analysis.result import MethodRow, Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import item_scores, score_of
@@ -339,7 +339,7 @@ def _answer(
     departures = () if account is None else account.departures
     result = replace(
         result,
-        plan=account,
+        origin=replace(result.origin, plan=account),
         run_differences=differences,
         notes=(*as_notes("plan", departures), *result.notes),
         asked=as_python(asked),
@@ -524,16 +524,10 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
     names = tuple(label_of(name, design.data.factor_names()) for name in design.clusters)
     return Comparison(
         **estimated(headline, conf_level=design.conf_level, reason=headline.reason if design.too_few else None),
+        about=metric.facts,
         baseline=first,
         candidate=second,
         contrast=contrast,
-        benchmark=metric.benchmark,
-        metric=metric.name,
-        metric_kind=metric.kind,
-        higher_is_better=metric.higher_is_better,
-        direction=metric.direction,
-        scale=metric.scale,
-        unit=metric.shown_unit,
         tasks=tuple(name for name in paired.items["task"].unique().sort().to_list() if name),
         statistic=headline.statistic,
         method_reason=found.method_reason,
@@ -570,9 +564,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         if plain
         else (),
         costs=cost_rows(paired, clusters=design.clusters, conf_level=design.conf_level),
-        seed=design.seed,
-        version=toolkit_version(),
-        sources=sources_of(design.data, paired.runs),
+        origin=Origin(sources=sources_of(design.data, paired.runs), version=toolkit_version(), seed=design.seed),
         notes=(
             *recorded_notes(design.data, paired.runs),
             *found.notes,

@@ -255,11 +255,8 @@ def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]
             _section("changes", "What would change the answer", changes(result)),
             _section("references", "References", references(result)),
         ]
-    parts += [
-        sources_section(
-            result.sources, version=result.version, seed=f"{result.seed} (permutations only)", plan=result.plan
-        ),
-    ]
+    of = result.origin
+    parts.append(sources_section(of.sources, version=of.version, seed=f"{of.seed} (permutations only)", plan=of.plan))
     return tuple(part for part in parts if part.blocks)
 
 

@@ -10,16 +10,15 @@ from evalstats.analysis.compare.flips import Flips, ScenarioFlips
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor
-from evalstats.analysis.result import Estimate, MethodRow, Result, finite, row_named, rows_frame
+from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, finite, row_named, rows_frame
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
 from evalstats.grammar import plural_of
-from evalstats.schema.plan import PlanAccount
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.paired.binary import PairedCounts
-from evalstats.table.metric import Direction
+from evalstats.table.metric import MetricFacts
 
 Unit = Literal["item", "cluster"]
 Order = Literal["timestamp", "file order"]
@@ -238,7 +237,7 @@ class GroupRow(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Comparison(Result, Estimate):
+class Comparison(OfMetric, Result, Estimate):
     """Is the candidate better than the baseline? The answer, and how it was reached.
 
     All numbers are in the metric's own unit; `scale` and `unit` say how they are shown (100 and "pp" for proportions).
@@ -246,6 +245,8 @@ class Comparison(Result, Estimate):
 
     Attributes
     ----------
+    about, origin
+        The metric, and where the result comes from: runs, version, seed, plan and call.
     verdict
         invalid, powerless, equivalent, better, worse or inconclusive; `verdict_reason` says why in words.
     method_reason
@@ -260,9 +261,6 @@ class Comparison(Result, Estimate):
         Smallest true difference that this design would detect with 80% power (same unit as `estimate`).
     rows
         The headline row first, then the checks and second intervals of the same difference.
-    direction
-        Where `higher_is_better` comes from: "declared", "assumed" (nothing declares it), or "asked" (nothing declares it, and the
-        metric's name suggests that lower is better; then no side is called the better one).
     qualifiers
         What limits the verdict, such as scores that are missing; the first line of every output says so.
     labels
@@ -277,17 +275,11 @@ class Comparison(Result, Estimate):
         Partitions of the items over which the difference varies.
     """
 
+    about: MetricFacts
     baseline: Score
     candidate: Score
     contrast: str
-    benchmark: str
     tasks: tuple[str, ...]
-    metric: str
-    metric_kind: str
-    higher_is_better: bool
-    direction: Direction = "declared"
-    scale: float
-    unit: str
     method_reason: str
     estimand: str
     verdict: Verdict
@@ -319,19 +311,15 @@ class Comparison(Result, Estimate):
     costs: tuple[CostRow, ...] = ()
     run_differences: tuple[RunDifference, ...] = ()
     sequential: SequentialAccount | None = None
-    plan: PlanAccount | None = None
     dependence: tuple[ItemFactor, ...] = ()
     these_items: TheseItems | None = None
     findings: tuple[LevelDifferences, ...] = ()
     other_averages: tuple[OtherAverage, ...] = ()
     by: str | None = None
     groups: tuple[GroupRow, ...] = ()
-    seed: int = 0
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
     asked: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
+    origin: Origin = field(default_factory=Origin)
 
     @property
     def open_for_others(self) -> TheseItems | None:

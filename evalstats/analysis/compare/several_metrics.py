@@ -277,7 +277,7 @@ def _beside(row: Comparison) -> str:
 
 
 def _method(result: Comparisons) -> tuple[Section, ...]:
-    first = result.rows[0]
+    first, of = result.rows[0], result.rows[0].origin
     own = [
         f"For {row.metric}: {row.method}"
         + ("" if row.method_reason == "it was asked for" else f", because {row.method_reason}")
@@ -305,8 +305,6 @@ def _method(result: Comparisons) -> tuple[Section, ...]:
             blocks=(Items(items=tuple(map(sentence, takes))),) if takes else (),
         ),
         Section(id="references", heading="References", blocks=(Items(items=tuple(map(sentence, sorted(works)))),)),
-        sources_section(
-            first.sources, version=first.version, seed=f"{first.seed} (permutations only)", plan=first.plan
-        ),
+        sources_section(of.sources, version=of.version, seed=f"{of.seed} (permutations only)", plan=of.plan),
     )
     return tuple(part for part in parts if part.blocks)

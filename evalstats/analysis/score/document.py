@@ -247,7 +247,7 @@ def _methods_heading(result: Score) -> str:
 
 def _method(result: Score) -> tuple[Section, ...]:
     parts = _estimated((_how(result),), (f"What is estimated: {result.estimand}", *_takes(result)), _works(result))
-    return (*parts, sources_section(result.sources, version=result.version))
+    return (*parts, sources_section(result.origin.sources, version=result.origin.version))
 
 
 def _method_of_several(result: Scores) -> tuple[Section, ...]:

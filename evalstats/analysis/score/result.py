@@ -5,11 +5,11 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.result import Estimate, MethodRow, Result, row_named, rows_frame
+from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, row_named, rows_frame
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
-from evalstats.table.metric import Direction
+from evalstats.table.metric import MetricFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,20 +28,15 @@ class ClaimTest(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Score(Result, Estimate):
+class Score(OfMetric, Result, Estimate):
     """One system's score on its own: the estimate, its interval, and what it rests on.
 
     `n_items` counts item x variant; `n_trials` counts scored rows. `pass_hat` holds (k, estimate, conf_low, conf_high) of
     pass^k, the chance that k independent trials of an item all succeed, where there are trials of a binary score.
     """
 
+    about: MetricFacts
     name: str
-    metric: str
-    benchmark: str
-    scale: float = 1.0
-    unit: str = ""
-    higher_is_better: bool = True
-    direction: Direction = "declared"
     estimand: str = ""
     average: str = ""
     n_items: int = 0
@@ -54,11 +49,13 @@ class Score(Result, Estimate):
     rows: tuple[MethodRow, ...] = ()
     pass_hat: tuple[tuple[int, float, float | None, float | None], ...] = ()
     against: ClaimTest | None = None
-    seed: int = 0
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
+    origin: Origin = field(default_factory=Origin)
+
+    @property
+    def unit(self) -> str:
+        """Unit of a score as shown: "%" for shares."""
+        return self.about.score_unit
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

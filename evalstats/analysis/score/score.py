@@ -24,7 +24,7 @@ from evalstats.analysis.design.runs import (
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
-from evalstats.analysis.result import estimated, method_row
+from evalstats.analysis.result import Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.claim import Claim, check_claim, claim_of, limited_by_missing, tested_claim
 from evalstats.analysis.score.result import ClaimTest, Score
@@ -331,12 +331,7 @@ def score_of(
     return Score(
         **estimated(headline, p_value=None),
         name=system.name,
-        metric=metric.name,
-        benchmark=metric.benchmark,
-        scale=metric.scale,
-        unit=metric.score_unit,
-        higher_is_better=metric.higher_is_better,
-        direction=metric.direction,
+        about=metric.facts,
         estimand=f"mean score over {units}{' and runs' if runs is not None else ''} like these",
         n_items=len(table),
         n_trials=table.n_trials(),
@@ -349,8 +344,7 @@ def score_of(
             method_row(each, "headline" if i == 0 else "second interval", term="score") for i, each in enumerate(rows)
         ),
         pass_hat=_pass_hat(scores, conf_level) if scores.strata is None else (),
-        version=toolkit_version(),
-        sources=sources_of(data, system.runs),
+        origin=Origin(sources=sources_of(data, system.runs), version=toolkit_version()),
         notes=(
             *recorded_notes(data, system.runs),
             *as_notes("few", headline.warnings),

@@ -47,10 +47,10 @@ def values_of(result: Comparison) -> dict[str, Any]:
     """Return all that a result says but where its rows stood, and the digests of what was read."""
     found = result.to_dict()
     for side in (found["baseline"], found["candidate"]):
-        del side["runs"], side["sources"]
+        del side["runs"], side["origin"]
     for flip in found["flipped"]:
         del flip["baseline_source"], flip["candidate_source"]
-    return {name: part for name, part in found.items() if name not in {"sources", "settings"}}
+    return {name: part for name, part in found.items() if name not in {"origin"}}
 
 
 @pytest.mark.parametrize("power", [-200, -60, 30, 200])
