@@ -50,7 +50,7 @@ def values_of(result: Comparison) -> dict[str, Any]:
         del side["runs"], side["origin"]
     for flip in found["flipped"]:
         del flip["baseline_source"], flip["candidate_source"]
-    return {name: part for name, part in found.items() if name not in {"origin"}}
+    return {name: part for name, part in found.items() if name != "origin"}
 
 
 @pytest.mark.parametrize("power", [-200, -60, 30, 200])
