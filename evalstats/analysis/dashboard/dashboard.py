@@ -29,7 +29,8 @@ from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson, wilson
 from evalstats.stats.score_drift import FEWEST_UNITS, Change, score_changes
-from evalstats.table.items import HELPER, Floats, Ints, ScoreMatrix, score_matrix
+from evalstats.table.items import HELPER, Floats, Ints
+from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
 METHOD = "confidence sequence of a change at any run, Bonferroni over models"
@@ -67,7 +68,7 @@ class _Series:
     metric: Metric
     rows: pl.DataFrame
     days: tuple[date, ...]
-    matrix: ScoreMatrix
+    table: ScoreTable
     codes: Ints | None
     changes: tuple[tuple[str, ...], ...]
     start: int
@@ -285,15 +286,13 @@ def _each_once(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 
 def _series(data: EvalData, metric: Metric, rows: pl.DataFrame, factor: str | None, accept: Collection[str]) -> _Series:
     days: list[date] = rows[_DAY].unique().sort().to_list()
-    text = rows.with_columns(pl.col(_DAY).cast(pl.String))
-    factors = [factor] if factor else []
-    matrix = score_matrix(text, arm=_DAY, models=[day.isoformat() for day in days], factors=factors)
     changes: list[tuple[str, ...]] = [()]
     start = 0
     sides = [_side(data, rows, day) for day in days]
+    table = ScoreTable.of([side for side, _ in sides], metric, factors=[factor] if factor else [])
     for place, (before, after) in enumerate(pairwise(sides), start=1):
         told: list[str] = []
-        for severity, words in (*_item_changes(matrix, place), *_setting_changes(data, before, after, accept)):
+        for severity, words in (*_item_changes(table, place), *_setting_changes(data, before, after, accept)):
             told.append(words)
             if severity == "cut":
                 start = place
@@ -303,16 +302,16 @@ def _series(data: EvalData, metric: Metric, rows: pl.DataFrame, factor: str | No
         metric=metric,
         rows=rows,
         days=tuple(days),
-        matrix=matrix,
-        codes=_codes(matrix, factor),
+        table=table,
+        codes=_codes(table, factor),
         changes=tuple(changes),
         start=start,
     )
 
 
-def _codes(matrix: ScoreMatrix, factor: str | None) -> Ints | None:
+def _codes(table: ScoreTable, factor: str | None) -> Ints | None:
     """Return the cluster of every item: a named column's level, else the item wherever it has several variants."""
-    items = matrix.items
+    items = table.items
     if factor is None:
         codes = items.select(pl.struct("task", "item").rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
         return None if len(np.unique(codes)) == len(codes) else codes
@@ -366,9 +365,9 @@ def _words(each: RunDifference) -> str:
     return f"{what} changed"
 
 
-def _item_changes(matrix: ScoreMatrix, place: int) -> Iterator[tuple[Severity, str]]:
+def _item_changes(table: ScoreTable, place: int) -> Iterator[tuple[Severity, str]]:
     """Say how the items of a day differ from those of the day before, whatever became of them."""
-    given = (matrix.n_scored + matrix.n_lost)[:, place - 1 : place + 1] > 0
+    given = table.seen[:, place - 1 : place + 1]
     before, after = given[:, 0], given[:, 1]
     shared, new, gone = int((before & after).sum()), int((after & ~before).sum()), int((before & ~after).sum())
     if not new and not gone:
@@ -382,13 +381,12 @@ def _item_changes(matrix: ScoreMatrix, place: int) -> Iterator[tuple[Severity, s
 
 
 def _scores(series: _Series, level: float) -> Iterator[Day]:
-    matrix = series.matrix
-    means = matrix.means()
+    table, means = series.table, series.table.values()
     for place, day in enumerate(series.days):
         own = series.rows.filter(pl.col(_DAY) == day)
         known = ~np.isnan(means[:, place])
         codes = None if series.codes is None else series.codes[known]
-        found = _interval(means[known, place], matrix.n_scored[known, place], series.metric, codes, level)
+        found = _interval(means[known, place], table.n_scored[known, place], series.metric, codes, level)
         none: dict[str, Any] = {"estimate": None, "conf_level": level, "reason": "no item has a score"}
         made = none if found is None else estimated(found, p_value=None)
         yield Day(
@@ -397,7 +395,7 @@ def _scores(series: _Series, level: float) -> Iterator[Day]:
             benchmark=series.metric.benchmark,
             day=day,
             n_items=int(known.sum()),
-            n_lost=int(matrix.n_lost[:, place].sum()),
+            n_lost=table.systems[place].count("error", "unscored"),
             watched=place >= series.start,
             changes=series.changes[place],
             runs=tuple(sorted(own["run"].unique().to_list())),
@@ -457,7 +455,7 @@ def _history(series: _Series, until: date | None, level: float, n_models: int) -
     )
     if base.reason:
         return base
-    means = series.matrix.means()[:, series.start :]
+    means = series.table.values()[:, series.start :]
     # Scores that are all alike on all days have no span of their own; any will do then.
     span = metric.span or float(np.nanmax(means) - np.nanmin(means)) or 1.0
     looks = score_changes(

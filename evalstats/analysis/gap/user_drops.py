@@ -33,7 +33,6 @@ from evalstats.stats.gap import (
     pooled_drops,
     spread_beyond_noise,
 )
-from evalstats.table.items import item_sums
 
 # What benchmarks and surveys call the user who says what is needed, where no column marks it.
 IDEAL_NAMES = ("ideal", "stable")
@@ -350,8 +349,10 @@ def _by_item(shared: SharedModels, behaviours: Behaviours, rows: pl.DataFrame, u
     own = rows.with_columns(pl.col(behaviours.column).cast(pl.String).alias(_LEVEL), cluster.alias(_CLUSTER)).filter(
         pl.col("model").is_in(list(shared.models)), pl.col(_LEVEL).is_in([behaviours.ideal, *used])
     )
-    sums = item_sums(own, arm="model", key=(*_ITEM, _CLUSTER, _LEVEL))
-    means = sums.filter(pl.col("n_scored") > 0).with_columns((pl.col("total") / pl.col("n_scored")).alias("score"))
+    averaged = pl.col("trial").is_null() & pl.col("n_trials").is_not_null()
+    counts = pl.when(averaged).then(pl.col("n_trials")).otherwise(1)
+    scored = own.filter(pl.col("status") == "scored").group_by("model", *_ITEM, _CLUSTER, _LEVEL)
+    means = scored.agg(((pl.col("score") * counts).sum() / counts.sum()).alias("score")).sort("model", *_ITEM, _CLUSTER)
     wide = means.pivot(on=_LEVEL, index=["model", *_ITEM, _CLUSTER], values="score")
     missing = [name for name in (behaviours.ideal, *used) if name not in wide.columns]
     if missing:

@@ -11,9 +11,8 @@ import polars as pl
 
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison, Comparisons
-from evalstats.analysis.design.clusters import chosen_clusters, group_columns, named_clusters, with_item_column
+from evalstats.analysis.design.clusters import chosen_clusters, group_columns, named_clusters
 from evalstats.analysis.design.metric import choose_metric
-from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.provenance import run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -24,8 +23,9 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
 from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts
 from evalstats.stats.planning.power import discordant_shares
-from evalstats.table.items import HELPER, ITEM_KEY, item_sums
-from evalstats.table.systems import System, rows_named, shared_benchmarks, system_of
+from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.score_table import ScoreTable, refuse_unpaired
+from evalstats.table.systems import rows_named, shared_benchmarks, system_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -262,7 +262,7 @@ def _assumed_parts(
 
 
 _ROUNDING = 1e-12
-_SIDE, _AVERAGED = f"{HELPER}side", f"{HELPER}averaged"
+_AVERAGED = f"{HELPER}averaged"
 
 
 def with_run_sd(basis: Basis, run_sd: float | str | None) -> Basis:
@@ -343,18 +343,19 @@ def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] 
     ]
     named = named_clusters(data, cluster)
     groups = [name for name in group_columns(data.outcomes) if name != column]
-    pairs = with_item_column(pair_items(arms[0], arms[1], factors=sorted({*named, *groups}), contrast=column))
-    runs = tuple(sorted({*arms[0].runs, *arms[1].runs}))
-    columns, _ = chosen_clusters(data, pairs, cluster, runs, contrast=column)
-    paired = pairs.subset(pairs.paired)
+    table = ScoreTable.of(arms, chosen, factors=sorted({*named, *groups}), contrast=column)
+    refuse_unpaired(table)
+    columns, _ = chosen_clusters(data, table, cluster, table.runs, contrast=column)
+    paired = table.take(table.paired())
     codes = [paired.codes(name) for name in columns]
     coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
-    differences = paired.candidate.means() - paired.baseline.means()
+    differences = paired.column(1) - paired.column(0)
+    n_trials = paired.n_scored.astype(np.float64)
     parts = difference_parts(
         differences,
         clusters=coarsest,
-        trial_variances=(_trial_variances(arms[0], paired), _trial_variances(arms[1], paired)),
-        n_trials=(paired.baseline.n_scored.astype(np.float64), paired.candidate.n_scored.astype(np.float64)),
+        trial_variances=(_trial_variances(paired, 0), _trial_variances(paired, 1)),
+        n_trials=(n_trials[:, 0].copy(), n_trials[:, 1].copy()),
     )
     several = len(columns) > 1
     single = bool(np.isin(differences, (-1.0, 0.0, 1.0)).all()) and chosen.kind == "binary"
@@ -368,22 +369,19 @@ def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] 
         percent=chosen.is_percent,
         span=chosen.span,
         pool=differences if np.ptp(differences) > _ROUNDING else None,
-        notes=(*run_notes(data, runs), *shell.notes, *as_notes("choice", told, caution=False)),
+        notes=(*run_notes(data, table.runs), *shell.notes, *as_notes("choice", told, caution=False)),
     )
 
 
-def _trial_variances(arm: System, paired: Pairs) -> Floats:
+def _trial_variances(paired: ScoreTable, place: int) -> Floats:
     """Return the sample variance of each item's trials; NaN below two trials, or where only averages are known."""
     key = [name for name in ITEM_KEY if name in paired.items.columns]
-    rows = arm.rows.with_columns(
-        (pl.col("trial").is_null() & (pl.col("n_trials").fill_null(1) > 1)).alias(_AVERAGED),
-        pl.lit("").alias(_SIDE),
-    )
-    known = rows.group_by(key).agg(pl.col(_AVERAGED).any())
-    sums = item_sums(rows, arm=_SIDE, key=key).join(known, on=key, how="left", maintain_order="left")
-    own = paired.items.select(key).join(sums, on=key, how="left", maintain_order="left")
-    n, total, squares = (own[name].to_numpy().astype(np.float64) for name in ("n_scored", "total", "total_sq"))
-    usable = (n >= 2) & ~own[_AVERAGED].fill_null(value=True).to_numpy()
+    rows = paired.systems[place].rows
+    averaged = rows.filter(pl.col("trial").is_null(), pl.col("n_trials").fill_null(1) > 1).select(key).unique()
+    averaged = averaged.with_columns(pl.lit(value=True).alias(_AVERAGED))
+    known = paired.items.select(key).join(averaged, on=key, how="left", maintain_order="left")
+    n, total, squares = (each[:, place].astype(np.float64) for each in (paired.n_scored, paired.total, paired.total_sq))
+    usable = (n >= 2) & known[_AVERAGED].is_null().to_numpy()
     variance = np.full(n.size, np.nan)
     variance[usable] = np.maximum(squares[usable] - total[usable] ** 2 / n[usable], 0.0) / (n[usable] - 1)
     return variance
