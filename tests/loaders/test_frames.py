@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evalstats.errors import InputError
 from evalstats.loaders.base import Source, with_digest
@@ -161,13 +159,6 @@ def test_labels_scale_metrics_and_dependence() -> None:
     assert data.problems == ()
 
 
-def test_columns_of_any_name() -> None:
-    """In Python a name is a name: nothing is cut at a comma or an equals sign, and blanks belong to it."""
-    frame = {"a=b": [1], " m ": ["x"], "acc,none": [1], "@f": ["y"]}
-    data = from_frame(frame, item="a=b", score=["acc,none"], model=" m ", domain="@@f")
-    assert data.outcomes.select("item", "model", "metric", "domain").rows() == [("1", "x", "acc,none", "y")]
-
-
 def test_repetitions() -> None:
     frame = {"item": [1, 1, 1], "model": ["m", "m", "m"], "score": [1, 0, 1]}
     with pytest.raises(InputError, match=r"1 id stands more than once .*\(row 1: model 'm', item '1'; row 2:"):
@@ -223,16 +214,6 @@ def test_nested_columns_are_left_out_with_a_note() -> None:
     assert data.outcomes["info.a"].to_list() == [1]
     assert not {"log", "info.b", "info"} & set(data.outcomes.columns)
     assert "left out as factors" in data.problems[0].message
-
-
-@given(st.permutations(range(6)))
-@settings(max_examples=20, deadline=None)
-def test_the_order_of_rows_does_not_matter(order: list[int]) -> None:
-    keys = ["model", "item"]
-    moved = read(pl.DataFrame(COLUMNS)[order])
-    places = ["run", "locator"]
-    assert moved.outcomes.drop(places).sort(keys).equals(read(COLUMNS).outcomes.drop(places).sort(keys))
-    assert moved.metrics.equals(read(COLUMNS).metrics)
 
 
 @pytest.mark.parametrize("metric", [None, "kind"])

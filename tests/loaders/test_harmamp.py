@@ -2,18 +2,15 @@
 
 import csv
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import read_head
+from evalstats.errors import InputError
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.harmamp import FORM
-from evalstats.loaders.registry import read, sniffed
+from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 
 Row = dict[str, Any]
@@ -232,22 +229,6 @@ OWN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.parquet"])
-def test_columns_of_any_name_read_the_same(tmp_path: Path, name: str) -> None:
-    renamed = [{OWN.get(key, key): value for key, value in each.items()} for each in ROWS]
-    options = [f"{'interaction' if key == 'mode' else key}={own}" for key, own in OWN.items()]
-    path = write(tmp_path / f"own_{name}", renamed)
-    assert sniffed(read_head(path))[0] is None
-    data = read(path, format="harmamp", column_map=ColumnMap.from_options(options), strict=True)
-    plain = load(tmp_path, *ROWS, name=name)
-    shown = plain.outcomes.columns
-    assert sorted(shown) == sorted(data.outcomes.columns)
-    drop = ["run"]
-    assert data.outcomes.select(shown).drop(drop).equals(plain.outcomes.drop(drop))
-    assert data.metrics.equals(plain.metrics)
-    assert json.loads(data.runs["config"][0])["columns"]["plan_id"] == ["pid"]
-
-
 def test_standard_names_constants_scale_and_new_factors_in_a_map(tmp_path: Path) -> None:
     own = [{"id": n, "bad": n % 2, "sev": n, "hard": "x", "model": "shadow"} for n in range(4)]
     options = ["item=id", "label=@malicious", "model=@gpt-x", "defense=@none", "harmful=bad", "harm_score=sev"]
@@ -463,46 +444,7 @@ def test_hostile_names_and_values_stay_data(tmp_path: Path) -> None:
     assert {"column *", "column ^a$", "source_score", "source_status"} <= set(data.outcomes.columns)
 
 
-@pytest.mark.parametrize("turns", ["many", -1, 1.5])
-def test_glossary_columns_are_checked(tmp_path: Path, turns: object) -> None:
-    with pytest.raises(InputError, match=r"n_turns.*line 1"):
-        load(tmp_path, row(n_turns=turns))
-
-
-def test_damaged_and_empty_files_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text(json.dumps(row()) + "\n" + json.dumps(row("b"))[:40])
-    with pytest.raises(InputError, match=r"line 2"):
-        read(path)
-    path.write_text("[]")
-    with pytest.raises(InputError, match="holds no rows"):
-        read(path.rename(tmp_path / "x.json"), format="harmamp")
-    (tmp_path / "y.json").write_text(json.dumps({"rows": [row()]}))
-    with pytest.raises(UnreadableFileError, match="is no table; HarmAmp results are read from CSV"):
-        read(tmp_path / "y.json", format="harmamp", strict=True)
-
-
 def test_a_vote_or_a_table_beside_it_keeps_its_own_loader(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", ROWS)
     (tmp_path / "b.csv").write_text("item,model,score\n1,m,1\n")
     assert sorted(read(tmp_path).runs["loader"].unique()) == ["harmamp", "table"]
-
-
-def test_what_was_mapped_is_known_to_the_registry() -> None:
-    assert [each.name for each in FORM.fields if each.needed] == ["plan_id", "label", "target_model"]
-    for each in FORM.fields:
-        for name in each.also or (each.name,):
-            ColumnMap.from_options([f"{name}=x"])  # no name is taken for a misspelt standard column
-
-
-def test_counts_of_a_large_file_agree_with_a_plain_count(tmp_path: Path) -> None:
-    rows = [
-        row(f"p{n}_v1", "malicious" if n % 3 else "benign", harmful=n % 2, refused=n % 5 == 0, defense=f"d{n % 4}")
-        for n in range(6_001)
-    ]
-    data = load(tmp_path, *rows)
-    counted = Counter((f"toy-8b + {each['defense']}", each["harmful"]) for each in rows if each["label"] == "malicious")
-    found = data.outcomes.filter(metric="harmfulness").group_by("system", "score").len()
-    assert {(system, int(score)): n for system, score, n in found.iter_rows()} == dict(counted)
-    refused = sum(each["refused"] for each in rows if each["label"] == "benign")
-    assert data.outcomes.filter(metric="over_refusal")["score"].sum() == refused
