@@ -28,6 +28,7 @@ _STYLE_WORDS = ("token", "length", "char", "word", "header", "list", "bold", "em
 FEW_JUDGES = 20  # more are a crowd
 FEWEST_LEVELS = 6  # with fewer levels nothing can be said about new ones
 _SOURCES = ("item", "rater", "judge", "session", "event")
+PEOPLE = frozenset({"rater", "judge", "session"})  # of these, who voted
 _ONE_SOURCE = (
     "rater",
     "user",

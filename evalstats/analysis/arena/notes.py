@@ -10,9 +10,8 @@ from evalstats.document.model import Note
 from evalstats.errors import Option
 from evalstats.grammar import and_list, comma_list, plural
 from evalstats.schema.data import same_votes
-from evalstats.table.votes import FEW_JUDGES, FEWEST_LEVELS, VoteTable, vote_sources
+from evalstats.table.votes import FEW_JUDGES, FEWEST_LEVELS, PEOPLE, VoteTable, vote_sources
 
-_PEOPLE = frozenset({"rater", "judge", "session"})
 _COUNTED = frozenset({"prompt", "rater", "judge", "session", "event"})
 _SHOWN = 4
 
@@ -139,7 +138,7 @@ def _of_clusters(table: VoteTable, votes: pl.DataFrame, asked: tuple[str, ...] |
     yield from as_notes("choice", partly, caution=False)
     # A few judges are instruments, and are named all the same.
     signed = "judge" in votes.columns and votes["judge"].null_count() == 0
-    if auto and not table.cluster_names and not signed and _PEOPLE.isdisjoint(vote_sources(votes)):
+    if auto and not table.cluster_names and not signed and PEOPLE.isdisjoint(vote_sources(votes)):
         text = "The votes do not say who voted on what, so intervals are too short where users voted more than once"
         yield Note(kind="dependence", text=text, remedy="Name the voter's column rater")
 

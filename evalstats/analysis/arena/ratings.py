@@ -36,7 +36,7 @@ from evalstats.stats.arena.likelihood import PairFit, connection
 from evalstats.stats.arena.votes import A_WINS, TIE, stacked
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile, two_sided_t_p
-from evalstats.table.votes import SIDE, VoteTable
+from evalstats.table.votes import PEOPLE, SIDE, VoteTable
 
 ELO_BASE = 1000.0
 _NO_DF = 1e-6
@@ -44,7 +44,6 @@ _LEAST_WORTH = 2.0  # clusters: with fewer the t law has less than 1 degree of f
 _HELD = 30_000_000  # rows of votes by cluster that may be held, at most
 _FEWEST_DECIDED = 6  # 2 x .5^6 is the first p below .05
 _PROMPT = "item"
-_PEOPLE = frozenset({"rater", "judge", "session"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -492,7 +491,7 @@ def at_decided_level(parts: Sequence[RatedPart], *, asked: bool) -> tuple[list[R
     """
     table = parts[0].table
     names = table.cluster_names
-    if asked or _PROMPT not in names or _PEOPLE.isdisjoint(names) or table.chunks is not None:
+    if asked or _PROMPT not in names or PEOPLE.isdisjoint(names) or table.chunks is not None:
         return list(parts), None
     narrow = for_these_prompts(parts)
     these, new = (
