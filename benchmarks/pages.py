@@ -35,7 +35,6 @@ BUDGET: Final[Mapping[str, tuple[int, int]]] = {
     "compare": (370, 3500),
     "compare-metrics": (300, 2100),
     "contamination": (100, 1500),
-    "dashboard": (360, 2900),
     "frontier": (120, 1900),
     "judges": (430, 3200),
     "lab-live": (420, 4500),

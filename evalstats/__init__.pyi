@@ -11,8 +11,6 @@ from evalstats.analysis.compare.result import Comparison as Comparison
 from evalstats.analysis.compare.result import Comparisons as Comparisons
 from evalstats.analysis.contamination.contamination import contamination as contamination
 from evalstats.analysis.contamination.result import ContaminationCheck as ContaminationCheck
-from evalstats.analysis.dashboard.dashboard import dashboard as dashboard
-from evalstats.analysis.dashboard.result import Dashboard as Dashboard
 from evalstats.analysis.frontier.frontier import frontier as frontier
 from evalstats.analysis.frontier.result import Frontier as Frontier
 from evalstats.analysis.gap.gap import gap as gap
@@ -24,6 +22,7 @@ from evalstats.analysis.leaderboard.result import Leaderboard as Leaderboard
 from evalstats.analysis.mixed.means import Means as Means
 from evalstats.analysis.mixed.mixed import mixed as mixed
 from evalstats.analysis.mixed.result import MixedModel as MixedModel
+from evalstats.analysis.overview.changes_result import Changes as Changes
 from evalstats.analysis.overview.overview import overview as overview
 from evalstats.analysis.overview.result import Overview as Overview
 from evalstats.analysis.power.power import power as power

@@ -508,7 +508,7 @@ AlternativeIs = Annotated[Alternative, Flag("greater: one-sided, where declared 
 
 Since = Annotated[
     str | date | None,
-    Flag("Compare with all runs up to this day, and look for no other.", metavar="YYYY-MM-DD"),
+    Flag("Compare later runs with all up to this day, and look for no other change.", metavar="YYYY-MM-DD"),
 ]
 
 # --- power ---

@@ -143,20 +143,12 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="overview",
-            asks="Show what a store holds, and all that it answers.",
-            more="Every question that the data allow is asked with its defaults. With -o FOLDER each answer gets a page, and one "
-            "page links them.",
+            asks="Show what a store holds, all that it answers, and what has changed.",
+            more="Every question that the data allow is asked with its defaults. Of runs on several days it says which scores "
+            "have changed; look as often as you like: the error rate holds over all looks. With -o FOLDER each answer gets a "
+            "page, and one page links them.",
             result="Overview",
             page="overview",
-        ),
-        Question(
-            name="dashboard",
-            asks="Has any score changed from run to run?",
-            more="Look as often as you like: the error rate holds over all looks. With --report FILE.html a page with a panel "
-            "for each model.",
-            result="Dashboard",
-            page="dashboard",
-            step="comparing every run with those before",
         ),
     )
 }

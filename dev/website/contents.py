@@ -36,7 +36,6 @@ API = (
             "score",
             "power",
             "overview",
-            "dashboard",
         ),
     ),
     (
@@ -58,7 +57,7 @@ API = (
             "Score",
             "PowerPlan",
             "Overview",
-            "Dashboard",
+            "Changes",
             "load_result",
             "report",
         ),

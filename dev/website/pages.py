@@ -39,7 +39,6 @@ QUESTIONS = {
     "judges": "Can the judge be trusted?",
     "audit": "Can these numbers be trusted?",
     "contamination": "Has a model seen the items?",
-    "dashboard": "Has any score changed since?",
     "frontier": "Who scores most for the money?",
     "score": "How sure is one score?",
     "power": "How many items do I need?",

@@ -98,7 +98,7 @@ RESULTS = {
     "ArenaRanking": "evalstats.analysis.arena.result",
     "Audit": "evalstats.analysis.audit.result",
     "ContaminationCheck": "evalstats.analysis.contamination.result",
-    "Dashboard": "evalstats.analysis.dashboard.result",
+    "Changes": "evalstats.analysis.overview.changes_result",
     "Frontier": "evalstats.analysis.frontier.result",
     "JudgeReport": "evalstats.analysis.judges.result",
     "LabLiveGap": "evalstats.analysis.gap.result",

@@ -9,9 +9,9 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path, PurePath
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
 import polars as pl
 
@@ -50,8 +50,19 @@ class Settings:
     unsaid: tuple[str, ...] = ()
 
 
-def recorded(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a question's function take numbers as names, and its results say how they were asked for."""
+@overload
+def recorded(question: str) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+@overload
+def recorded(question: Callable[P, R]) -> Callable[P, R]: ...
+def recorded(question: str | Callable[P, R]) -> Any:
+    """Let a question's function take numbers as names, and its results say how they were asked for.
+
+    A part of a question says by the name of which it was.
+    """
+    return _recorded(question, question.__name__) if callable(question) else partial(_recorded, question=question)
+
+
+def _recorded(function: Callable[P, R], question: str) -> Callable[P, R]:
     signature = inspect.signature(function)
     options = {each.name: each for each in offered(signature)}
     data = [name for name in signature.parameters if name not in options and name != "plan" and not _listens(name)]
@@ -67,7 +78,7 @@ def recorded(function: Callable[P, R]) -> Callable[P, R]:
             given[name] = _named(options[name], given)
         result = function(*bound.args, **bound.kwargs)
         defaults = {name: each.default for name, each in signature.parameters.items()}
-        return _with(result, _settings(function.__name__, given, defaults, data))
+        return _with(result, _settings(question, given, defaults, data))
 
     return asked
 

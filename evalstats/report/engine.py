@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from evalstats.errors import InputError, Option, RenderError
 from evalstats.report.cells import PRINTED, failed_cell, run_cells
-from evalstats.report.qmd import IMAGES, Document, as_mapping, assemble, check_constructs, read_document
+from evalstats.report.qmd import IMAGES, Document, assemble, check_constructs, read_document
 from evalstats.report.typeset import add_wide_fonts, typeset, typst_version, warn_of_letters
 from evalstats.report.workspace import UNGUARDED, Guard, run_program
 
@@ -228,51 +228,12 @@ def render_command(program: Path, job: Job) -> list[str]:
         "render",
         job.page.source.name,
         "--to",
-        _format(job),
+        "evalstats-typst" if job.to == "pdf" else "evalstats-html",
         "--output",
         f"{job.page.source.stem}.{job.to}",
         "--no-cache",
     ]
     return [*command, "--execute-params", "parameters.json"] if job.parameters else command
-
-
-DASHBOARD = "evalstats-dashboard"
-
-
-def _format(job: Job) -> str:
-    """Return the format of the extension that makes the job's form: of HTML the page's own, where it is a dashboard."""
-    if job.to == "pdf":
-        return "evalstats-typst"
-    return (
-        DASHBOARD if DASHBOARD in as_mapping(read_document(job.page.source).front.get("format")) else "evalstats-html"
-    )
-
-
-_SCRIPT = re.compile(r"<script\b[^>]*>.*?</script\s*>", re.DOTALL | re.IGNORECASE)
-# Two more copies of Bootstrap, which a script would switch between, and a font of icons that nothing shows.
-_SPARE_STYLES = (
-    re.compile(r'<link\b[^>]*\bclass="[^"]*quarto-color-(?:alternate|scheme-extra)"[^>]*>\s*'),
-    re.compile(r'<style\b[^>]*>(?:(?!</style>).){,400}?"bootstrap-icons".*?</style>\s*', re.DOTALL),
-)
-# What a reader who cannot see the page goes by: where its content begins, and which is its first heading.
-_LANDMARKS = (
-    ('<div class="page-layout-custom', '<div role="main" class="page-layout-custom'),
-    ('<div class="navbar-title-text"', '<div role="heading" aria-level="1" class="navbar-title-text"'),
-)
-
-
-def cleaned_dashboard(html: str, script: str) -> str:
-    """Take out of Quarto's dashboard what it runs and what its layout does not need; put our script and landmarks in.
-
-    >>> cleaned_dashboard("<body><script src='x'></script><p>a</p></body>", "1")
-    '<body><p>a</p><script>1</script></body>'
-    """
-    for spare in (_SCRIPT, *_SPARE_STYLES):
-        html = spare.sub("", html)
-    for bare, named in _LANDMARKS:
-        html = html.replace(bare, named, 1)
-    head, body, rest = html.rpartition("</body>")
-    return f"{head}<script>{script}</script>{body}{rest}" if script else html
 
 
 class QuartoEngine:
@@ -334,9 +295,6 @@ class QuartoEngine:
             raise RenderError(f"Quarto failed with status {done.returncode}:\n{tail}")
         if job.to == "html":
             script, html = page_script(job.page.extension), target.read_text(encoding="utf-8")
-            if _format(job) == DASHBOARD:
-                html = cleaned_dashboard(html, script)
-                target.write_text(html, encoding="utf-8")
             check_offline(html, script=script)
         else:
             warn_of_letters(target)

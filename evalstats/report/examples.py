@@ -211,41 +211,11 @@ def _arena() -> Result:
     return arena(simulate_arena(6000, seed=1, design=ArenaDesign(models=10)))
 
 
-def _dashboard() -> Result:
-    """Four models, run every week for five months on 400 items: one drops by 7 points, one gets another judge."""
-    from datetime import UTC, datetime, timedelta
-
-    from evalstats.analysis.dashboard.dashboard import dashboard
-    from evalstats.loaders.frames import from_frame
-
-    draw = np.random.default_rng(_SEED)
-    ease = draw.beta(2.0, 1.0, 400)
-    made = (("model-a", 1.0, 1.0), ("model-b", 0.95, 0.84), ("model-c", 0.8, 0.8), ("model-d", 0.9, 0.9))
-    parts: list[pl.DataFrame] = []
-    for week in range(20):
-        for name, before, since in made:
-            right = draw.random(400) < ease * (since if week >= 13 else before)
-            part = pl.DataFrame({"item": range(400), "score": right.astype(np.float64)})
-            parts.append(
-                part.with_columns(
-                    model=pl.lit(name),
-                    run=pl.lit(f"{name}-week-{week:02}"),
-                    judge=pl.lit("judge-2" if name == "model-c" and week >= 6 else "judge-1"),
-                    timestamp=pl.lit(datetime(2026, 3, 2, 6, tzinfo=UTC) + timedelta(weeks=week)),
-                )
-            )
-    frame = pl.concat(parts)
-    data = from_frame(frame, item="item", model="model", score="score", run="run", benchmark="@support questions")
-    found = dashboard(data)
-    return replace(found, notes=(_MADE_UP, *found.notes))
-
-
 _MADE = (
     _arena,
     _audit,
     _compare,
     _contamination,
-    _dashboard,
     _frontier,
     _judges,
     _gap,

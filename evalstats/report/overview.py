@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from evalstats.analysis.overview.changes_result import Changes
 from evalstats.analysis.overview.document import caution_of, holdings_table, refusals_table
 from evalstats.analysis.overview.result import Answer, Overview
 from evalstats.analysis.result import load_result
@@ -23,12 +24,17 @@ _LONGEST_NAME = 40
 
 
 def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = "", rendered: str = "") -> None:
-    """Print a saved overview: its cards, what the data hold, and every answer with its evidence.
+    """Print a saved overview: its cards, what the data hold, and every answer with its evidence; or its changes alone.
 
     With `pages`, one for each answer, the cards link to these, and the answers stand there. InputError if the file holds no
     overview.
     """
     result = load_result(path) if path else example_overview()
+    if isinstance(result, Changes):
+        Page(document=result.document(), engine=engine, day=shown_day(rendered)).show(
+            "title", "answer", "evidence", "method"
+        )
+        return
     if not isinstance(result, Overview):
         raise InputError(f"{path}: is a saved {type(result).__name__}; this page shows an overview")
     if pages and len(pages) != len(result.answers):

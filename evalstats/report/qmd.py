@@ -152,7 +152,7 @@ def _yaml(text: str, path: Path, line: int) -> object:
 FRONT_MATTER: Final = frozenset(
     {"title", "subtitle", "lang", "format", "jupyter", "execute", "toc", "toc-depth", "number-sections", "params"}
 )
-FORMATS: Final = frozenset({"evalstats-dashboard", "evalstats-html", "evalstats-typst"})
+FORMATS: Final = frozenset({"evalstats-html", "evalstats-typst"})
 EXECUTE: Final = frozenset({"echo", "warning"})
 CELL_OPTIONS: Final = frozenset(
     {"tags", "label", "output", "echo", "code-fold", "fig-cap", "fig-alt", "tbl-cap", "warning", "include"}

@@ -34,7 +34,7 @@ HOSTILE = tuple(name for name in MADE if name.startswith("hostile"))
 FEW = (
     "comparison_trials_clusters", "comparisons_by_three_metrics", "score_clusters", "leaderboard_published", "mixed_binomial",
     "means_of_mixed", "contamination_twins", "frontier_of_cost", "power_from_a_pilot", "gap_of_four", "scenarios_graded",
-    "arena_covariates", "hostile audit", "hostile judges", "hostile dashboard", "hostile overview", "scores_by_macro_average",
+    "arena_covariates", "hostile audit", "hostile judges", "hostile changes", "hostile overview", "scores_by_macro_average",
 )  # fmt: skip
 
 

@@ -244,7 +244,6 @@ def test_help_of_every_command_fits_80_columns() -> None:
         "leaderboard",
         "frontier",
         "overview",
-        "dashboard",
         "power",
         "score",
         "report",

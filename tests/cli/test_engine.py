@@ -68,7 +68,7 @@ def test_what_an_engine_does_not_read_is_said(table: Path) -> None:
         assert said in " ".join(told.replace("│", " ").split()), told
 
 
-@pytest.mark.parametrize("command", ["audit", "contamination", "dashboard", "frontier", "judges", "overview"])
+@pytest.mark.parametrize("command", ["audit", "contamination", "frontier", "judges", "overview"])
 def test_what_needs_single_rows_refuses_an_engine_and_does_not_offer_it(command: str) -> None:
     status, out, _ = run(command, "--help")
     assert status == 0

@@ -17,6 +17,7 @@ import pytest
 
 import evalstats as es
 from evalstats import datasets
+from evalstats.analysis.overview.changes import changes
 from evalstats.schema.tables import check_table
 
 Case = Callable[[], Any]
@@ -724,8 +725,8 @@ def overview_of_trials() -> es.Overview:
 
 
 @case
-def dashboard_of_weeks() -> es.Dashboard:
+def changes_of_weeks() -> es.Changes:
     day = pl.lit("2026-01-05T09:00:00").str.to_datetime(time_zone="UTC") + pl.duration(days=7 * pl.col("trial"))
     rows = _trials().with_columns(timestamp=day, run=pl.format("{}-{}", "model", "trial")).drop("trial")
     named = {"item": "question", "score": "correct", "model": "model", "run": "run", "timestamp": "timestamp"}
-    return es.dashboard(es.from_frame(rows, **named), cluster="passage")
+    return changes(es.from_frame(rows, **named), cluster="passage")

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from evalstats.cli.advice import on_the_shell
 from evalstats.cli.output import written
-from evalstats.report import dashboard, pieces
+from evalstats.report import pieces
 from evalstats.report.engine import find_page
 from tests.frozen.cases import CASES
 
@@ -28,7 +28,7 @@ WHOLE = frozenset({
     "comparison_shipped", "comparisons_by_three_metrics", "score_clusters", "leaderboard_baseline_clusters",
     "scenarios_rut", "arena_simulated", "gap_of_outcomes", "contamination_split",
     "frontier_of_cost", "power_of_a_difference", "judges_of_labels", "audit_of_scores", "overview_of_trials",
-    "dashboard_of_weeks",
+    "changes_of_weeks",
 })  # fmt: skip
 _MASKS = (
     (re.compile(re.escape(tempfile.gettempdir()) + r"[\w./-]*"), "FOLDER"),
@@ -70,7 +70,6 @@ def page_text(result: Any) -> str:
         tempfile.TemporaryDirectory() as folder,
         redirect_stdout(printed),
         patch.multiple(pieces, draw=_undrawn, svg=_words, html_table=_no_table),
-        patch.multiple(dashboard, draw=_undrawn, svg=_words),
         patch.dict("os.environ", {pieces.PRINTED: "0"}),
     ):
         result.save(Path(folder) / "result.json")

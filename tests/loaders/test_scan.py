@@ -327,7 +327,6 @@ def test_questions_about_single_rows_are_refused(table: pl.DataFrame, tmp_path: 
     asked: list[Callable[[], object]] = [
         lambda: es.audit(data),
         lambda: es.overview(data),
-        lambda: es.dashboard(data),
         lambda: es.judges(data),
         lambda: es.gap(data, data),
         lambda: es.frontier(data),

@@ -14,7 +14,6 @@ from evalstats import (
     audit,
     compare,
     contamination,
-    dashboard,
     from_frame,
     frontier,
     gap,
@@ -25,6 +24,7 @@ from evalstats import (
     scenarios,
     score,
 )
+from evalstats.analysis.overview.changes import changes
 from evalstats.analysis.result import Result
 from evalstats.loaders.frames import from_votes
 from evalstats.loaders.ratings import from_ratings
@@ -117,7 +117,7 @@ def _lab_live() -> Result:
     return gap(renamed(both.lab), renamed(both.live), n_resamples=200)
 
 
-def _dashboard() -> Result:
+def _changes() -> Result:
     draw = np.random.default_rng(9)
     rows = [
         {
@@ -135,14 +135,14 @@ def _dashboard() -> Result:
     data = from_frame(
         pl.DataFrame(rows), item="item", model="model", score="score", run="run", benchmark="@<script>hit=1</script>"
     )
-    return dashboard(data)
+    return changes(data)
 
 
 RESULTS: Mapping[str, Callable[[], Result]] = {
     "arena": _arena,
     "audit": lambda: audit(table()),
     "compare": lambda: compare(table(), *MODELS[:2], by="scenario"),
-    "dashboard": _dashboard,
+    "changes": _changes,
     "contamination": lambda: contamination(
         table(5), split="source", suspects=MODELS[0], references=list(MODELS[1:]), new="<i>fresh"
     ),

@@ -2,18 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks.pages import results
-from evalstats import Dashboard, compare, datasets
+from evalstats import compare, datasets
 from evalstats.report.engine import find_quarto, loads, page_script
-from evalstats.report.examples import example
 from evalstats.report.render import render_results
-from tests.browsing import Visit, axe, faint, overflow, wrong_tables
 
 pytestmark = pytest.mark.quarto
 _ONE_LINE = 12  # of small type, in pixels
@@ -45,12 +41,11 @@ def test_quarto_renders_the_shipped_page(to: str, tmp_path: Path) -> None:
         assert path.read_bytes().startswith(b"%PDF")
 
 
-# A dashboard is laid out by Quarto where Quarto is, and is a page like others elsewhere.
 @pytest.mark.parametrize(
     "name",
     [
         "compare",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in results() if each not in ("compare", "dashboard")),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in results() if each != "compare"),
     ],
 )
 def test_both_engines_make_the_same_page(name: str, tmp_path: Path) -> None:
@@ -90,36 +85,3 @@ def _words_of_paper(path: Path) -> list[str]:
 def _but_the_engine(text: str) -> list[str]:
     words = re.sub(r"<[^>]*>", " ", text).replace("\xa0", " ")
     return re.sub(r"Rendered by .*? on (?=\d)", "Rendered on ", " ".join(words.split())).split()
-
-
-def test_watched_scores_are_a_dashboard_that_runs_nothing_of_quartos(tmp_path: Path) -> None:
-    hostile = "<script>alert(1)</script>"
-    found = example("dashboard")
-    assert isinstance(found, Dashboard)
-    rows = tuple(replace(row, name=hostile) if row.drifted else row for row in found.rows)
-    days = tuple(replace(day, name=hostile) if day.name == found.rows[0].name else day for day in found.days)
-    path = render_results(replace(found, rows=rows, days=days), [tmp_path / "page.html"], engine="quarto")[0].path
-    html = path.read_text(encoding="utf-8")
-    assert loads(html, script=page_script()) == []
-    assert hostile not in html
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-    for phrase in ("quarto-dashboard", "bslib-value-box", "es-amount", "Scores by day", "How changes were found"):
-        assert phrase in html
-
-
-@pytest.mark.browser
-def test_the_dashboard_fits_the_screen_and_can_be_read(browser: Any, tmp_path: Path) -> None:
-    path = render_results(example("dashboard"), [tmp_path / "page.html"], engine="quarto")[0].path
-    visit = Visit(browser.new_page()).go(path)
-    for width in (1280, 390, 320):
-        assert overflow(visit.seen(width=width)) == []
-    for scheme in ("light", "dark"):
-        page = visit.seen(scheme=scheme)
-        assert faint(page) == []
-        assert axe(page) == []
-    # Quarto's own frame lacks both.
-    assert page.get_by_role("main").count() == page.get_by_role("heading", level=1).count() == 1
-    assert wrong_tables(visit.seen()) == []
-    assert visit.noise == []
-    assert path.stat().st_size < 1_200_000
-    visit.page.close()

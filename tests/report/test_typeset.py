@@ -24,7 +24,7 @@ raw = pypdfium2.raw
 
 # So many pages at most; a page that needs more has grown too long, or breaks badly.
 BUDGET = {
-    "arena": 4, "audit": 2, "compare": 3, "contamination": 2, "dashboard": 2, "frontier": 2, "judges": 2, "lab-live": 7,
+    "arena": 4, "audit": 2, "compare": 3, "contamination": 2, "frontier": 2, "judges": 2, "lab-live": 7,
     "leaderboard": 3, "power": 2, "scenarios": 5, "score": 1, "results": 5,
     "validation": 9, "arena-sampling": 9, "tenacious": 3,
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Ask of a store every question that its data allow, each once and with its defaults."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from evalstats.analysis.gap.gap import gap
 from evalstats.analysis.judges.judges import judges
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.published import keep_published
+from evalstats.analysis.overview.changes import changes, has_days
 from evalstats.analysis.overview.result import Answer, Held, Holding, Overview, Refusal
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Result
@@ -24,7 +25,7 @@ from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.analysis.score.result import Score, Scores
 from evalstats.analysis.score.score import score
 from evalstats.analysis.settings import asked_of_part, recorded
-from evalstats.errors import CannotAnswerError, EvalStatsError
+from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.questions import QUESTIONS
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan
@@ -37,7 +38,8 @@ MOST_BENCHMARKS = 6
 MOST_SYSTEMS = 40
 MOST_CELLS = 400
 _DEFAULT_LEVEL = 0.95
-_ORDER = tuple(QUESTIONS)
+_CHANGES = "changes"
+_ORDER = (*QUESTIONS, _CHANGES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,7 @@ class _Asked:
     conf_level: float | None
     seed: int
     plan: Plan | None
+    watched: Mapping[str, Any]
 
     @property
     def planned(self) -> dict[str, Any]:
@@ -73,6 +76,11 @@ class _Asked:
 def overview(
     data: EvalData | object,
     *,
+    metric: opt.Metric = None,
+    models: opt.Models = None,
+    cluster: opt.RunCluster = None,
+    since: opt.Since = None,
+    accept: opt.Accept = (),
     conf_level: opt.PlannedLevel = None,
     plan: Plan | None = None,
     seed: opt.Seed = 0,
@@ -84,6 +92,15 @@ def overview(
     ----------
     data
         What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
+    metric, models
+        Of changes from run to run: the score to watch, by itself the headline of each benchmark, and the models to keep.
+    cluster
+        Of changes: a column whose levels move together within a run, such as an environment or a session. Items that merely
+        share a passage do not: it is the same on both sides.
+    since
+        Of changes: a day, as 2026-01-31; later runs are compared with all runs up to it. By default every day is tried.
+    accept
+        Of changes: settings in which the runs differ on purpose, so that days before and after are compared all the same.
     conf_level
         Level of all intervals; 0.95 where neither it nor a plan says otherwise.
     plan
@@ -107,8 +124,9 @@ def overview(
     -----
     Of each benchmark: `compare` of two systems (the first by name is the baseline), `leaderboard` of more, `score` of one;
     `scenarios` where there are two or more, `frontier` where costs are known, `contamination` where there is a column `split`,
-    and `audit`. Of all the data: `arena` for votes, `gap` where lab and live share models, `judges` for ratings. At most six
-    benchmarks are asked, those with the most rows.
+    and `audit`. Of all the data: `arena` for votes, `gap` where lab and live share models, `judges` for ratings, and where a
+    system has runs on several days what has changed: if nothing has, the probability that any model is ever flagged is at most
+    1 - conf_level, over all looks. At most six benchmarks are asked, those with the most rows.
 
     Examples
     --------
@@ -120,7 +138,10 @@ def overview(
     data = as_data(data)
     data.need_rows("an overview")
     check_count(seed, "seed")
-    asked = _Asked(conf_level=None if conf_level is None else check_level(conf_level), seed=seed, plan=plan)
+    watched = {"metric": metric, "models": models, "cluster": cluster, "since": since, "accept": accept}
+    asked = _Asked(
+        conf_level=None if conf_level is None else check_level(conf_level), seed=seed, plan=plan, watched=watched
+    )
     holdings = tuple(_holdings(data))
     if not holdings:
         raise CannotAnswerError(
@@ -140,6 +161,8 @@ def overview(
             found = question.ask()
             answers.append(Answer(**place, result=_of_part(data, found, question.benchmark)))
         except EvalStatsError as error:
+            if question.name == _CHANGES and isinstance(error, InputError):
+                raise  # its options were given by somebody
             refusals.append(Refusal(**place, reason=str(error)))
     # Of the audits, those that change a conclusion come first.
     answers.sort(
@@ -222,6 +245,8 @@ def _written(day: Any) -> str:
 def _questions(data: EvalData, asked: _Asked) -> Iterator[_Question]:
     """Yield every question, those of benchmarks for each of the largest ones."""
     yield from _of_benchmarks(data, asked)
+    if has_days(data) or any(asked.watched.values()):
+        yield _Question(name=_CHANGES, ask=lambda: changes(data, **asked.watched, **asked.planned))
     given: dict[str, Any] = asked.planned | {"seed": asked.seed}
     if data.comparisons.height:
         yield _Question(name="arena", ask=lambda: arena(data, **given))

@@ -1,8 +1,9 @@
-"""`evalstats dashboard`: on a store, as JSON, and where there is too little."""
+"""`evalstats overview` of a store with runs on several days: what has changed."""
 
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 import evalstats as es
 from evalstats.cli.main import app
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import InputError
 
 
 def run(*arguments: object, status: int = 0) -> str:
@@ -45,45 +46,34 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
-def test_a_store_is_watched_in_fifteen_lines(store: Path) -> None:
-    lines = run("dashboard", store).splitlines()
-    assert lines[0] == "DRIFT: falling dropped since 2026-05-25."
-    assert len(lines) <= 15
-    assert max(map(len, lines)) <= 80
-    assert run("dashboard", store, "-q").count("\n") == 1
+def changes_in(text: str) -> dict[str, Any]:
+    (found,) = [each["result"] for each in json.loads(text)["answers"] if each["question"] == "changes"]
+    return found
+
+
+def test_an_overview_says_what_has_changed(store: Path) -> None:
+    told = " ".join(run("overview", store).split())
+    assert "changes: DRIFT. falling dropped since 2026-05-25." in told
 
 
 def test_the_plan_of_the_folder_holds(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evalstats.toml").write_text('[plan]\nconf_level = 0.9\n[aliases]\n"falling" = "assistant"\n')
-    found = json.loads(run("dashboard", store, "--format", "json"))
+    found = changes_in(run("overview", store, "--format", "json"))
     assert (found["conf_level"], found["rows"][0]["name"]) == (0.9, "assistant")
     assert any("evalstats.toml, digest" in note["text"] for note in found["notes"])
-    given = json.loads(run("dashboard", store, "--format", "json", "--conf-level", "0.8"))
-    plain = json.loads(run("dashboard", store, "--format", "json", "--no-plan"))
-    assert (given["conf_level"], plain["conf_level"]) == (0.8, 0.95)
+    given = changes_in(run("overview", store, "--format", "json", "--conf-level", "0.8"))
+    assert given["conf_level"] == 0.8
 
 
-def test_json_is_the_result_and_shows_again(store: Path, tmp_path: Path) -> None:
-    text = run("dashboard", "--store", store, "--format", "json")
-    (tmp_path / "r.json").write_text(text)
-    found = es.load_result(tmp_path / "r.json")
-    assert found == es.dashboard(es.open_store(store).read())
-    assert json.loads(text)["rows"][0]["since"] == "2026-05-25"
-    shown = run("show", tmp_path / "r.json", "--full")
-    assert "Every score by day" in shown
+def test_one_model_or_a_day_may_be_named(store: Path) -> None:
+    found = changes_in(run("overview", store, "--models", "steady", "--since", "2026-05-20", "--format", "json"))
+    assert [(row["name"], row["verdict"]) for row in found["rows"]] == [("steady", "no drift shown")]
+    assert found["reference"] == "2026-05-20"
+    with pytest.raises(InputError, match="no model 'z'"):
+        run("overview", store, "--models", "z")
 
 
-def test_one_model_or_a_reference_may_be_named(store: Path) -> None:
-    text = run("dashboard", store, "--models", "steady", "--reference", "2026-05-20")
-    assert "falling" not in text
-    assert "NO DRIFT SHOWN" in text
-
-
-def test_a_single_run_cannot_answer(store: Path, tmp_path: Path) -> None:
+def test_a_single_run_has_no_changes(store: Path) -> None:
     first = es.open_store(store).read().outcomes["run"].min()
-    text = run("dashboard", store, "--where", f"run={first}", status=3)
-    assert "No model can be compared: one day with runs" in " ".join(text.split())
-    pl.DataFrame({"item": ["a"], "model": ["m"], "score": [1.0]}).write_csv(tmp_path / "t.csv")
-    with pytest.raises(CannotAnswerError, match="has a date"):
-        run("dashboard", tmp_path / "t.csv")
+    assert "changes" not in run("overview", store, "--where", f"run={first}")

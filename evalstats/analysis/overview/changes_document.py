@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import date
 
-from evalstats.analysis.dashboard.result import Dashboard, Day, History
 from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.method_texts import texts_for
+from evalstats.analysis.overview.changes_result import Changes, Day, History
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
@@ -29,13 +29,13 @@ class _Part:
     words: str
 
 
-def document(result: Dashboard) -> Document:
+def document(result: Changes) -> Document:
     """Return what is said of scores that are watched over time."""
     changed = [row for row in result.rows if row.drifted]
     label, tone = _label(result)
     one = changed[0] if len(changed) == 1 else None
     return Document(
-        kind="dashboard",
+        kind="overview",
         title="Has any score changed from run to run?",
         label=label,
         tone=tone,
@@ -54,7 +54,7 @@ def document(result: Dashboard) -> Document:
     )
 
 
-def _label(result: Dashboard) -> tuple[str, Tone]:
+def _label(result: Changes) -> tuple[str, Tone]:
     if any(row.worse for row in result.rows):
         return "drift", "bad"
     if any(row.drifted for row in result.rows):
@@ -62,7 +62,7 @@ def _label(result: Dashboard) -> tuple[str, Tone]:
     return ("no drift shown", "good") if result.judged else ("too few runs", "caution")
 
 
-def _headline(result: Dashboard) -> str:
+def _headline(result: Changes) -> str:
     changed = [row for row in result.rows if row.drifted]
     if not result.judged:
         reasons = {row.reason for row in result.rows}
@@ -114,11 +114,11 @@ def _unit(unit: str) -> str:
     return f" {unit}" if unit else ""
 
 
-def _who(result: Dashboard, row: History) -> str:
+def _who(result: Changes, row: History) -> str:
     return f"{row.name}{placed(row.benchmark)}" if len(result.benchmarks) > 1 else row.name
 
 
-def _scope(result: Dashboard) -> str:
+def _scope(result: Changes) -> str:
     first, last = min(each.day for each in result.days), max(each.day for each in result.days)
     where = placed(result.benchmarks[0]) if len(result.benchmarks) == 1 else f" on {len(result.benchmarks)} benchmarks"
     models = len({row.name for row in result.rows})
@@ -126,7 +126,7 @@ def _scope(result: Dashboard) -> str:
     return f"{plural(models, 'model')}{where}, runs {when}; each item against itself"
 
 
-def _answer(result: Dashboard) -> list[Block]:
+def _answer(result: Changes) -> list[Block]:
     figures = [_figure(result, benchmark, place) for place, benchmark in enumerate(result.benchmarks)]
     found: list[Block] = [figures[0]]
     if len(figures) > 1:
@@ -134,7 +134,7 @@ def _answer(result: Dashboard) -> list[Block]:
     return found
 
 
-def models_table(result: Dashboard) -> Table:
+def models_table(result: Changes) -> Table:
     """Return the table of all models: last score, change, verdict."""
     several_benchmarks = len(result.benchmarks) > 1
     units = {row.unit for row in result.rows}
@@ -174,14 +174,14 @@ def models_table(result: Dashboard) -> Table:
     ).without_empty_columns()
 
 
-def _tone(result: Dashboard, word: str) -> Tone:
+def _tone(result: Changes, word: str) -> Tone:
     """Return the tone of a verdict; a rise is bad where all metrics are better low."""
     if word in ("dropped", "rose") and not any(row.higher_is_better for row in result.rows):
         return "bad" if word == "rose" else "good"
     return _TONES[word]
 
 
-def _figure(result: Dashboard, benchmark: str, place: int) -> Figure:
+def _figure(result: Changes, benchmark: str, place: int) -> Figure:
     """Return the scores of a benchmark by day, a panel for each model."""
     every = [row for row in result.rows if row.benchmark == benchmark]
     rows = every[:_MOST_PANELS]
@@ -225,7 +225,7 @@ def _figure(result: Dashboard, benchmark: str, place: int) -> Figure:
     )
 
 
-def _parts(result: Dashboard, row: History) -> list[_Part]:
+def _parts(result: Changes, row: History) -> list[_Part]:
     """Return the level lines of a model: those of both parts where a change is shown, else the mean of all compared days."""
     words = f"{verdict_words(row)}: {change_words(row)}" if row.drifted else row.verdict
     days = [day for day in result.days_of(row) if day.watched]
@@ -253,7 +253,7 @@ def _told(row: History, day: Day) -> str:
     )
 
 
-def _actions(result: Dashboard) -> list[str]:
+def _actions(result: Changes) -> list[str]:
     """Return what to look at: a line for all models that changed on one day along with the same things."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for row in result.rows:
@@ -268,7 +268,7 @@ def _actions(result: Dashboard) -> list[str]:
     return list(first_lines(told, _MOST_LINES))
 
 
-def _evidence(result: Dashboard) -> list[Section]:
+def _evidence(result: Changes) -> list[Section]:
     found: list[Section] = []
     few = [row for row in result.rows if row.verdict == "too few"]
     if len({row.reason for row in few}) > (not result.judged):
@@ -291,14 +291,14 @@ def _evidence(result: Dashboard) -> list[Section]:
     return found
 
 
-def _settings_heading(result: Dashboard) -> str:
+def _settings_heading(result: Changes) -> str:
     cut = {(day.name, day.benchmark) for day in result.days if not day.watched}
     if cut:
         return f"For {plural(len(cut), 'model')} watching began anew when something else changed"
     return "What else changed between runs"
 
 
-def _settings_table(result: Dashboard) -> Table:
+def _settings_table(result: Changes) -> Table:
     """Return the days on which items or settings changed, and whether earlier days are compared with them."""
     columns = (
         Column(title="Day", kind="text"),
@@ -320,7 +320,7 @@ def _settings_table(result: Dashboard) -> Table:
     return Table(id="settings", columns=columns, rows=rows, caption="Changes that are no drift", most=12)
 
 
-def days_table(result: Dashboard) -> Table:
+def days_table(result: Changes) -> Table:
     """Return every model's score on every day."""
     columns = (
         Column(title="Model", kind="name"),
@@ -357,7 +357,7 @@ def days_table(result: Dashboard) -> Table:
     ).without_empty_columns()
 
 
-def _method(result: Dashboard) -> Section:
+def _method(result: Changes) -> Section:
     texts = texts_for(result.method)
     family = (
         f"Adjusted for {plural(result.n_watched, 'model')} by Bonferroni"

@@ -1,8 +1,8 @@
-"""Whether any score has changed from run to run: the frozen result of `dashboard()`."""
+"""Whether any score has changed from run to run: the part of an overview that watches scores by the day of their runs."""
 
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from typing import ClassVar, Literal
 
 import polars as pl
 
@@ -110,7 +110,7 @@ class History(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Dashboard(Result):
+class Changes(Result):
     """Every model's score by the day of its runs, and whether it has changed.
 
     Attributes
@@ -125,6 +125,7 @@ class Dashboard(Result):
         The last day of the reference, where one was named.
     """
 
+    told_by: ClassVar[str] = "evalstats.analysis.overview.changes_document"
     rows: tuple[History, ...]
     days: tuple[Day, ...]
     conf_level: float
@@ -145,7 +146,7 @@ class Dashboard(Result):
         """One line; `summary()` says more."""
         changed = [f"{row.name} {row.verdict}" for row in self.rows if row.drifted]
         told = ", ".join(changed) or "no drift shown"
-        return f"<Dashboard: {plural(len(self.rows), 'model')} on {plural(self.n_days, 'day')}: {told}>"
+        return f"<Changes: {plural(len(self.rows), 'model')} on {plural(self.n_days, 'day')}: {told}>"
 
     @property
     def benchmarks(self) -> tuple[str, ...]:

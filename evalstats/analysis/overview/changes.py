@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from evalstats import options as opt
-from evalstats.analysis.dashboard.result import Dashboard, Day, Drifted, History
 from evalstats.analysis.design.comparability import RunDifference, run_comparability
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes
 from evalstats.analysis.design.run_settings import RULES, setting_words
+from evalstats.analysis.overview.changes_result import Changes, Day, Drifted, History
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import estimated
 from evalstats.analysis.settings import recorded
@@ -74,90 +74,32 @@ class _Series:
     start: int
 
 
-@recorded
-def dashboard(
+@recorded("overview")
+def changes(
     data: EvalData | object,
     *,
     metric: opt.Metric = None,
     models: opt.Models = None,
     cluster: opt.RunCluster = None,
-    reference: opt.Since = None,
+    since: opt.Since = None,
     accept: opt.Accept = (),
     conf_level: opt.PlannedLevel = None,
     plan: Plan | None = None,
-) -> Dashboard:
+) -> Changes:
     """Show each model's score by the day of its runs, and say whose score has changed: valid however often one looks.
 
-    Parameters
-    ----------
-    data
-        What `evalstats.read`, `from_frame` or a store gave: runs of the same models on the same items, on several days. A run's
-        day is that of its `timestamp` in UTC, else that of its first row.
-    metric
-        Score to watch; by itself the headline of each benchmark.
-    models
-        Those to keep; by itself all.
-    cluster
-        Column whose levels move together within a run, such as an environment or a session. Items that merely share a passage
-        do not: it is the same on both sides.
-    reference
-        A day, as 2026-01-31: later runs are compared with all runs up to it. By default every day is tried.
-    accept
-        Settings in which the runs differ on purpose, so that days before and after are compared all the same.
-    conf_level
-        Of all confidence sequences together; 0.95 where neither it nor a plan says otherwise.
-    plan
-        What was declared before looking: metrics, aliases, settings and the level, wherever they are not given here. Its
-        clusters are of items and not of what moves together within a run; they are not taken.
-
-    Returns
-    -------
-    Dashboard
-        Scores by day; for each model a verdict and the change with its confidence sequence.
-
-    Raises
-    ------
-    CannotAnswerError
-        If there are no scores, or no run has a date.
-    InputError
-        If a model, metric or column is not known, or the reference is no day.
-
-    Notes
-    -----
-    After every day with runs, the runs since each earlier day are compared with those before it, each item against itself
-    (`evalstats.stats.score_drift`). If no score changes, the probability that any model is ever flagged is at most
-    1 - conf_level, over all looks. Where the judge, the task, the prompt or another setting that makes a score another quantity
-    changes, or fewer than half of the items stay, watching begins anew at that day, with an error rate of its own.
-
-    Examples
-    --------
-    >>> from datetime import datetime, timedelta
-    >>> draw = np.random.default_rng(0)
-    >>> rows = [
-    ...     {
-    ...         "item": f"q{i}",
-    ...         "model": name,
-    ...         "run": f"{name} {week}",
-    ...         "benchmark": "b",
-    ...         "metric": "correct",
-    ...         "timestamp": datetime(2026, 1, 5) + timedelta(weeks=week),
-    ...         "score": float(draw.random() < 0.8 - 0.2 * (name == "b" and week > 3)),
-    ...     }
-    ...     for name in "ab"
-    ...     for week in range(8)
-    ...     for i in range(200)
-    ... ]
-    >>> rows = [{**row, "system": row["model"], "status": "scored"} for row in rows]
-    >>> [(row.name, row.verdict, str(row.since)) for row in dashboard(pl.DataFrame(rows)).rows if row.drifted]
-    [('b', 'dropped', '2026-02-02')]
+    The options are those of `overview`. After every day with runs, the runs since each earlier day are compared with those before
+    it, each item against itself (`evalstats.stats.score_drift`). Where the judge, the task, the prompt or another setting that
+    makes a score another quantity changes, or fewer than half of the items stay, watching begins anew at that day, with an error
+    rate of its own. CannotAnswerError if there are no scores, or no run has a date.
     """
     data = as_data(data) if plan is None else with_primary(with_plan(as_data(data), plan), plan)
-    data.need_rows("a dashboard")
+    data.need_rows("a change from run to run")
     named = [accept] if isinstance(accept, str) else [*accept]
     given: dict[str, Any] = settled(plan, accept=named or None, conf_level=conf_level)
     level = check_level(DEFAULT_LEVEL if given["conf_level"] is None else given["conf_level"])
     accepted = check_settings(given["accept"] or ())
-    until = _day_of(reference)
+    until = _day_of(since)
     if not data.outcomes.height:
         raise CannotAnswerError(
             "the data hold no scores of items, so there is nothing to watch; add runs with `evalstats ingest`"
@@ -170,7 +112,7 @@ def dashboard(
     order = sorted(range(len(found)), key=lambda k: (_rank(histories[k]), histories[k].benchmark, histories[k].name))
     days = tuple(day for k in order for day in _scores(found[k], level))
     runs = sorted(set(rows["run"].to_list()))
-    return Dashboard(
+    return Changes(
         rows=tuple(histories[k] for k in order),
         days=days,
         conf_level=level,
@@ -209,6 +151,17 @@ def _day_of(reference: str | date | None) -> date | None:
 
 
 # --- what there is ---
+
+
+def has_days(data: EvalData) -> bool:
+    """Whether any system has runs on two days, so that there is a change to look for."""
+    if not data.outcomes.height or data.merged:
+        return False
+    try:
+        rows, _ = _dated(data)
+    except CannotAnswerError:
+        return False
+    return bool(rows.group_by("system", "benchmark").agg(pl.col(_DAY).n_unique()).select(pl.col(_DAY).max() > 1).item())
 
 
 def _dated(data: EvalData) -> tuple[pl.DataFrame, list[Note]]:
