@@ -114,10 +114,7 @@ def write_harmamp(folder: str | Path, models: Iterable[str] | None = None, *, se
     One row for each defence and plan; same models and seed, same bytes. The observed shares of harm and of refusal are those
     of the model, to the nearest plan.
 
-    Raises
-    ------
-    InputError
-        If no simulated model has a name, or the seed is negative.
+    InputError: if no simulated model has a name, or the seed is negative.
 
     Examples
     --------
@@ -301,10 +298,7 @@ def write_devicerepair(
 
     One row for each question and language, judged by four criteria from 1 to 5; same arguments, same bytes.
 
-    Raises
-    ------
-    InputError
-        If no simulated model has a name, there is no question, or the seed is negative.
+    InputError: if no simulated model has a name, there is no question, or the seed is negative.
 
     Examples
     --------

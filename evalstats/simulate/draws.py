@@ -29,10 +29,7 @@ def generator(seed: int, purpose: str, *labels: str) -> np.random.Generator:
 
     The labels become the spawn key of numpy's `SeedSequence`, so streams with different labels are independent.
 
-    Raises
-    ------
-    InputError
-        If the seed is negative.
+    InputError: if the seed is negative.
 
     Examples
     --------
@@ -115,10 +112,7 @@ def times_after(start: datetime, milliseconds: pl.Series) -> pl.Series:
 def model_paths(folder: str | Path, models: Sequence[str], ending: str) -> list[Path]:
     """Return a file for each model, `<model><ending>`, in a folder that is made where it is missing.
 
-    Raises
-    ------
-    InputError
-        If two models would share a file.
+    InputError: if two models would share a file.
     """
     names = [re.sub(r"[^A-Za-z0-9.-]+", "_", model) + ending for model in models]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -175,30 +169,14 @@ def simulate_pairs(
     system (`repeatability` of what is left), and fresh noise for each trial. Probabilities, discordance and ICC are
     therefore exact, not approximate.
 
-    Parameters
-    ----------
-    n_items
-        Items.
-    p_baseline, p_candidate
-        Success probabilities, strictly between 0 and 1.
-    discordance
-        Probability that exactly one system succeeds on one trial: from |difference| (the better one solves all that
-        the other does) to that of independent systems, p_baseline + p_candidate - 2 p_baseline p_candidate.
-    n_trials
-        Trials of each item by each system.
-    clusters
-        Number of clusters of (nearly) equal size, or their sizes; None puts each item in its own.
-    icc
-        Correlation of the one-trial difference between two items of a cluster, at least 0.
-    repeatability
-        From 0 (trials of an item are as different as they can be) to 1 (they are copies).
-    seed
-        Seed; one draw for each.
+    `n_items`: Items. `p_baseline`, `p_candidate`: Success probabilities, strictly between 0 and 1. `discordance`: Probability
+    that exactly one system succeeds on one trial: from |difference| (the better one solves all that the other does) to that of
+    independent systems, p_baseline + p_candidate - 2 p_baseline p_candidate. `n_trials`: Trials of each item by each system.
+    `clusters`: Number of clusters of (nearly) equal size, or their sizes; None puts each item in its own. `icc`: Correlation of
+    the one-trial difference between two items of a cluster, at least 0. `repeatability`: From 0 (trials of an item are as
+    different as they can be) to 1 (they are copies). `seed`: Seed; one draw for each.
 
-    Raises
-    ------
-    InputError
-        If a number is out of range, or no such pair of systems exists.
+    InputError: if a number is out of range, or no such pair of systems exists.
 
     Examples
     --------

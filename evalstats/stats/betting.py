@@ -124,30 +124,16 @@ def betting_cs(
     come in an order that has nothing to do with their values, as a random order has: then the mean of the next one
     is that of all.
 
-    Parameters
-    ----------
-    values
-        float64 array, shape (n,): differences in the order in which they were finished, in the score's own unit; for
-        clusters the mean difference of each.
-    bound
-        Largest possible |value|: the metric's range.
-    planned_n
-        How many units are planned. The interval is shortest around this n. It must be fixed before the first look and
-        stay the same; without it no n is favoured.
-    sizes
-        Items in each unit, shape (n,), when clusters are unequal and the mean over items is wanted. The largest counts as
-        known from the design; where it has not come yet, give each unit's share of it.
+    `values`: float64 array, shape (n,): differences in the order in which they were finished, in the score's own unit; for
+    clusters the mean difference of each. `bound`: Largest possible |value|: the metric's range. `planned_n`: How many units are
+    planned. The interval is shortest around this n. It must be fixed before the first look and stay the same; without it no n
+    is favoured. `sizes`: Items in each unit, shape (n,), when clusters are unequal and the mean over items is wanted. The
+    largest counts as known from the design; where it has not come yet, give each unit's share of it.
 
-    Returns
-    -------
-    ConfidenceSequence
-        The interval is the intersection of all intervals so far. Where the mean moves along the order, or has left that
-        intersection, the interval of this n alone stands instead (`alone`).
+    The interval is the intersection of all intervals so far. Where the mean moves along the order, or has left that
+    intersection, the interval of this n alone stands instead (`alone`).
 
-    Raises
-    ------
-    InputError
-        A value beyond the bound, NaN, no values, a planned_n that is no whole number.
+    InputError: a value beyond the bound, NaN, no values, a planned_n that is no whole number.
 
     Notes
     -----
@@ -229,12 +215,6 @@ def betting_margin_p(
     Side "lower" tests "mean <= -margin" (small p: not inferior), "upper" tests "mean >= margin". It is at most alpha exactly when
     the interval of `betting_cs` at level 1 - 2 alpha excludes the margin on that side. `conf_level` is 1 - alpha and only
     decides the size of the bets; other arguments as in `betting_cs`.
-
-    Examples
-    --------
-    >>> d = [0.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 0.0] * 50
-    >>> round(betting_margin_p(d, 0.1), 3), round(betting_margin_p(d, 0.0), 3)
-    (0.002, 0.778)
     """
     v, game, span = _opened(values, bound, conf_level, planned_n, sizes, sides=1)
     if not -span < margin < span:
@@ -329,11 +309,6 @@ def log_e_mcnemar(only_candidate: ArrayLike, only_baseline: ArrayLike) -> FloatA
 
     e = B(b + 1/2, c + 1/2)/B(1/2, 1/2) 2^(b + c): the likelihood of the discordant items mixed over all probabilities of the
     candidate by Beta(1/2, 1/2), against that at 1/2.
-
-    Examples
-    --------
-    >>> round(math.exp(log_e_mcnemar(8, 1)), 3)
-    5.586
     """
     b, c = (np.asarray(x, dtype=np.float64) for x in (only_candidate, only_baseline))
     return special.betaln(b + 0.5, c + 0.5) - math.log(math.pi) + (b + c) * math.log(2.0)

@@ -38,18 +38,11 @@ def percentile_law(values: ArrayLike, *, conf_level: float = 0.95, clusters: Arr
     against .98 at n = 20) and with few clusters (.82 to .91 up to 10), so it is never the default. There is no p-value:
     counting resamples on the wrong side of 0 is not a test.
 
-    Parameters
-    ----------
-    values
-        float64 array, shape (n_items,): item scores or differences. Trials: average them first, since resampling them
-        as well would count their noise twice.
-    clusters
-        Integer codes, shape (n_items,): whole clusters are drawn; the mean is the ratio of the drawn sums and sizes.
+    `values`: float64 array, shape (n_items,): item scores or differences. Trials: average them first, since resampling them as
+    well would count their noise twice. `clusters`: Integer codes, shape (n_items,): whole clusters are drawn; the mean is the
+    ratio of the drawn sums and sizes.
 
-    Returns
-    -------
-    Estimate
-        Type 1 quantiles of the law. Data that do not vary give no interval: a bootstrap knows only the values it saw.
+    Type 1 quantiles of the law. Data that do not vary give no interval: a bootstrap knows only the values it saw.
 
     Notes
     -----
@@ -82,12 +75,6 @@ def augmented_percentile(differences: ArrayLike, *, bound: float = 1.0, conf_lev
 
     The bootstrap to use for bounded differences (candidate minus baseline, in the score's own unit) below 300 items: the
     pseudo-items stand for values not yet seen, and coverage stays above .945 where the plain percentile interval falls to .80.
-
-    Examples
-    --------
-    >>> r = augmented_percentile([0.0] * 20)
-    >>> round(r.conf_low, 4), round(r.conf_high, 4)
-    (-0.1364, 0.1364)
     """
     check_bound(bound)
     d = as_values(differences, "differences")

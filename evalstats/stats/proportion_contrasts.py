@@ -67,15 +67,11 @@ def proportion_contrasts(
     test reject it: the first is too sure where an empty cell stands beside a few failures (none and three of 25), the
     second far in the tails, where many changes are judged together. The interval stays within what proportions can be.
 
-    Parameters
-    ----------
-    shares, sizes, weights
-        float64, shape (n_contrasts, n_cells): the observed proportions, the answers behind each, the coefficients.
-    variance, df
-        float64, shape (n_contrasts,): variance of the estimated contrast and its degrees of freedom. Statistics are divided by
-        what it is larger than that of independent answers (Rao & Scott); where neither has any, they are taken as they are.
-    counts
-        float64, shape (n_contrasts, n_cells): how many cells each column stands for, as from `condensed`; 1 unless given.
+    `shares`, `sizes`, `weights`: float64, shape (n_contrasts, n_cells): the observed proportions, the answers behind each, the
+    coefficients. `variance`, `df`: float64, shape (n_contrasts,): variance of the estimated contrast and its degrees of
+    freedom. Statistics are divided by what it is larger than that of independent answers (Rao & Scott); where neither has any,
+    they are taken as they are. `counts`: float64, shape (n_contrasts, n_cells): how many cells each column stands for, as from
+    `condensed`; 1 unless given.
 
     Notes
     -----

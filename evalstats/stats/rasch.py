@@ -24,17 +24,11 @@ _LONGEST_LEAD = 5.0
 def ability_scores(sides: Sequence[ArrayLike]) -> tuple[FloatArray, ...]:
     """Return logits of ability whose mean over the items of a side is each model's there, about the mean of all models.
 
-    Parameters
-    ----------
-    sides
-        float64 arrays of shape (n_items, n_models), one for each side, the model in question first and others after it: right
-        or wrong, or the share of an item's trials that are right.
+    `sides`: float64 arrays of shape (n_items, n_models), one for each side, the model in question first and others after it:
+    right or wrong, or the share of an item's trials that are right.
 
-    Returns
-    -------
-    tuple of float64, of the same shapes
-        A model's ability plus what this item adds to its error, so that means and their (clustered) variances may be taken of
-        them as of any scores.
+    A model's ability plus what this item adds to its error, so that means and their (clustered) variances may be taken of them
+    as of any scores.
 
     Notes
     -----

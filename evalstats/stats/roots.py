@@ -31,14 +31,8 @@ def bracketed_roots(
 ) -> FloatArray:
     """Return where a continuous function is 0 between `low` and `high`, elementwise, by Ridders' method.
 
-    Parameters
-    ----------
-    function
-        Takes and returns float64 of the shape of `low`; each element depends on its own place alone.
-    low, high
-        Brackets, shape (n,).
-    at_low, at_high
-        Finite values there, of opposite sign or 0.
+    `function`: Takes and returns float64 of the shape of `low`; each element depends on its own place alone. `low`, `high`:
+    Brackets, shape (n,). `at_low`, `at_high`: Finite values there, of opposite sign or 0.
 
     References
     ----------

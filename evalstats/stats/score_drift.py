@@ -55,23 +55,14 @@ class RunDrift:
 def run_drifts(scores: ArrayLike, order: ArrayLike, *, strata: ArrayLike | None = None) -> tuple[RunDrift, ...]:
     """Test each run for a change over the order in which its items came.
 
-    Parameters
-    ----------
-    scores
-        Shape (n_items, n_runs), NaN where a run has no score; at least three runs.
-    order
-        Shape (n_items, n_runs): when a run came to an item (place in the file, or time), NaN where unknown. Only the order
-        counts; items of one run with the same time (a batch) are one unit.
-    strata
-        Codes of the items' categories, if any: what a run does in each category as a whole is taken out first, so that a run
-        that is weak in what came last has no drift.
+    `scores`: Shape (n_items, n_runs), NaN where a run has no score; at least three runs. `order`: Shape (n_items, n_runs): when
+    a run came to an item (place in the file, or time), NaN where unknown. Only the order counts; items of one run with the same
+    time (a batch) are one unit. `strata`: Codes of the items' categories, if any: what a run does in each category as a whole
+    is taken out first, so that a run that is weak in what came last has no drift.
 
-    Returns
-    -------
-    tuple of RunDrift
-        The clear ones first, then the others in their order. None of runs with fewer than 20 units; of runs in whose order the
-        other runs' scores drift (the items are sorted by difficulty, and a strong run's lead over weak ones changes
-        with it); and of what is left when only two runs are, since nobody can tell which of two drifts.
+    Returned are the clear ones first, then the others in their order. None of runs with fewer than 20 units; of runs in whose order the
+    other runs' scores drift (the items are sorted by difficulty, and a strong run's lead over weak ones changes with it); and
+    of what is left when only two runs are, since nobody can tell which of two drifts.
 
     Notes
     -----
@@ -209,13 +200,7 @@ class Change:
 
 
 def weights_of(since: ArrayLike) -> FloatArray:
-    """Return the share of the error that is spent on a change at these runs: 1/2, 1/6, 1/12, ..., which add up to 1.
-
-    Examples
-    --------
-    >>> weights_of([1, 4]).tolist()
-    [0.5, 0.05]
-    """
+    """Return the share of the error that is spent on a change at these runs: 1/2, 1/6, 1/12, ..., which add up to 1."""
     places = np.asarray(since, dtype=np.float64)
     return 1.0 / (places * (places + 1.0))
 
@@ -233,28 +218,15 @@ def score_changes(
     The probability that any interval, at any look, for any place of the change, misses what it estimates is at most
     1 - conf_level; so one may look after each run, for ever, and a score that stays as it is gives a false alarm that seldom.
 
-    Parameters
-    ----------
-    scores
-        Shape (n_items, n_runs), the runs in the order of their dates; NaN where a run has no score of the item.
-    clusters
-        Codes of groups of items that move together in a run; without them items do so independently.
-    span
-        Largest possible difference of two scores of an item (that of right or wrong is 1); it keeps an interval from having no
-        width where no item differs.
-    reference
-        Compare all later runs with the first so many, and look for no other place of the change; None: every place.
+    `scores`: Shape (n_items, n_runs), the runs in the order of their dates; NaN where a run has no score of the item.
+    `clusters`: Codes of groups of items that move together in a run; without them items do so independently. `span`: Largest
+    possible difference of two scores of an item (that of right or wrong is 1); it keeps an interval from having no width where
+    no item differs. `reference`: Compare all later runs with the first so many, and look for no other place of the change;
+    None: every place.
 
-    Returns
-    -------
-    tuple of Change
-        At each look, in order, the change that shows most (the smallest p); none at looks where no item has a score on both
-        sides.
+    Returned is at each look, in order, the change that shows most (the smallest p); none at looks where no item has a score on both sides.
 
-    Raises
-    ------
-    InputError
-        If the scores are no table of at least one run, or the reference leaves no run to compare.
+    InputError: if the scores are no table of at least one run, or the reference leaves no run to compare.
 
     Notes
     -----

@@ -174,12 +174,6 @@ def order_drift(values: ArrayLike, *, sizes: ArrayLike | None = None) -> Drift |
     The largest distance of the running sum of residuals from 0, over sd sqrt(n), is compared with a Brownian bridge's. Too
     few units (under 20) and equal values give None. The test is conservative for few units. `sizes` are the items in each
     unit, where the mean over items is meant.
-
-    Examples
-    --------
-    >>> rising = order_drift([0.0] * 30 + [1.0] * 10 + [0.0] * 10 + [1.0] * 30)
-    >>> rising.p_value < 0.001, rising.first_half, rising.second_half
-    (True, 0.25, 0.75)
     """
     v = as_values(values)
     if v.size < _FEWEST or is_constant(v):
@@ -207,11 +201,6 @@ def mixture_half_width(n: ArrayLike, rho: float, *, conf_level: float = 0.95, si
 
     sigma sqrt((n rho^2 + 1)/(n^2 rho^2) 2 log(sqrt(n rho^2 + 1)/alpha)); `rho` says which n the sequence favours, see
     `best_rho`; `sigma` is the root of the variance proxy: for values in [-b, b] it is b (Hoeffding).
-
-    Examples
-    --------
-    >>> np.round(mixture_half_width([50, 5000], 0.12598535), 6).tolist()
-    [0.545187, 0.045845]
     """
     counts = np.asarray(n, dtype=np.float64)
     grown = counts * rho**2 + 1.0
@@ -223,11 +212,6 @@ def best_rho(planned_n: float, *, conf_level: float = 0.95) -> float:
 
     With y = n rho^2 + 1 the derivative vanishes where y - log y = 1 - 2 log alpha: y = -W(-alpha^2/e), W the lower branch of
     Lambert's function.
-
-    Examples
-    --------
-    >>> round(best_rho(500), 5)
-    0.12816
     """
     y = -float(special.lambertw(-((1.0 - conf_level) ** 2) / math.e, -1).real)
     return math.sqrt((y - 1.0) / planned_n)
@@ -245,12 +229,6 @@ def normal_mixture_cs(
 
     It knows nothing of the variance, so for models that agree on most items it is several times as wide as `betting_cs`,
     whose arguments it takes. It is shortest at `planned_n`, 500 without it, fixed before the first look.
-
-    Examples
-    --------
-    >>> found = normal_mixture_cs([1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0, 1.0, 0.0, 0.0] * 30)
-    >>> round(found.conf_low, 3), round(found.conf_high, 3)
-    (0.026, 0.376)
     """
     v = as_values(values)
     span, level = check_bound(bound), check_level(conf_level)
@@ -296,12 +274,6 @@ def asymptotic_cs(
     -----
     The normal-mixture half width with the standard deviation seen so far for sigma. With sizes the values are residuals
     size x (value - mean) over the mean size. Times at which all values are equal have no interval.
-
-    Examples
-    --------
-    >>> found = asymptotic_cs([0.1, 0.9, -0.4, 0.6, 0.2] * 40)
-    >>> round(found.conf_low, 3), round(found.conf_high, 3)
-    (0.183, 0.378)
     """
     v = as_values(values)
     level = check_level(conf_level)

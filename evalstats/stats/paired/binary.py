@@ -140,12 +140,6 @@ def tango_margin_p(counts: PairedCounts, margin: float, side: Literal["lower", "
 
     Side "lower" tests "difference <= -margin" (small p: not inferior), "upper" tests "difference >= margin"; equivalence is
     claimed when both are small. A negative margin with side="lower" asks for superiority by more than |margin|.
-
-    Examples
-    --------
-    >>> counts = PairedCounts(400, 20, 18, 62)
-    >>> round(tango_margin_p(counts, 0.05), 4), round(tango_margin_p(counts, 0.05, side="upper"), 4)
-    (0.0001, 0.0004)
     """
     if not -1.0 < margin < 1.0:
         raise InputError(f"margin is {margin:g}; give a proportion between -1 and 1 (0.02 for two points)")
@@ -158,12 +152,6 @@ def newcombe(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
     """Difference of paired proportions with Newcombe's square-and-add interval (his method 10).
 
     Closed form, slightly wider than Tango's. It belongs to no test, so it carries no p-value.
-
-    Examples
-    --------
-    >>> r = newcombe(PairedCounts(59, 6, 16, 80))
-    >>> round(r.conf_low, 4), round(r.conf_high, 4)
-    (-0.1186, -0.0046)
     """
     level = check_level(conf_level)
     z = normal_quantile(level)
@@ -193,12 +181,6 @@ def bonett_price(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
 
     The interval is centred on the difference after adding, so at levels below about 70% it need not contain the
     estimate. Its p-value is that of its own z.
-
-    Examples
-    --------
-    >>> r = bonett_price(PairedCounts(22, 21, 0, 0))
-    >>> round(r.conf_low, 4), round(r.conf_high, 4)
-    (0.3084, 0.6249)
     """
     level = check_level(conf_level)
     n = counts.n
@@ -411,12 +393,8 @@ def paired_posterior(
     For whoever wants P(the candidate is better) or P(the difference exceeds a margin). Items must be independent, with
     one trial each. Nothing is drawn: one integral and a root.
 
-    Parameters
-    ----------
-    prior
-        Added to each cell: 0.5 (Jeffreys) or 1 (uniform). Show both where it matters.
-    margin
-        Differences up to this size do not matter, a proportion between 0 and 1, set before looking.
+    `prior`: Added to each cell: 0.5 (Jeffreys) or 1 (uniform). Show both where it matters. `margin`: Differences up to this
+    size do not matter, a proportion between 0 and 1, set before looking.
 
     Notes
     -----
@@ -428,12 +406,6 @@ def paired_posterior(
 
     Least exact coverage of 95% intervals over ten cases from .45 against .60 to .95 against .95, at n = 20, 43 and 100:
     .947, .943 and .946 with prior 1/2; .919, .936 and .946 with prior 1.
-
-    Examples
-    --------
-    >>> r = paired_posterior(PairedCounts(22, 21, 0, 0), margin=0.4)
-    >>> round(r.estimate.conf_low, 4), round(r.estimate.conf_high, 4), round(r.p_above_margin, 4)
-    (0.316, 0.6158, 0.8062)
     """
     level = check_level(conf_level)
     if prior not in {0.5, 1.0}:

@@ -74,12 +74,8 @@ def sign_flip(differences: ArrayLike, *, seed: int = 0, n_resamples: int = 9999)
     and for up to 20 nonzero differences otherwise; else Monte Carlo with the observed pattern counted. For right/wrong
     scores it is the exact McNemar test.
 
-    Parameters
-    ----------
-    differences
-        float64 array, shape (n_items,), one difference per independent item, candidate minus baseline.
-    seed, n_resamples
-        Used only where the test cannot be exact.
+    `differences`: float64 array, shape (n_items,), one difference per independent item, candidate minus baseline. `seed`,
+    `n_resamples`: Used only where the test cannot be exact.
 
     Notes
     -----
@@ -221,15 +217,9 @@ def augmented_t(
     width. For graded scores it costs too much power (`paired_t` is the default), and serves where all differences are
     equal and t has no spread to go by.
 
-    Parameters
-    ----------
-    differences
-        float64 array, shape (n_items,): candidate minus baseline, item means over trials, in the score's own unit.
-    bound
-        Largest possible |difference|: the metric's range.
-    n_trials
-        Trials of a right-or-wrong score behind each item's mean (the smaller number where models differ); None for
-        graded scores, and where the number is unknown.
+    `differences`: float64 array, shape (n_items,): candidate minus baseline, item means over trials, in the score's own unit.
+    `bound`: Largest possible |difference|: the metric's range. `n_trials`: Trials of a right-or-wrong score behind each item's
+    mean (the smaller number where models differ); None for graded scores, and where the number is unknown.
 
     Notes
     -----
@@ -240,10 +230,7 @@ def augmented_t(
     interval with t for z. `std_error` is that of m'; `estimate` is the observed mean, which the interval contains at
     every conf_level above about 0.7.
 
-    Raises
-    ------
-    InputError
-        A difference beyond the bound, NaN, no items.
+    InputError: a difference beyond the bound, NaN, no items.
 
     Examples
     --------
@@ -322,15 +309,7 @@ def has_unseen_tail(ahead: ArrayLike, behind: ArrayLike) -> bool:
     lognormal costs of equal means and 30 items this leaves 4.5% of false claims unsaid where t makes 11.5%
     (`tests/stats/paired/test_paired_means.py`).
 
-    Parameters
-    ----------
-    ahead, behind
-        Scores of the same items, shape (n_items,), more being better (costs are negated).
-
-    Examples
-    --------
-    >>> has_unseen_tail([1.0, 1.0, 1.0, 1.0, 1.0, -3.0], [0.0] * 6), has_unseen_tail([1.0, 1.0, 2.0, 2.0], [0.0] * 4)
-    (True, False)
+    `ahead`, `behind`: Scores of the same items, shape (n_items,), more being better (costs are negated).
     """
     one, other = as_values(ahead, "scores ahead"), as_values(behind, "scores behind")
     beyond = math.sqrt(one.size)
@@ -346,13 +325,6 @@ def rests_on_unseen_tail(
     A claim at a 500th of the error needs no word, among `n_claims` at a 500th of each one's share. The scores are those of
     `has_unseen_tail`. Of lognormal costs of equal means and log spreads .3 and 1.5, t with 30 items calls 20% of pairs
     different, 5% with nothing said (`tests/stats/paired/test_paired_means.py`).
-
-    Examples
-    --------
-    >>> rests_on_unseen_tail([1.0, 1.0, 1.0, 1.0, 1.0, -3.0], [0.0] * 6, 0.03)
-    True
-    >>> rests_on_unseen_tail([1.0, 1.0, 1.0, 1.0, 1.0, -3.0], [0.0] * 6, 1e-6)
-    False
     """
     firm = p_value is not None and n_claims * p_value <= (1.0 - check_level(conf_level)) / _FIRM
     return not firm and has_unseen_tail(ahead, behind)

@@ -107,12 +107,6 @@ def geometric_ratio(
     side has no logarithm: up to a tenth of the items are left out with a warning, more leave no interval, all raise
     CannotAnswerError. `std_error` and `statistic` belong to the logarithm; `p_value` is of the hypothesis that the mean
     log ratio is 0.
-
-    Examples
-    --------
-    >>> r = geometric_ratio([1.0, 2.0, 4.0, 1.0, 2.0], [2.0, 4.0, 4.0, 4.0, 4.0])
-    >>> round(r.estimate, 3), round(r.conf_low, 3), round(r.conf_high, 3), round(r.p_value, 4)
-    (2.0, 1.088, 3.676, 0.0341)
     """
     a, b = as_amounts(baseline, candidate)
     level = check_level(conf_level)
@@ -184,28 +178,15 @@ def ratio_of_means(
     What the whole suite costs with one system as a multiple of the other: the ratio for a budget. A few long items can
     carry much of it; `geometric_ratio` is the ratio of a typical item. The null value is 1.
 
-    Parameters
-    ----------
-    baseline, candidate
-        float64 arrays, shape (n_items,): cost, seconds or tokens of the same items in the same order (trials averaged
-        first), both in one unit; 0 or more.
-    clusters
-        Integer codes, shape (n_items,), or shape (n_columns, n_items) for several ways of clustering. Fewer than 5
-        clusters give no interval and no p.
+    `baseline`, `candidate`: float64 arrays, shape (n_items,): cost, seconds or tokens of the same items in the same order
+    (trials averaged first), both in one unit; 0 or more. `clusters`: Integer codes, shape (n_items,), or shape (n_columns,
+    n_items) for several ways of clustering. Fewer than 5 clusters give no interval and no p.
 
-    Returns
-    -------
-    Estimate
-        `estimate` and the ends are ratios; `p_value` is of the hypothesis "the means are equal" (ratio 1) and lies below
-        1 - conf_level exactly when the interval excludes 1. There is no interval, and a reason, where Fieller's set is
-        not one bounded interval because the baseline's mean cannot be told from 0.
+    `estimate` and the ends are ratios; `p_value` is of the hypothesis "the means are equal" (ratio 1) and lies below 1 -
+    conf_level exactly when the interval excludes 1. There is no interval, and a reason, where Fieller's set is not one bounded
+    interval because the baseline's mean cannot be told from 0.
 
-    Raises
-    ------
-    InputError
-        Negative values, NaN, arrays that do not match.
-    CannotAnswerError
-        A baseline that is 0 on every item.
+    InputError: negative values, NaN, arrays that do not match. CannotAnswerError: a baseline that is 0 on every item.
 
     Notes
     -----

@@ -38,11 +38,6 @@ def design_effect(cluster_size: float, icc: float, *, size_cv: float = 0.0) -> f
 
     `icc` is the correlation of the differences of two items of one cluster (of the differences, not of the scores),
     `size_cv` the standard deviation of the cluster sizes over their mean.
-
-    Examples
-    --------
-    >>> round(design_effect(5, 0.2), 2), round(design_effect(5, 0.2, size_cv=0.5), 2)
-    (1.8, 2.05)
     """
     if not (math.isfinite(cluster_size) and cluster_size >= 1.0):
         raise InputError(f"cluster_size is {cluster_size:g}; give a number of at least 1")
@@ -100,24 +95,14 @@ def cluster_power(
 ) -> float:
     """Probability that a difference in clustered items is found: CR2's interval excludes 0 and the sign-flip agrees.
 
-    Parameters
-    ----------
-    delta
-        True difference; its sign does not matter.
-    std_error, df
-        Standard error of the difference and its (Satterthwaite) degrees of freedom.
-    n_clusters
-        Clusters. Fewer than 5, fewer than 4 df, or so few that 2^(1 - G) > 1 - conf_level, never lead to a direction: 0.
-    shares
-        Shares of the items that the clusters hold, shape (n_clusters,), where they are known; else sizes are made up
-        that fit `df`.
-    between
-        Share of the squared standard error that comes from differences between clusters rather than within them. It
-        matters only where sizes are unequal; design_effect d gives about 1 - 1/d.
-    step
-        The smallest amount by which the mean difference can change, in its own unit: 1/n for right/wrong items with one
-        trial, 1/(n K) with K trials; 0 for continuous scores. On a lattice sets of clusters cancel exactly now and then,
-        which costs the sign-flip power where clusters are few and small.
+    `delta`: True difference; its sign does not matter. `std_error`, `df`: Standard error of the difference and its
+    (Satterthwaite) degrees of freedom. `n_clusters`: Clusters. Fewer than 5, fewer than 4 df, or so few that 2^(1 - G) > 1 -
+    conf_level, never lead to a direction: 0. `shares`: Shares of the items that the clusters hold, shape (n_clusters,), where
+    they are known; else sizes are made up that fit `df`. `between`: Share of the squared standard error that comes from
+    differences between clusters rather than within them. It matters only where sizes are unequal; design_effect d gives about 1
+    - 1/d. `step`: The smallest amount by which the mean difference can change, in its own unit: 1/n for right/wrong items with
+    one trial, 1/(n K) with K trials; 0 for continuous scores. On a lattice sets of clusters cancel exactly now and then, which
+    costs the sign-flip power where clusters are few and small.
 
     Notes
     -----
@@ -155,11 +140,6 @@ def mde_clusters(
     In the unit of `std_error`; None where no difference would ever be found. Parameters are those of `cluster_power`.
     What CR2's t test alone finds with 80% power is found with 62% at 6 clusters and 75% at 7, since all 6 clusters, or
     nearly all 7, must go the same way.
-
-    Examples
-    --------
-    >>> round(mde_clusters(1.0, 6, 7) or 0.0, 1), round(mde_clusters(1.0, 29, 30) or 0.0, 1), mde_clusters(1.0, 4, 5)
-    (3.6, 2.9, None)
     """
     scale = positive(std_error, "std_error")
     level = check_level(conf_level)
@@ -287,30 +267,17 @@ def simulated_power(
 ) -> SimulatedPower:
     """Draw item differences with a true mean of `delta`, apply the rule of a comparison, count the claims.
 
-    Parameters
-    ----------
-    delta
-        True mean difference, in favour of the candidate, in score units.
-    n_items, variance
-        Items of one comparison; variance of an item's difference within its cluster.
-    pool
-        Differences of a pilot, shape (n,): noise is drawn from them with replacement, centred and brought to `variance`,
-        so that ties and skewness are kept. None draws normal noise.
-    shares, cluster_variance
-        Shares of the items that the clusters hold, shape (n_clusters,), needed for rule "cr2"; variance of the clusters' true
-        mean differences, drawn as normal.
-    rule
-        "t" and "augmented-t" on independent items; "cr2": CR2's t and, for a direction, a sign-flip of clusters that
-        agrees, at least 5 clusters and 4 degrees of freedom.
-    bound, n_trials
-        Largest possible difference and trials behind each, for "augmented-t"; None where their number is unknown.
-    step
-        The smallest amount by which an item's difference can change, for "cr2": 1 for right/wrong items with one trial, 1/K
-        with K; cluster sums are rounded to it, since ties cost the sign-flip power. 0 for continuous scores.
-    claim
-        "difference" counts intervals that exclude 0 on the side of `delta`; the others one-sided ends beyond `margin`.
-    n_resamples, seed
-        Simulated comparisons and their seed; the same seed draws the same noise for every `delta`.
+    `delta`: True mean difference, in favour of the candidate, in score units. `n_items`, `variance`: Items of one comparison;
+    variance of an item's difference within its cluster. `pool`: Differences of a pilot, shape (n,): noise is drawn from them
+    with replacement, centred and brought to `variance`, so that ties and skewness are kept. None draws normal noise. `shares`,
+    `cluster_variance`: Shares of the items that the clusters hold, shape (n_clusters,), needed for rule "cr2"; variance of the
+    clusters' true mean differences, drawn as normal. `rule`: "t" and "augmented-t" on independent items; "cr2": CR2's t and,
+    for a direction, a sign-flip of clusters that agrees, at least 5 clusters and 4 degrees of freedom. `bound`, `n_trials`:
+    Largest possible difference and trials behind each, for "augmented-t"; None where their number is unknown. `step`: The
+    smallest amount by which an item's difference can change, for "cr2": 1 for right/wrong items with one trial, 1/K with K;
+    cluster sums are rounded to it, since ties cost the sign-flip power. 0 for continuous scores. `claim`: "difference" counts
+    intervals that exclude 0 on the side of `delta`; the others one-sided ends beyond `margin`. `n_resamples`, `seed`: Simulated
+    comparisons and their seed; the same seed draws the same noise for every `delta`.
 
     Notes
     -----

@@ -114,17 +114,10 @@ def difference_parts(
 
     For planning: the standard error of the difference itself needs no split.
 
-    Parameters
-    ----------
-    differences
-        float64 array, shape (n_items,): candidate minus baseline, means over trials.
-    clusters
-        Integer codes, shape (n_items,), or None for independent items.
-    trial_variances
-        Sample variance of the trials of each item (divisor K - 1) for baseline and candidate, shape (n_items,) each, NaN
-        where an item has fewer than two trials. None where trials are not known one by one.
-    n_trials
-        Trials of each item for baseline and candidate, shape (n_items,) each; 1 each by default.
+    `differences`: float64 array, shape (n_items,): candidate minus baseline, means over trials. `clusters`: Integer codes,
+    shape (n_items,), or None for independent items. `trial_variances`: Sample variance of the trials of each item (divisor K -
+    1) for baseline and candidate, shape (n_items,) each, NaN where an item has fewer than two trials. None where trials are not
+    known one by one. `n_trials`: Trials of each item for baseline and candidate, shape (n_items,) each; 1 each by default.
 
     Notes
     -----
@@ -180,11 +173,6 @@ def cheapest_trials(item: float, trials: float, *, cost_item: float, cost_trial:
 
     `item` is omega^2 and `trials` sigma_A^2 + sigma_B^2; an item costs `cost_item` once, one trial of it on both sides
     together `cost_trial`. Not rounded, at least 1; infinite where items do not differ at all.
-
-    Examples
-    --------
-    >>> cheapest_trials(0.1, 0.4, cost_item=8.0, cost_trial=2.0)
-    4.0
     """
     if not (item >= 0.0 and trials >= 0.0 and cost_item >= 0.0 and cost_trial > 0.0):
         raise InputError("variances and costs must be numbers from 0, and the cost of a trial above 0")
@@ -249,11 +237,6 @@ def miller_n(delta: float, variance: float, *, conf_level: float = 0.95, power: 
 
     n = (z_(1 - alpha/2) + z_power)^2 variance / delta^2, with the variance of one item's observed difference: that of its
     mean, and of its trials over their number.
-
-    Examples
-    --------
-    >>> round(miller_n(0.03, 1 / 9), 3)
-    968.997
     """
     if not (math.isfinite(delta) and delta != 0.0):
         raise InputError(f"delta is {delta:g}; give a difference other than 0")
@@ -379,11 +362,6 @@ def smallest_count(
 
     The power must rise with the count, but for short waves: exact tests of counts lose a little at the next count now and
     then. The answer and the `wave` counts after it all reach the goal. A good guess for `start` saves time.
-
-    Examples
-    --------
-    >>> smallest_count(lambda n: 1 - 1 / n, 0.8), smallest_count(lambda n: 0.5, 0.8)
-    (5, None)
     """
     distance = _distance(power_at, goal)
     short, enough = _bracket(distance, max(least, min(start, most)), least=least, most=most)

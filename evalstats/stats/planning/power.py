@@ -114,17 +114,9 @@ def mde_paired_binary(n: int, discordance: float, *, conf_level: float = 0.95, p
 
     None where no difference could be found with that power (fewer than 6 items, or a very high level).
 
-    Parameters
-    ----------
-    discordance
-        Share of items on which the models differ, as observed or assumed. It bounds the difference; where even a
-        difference as large as the discordance lacks power, the discordance is raised with the difference: every
-        discordant item then favours one model, and the answer is the smallest such share.
-
-    Examples
-    --------
-    >>> round(mde_paired_binary(100, 0.2) or 1.0, 4), mde_paired_binary(5, 0.2)
-    (0.1188, None)
+    `discordance`: Share of items on which the models differ, as observed or assumed. It bounds the difference; where even a
+    difference as large as the discordance lacks power, the discordance is raised with the difference: every discordant item
+    then favours one model, and the answer is the smallest such share.
     """
     n = check_count(n, "n", least=1)
     if not 0.0 <= discordance <= 1.0:
@@ -150,11 +142,6 @@ def mde_from_std_error(
 
     For clustered items use `mde_clusters`. Exact under normality: std_error times the noncentrality at which T exceeds its
     critical value with that power. The usual t_(1-alpha/2) + t_(power) is 1% too small at 5 df and 5% at 2.
-
-    Examples
-    --------
-    >>> round(mde_from_std_error(0.01), 5), round(mde_from_std_error(0.01, 5), 5)
-    (0.02802, 0.03514)
     """
     positive(std_error, "std_error")
     level = check_level(conf_level)
@@ -238,11 +225,6 @@ def connor_n(delta: float, discordance: float, *, conf_level: float = 0.95, powe
 
     n = [z_(1 - alpha/2) sqrt(psi) + z_power sqrt(psi - delta^2)]^2 / delta^2, psi the discordance. It ignores that counts
     are whole and that fewer than 6 discordant items decide nothing.
-
-    Examples
-    --------
-    >>> round(connor_n(0.05, 0.2), 1)
-    625.5
     """
     if delta == 0.0:
         raise InputError("delta is 0; give the difference that is to be found")
@@ -256,11 +238,6 @@ def precision_n(half_width: float, variance: float, *, conf_level: float = 0.95)
     """Items at which the interval reaches `half_width` to either side: z^2 variance / h^2, not rounded.
 
     `variance` is that of one item's difference; psi - delta^2 for right/wrong items.
-
-    Examples
-    --------
-    >>> round(precision_n(0.02, 0.2), 1)
-    1920.7
     """
     return (
         normal_quantile(check_level(conf_level)) ** 2
@@ -287,11 +264,6 @@ def paired_binary_margin_power(
     -----
     Summed over every table that can occur. For c items that only the baseline gets right, Tango's statistic rises with b,
     so that each c has one b from which the lower test rejects, and one up to which the upper one does.
-
-    Examples
-    --------
-    >>> round(paired_binary_margin_power(500, 0.05, 0.05, 0.03), 3)
-    0.668
     """
     n = _checked_design(n, p10, p01)
     if not 0.0 < margin < 1.0:
