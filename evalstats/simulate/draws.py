@@ -169,12 +169,25 @@ def simulate_pairs(
     system (`repeatability` of what is left), and fresh noise for each trial. Probabilities, discordance and ICC are
     therefore exact, not approximate.
 
-    `n_items`: Items. `p_baseline`, `p_candidate`: Success probabilities, strictly between 0 and 1. `discordance`: Probability
-    that exactly one system succeeds on one trial: from |difference| (the better one solves all that the other does) to that of
-    independent systems, p_baseline + p_candidate - 2 p_baseline p_candidate. `n_trials`: Trials of each item by each system.
-    `clusters`: Number of clusters of (nearly) equal size, or their sizes; None puts each item in its own. `icc`: Correlation of
-    the one-trial difference between two items of a cluster, at least 0. `repeatability`: From 0 (trials of an item are as
-    different as they can be) to 1 (they are copies). `seed`: Seed; one draw for each.
+    Parameters
+    ----------
+    n_items
+        Items.
+    p_baseline, p_candidate
+        Success probabilities, strictly between 0 and 1.
+    discordance
+        Probability that exactly one system succeeds on one trial: from |difference| (the better one solves all that
+        the other does) to that of independent systems, p_baseline + p_candidate - 2 p_baseline p_candidate.
+    n_trials
+        Trials of each item by each system.
+    clusters
+        Number of clusters of (nearly) equal size, or their sizes; None puts each item in its own.
+    icc
+        Correlation of the one-trial difference between two items of a cluster, at least 0.
+    repeatability
+        From 0 (trials of an item are as different as they can be) to 1 (they are copies).
+    seed
+        Seed; one draw for each.
 
     InputError: if a number is out of range, or no such pair of systems exists.
 

@@ -60,9 +60,9 @@ def run_drifts(scores: ArrayLike, order: ArrayLike, *, strata: ArrayLike | None 
     time (a batch) are one unit. `strata`: Codes of the items' categories, if any: what a run does in each category as a whole
     is taken out first, so that a run that is weak in what came last has no drift.
 
-    Returned are the clear ones first, then the others in their order. None of runs with fewer than 20 units; of runs in whose order the
-    other runs' scores drift (the items are sorted by difficulty, and a strong run's lead over weak ones changes with it); and
-    of what is left when only two runs are, since nobody can tell which of two drifts.
+    Returned are the clear ones first, then the others in their order. None of runs with fewer than 20 units; of runs in whose
+    order the other runs' scores drift (the items are sorted by difficulty, and a strong run's lead over weak ones changes with
+    it); and of what is left when only two runs are, since nobody can tell which of two drifts.
 
     Notes
     -----
@@ -224,7 +224,8 @@ def score_changes(
     no item differs. `reference`: Compare all later runs with the first so many, and look for no other place of the change;
     None: every place.
 
-    Returned is at each look, in order, the change that shows most (the smallest p); none at looks where no item has a score on both sides.
+    Returned is at each look, in order, the change that shows most (the smallest p); none at looks where no item has a score on
+    both sides.
 
     InputError: if the scores are no table of at least one run, or the reference leaves no run to compare.
 

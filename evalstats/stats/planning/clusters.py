@@ -95,14 +95,24 @@ def cluster_power(
 ) -> float:
     """Probability that a difference in clustered items is found: CR2's interval excludes 0 and the sign-flip agrees.
 
-    `delta`: True difference; its sign does not matter. `std_error`, `df`: Standard error of the difference and its
-    (Satterthwaite) degrees of freedom. `n_clusters`: Clusters. Fewer than 5, fewer than 4 df, or so few that 2^(1 - G) > 1 -
-    conf_level, never lead to a direction: 0. `shares`: Shares of the items that the clusters hold, shape (n_clusters,), where
-    they are known; else sizes are made up that fit `df`. `between`: Share of the squared standard error that comes from
-    differences between clusters rather than within them. It matters only where sizes are unequal; design_effect d gives about 1
-    - 1/d. `step`: The smallest amount by which the mean difference can change, in its own unit: 1/n for right/wrong items with
-    one trial, 1/(n K) with K trials; 0 for continuous scores. On a lattice sets of clusters cancel exactly now and then, which
-    costs the sign-flip power where clusters are few and small.
+    Parameters
+    ----------
+    delta
+        True difference; its sign does not matter.
+    std_error, df
+        Standard error of the difference and its (Satterthwaite) degrees of freedom.
+    n_clusters
+        Clusters. Fewer than 5, fewer than 4 df, or so few that 2^(1 - G) > 1 - conf_level, never lead to a direction: 0.
+    shares
+        Shares of the items that the clusters hold, shape (n_clusters,), where they are known; else sizes are made up
+        that fit `df`.
+    between
+        Share of the squared standard error that comes from differences between clusters rather than within them. It
+        matters only where sizes are unequal; design_effect d gives about 1 - 1/d.
+    step
+        The smallest amount by which the mean difference can change, in its own unit: 1/n for right/wrong items with one
+        trial, 1/(n K) with K trials; 0 for continuous scores. On a lattice sets of clusters cancel exactly now and then,
+        which costs the sign-flip power where clusters are few and small.
 
     Notes
     -----
@@ -267,17 +277,30 @@ def simulated_power(
 ) -> SimulatedPower:
     """Draw item differences with a true mean of `delta`, apply the rule of a comparison, count the claims.
 
-    `delta`: True mean difference, in favour of the candidate, in score units. `n_items`, `variance`: Items of one comparison;
-    variance of an item's difference within its cluster. `pool`: Differences of a pilot, shape (n,): noise is drawn from them
-    with replacement, centred and brought to `variance`, so that ties and skewness are kept. None draws normal noise. `shares`,
-    `cluster_variance`: Shares of the items that the clusters hold, shape (n_clusters,), needed for rule "cr2"; variance of the
-    clusters' true mean differences, drawn as normal. `rule`: "t" and "augmented-t" on independent items; "cr2": CR2's t and,
-    for a direction, a sign-flip of clusters that agrees, at least 5 clusters and 4 degrees of freedom. `bound`, `n_trials`:
-    Largest possible difference and trials behind each, for "augmented-t"; None where their number is unknown. `step`: The
-    smallest amount by which an item's difference can change, for "cr2": 1 for right/wrong items with one trial, 1/K with K;
-    cluster sums are rounded to it, since ties cost the sign-flip power. 0 for continuous scores. `claim`: "difference" counts
-    intervals that exclude 0 on the side of `delta`; the others one-sided ends beyond `margin`. `n_resamples`, `seed`: Simulated
-    comparisons and their seed; the same seed draws the same noise for every `delta`.
+    Parameters
+    ----------
+    delta
+        True mean difference, in favour of the candidate, in score units.
+    n_items, variance
+        Items of one comparison; variance of an item's difference within its cluster.
+    pool
+        Differences of a pilot, shape (n,): noise is drawn from them with replacement, centred and brought to `variance`,
+        so that ties and skewness are kept. None draws normal noise.
+    shares, cluster_variance
+        Shares of the items that the clusters hold, shape (n_clusters,), needed for rule "cr2"; variance of the clusters' true
+        mean differences, drawn as normal.
+    rule
+        "t" and "augmented-t" on independent items; "cr2": CR2's t and, for a direction, a sign-flip of clusters that
+        agrees, at least 5 clusters and 4 degrees of freedom.
+    bound, n_trials
+        Largest possible difference and trials behind each, for "augmented-t"; None where their number is unknown.
+    step
+        The smallest amount by which an item's difference can change, for "cr2": 1 for right/wrong items with one trial, 1/K
+        with K; cluster sums are rounded to it, since ties cost the sign-flip power. 0 for continuous scores.
+    claim
+        "difference" counts intervals that exclude 0 on the side of `delta`; the others one-sided ends beyond `margin`.
+    n_resamples, seed
+        Simulated comparisons and their seed; the same seed draws the same noise for every `delta`.
 
     Notes
     -----
