@@ -32,12 +32,6 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def below(document: Document) -> str:
-    """Return number, interval and scope as sentences."""
-    number = ", ".join(part for part in (document.number, document.number_words) if part)
-    return " ".join(sentence(part) for part in (number, document.scope) if part)
-
-
 # --- Markdown ---
 
 
@@ -49,13 +43,12 @@ def to_markdown(document: Document) -> str:
     """
     parts = [f"**{for_markdown(note.line)}**" for note in document.banners]
     parts.append(f"**{for_markdown(capital(document.label))}.** {for_markdown(sentence(document.headline))}")
-    parts += [for_markdown(text) for text in (below(document),) if text]
+    parts.append(for_markdown(document.below))
     parts += [f"**{for_markdown(note.line)}**" for note in document.remarks if note.kind == "gate"]
     parts += [_markdown(block) for block in document.answer]
     parts.append("\n".join(f"- {for_markdown(note.line)}" for note in document.cautions))
     parts += _folded("Evidence", document.evidence)
-    notes = [Section(id="notes", heading="Notes", blocks=(Items(items=tuple(note.line for note in document.remarks)),))]
-    parts += _folded("Method", [*document.method, *(notes if document.remarks else [])])
+    parts += _folded("Method", [*document.method, *document.notes_section])
     return inert("\n\n".join(part for part in parts if part))
 
 
@@ -63,12 +56,9 @@ def _folded(title: str, sections: Sequence[Section]) -> list[str]:
     # GitHub reads Markdown inside <details> where a blank line stands around it.
     if not sections:
         return []
-    inside = "\n\n".join(_markdown_section(section) for section in sections)
+    parts = (part for each in sections for part in (f"### {for_markdown(each.heading)}", *map(_markdown, each.blocks)))
+    inside = "\n\n".join(parts)
     return [f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"]
-
-
-def _markdown_section(section: Section) -> str:
-    return "\n\n".join([f"### {for_markdown(section.heading)}", *(_markdown(block) for block in section.blocks)])
 
 
 def _markdown(block: Block) -> str:
@@ -111,7 +101,7 @@ def pandoc_answer(document: Document) -> str:
     """
     parts = [f"**{for_pandoc(note.line)}**" for note in document.banners]
     parts.append(f"**{for_pandoc(capital(document.label))}\\.** {for_pandoc(sentence(document.headline))}")
-    parts.append(for_pandoc(below(document)))
+    parts.append(for_pandoc(document.below))
     parts += [for_pandoc(text) for text in answer_texts(document)]
     parts.append("\n".join(f"- {for_pandoc(note.line)}" for note in document.cautions))
     table = document.leading_table
@@ -154,7 +144,7 @@ def to_html(document: Document) -> str:
     parts = [f"<p><strong>{for_html(note.line)}</strong></p>" for note in document.banners]
     parts.append(
         f'<div style="{style}"><strong style="color:{color}">{for_html(capital(document.label))}</strong> '
-        f"{for_html(sentence(document.headline))}<br>{for_html(below(document))}</div>"
+        f"{for_html(sentence(document.headline))}<br>{for_html(document.below)}</div>"
     )
     parts += [_html(block) for block in document.answer]
     parts.append(_html_list([note.line for note in document.cautions]))
@@ -232,7 +222,7 @@ def _csv_cell(cell: object) -> str:
 def summary(document: Document) -> str:
     """Return the answer as sentences: what data these are, the headline, the number, what it rests on, the cautions."""
     said = [note.line for note in document.banners]
-    said += [sentence(document.headline), below(document), *answer_texts(document)]
+    said += [sentence(document.headline), document.below, *answer_texts(document)]
     said += [note.line for note in document.cautions]
     return " ".join(part for part in said if part)
 

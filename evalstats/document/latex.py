@@ -11,7 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from evalstats.document.escape import inert, kept_apart, one_line
-from evalstats.document.formats import answer_texts, below, capital
+from evalstats.document.formats import answer_texts, capital
 from evalstats.document.model import Column, Document, Table, sentence
 from evalstats.errors import InputError
 
@@ -97,7 +97,7 @@ def _fitted(table: Table) -> tuple[str, str]:
 
 def _answer(document: Document) -> list[str]:
     parts = [f"\\textbf{{{for_latex(note.line)}}}" for note in document.banners]
-    said = f"{sentence(document.headline)} {below(document)}"
+    said = f"{sentence(document.headline)} {document.below}"
     parts.append(f"\\textbf{{{for_latex(capital(document.label))}.}} {for_latex(said)}")
     if document.cautions:
         items = "\n".join(f"  \\item {for_latex(note.line)}" for note in document.cautions)

@@ -289,6 +289,18 @@ class Document:
         return tuple(note for note in self.notes if not note.caution and note not in self.banners)
 
     @property
+    def below(self) -> str:
+        """Number, interval and scope as sentences, which stand below the headline."""
+        number = ", ".join(part for part in (self.number, self.number_words) if part)
+        return " ".join(sentence(part) for part in (number, self.scope) if part)
+
+    @property
+    def notes_section(self) -> tuple[Section, ...]:
+        """The remarks as a section behind the method; none where there are none."""
+        lines = tuple(note.line for note in self.remarks)
+        return (Section(id="notes", heading="Notes", blocks=(Items(items=lines),)),) if lines else ()
+
+    @property
     def sections(self) -> tuple[Section, ...]:
         """All sections: evidence, then method."""
         return (*self.evidence, *self.method)

@@ -63,8 +63,7 @@ def to_text(
     if document.actions and full:
         parts.append("\n".join(_wrapped(text, width, first="- ", rest="  ") for text in document.actions))
     if full:
-        parts += [_section(section, width) for section in document.sections]
-        parts.append(_remarks(document.remarks, width))
+        parts += [_section(section, width) for section in (*document.sections, *document.notes_section)]
     elif explain:
         parts += [_section(section, width) for section in _said(document.method)]
     parts.append(_wrapped(hint, width) if hint else "")
@@ -76,9 +75,7 @@ def _opening(document: Document, width: int, *, color: bool) -> str:
     label = one_line(document.label).upper()
     answer = _wrapped(sentence(f"{label}: {document.headline}"), width)
     lines.append(_painted(label, document.tone, color=color) + answer[len(label) :])
-    number = ", ".join(part for part in (document.number, document.number_words) if part)
-    below = " ".join(sentence(part) for part in (number, document.scope) if part)
-    return "\n".join([*lines, *([_wrapped(below, width)] if below else [])])
+    return "\n".join([*lines, *([_wrapped(document.below, width)] if document.below else [])])
 
 
 def _notes(notes: Sequence[Note], width: int, *, color: bool, most: int | None) -> str:
@@ -88,14 +85,6 @@ def _notes(notes: Sequence[Note], width: int, *, color: bool, most: int | None) 
     if len(shown) < len(notes):
         lines.append(f"{mark} {len(notes) - len(shown)} more with {Option('full', value=True)}")
     return "\n".join(lines)
-
-
-def _remarks(notes: Sequence[Note], width: int) -> str:
-    if not notes:
-        return ""
-    return _section(
-        Section(id="notes", heading="Notes", blocks=(Items(items=tuple(note.line for note in notes)),)), width
-    )
 
 
 def _said(sections: Sequence[Section]) -> list[Section]:
