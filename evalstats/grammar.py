@@ -25,6 +25,15 @@ def plural_of(name: str) -> str:
     return f"{name}es" if name.endswith(("s", "x", "z", "ch", "sh")) else f"{name}s"
 
 
+def conjugate(n: int, base: str) -> str:
+    """Return a verb as a count asks for it.
+
+    >>> conjugate(1, "differ"), conjugate(2, "differ"), conjugate(1, "lie")
+    ('differs', 'differ', 'lies')
+    """
+    return f"{base}s" if n == 1 else base
+
+
 def is_are(n: int) -> str:
     """Return the verb of a count.
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
-from evalstats.grammar import comma_list
+from evalstats.grammar import comma_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import lookalike_note, lookalikes, renamed
 from evalstats.schema.tables import as_polars, check_table
@@ -158,7 +158,7 @@ class VoteTable:
         if both_bad == "drop":
             votes = votes.filter(pl.col("outcome") != OUTCOMES[BOTH_BAD])
         if not votes.height:
-            lost = comma_list((f"{n:,} vote{'' if n == 1 else 's'}: {reason}" for reason, n in reasons), 4, "; ")
+            lost = comma_list((f"{plural(n, 'vote')}: {reason}" for reason, n in reasons), 4, "; ")
             raise CannotAnswerError(
                 f"no vote has an outcome ({lost if reasons else 'there are none'}); nothing can be rated"
             )
@@ -425,7 +425,7 @@ def _shares(votes: pl.DataFrame, outcome: IntArray, *, graded: bool) -> FloatArr
     against = ((given > 0.5) & pl.Series(full == 0.0)) | ((given < 0.5) & pl.Series(full == 1.0))
     if wrong := int(against.fill_null(value=False).sum()):
         raise InputError(
-            f"{wrong:,} vote{'' if wrong == 1 else 's'} of {votes.height:,} have a preference (the share for side a) that "
+            f"{plural(wrong, 'vote')} of {votes.height:,} have a preference (the share for side a) that "
             "contradicts their outcome: check which side the preference is for, or leave one of the two columns out"
         )
     if not graded:

@@ -22,7 +22,7 @@ from evalstats.analysis.arena.result import (
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Section, Table, Text, Tone, Value, sentence
 from evalstats.document.numbers import interval_words, number, p_words
-from evalstats.grammar import and_list, is_are, plural
+from evalstats.grammar import and_list, conjugate, is_are, plural
 
 _SHOWN = 12
 _IN_MATRIX = 12  # a heat map of more models is no longer read
@@ -124,7 +124,7 @@ def _connections(result: ArenaRanking) -> Section | None:
         caption="Groups by the votes that tie them to the rest (a tie is half of one)",
         most=_SHOWN,
     )
-    heading = f"{plural(len(weak), 'group')} {'hangs' if len(weak) == 1 else 'hang'} by fewer than 10 votes"
+    heading = f"{plural(len(weak), 'group')} {conjugate(len(weak), 'hang')} by fewer than 10 votes"
     text = "Without these votes the group could not be compared with the others."
     return Section(id="links", heading=heading, blocks=(Text(text=text), figures.vote_graph(result, table) or table))
 
@@ -370,9 +370,9 @@ def _heading(result: ArenaRanking, check: str) -> str:
             who = "one side" if side is None else side_words(side)
             heading = f"Between equal models {who} wins {percent(share)} of votes"
         case "raters" if n := len({flag.rater for flag in trust.raters}):
-            heading = f"{plural(n, 'rater')} {'votes' if n == 1 else 'vote'} unlike the others"
+            heading = f"{plural(n, 'rater')} {conjugate(n, 'vote')} unlike the others"
         case "duplicates" if n := trust.n_duplicates:
-            heading = f"{plural(n, 'vote')} {'repeats' if n == 1 else 'repeat'} an earlier one"
+            heading = f"{plural(n, 'vote')} {conjugate(n, 'repeat')} an earlier one"
         case "bursts":
             names = list(dict.fromkeys(burst.name for burst in trust.bursts if burst.kind == "model"))
             heading = f"Votes for {and_list(names, 2)} came in bursts" if names else "Votes came in bursts"

@@ -10,7 +10,7 @@ import polars as pl
 from evalstats.analysis.audit.items import differing_items, first_rows
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.document.numbers import number, share_in_percent
-from evalstats.grammar import and_list, has_have, plural
+from evalstats.grammar import and_list, conjugate, has_have, plural
 from evalstats.schema.column_names import ANSWER_KEYS, CHOSEN
 from evalstats.stats.answer_choices import (
     PositionBias,
@@ -190,7 +190,7 @@ def _suspects(
         p = np.fmin(p, np.where(rivals.suspect, rivals.p_value, 1.0))
     places = places[np.argsort(p[places], kind="stable")]
     n = int(suspect.sum())
-    told = f"{n:,} of {plural(panel.items.height, 'key')} look{'s' if n == 1 else ''} wrong: "
+    told = f"{n:,} of {plural(panel.items.height, 'key')} {conjugate(n, 'look')} wrong: "
     told += "weak models meet them, strong ones do not" if rivals is None else "strong models agree on another option"
     told += f", as on {_shown(panel, int(places[0]), rivals, answers)}"
     treatments = [Treatment(words="without these items", keep=panel.of_items(~suspect))]

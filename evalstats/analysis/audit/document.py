@@ -19,7 +19,7 @@ from evalstats.document.model import (
 )
 from evalstats.document.numbers import interval_words, number
 from evalstats.errors import written
-from evalstats.grammar import and_list, plural
+from evalstats.grammar import and_list, conjugate, plural
 
 _TOLD = 3  # findings told in the answer
 _DRAWN = 8  # comparisons in the figure
@@ -84,8 +84,8 @@ def _headline(result: Audit) -> str:
     if not flipping:
         whose = "The one finding does not change" if n == 1 else f"None of {n} findings changes"
         return f"{whose} {any_of}"
-    which = f"{flipping} of {n} findings change{'s' if flipping == 1 else ''}" if n > 1 else "The one finding changes"
-    depend = "depends" if result.n_depend == 1 else "depend"
+    which = f"{flipping} of {n} findings {conjugate(flipping, 'change')}" if n > 1 else "The one finding changes"
+    depend = conjugate(result.n_depend, "depend")
     return f"{which} a conclusion; {result.n_depend:,} of {pairs} {depend} on {'it' if flipping == 1 else 'them'}"
 
 
@@ -150,7 +150,7 @@ def _others(shift: Shift) -> str:
         return ""
     if not shift.n_lost:
         return f"; {shift.n_flips:,} of {shift.n_pairs:,} comparisons flip"
-    flips = f"{shift.n_flips:,} flip{'s' if shift.n_flips == 1 else ''} and " if shift.n_flips else ""
+    flips = f"{plural(shift.n_flips, 'flip')} and " if shift.n_flips else ""
     return f"; of {shift.n_pairs:,} comparisons {flips}{shift.n_lost:,} cannot be made"
 
 

@@ -12,7 +12,7 @@ from evalstats.analysis.design.entries import ENTRY
 from evalstats.analysis.design.run_settings import setting_words
 from evalstats.document.numbers import share_in_percent
 from evalstats.errors import Advice, Option
-from evalstats.grammar import and_list, plural
+from evalstats.grammar import and_list, conjugate, plural
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.table.items import FIRST, HELPER, ITEM_KEY, Bools, Floats, Ints
@@ -177,7 +177,7 @@ def repeated_rows(panel: Panel) -> Iterator[Observation]:
         treatments.append(_only(panel, last, "with the last of each alone"))
     yield Observation(
         kind="repeated rows",
-        text=f"{plural(n, 'trial')} stand{'s' if n == 1 else ''} more than once in a run ({same}) and count in full",
+        text=f"{plural(n, 'trial')} {conjugate(n, 'stand')} more than once in a run ({same}) and count in full",
         remedy="Drop the copies, or number repetitions as trials",
         n_rows=int(groups["len"].sum()),
         models=tuple(twice[ENTRY].unique().sort().head(5).to_list()),

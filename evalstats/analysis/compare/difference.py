@@ -31,7 +31,7 @@ from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import share_in_percent
 from evalstats.errors import InputError
-from evalstats.grammar import plural
+from evalstats.grammar import conjugate, plural
 from evalstats.stats.bootstrap import augmented_percentile, percentile_law
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import (
@@ -485,7 +485,7 @@ def _stratified(scores: PairedScores, metric: MetricFacts, conf_level: float, se
     differing = int(np.count_nonzero(d))
     doubts = [*_no_change(d), *(_cluster_doubts(headline, flip, conf_level) if clustered else ())]
     if 0 < differing < MIN_DISCORDANT:
-        verb = "differs" if differing == 1 else "differ"
+        verb = conjugate(differing, "differ")
         doubts.append(f"only {plural(differing, 'item')} {verb}; fewer than {MIN_DISCORDANT} decide nothing")
     few = (f"only {flip.n_nonzero} clusters differ at all",) if clustered and flip.n_nonzero < FEW_CLUSTERS else ()
     difference = Difference(
@@ -558,7 +558,7 @@ def _cluster_doubts(headline: Estimate, flip: SignFlip, conf_level: float) -> tu
         significant = headline.p_value <= 1 - conf_level
         if significant and flip.smallest_p > 1 - conf_level:
             doubts.append(
-                f"only {plural(flip.n_nonzero, 'cluster')} {'differs' if flip.n_nonzero == 1 else 'differ'}, and the cluster "
+                f"only {plural(flip.n_nonzero, 'cluster')} {conjugate(flip.n_nonzero, 'differ')}, and the cluster "
                 f"sign-flip of so few cannot go below p = {flip.smallest_p:.3g}"
             )
         elif significant != (flip.p_value <= 1 - conf_level):
@@ -604,7 +604,7 @@ def _few_differing(differences: Floats) -> tuple[str, ...]:
     differing = int(np.count_nonzero(differences))
     if not 0 < differing < MIN_DISCORDANT:
         return ()
-    verb = "differs" if differing == 1 else "differ"
+    verb = conjugate(differing, "differ")
     return (f"only {plural(differing, 'item')} {verb}; fewer than {MIN_DISCORDANT} decide nothing",)
 
 

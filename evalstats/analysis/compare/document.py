@@ -16,7 +16,7 @@ from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
 from evalstats.document.numbers import declared, interval_words, number, p_words, scaled, titled
 from evalstats.errors import Option
-from evalstats.grammar import and_list, plural, plural_of
+from evalstats.grammar import and_list, conjugate, plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS
 
 TONES: dict[str, Tone] = {
@@ -633,7 +633,7 @@ def _methods(result: Comparison) -> Section | None:
     head = (
         f"All {len(rows)} methods agree"
         if not against
-        else f"{len(against)} of {len(rows)} methods disagree{'s' if len(against) == 1 else ''}: {and_list(against, 3)}"
+        else f"{len(against)} of {len(rows)} methods {conjugate(len(against), 'disagree')}: {and_list(against, 3)}"
     )
     digits = figures.digits_of(result)
     table = Table(

@@ -16,7 +16,7 @@ from evalstats.analysis.design.clusters import label_of
 from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.result import MethodRow, estimated, method_row
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.grammar import comma_list, plural_of
+from evalstats.grammar import comma_list, conjugate, plural_of
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.stratified import stratified_mean
 from evalstats.table.items import HELPER, ITEM_KEY
@@ -101,7 +101,7 @@ def items_in_no_row(design: PairedDesign, column: str, by: str | None) -> Iterat
     """Say which items stand in none of the rows of a factor: those whose levels differ, and those without one."""
     several, text = items_of_several_levels(design.table, column)
     if several:
-        yield f"{text} and {'stands' if several == 1 else 'stand'} in none of its rows"
+        yield f"{text} and {conjugate(several, 'stand')} in none of its rows"
     without = design.paired.items[column].null_count() - several
     if without:
         have, stand = ("has", "stands") if without == 1 else ("have", "stand")

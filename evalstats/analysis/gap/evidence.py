@@ -25,7 +25,7 @@ from evalstats.analysis.gap.shown import (
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Items, Section, Table, Text, sentence
 from evalstats.document.numbers import number, p_words, titled
-from evalstats.grammar import and_list, plural
+from evalstats.grammar import and_list, conjugate, plural
 
 USABLE = 0.7  # a Spearman of .7 leaves about one pair of four the other way round
 _NAMED = 3
@@ -69,7 +69,7 @@ def _models(found: LabLiveGap) -> Section | None:
     if not rows:
         heading = "No model stands off the line through the others"
     else:
-        stand = "stands" if len(rows) == 1 else "stand"
+        stand = conjugate(len(rows), "stand")
         heading = f"{and_list([row.name for row in rows], _NAMED)} {stand} off the line through the others"
     live = ShownSide(found, found.live)
     noise = "could be noise alone" if line.p_value > 1 - found.conf_level else "are more than noise"
@@ -129,7 +129,7 @@ def _mix(found: LabLiveGap) -> Section | None:
         heading = "Neither mix nor behaviour is shown to differ"
     beyond = [each for each in parts.rows if each.behaviour.excludes_zero]
     names = and_list([each.model for each in beyond], _NAMED)
-    differ = "differs" if len(beyond) == 1 else "differ"
+    differ = conjugate(len(beyond), "differ")
     single = f"One by one, {len(beyond)} of {len(parts.rows)} models {differ} on the same tasks: {names}"
     return _section("mix", heading, figure, _text(single if beyond else ""))
 
@@ -421,7 +421,7 @@ def _single_cells(live: ShownSide, gaps: ScenarioGaps) -> str:
     )
     if not off:
         return ""
-    first, differ = off[0], "differs" if len(off) == 1 else "differ"
+    first, differ = off[0], conjugate(len(off), "differ")
     return (
         f"Of {plural(len(judged), 'pair')} of model and {gaps.factor} {len(off)} {differ}; the surest is {first.model} in "
         f"{first.scenario} ({live.difference(first.estimate)}, {live.ends(first.deciding)})"
@@ -476,7 +476,7 @@ def _threats(found: LabLiveGap) -> Section | None:
         return None
     seen = [each for each in found.threats if each.status == "seen"]
     n = len(found.threats)
-    show = "shows" if len(seen) == 1 else "show"
+    show = conjugate(len(seen), "show")
     heading = (
         f"{len(seen)} of {n} threats to validity {show} in these data: {and_list([each.title.lower() for each in seen], n)}"
         if seen

@@ -17,7 +17,7 @@ from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone
 from evalstats.document.numbers import digits_of_interval, interval_words, number, p_words, share_in_percent, titled
 from evalstats.errors import Option
-from evalstats.grammar import and_list, is_are, plural, plural_of
+from evalstats.grammar import and_list, conjugate, is_are, plural, plural_of
 
 _SHOWN = 20
 _FEW_PAIRS = 10
@@ -85,7 +85,7 @@ def _headline(result: Leaderboard, label: str) -> str:
     if above:
         who = f"{best[0]} is best" if len(best) == 1 else f"{len(best)} could be best"
         score = "higher" if result.higher_is_better else "lower"
-        has = "scores" if len(above) == 1 else "score"
+        has = conjugate(len(above), "score")
         return f"{who} of the {len(ranked)} that can be ranked; {and_list(above, 2)} {has} {score} without a standard error"
     if label == "which way?":
         who = f"{best[0]} has" if len(best) == 1 else f"{len(best)} of {len(ranked)} models could have"
@@ -486,7 +486,7 @@ def _missing(result: Leaderboard) -> Section | None:
     caption = f"On the items that a model lacks it is taken to compare as on those it has{most}; the last column holds all cases"
     widest = max(((row.missing_high or 0.0) - (row.missing_low or 0.0)) * result.scale for row in short)
     unit = {"pp": " points"}.get(result.unit, f" {result.unit}".rstrip())
-    lacking = f"{plural(len(short), 'model')} {'lacks' if len(short) == 1 else 'lack'} scores"
+    lacking = f"{plural(len(short), 'model')} {conjugate(len(short), 'lack')} scores"
     worst = f", which could move one by {number(widest, digits)}{unit}" if widest else ""
     return Section(
         id="missing",

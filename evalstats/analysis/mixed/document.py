@@ -10,7 +10,7 @@ from evalstats.analysis.mixed.result import MixedModel
 from evalstats.analysis.result import Estimate, columns
 from evalstats.document.model import Code, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, p_words
-from evalstats.grammar import and_list, is_are, plural
+from evalstats.grammar import and_list, conjugate, is_are, plural
 
 _METHODS = {
     "REML": "Restricted maximum likelihood (REML)",
@@ -337,9 +337,7 @@ def _of_means(result: Means) -> Document:
     clearest = min(shown, key=lambda row: row.p_adjusted or 0.0, default=None)
     headline = f"{plural(len(result.rows), 'mean')} of {result.response}"
     if tested:
-        differ = (
-            f"{len(shown)} of {plural(len(tested), 'contrast')} {'differs' if len(shown) == 1 else 'differ'} from 0"
-        )
+        differ = f"{len(shown)} of {plural(len(tested), 'contrast')} {conjugate(len(shown), 'differ')} from 0"
         headline = differ if shown else "No contrast is shown to differ from 0"
     lost = sum(row.reason is not None for row in result.rows)
     missing = f"; {plural(lost, 'mean')} cannot be given" if lost else ""

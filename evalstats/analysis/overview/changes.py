@@ -20,7 +20,7 @@ from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import and_list, is_are, plural
+from evalstats.grammar import and_list, conjugate, is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import unknown_name
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
@@ -228,7 +228,7 @@ def _each_once(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     notes: list[Note] = []
     dropped = rows.height - unique.height
     if dropped:
-        text = f"{plural(dropped, 'row')} that stand{'s' if dropped == 1 else ''} twice in a run count once"
+        text = f"{plural(dropped, 'row')} that {conjugate(dropped, 'stand')} twice in a run count once"
         notes.append(Note(kind="left_out", text=text))
     contradicting = int(unique.select(key).is_duplicated().sum())
     if contradicting:

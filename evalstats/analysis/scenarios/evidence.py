@@ -20,7 +20,7 @@ from evalstats.analysis.scenarios.result import (
 )
 from evalstats.document.model import Block, Column, Items, Section, Table, Tabs, Text, Tone, Value, sentence
 from evalstats.document.numbers import declared, number, scaled, titled
-from evalstats.grammar import and_list, is_are, plural
+from evalstats.grammar import and_list, conjugate, is_are, plural
 
 AVERAGE = "average"
 VERDICTS: dict[str, Tone] = {"drop": "bad", "gain": "good", "invalid": "caution"}
@@ -210,7 +210,7 @@ def _missing(result: ScenarioModel) -> list[Section]:
     if not any(row.n_missing > _LACKING * (row.n_items + row.n_missing) for row in lacking):
         return []
     worst = and_list([f"{named(row)} ({row.n_missing:,} of {row.n_items + row.n_missing:,})" for row in lacking], 3)
-    lacks = "lacks" if len(lacking) == 1 else "lack"
+    lacks = conjugate(len(lacking), "lack")
     heading = f"{len(lacking)} of {plural(len(result.cells), 'cell')} {lacks} items that others have"
     said = (
         f"Most are missing from {worst}. They are taken as missing for reasons that have nothing to do with the score."

@@ -14,6 +14,7 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import SuperLU, splu
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import conjugate
 from evalstats.stats.computation import one_thread
 from evalstats.stats.mixed.design import (
     Convergence,
@@ -424,7 +425,7 @@ def _refuse_dependent(design: MixedDesign, which: np.ndarray) -> None:
     if which.size:
         names = ", ".join(repr(design.fixed_names[int(k)]) for k in which)
         raise InputError(
-            f"the fixed effects are rank deficient: {names} follow{'s' if which.size == 1 else ''} from the columns before "
+            f"the fixed effects are rank deficient: {names} {conjugate(which.size, 'follow')} from the columns before "
             f"(of {design.fixed.shape[1]}); leave out empty combinations or one of the factors"
         )
 
