@@ -65,7 +65,7 @@ def to_text(
     if full:
         parts += [_section(section, width) for section in (*document.sections, *document.notes_section)]
     elif explain:
-        parts += [_section(section, width) for section in _said(document.method)]
+        parts += [_section(section, width) for section in _sections_in_words(document.method)]
     parts.append(_wrapped(hint, width) if hint else "")
     return inert("\n\n".join(part for part in parts if part))
 
@@ -87,7 +87,7 @@ def _notes(notes: Sequence[Note], width: int, *, color: bool, most: int | None) 
     return "\n".join(lines)
 
 
-def _said(sections: Sequence[Section]) -> list[Section]:
+def _sections_in_words(sections: Sequence[Section]) -> list[Section]:
     """Return what sections say in words."""
     kept = [
         Section(id=each.id, heading=each.heading, blocks=tuple(b for b in each.blocks if isinstance(b, Text | Items)))

@@ -111,7 +111,7 @@ def _grid(
         abs(value - centre) for value, is_base in zip(values, base, strict=True) if value is not None and not is_base
     ]
     farthest = reach or max(away, default=0.0) or 1.0
-    numbers = [_written(value, both, digits, sign=sign) for value, both in zip(values, ends, strict=True)]
+    numbers = [_number_words(value, both, digits, sign=sign) for value, both in zip(values, ends, strict=True)]
     words = [given or shown for given, shown in zip(table.texts("words"), numbers, strict=True)]
     settled = table.flags("settled", default=True)
     cells: dict[tuple[str, str], _Cell] = {}
@@ -146,7 +146,7 @@ def _grid(
     )
 
 
-def _written(value: float | None, ends: tuple[float, float] | None, digits: int, *, sign: bool) -> str:
+def _number_words(value: float | None, ends: tuple[float, float] | None, digits: int, *, sign: bool) -> str:
     """Write a value; one near 0 with no more digits than an interval allows that is wider than the last of them."""
     if value is not None and ends is not None and ends[1] - ends[0] >= 10.0**-digits:
         value = round(value, digits)

@@ -254,7 +254,7 @@ def _effect_numbers(table: Columns) -> tuple[list[float], list[tuple[float, floa
     return values, [both or (0.0, 0.0) for both in table.intervals()]
 
 
-def _said(values: Sequence[float], ends: Sequence[tuple[float, float]]) -> list[str]:
+def _tooltip_words(values: Sequence[float], ends: Sequence[tuple[float, float]]) -> list[str]:
     return [with_interval(value, both, 2, sign=True) for value, both in zip(values, ends, strict=True)]
 
 
@@ -281,7 +281,7 @@ def _draw_effects(canvas: Canvas, table: Columns, span: tuple[float, float]) -> 
         color = colors.ink if _apart(both) else colors.muted
         axes.plot(both, [place, place], color=color, linewidth=0.14 * font, zorder=2)
         axes.plot([value], [place], marker="o", markersize=0.42 * font, color=color, zorder=3)
-    whole, said = table.names("level", "label"), _said(values, ends)
+    whole, said = table.names("level", "label"), _tooltip_words(values, ends)
     for place in reversed(range(table.n)):
         canvas.text(0, span[1] - (place + 0.5) * step, names[place], letters=min(1.0, step / font / 1.15))
         mark = left + (values[place] - low) / (high - low) * (canvas.width - 0.5 * font - left)
@@ -327,7 +327,7 @@ def _draw_many(canvas: Canvas, table: Columns, span: tuple[float, float]) -> Non
         at = [(left + (row + 0.5) * step, y(values[row]), _apart(ends[row])) for row in rows]
         boxes = _name(canvas, [names[row] for row in rows], at, (written, left, right), span, on_left=on_left)
         written_at |= dict(zip(rows, boxes, strict=True))
-    said = _said(values, ends)
+    said = _tooltip_words(values, ends)
     # A slice of a band is narrower than a pointer: there the named levels answer, where they are named.
     for row in range(table.n) if table.n <= _MOST_WHISKERS else sorted(written_at):
         box = left + row * step, span[0], step, span[1] - span[0]

@@ -281,11 +281,15 @@ def _draw_ring(canvas: Canvas, ring: _Ring, graph: _Graph) -> None:
     reach = min(0.9 * font, max(chord / 2.9, 0.3 * font))
     for row, (x, y) in places.items():
         canvas.tooltip(
-            graph.names[row], _said(graph, row), (x - reach, y - reach, 2 * reach, 2 * reach), x, written_at[row]
+            graph.names[row],
+            _tooltip_words(graph, row),
+            (x - reach, y - reach, 2 * reach, 2 * reach),
+            x,
+            written_at[row],
         )
 
 
-def _said(graph: _Graph, row: int) -> str:
+def _tooltip_words(graph: _Graph, row: int) -> str:
     """Return what a point tells a pointer: its own number, and what it has in common with which others, most first."""
     joined = [
         (edge, edge.other if edge.one == row else edge.one) for edge in graph.edges if row in (edge.one, edge.other)

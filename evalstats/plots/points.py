@@ -425,7 +425,9 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
         across, up = frame.at(point.x, point.y)
         reach = 0.7 * font
         canvas.tooltip(
-            point.name, _told(plot, point), (left + across - reach, top + tall - up - reach, 2 * reach, 2 * reach)
+            point.name,
+            _tooltip_words(plot, point),
+            (left + across - reach, top + tall - up - reach, 2 * reach, 2 * reach),
         )
     _write_names(axes, canvas, frame, names)
     y = top + tall + 1.9 * font
@@ -516,7 +518,7 @@ def _draw_point(axes: Any, canvas: Canvas, point: _Dot) -> None:
     axes.plot([point.x], [point.y], zorder=3 + point.strong, **look)
 
 
-def _told(plot: _Plot, point: _Dot) -> str:
+def _tooltip_words(plot: _Plot, point: _Dot) -> str:
     """Say both values of a point with their intervals, named by their axes."""
     both = ((plot.x_title, plot.across, point.x, point.x_ends), (plot.y_title, plot.up, point.y, point.y_ends))
     parts: list[str] = []

@@ -109,7 +109,8 @@ def rates(
     table.need("estimate")
     lines, dots = _lines(table)
     lines = [
-        line if line.heading else replace(line, says=_said(table, own)) for line, own in zip(lines, dots, strict=True)
+        line if line.heading else replace(line, says=_tooltip_words(table, own))
+        for line, own in zip(lines, dots, strict=True)
     ]
     words = [table.texts("words")[own[0]] if own else "" for own in dots]
     most = max((value for name in ("estimate", "conf_high") for value in table.numbers(name) if value), default=0.1)
@@ -128,7 +129,7 @@ def rates(
     return row_figure(lines, [marks, Words(texts=words)], note=note, ax=ax, size=size)
 
 
-def _said(table: Columns, own: Sequence[int]) -> str:
+def _tooltip_words(table: Columns, own: Sequence[int]) -> str:
     """Return what a row tells a pointer: its one or two rates with their intervals, of more the lowest and the highest."""
     values, ends = table.numbers("estimate"), table.intervals()
     known = [row for row in own if values[row] is not None]

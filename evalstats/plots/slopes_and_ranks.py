@@ -303,10 +303,10 @@ def _draw_panel(
     half, wide = 0.45 * font, min(0.9 * font, step)
     for row, x in places.items():
         box = x - wide / 2, at(table.numbers("estimate")[row] or 0.0) - half, wide, 2 * half
-        canvas.tooltip(table.names()[row], _said(table, row, name, high - low), box, also=written_at.get(row))
+        canvas.tooltip(table.names()[row], _tooltip_words(table, row, name, high - low), box, also=written_at.get(row))
 
 
-def _said(table: Columns, row: int, panel: str, wide: float) -> str:
+def _tooltip_words(table: Columns, row: int, panel: str, wide: float) -> str:
     """Return what a line tells a pointer: its panel, both scores with their intervals, and the change in words."""
     digits, change = digits_within(wide), table.texts("words")[row]
     before = with_interval(table.numbers("start")[row], table.intervals("start_low", "start_high")[row], digits)

@@ -27,7 +27,7 @@ JUDGE = "simulated-judge"
 _LOST = "simulated failure of the judge"
 
 
-def _written(
+def _write_files(
     folder: str | Path, ending: str, files: Sequence[tuple[str, Iterable[Mapping[str, object]]]]
 ) -> list[Path]:
     """Write each model's rows as JSON Lines."""
@@ -124,8 +124,8 @@ def write_harmamp(folder: str | Path, models: Iterable[str] | None = None, *, se
     ['sim-frontier_harmamp.jsonl']
     """
     design = harm_design(seed)
-    chosen = _chosen(models, simulated_harm_models())
-    return _written(folder, "harmamp", [(model.name, _harm_rows(model, design)) for model in chosen])
+    chosen = _models_named(models, simulated_harm_models())
+    return _write_files(folder, "harmamp", [(model.name, _harm_rows(model, design)) for model in chosen])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -308,9 +308,9 @@ def write_devicerepair(
     ['sim-model-3_device_repair.jsonl']
     """
     check_count(n_questions, "n_questions", least=1)
-    chosen = _chosen(models, simulated_repair_models())
+    chosen = _models_named(models, simulated_repair_models())
     files = [(model.name, _repair_rows(repair_draw(model, seed, n_questions), seed)) for model in chosen]
-    return _written(folder, "device_repair", files)
+    return _write_files(folder, "device_repair", files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -381,7 +381,7 @@ def _repair_rows(draw: RepairDraw, seed: int) -> Iterator[dict[str, object]]:
 _Model = TypeVar("_Model", HarmModel, RepairModel)
 
 
-def _chosen(names: Iterable[str] | None, known: tuple[_Model, ...]) -> list[_Model]:
+def _models_named(names: Iterable[str] | None, known: tuple[_Model, ...]) -> list[_Model]:
     """Return the known models of those names, or all."""
     by_name = {model.name: model for model in known}
     wanted = list(by_name) if names is None else list(names)

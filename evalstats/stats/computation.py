@@ -97,13 +97,13 @@ def _spread(compute: Replicate[Result], which: range, *, seed: int, workers: int
 
 
 def _replicate(compute: Replicate[Result], seed: int, index: int) -> Result:
-    return _own(compute)(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,))))
+    return _thread_copy(compute)(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,))))
 
 
 _thread = threading.local()
 
 
-def _own(compute: Replicate[Result]) -> Replicate[Result]:
+def _thread_copy(compute: Replicate[Result]) -> Replicate[Result]:
     """Return the computation, or the copy of a thread beside others: what a fit keeps for the next is for one at a time."""
     if threading.current_thread() is threading.main_thread():
         return compute
