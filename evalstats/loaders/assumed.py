@@ -291,9 +291,7 @@ class AssumedTable:
             fields = [self._field(block, name, source) for name, source in self.bound.fields.items()]
             kept = [*self._kept(block), *self._factors(block), block.places.alias(_PLACE)]
             rows = zip(
-                pl.DataFrame(fields).iter_rows(named=True),
-                pl.DataFrame(kept).iter_rows(named=True),
-                strict=True,
+                pl.DataFrame(fields).iter_rows(named=True), pl.DataFrame(kept).iter_rows(named=True), strict=True
             )
             for own, passed in rows:
                 place = passed.pop(_PLACE)

@@ -38,11 +38,7 @@ _ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
 BATCH_ROWS = 5_000
 
 # A damaged Parquet file can make Polars panic, which is no ordinary exception.
-PARQUET_FAULTS: tuple[type[BaseException], ...] = (
-    OSError,
-    pl.exceptions.PolarsError,
-    pl.exceptions.PanicException,
-)
+PARQUET_FAULTS: tuple[type[BaseException], ...] = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 def parquet_fault(error: BaseException) -> str:

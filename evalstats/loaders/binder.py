@@ -328,11 +328,7 @@ def _wide(columns: Sequence[SampledColumn], asked: Collection[str]) -> Assignmen
     dashes = sorted({cell.strip() for column in scores for cell in column.cells if not _is_score(cell)})
     absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in _ABSENT - NO_VALUE else []
     return Assignment(
-        options=(
-            f"item={item.name if item else ROW}",
-            f"models={','.join(column.name for column in scores)}",
-            *absent,
-        ),
+        options=(f"item={item.name if item else ROW}", f"models={','.join(column.name for column in scores)}", *absent),
         is_sure=sure,
         also=tuple(column.name for column in rest if column in numbers) if scores is not numbers else (),
         metrics=tuple(column.name for column in scores) if scores is numbers else (),

@@ -17,15 +17,7 @@ from evalstats.loaders.blocks import (
     own_name,
     safe_name,
 )
-from evalstats.loaders.column_map import (
-    COLUMNS,
-    MADE,
-    ORDER,
-    ROW,
-    STANDARD,
-    ColumnMap,
-    column_named,
-)
+from evalstats.loaders.column_map import COLUMNS, MADE, ORDER, ROW, STANDARD, ColumnMap, column_named
 from evalstats.loaders.values import Places, misfit, without_points
 from evalstats.schema.column_names import DEPENDENT, is_shared_by_name
 from evalstats.schema.columns import OUTCOMES

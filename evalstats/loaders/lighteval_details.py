@@ -14,16 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import (
-    Head,
-    Match,
-    Rows,
-    SingleFileLoader,
-    Source,
-    in_batches,
-    plain_name,
-    readable_name,
-)
+from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, plain_name, readable_name
 from evalstats.loaders.lm_eval import day_of_stamp
 from evalstats.loaders.lm_eval_results import parse_key
 from evalstats.loaders.open_llm_scores import V1_METRICS

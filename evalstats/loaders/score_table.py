@@ -16,13 +16,7 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.binder import names_a_model
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, parquet_blocks
-from evalstats.loaders.files import (
-    HEAD_BYTES,
-    header_of,
-    iter_cells,
-    iter_json_lines,
-    load_json,
-)
+from evalstats.loaders.files import HEAD_BYTES, header_of, iter_cells, iter_json_lines, load_json
 from evalstats.loaders.published_numbers import (
     COUNT_NAMES,
     PublishedRows,

@@ -103,8 +103,7 @@ class TerminalBenchLoader:
         own = {key: common[key] for key in ("run", "model", "system", "benchmark")}
         version = (dataset or "").rpartition("@")[2] or None
         yield Rows(
-            table="runs",
-            rows=[{**own, "harness": BENCHMARK, "task_version": version, "config": json_text(config)}],
+            table="runs", rows=[{**own, "harness": BENCHMARK, "task_version": version, "config": json_text(config)}]
         )
         yield from source.notes(told(Counter({_FAILED: counts["failed"]}), names=", ".join(failures)))
         yield from source.notes(told(Counter({_ODD: len(odd)}), places=comma_list(odd)), "error")

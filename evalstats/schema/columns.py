@@ -194,10 +194,7 @@ RUNS: tuple[GlossaryColumn, ...] = (
     _count("item_limit", "Limit on the number of items, when the run was cut", "items"),
     _text("status", "What the harness said of the run: success, error, cancelled, started"),
     _labels("factor_names", "Source's own names of standard columns, as `own=standard`"),
-    _labels(
-        "dependence",
-        "Columns whose levels make rows dependent (passage, template, user, session)",
-    ),
+    _labels("dependence", "Columns whose levels make rows dependent (passage, template, user, session)"),
     _text("config", "Remaining configuration as a JSON object"),
     _text("note", "What a reader must know about the run"),
     _text("simulated", "Where the run is simulated: by what", since=4),

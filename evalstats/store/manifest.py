@@ -284,12 +284,7 @@ def program_version() -> str:
 
 def marker_text() -> str:
     """Return the text of a new store's marker file."""
-    marker = {
-        "format": _FORMAT,
-        "schema_version": SCHEMA_VERSION,
-        "created": now(),
-        "evalstats": program_version(),
-    }
+    marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION, "created": now(), "evalstats": program_version()}
     return json.dumps(marker, indent=1) + "\n"
 
 

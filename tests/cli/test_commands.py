@@ -307,8 +307,7 @@ def test_simulate_writes_files_that_say_what_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [["--seed", "-1"], ["--where", "self=x"], ["--by", "tags"], ["--cluster", "tags"], ["--conf-level", "2"]],
+    "options", [["--seed", "-1"], ["--where", "self=x"], ["--by", "tags"], ["--cluster", "tags"], ["--conf-level", "2"]]
 )
 def test_odd_options_are_status_2(options: list[str], results: Path) -> None:
     done = typed("compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", *options)

@@ -46,11 +46,7 @@ class Panic(BaseException):
     ],
 )
 def test_each_end_has_its_status(
-    error: BaseException,
-    status: int,
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    error: BaseException, status: int, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(error, monkeypatch) == status
     said = capsys.readouterr().err

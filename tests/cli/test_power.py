@@ -50,7 +50,7 @@ def test_every_option_reaches_the_plan() -> None:
     expected = plan(n_items=300, n_trials=(2, 3), variance={"item": 0.1, "trial": 0.2}, power=0.9, conf_level=0.9)
     assert found["answer"] == pytest.approx(expected.delta, rel=1e-12)
     clustered = values(
-        *("--clusters", "20", "--discordance", ".3", "--icc", ".1", "--cluster-size", "6", "--cluster-cv", ".5"),
+        *("--clusters", "20", "--discordance", ".3", "--icc", ".1", "--cluster-size", "6", "--cluster-cv", ".5")
     )
     wanted = plan(n_clusters=20, discordance=0.3, icc=0.1, cluster_size=6, cluster_cv=0.5)
     assert clustered["answer"] == pytest.approx(wanted.delta, rel=1e-12)
@@ -71,7 +71,7 @@ def test_every_option_reaches_the_plan() -> None:
             "500",
             "--seed",
             "3",
-        ),
+        )
     )
     assert simulated["n_resamples"] == 500
     assert simulated["seed"] == 3

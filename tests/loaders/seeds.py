@@ -292,11 +292,7 @@ def _mlflow() -> list[Tree]:
 
 def _open_llm() -> list[Tree]:
     rows = [test_open_llm_leaderboard.table_row(), test_open_llm_leaderboard.table_row("org/n", Precision="float16")]
-    return [
-        {"contents.csv": _csv(rows)},
-        {"contents.json": _json(rows)},
-        {"contents.parquet": _parquet(rows)},
-    ]
+    return [{"contents.csv": _csv(rows)}, {"contents.json": _json(rows)}, {"contents.parquet": _parquet(rows)}]
 
 
 def _lighteval() -> list[Tree]:

@@ -258,22 +258,14 @@ def test_the_file_s_name_stands_in_for_the_model() -> None:
     ("options", "columns", "said"),
     [
         (["item=q"], ["item", "score"], "there is no column 'q' for item; the table has item, score"),
-        (
-            ["model=gpt"],
-            ["item", "score"],
-            "for one value on every row write --map model=@gpt",
-        ),
+        (["model=gpt"], ["item", "score"], "for one value on every row write --map model=@gpt"),
         (["score=a,b"], ["item", "a"], "there is no column 'b' for score"),
         (
             [],
             ["score", "model"],
             "no column is called item; say which one names the items: --map item=COLUMN (the table has score",
         ),
-        (
-            [],
-            ["score", "model"],
-            "was given the same items in the same order, --map 'item=#row'",
-        ),
+        ([], ["score", "model"], "was given the same items in the same order, --map 'item=#row'"),
         ([], ["item", "model"], "no column is called score; say which one is: --map score=COLUMN"),
         ([], ["item", "old", "new"], "--map models=old,new"),
         ([], ["item", "score"], "no column is called model; say --map model=COLUMN"),

@@ -118,11 +118,7 @@ TABLES: list[tuple[str, str, str]] = [
         lines(named("qid", "llm", "judge_score", judge_model=lambda *_: "gpt-4", answer=lambda *_: "x")),
         "one line",
     ),
-    (
-        "capitals.tsv",
-        pl.DataFrame(named("Question ID", "Model Name", "Is Correct")).write_csv(separator="\t"),
-        "open",
-    ),
+    ("capitals.tsv", pl.DataFrame(named("Question ID", "Model Name", "Is Correct")).write_csv(separator="\t"), "open"),
     ("camel.json", json.dumps(named("questionId", "modelName", "isCorrect")), "open"),
     ("wide.csv", csv(WIDE), "open"),
     ("wide_systems.csv", csv([{"id": i, "baseline": i % 2, "tuned": 1} for i in range(8)]), "one line"),

@@ -63,11 +63,7 @@ UPLOAD: dict[str, Any] = {
             "actual_outputs": {"answer": "4"},
             "evaluation_scores": [
                 {"key": "correctness", "score": 1, "feedback_source": {"type": "code"}},
-                {
-                    "key": "stars",
-                    "score": 4,
-                    "feedback_config": {"type": "continuous", "min": 1, "max": 5},
-                },
+                {"key": "stars", "score": 4, "feedback_config": {"type": "continuous", "min": 1, "max": 5}},
             ],
             "start_time": "2026-01-01T00:00:00Z",
             "end_time": "2026-01-01T00:00:02Z",

@@ -161,9 +161,7 @@ def test_a_column_written_from_floats_holds_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "kept"),
-    [("9" * 5000, "inf"), ('"a\\ud800b"', "a\ufffdb")],
-    ids=["digits", "surrogate"],
+    ("value", "kept"), [("9" * 5000, "inf"), ('"a\\ud800b"', "a\ufffdb")], ids=["digits", "surrogate"]
 )
 @pytest.mark.parametrize("shape", ["lines", "array"])
 def test_an_odd_value_in_a_factor_is_replaced_and_said(value: str, kept: str, shape: str, tmp_path: Path) -> None:

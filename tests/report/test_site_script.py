@@ -17,12 +17,7 @@ from evalstats.plots.style import svg
 from evalstats.report.page import Page
 from tests.report.test_page_script import document
 
-SETTINGS: dict[str, Any] = {
-    "title": "site",
-    "navbar": {"left": []},
-    "sidebar": [],
-    "page-footer": {"left": "foot"},
-}
+SETTINGS: dict[str, Any] = {"title": "site", "navbar": {"left": []}, "sidebar": [], "page-footer": {"left": "foot"}}
 ROWS = {
     "model": ["a", "b", "c"],
     "estimate": [1.0, 4.0, 2.0],

@@ -117,10 +117,7 @@ def test_labels_that_were_spoken_are_replaced_and_keep_their_groups() -> None:
 
 
 def test_labels_that_one_person_alone_has_are_counted_and_not_told() -> None:
-    rare = {
-        "category": lambda user, _: "Ivan Ivanov" if user == 4 else ("b", "c")[user % 2],
-        "language": "German",
-    }
+    rare = {"category": lambda user, _: "Ivan Ivanov" if user == 4 else ("b", "c")[user % 2], "language": "German"}
     frame = live(**rare).with_columns(tags=pl.Series([["all"]] * 59 + [["all", "of Ivan"]]))
     _, told = hidden(frame)
     assert "labels that one person or item alone has, in category (1), tags (1); a rare label may be a name" in told

@@ -9,15 +9,7 @@ import pytest
 from evalstats.analysis.result import json_safe
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
-from evalstats.schema.plan import (
-    Margin,
-    Plan,
-    declared_values,
-    departures,
-    plan_account,
-    settled,
-    with_aliases,
-)
+from evalstats.schema.plan import Margin, Plan, declared_values, departures, plan_account, settled, with_aliases
 from evalstats.schema.tables import frame_from_rows
 
 WHY = "nobody notices less"
@@ -251,8 +243,7 @@ def test_models_are_renamed_in_every_table() -> None:
     other = {**outcome, "model": "other", "system": "other (react)", "item": "p"}
     battle = {"run": "r", "battle": "1", "model_a": "gpt-x-0613", "model_b": "other", "status": "unscored"}
     data = EvalData(
-        outcomes=frame_from_rows([outcome, other], "outcomes"),
-        comparisons=frame_from_rows([battle], "comparisons"),
+        outcomes=frame_from_rows([outcome, other], "outcomes"), comparisons=frame_from_rows([battle], "comparisons")
     )
     renamed = with_aliases(data, {"gpt-x-0613": "gpt-x"})
     assert renamed.outcomes["model"].to_list() == ["gpt-x", "other"]

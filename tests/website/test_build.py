@@ -14,10 +14,7 @@ SETTINGS = {
     "website": {
         "title": "a & b",
         "navbar": {
-            "left": [
-                {"text": "Guides", "href": "docs/one.md"},
-                {"text": "Questions", "menu": ["questions/q.ipynb"]},
-            ]
+            "left": [{"text": "Guides", "href": "docs/one.md"}, {"text": "Questions", "menu": ["questions/q.ipynb"]}]
         },
         "sidebar": [{"id": "guides", "contents": ["docs/two.md", {"auto": "docs/*.md"}]}],
         "page-footer": {"left": "<foot>"},
