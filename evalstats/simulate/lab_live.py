@@ -108,7 +108,15 @@ def draw_lab_live(world: LabLiveWorld, *, draw: int = 0) -> LabLiveDraw:
     """Draw one sample. Another `draw` has other items, users and luck; models, scenarios and gaps stay."""
     lab = generator(world.seed, "lab-live", "lab", str(draw))
     live = generator(world.seed, "lab-live", "live", str(draw))
-    item, scenario, success = _lab_side(world, lab)
+    design = world.design
+    difficulty = design.sd_item * lab.standard_normal(design.n_items)
+    item, scenario = np.arange(design.n_items), world.item_scenario
+    if design.crossed:
+        n_scenarios = len(design.scenarios)
+        item, scenario = np.repeat(item, n_scenarios), np.tile(np.arange(n_scenarios), design.n_items)
+    chance = expit(world.lab_logits[:, scenario].T + difficulty[item, None])
+    # One stream for each model would let a model more move no other; one table of draws by item does the same.
+    success = chance > lab.random((len(world.names), item.size)).T
     user = live.choice(
         world.design.n_users, size=world.design.sessions, p=zipf(world.design.n_users, world.design.activity)
     )
@@ -124,18 +132,6 @@ def draw_lab_live(world: LabLiveWorld, *, draw: int = 0) -> LabLiveDraw:
         world=world, lab_item=item, lab_scenario=scenario, lab_success=success, user=user, scenario=brought, success=lived,
         **parts,
     )  # fmt: skip
-
-
-def _lab_side(world: LabLiveWorld, rng: np.random.Generator) -> tuple[IntArray, IntArray, BoolArray]:
-    design = world.design
-    difficulty = design.sd_item * rng.standard_normal(design.n_items)
-    item, scenario = np.arange(design.n_items), world.item_scenario
-    if design.crossed:
-        n_scenarios = len(design.scenarios)
-        item, scenario = np.repeat(item, n_scenarios), np.tile(np.arange(n_scenarios), design.n_items)
-    chance = expit(world.lab_logits[:, scenario].T + difficulty[item, None])
-    # One stream for each model would let a model more move no other; one table of draws by item does the same.
-    return item, scenario, chance > rng.random((len(world.names), item.size)).T
 
 
 def _brought(world: LabLiveWorld, user: IntArray, rng: np.random.Generator) -> IntArray:
@@ -392,7 +388,10 @@ def _published(sample: LabLiveDraw, truth: LabLiveTruth, *, live: bool) -> EvalD
         for m in range(len(truth.models))
     ]
     if not live:
-        rows += [_published_row(names[m], benchmark, *_plain(sample, m)) for m in range(len(truth.models), len(names))]
+        for m in range(len(truth.models), len(names)):
+            own = sample.lab_success[:, m].astype(np.float64)
+            error = float(own.std(ddof=1) / np.sqrt(own.size))
+            rows.append(_published_row(names[m], benchmark, float(own.mean()), error, own.size))
     for row in rows:
         row["setting"] = "live" if live else "lab"
     runs = [
@@ -403,11 +402,6 @@ def _published(sample: LabLiveDraw, truth: LabLiveTruth, *, live: bool) -> EvalD
     return EvalData(
         aggregates=frame_from_rows(rows, "aggregates"), runs=frame_from_rows(runs, "runs"), metrics=_metrics(benchmark)
     )
-
-
-def _plain(sample: LabLiveDraw, model: int) -> tuple[float, float, int]:
-    outcomes = sample.lab_success[:, model].astype(np.float64)
-    return float(outcomes.mean()), float(outcomes.std(ddof=1) / np.sqrt(outcomes.size)), outcomes.size
 
 
 def _published_row(model: str, benchmark: str, estimate: float, std_error: float, n: int) -> dict[str, object]:
@@ -477,7 +471,13 @@ def write_lab_live(
     lab, live = _FILES[kind]
     paths = [folder / "lab" / lab.format(form), folder / "live" / live.format(form)]
     for path in paths:
-        _refuse_beside(path)
+        # An earlier simulation may have left a table that is not written over.
+        old = sorted(other.name for other in path.parent.glob("*") if other.name != path.name)
+        if old:
+            raise InputError(
+                f"{path.parent} holds {old[0]}, which would be read beside {path.name}; name an empty folder"
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
     if kind == "aggregates":
         _scores(both.lab, paths[0], by)
         _scores(both.live, paths[1], by)
@@ -489,20 +489,15 @@ def write_lab_live(
             _table(both.live, _LIVE, paths[1], by)
     texts = {"truth.json": json.dumps(both.truth.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
     if both.truth.aliases:
-        texts["aliases.toml"] = _aliases(both.truth.aliases)
+        # A basic string of TOML is written like one of JSON.
+        pairs = [[json.dumps(name, ensure_ascii=False) for name in pair] for pair in both.truth.aliases.items()]
+        lines = "".join(f"{lab} = {live}\n" for lab, live in pairs)
+        texts["aliases.toml"] = f"# Name in the lab = name with live users.\n[aliases]\n{lines}"
     design = LabLiveDesign(n_models=n_models, **options)
     texts["README.md"] = _readme(both.truth, design, by)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     return [*paths, *(folder / name for name in texts)]
-
-
-def _refuse_beside(path: Path) -> None:
-    """Refuse a folder in which an earlier simulation left a table that is not written over."""
-    old = sorted(other.name for other in path.parent.glob("*") if other.name != path.name)
-    if old:
-        raise InputError(f"{path.parent} holds {old[0]}, which would be read beside {path.name}; name an empty folder")
-    path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _table(data: EvalData, columns: tuple[str, ...], path: Path, by: str) -> None:
@@ -536,15 +531,6 @@ def _battles(data: EvalData, path: Path, by: str) -> None:
 def _scores(data: EvalData, path: Path, by: str) -> None:
     columns = ("model", "benchmark", "setting", "unit", pl.col("estimate").alias("success"), "std_error", "n")
     data.aggregates.select(*columns, pl.lit(by).alias("simulated")).write_csv(path)
-
-
-def _aliases(aliases: dict[str, str]) -> str:
-    lines = "".join(f"{_quoted(lab)} = {_quoted(live)}\n" for lab, live in aliases.items())
-    return f"# Name in the lab = name with live users.\n[aliases]\n{lines}"
-
-
-def _quoted(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False)  # a basic string of TOML is written like one of JSON
 
 
 def _readme(truth: LabLiveTruth, design: LabLiveDesign, by: str) -> str:

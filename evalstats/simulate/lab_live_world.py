@@ -11,7 +11,7 @@ from scipy.special import expit, logit, ndtri
 from evalstats.errors import InputError
 from evalstats.simulate.draws import apportion, check_models, check_share, check_spread, generator
 from evalstats.simulate.rutbench_truth import BEHAVIOUR_EFFECTS, BEHAVIOURS
-from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_count
+from evalstats.stats.checks import FloatArray, IntArray, check_count
 
 Live = Literal["outcomes", "comparisons", "aggregates"]
 FEWEST_MODELS = 2
@@ -254,7 +254,11 @@ def make_lab_live_world(design: LabLiveDesign, *, seed: int = 0) -> LabLiveWorld
     [-0.15, -0.15, -0.15, -0.15, -0.15, -0.15, -0.15]
     """
     names = (*design.names, *design.lab_only)
-    counts = _item_counts(design)
+    n_scenarios = len(design.scenarios)
+    counts = np.full(n_scenarios, design.n_items, dtype=np.int64)
+    if not design.crossed:
+        asked = np.full(n_scenarios, 1.0 / n_scenarios) if design.lab_mix is None else _shares(design, design.lab_mix)
+        counts = np.array(apportion([round(_PARTS * share) for share in asked], design.n_items), dtype=np.int64)
     lab_mix = counts / counts.sum()
     live_mix = lab_mix if design.live_mix is None else _shares(design, design.live_mix)
     lab_cells = _lab_cells(design, seed)
@@ -262,10 +266,12 @@ def make_lab_live_world(design: LabLiveDesign, *, seed: int = 0) -> LabLiveWorld
     gaps = np.array([design.gaps.get(name, 0.0) for name in names]) + random
     votes = design.live == "comparisons"
     live_cells = None if votes else _live_cells(design, names, lab_cells, gaps)
-    strengths = _strengths(design, lab_cells @ lab_mix, gaps) if votes else None
+    strengths: FloatArray | None = None
     sd_user = float(np.hypot(design.sd_user, design.sd_user_model))
     pair_logits = None
-    if strengths is not None:
+    if votes:
+        free: FloatArray = design.slope * logit(lab_cells @ lab_mix) + gaps
+        strengths = free - free[: len(design.names)].mean()
         own = strengths[: len(design.names)]
         # Two likings, one of each model.
         pair_logits = logit_for_mean(expit(own[:, None] - own[None, :]), float(np.sqrt(2.0)) * design.sd_user_model)
@@ -308,14 +314,6 @@ def _shares(design: LabLiveDesign, mix: Mapping[str, float]) -> FloatArray:
     return shares / shares.sum()
 
 
-def _item_counts(design: LabLiveDesign) -> IntArray:
-    n = len(design.scenarios)
-    if design.crossed:
-        return np.full(n, design.n_items, dtype=np.int64)
-    shares = np.full(n, 1.0 / n) if design.lab_mix is None else _shares(design, design.lab_mix)
-    return np.array(apportion([round(_PARTS * share) for share in shares], design.n_items), dtype=np.int64)
-
-
 def _lab_cells(design: LabLiveDesign, seed: int) -> FloatArray:
     """Return the probabilities of success in the lab; a model more moves no other."""
     n, n_more, n_scenarios = len(design.names), design.n_lab_only, len(design.scenarios)
@@ -344,11 +342,6 @@ def _live_cells(design: LabLiveDesign, names: tuple[str, ...], lab_cells: FloatA
             f"{cells[m, s]:.3f} live; plant smaller ones, or raise or lower mean"
         )
     return cells
-
-
-def _strengths(design: LabLiveDesign, lab: FloatArray, gaps: FloatArray) -> FloatArray:
-    strengths = design.slope * logit(lab) + gaps
-    return strengths - strengths[: len(design.names)].mean()
 
 
 _BY_MODEL = ("lab", "live", "total", "mix", "behaviour", "poststratified", "drop", "planted", "calibrated")
@@ -482,11 +475,15 @@ def lab_live_truth(world: LabLiveWorld) -> LabLiveTruth:
     calibrated = live - intercept - slope * across
     mix, behaviour = _kitagawa(world)
     uncovered = ((world.lab_mix == 0.0) & (world.live_mix > 0.0)).any()
-    lab_names, live_names = _written(world.names, n, aliases=design.aliases)
+    # The live side may write names in its own way: `model-03` is `Model 03 (2026-03)`.
+    live_names = world.names[:n]
+    if design.aliases:
+        live_names = tuple(f"{name.replace('-', ' ').title()} (2026-03)" for name in live_names)
+    others, rest = world.live_mix[1:], calibrated[:n][[name not in design.gaps for name in design.names]]
     return LabLiveTruth(
         models=design.names,
         lab_only=design.lab_only,
-        lab_names=lab_names,
+        lab_names=world.names,
         live_names=live_names,
         scenarios=tuple(design.scenarios),
         ideal=design.scenarios[0],
@@ -501,14 +498,14 @@ def lab_live_truth(world: LabLiveWorld) -> LabLiveTruth:
         mix=mix,
         behaviour=behaviour,
         poststratified=None if uncovered else world.lab_cells @ world.live_mix,
-        drop=_drop(world),
+        drop=world.lab_cells[:, 1:] @ (others / others.sum()) - world.lab_cells[:, 0] if others.sum() else None,
         planted=world.gaps,
         slope=slope,
         intercept=intercept,
         calibrated=calibrated,
         across=across,
         deleted=_deleted(across[:n], live[:n]),
-        tau=_tau(calibrated[:n], np.array([name in design.gaps for name in design.names])),
+        tau=None if rest.size < 3 else float(np.sqrt(rest @ rest / (rest.size - 2))),
     )
 
 
@@ -525,28 +522,9 @@ def _deleted(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.array([y[m] - intercept - slope * x[m] for m, (slope, intercept) in enumerate(lines)])
 
 
-def _tau(calibrated: FloatArray, planted: BoolArray) -> float | None:
-    rest = calibrated[~planted]
-    return None if rest.size < 3 else float(np.sqrt(rest @ rest / (rest.size - 2)))
-
-
 def _kitagawa(world: LabLiveWorld) -> tuple[FloatArray | None, FloatArray | None]:
     if world.live_cells is None or ((world.lab_mix > 0.0) != (world.live_mix > 0.0)).any():
         return None, None
     mix = (world.lab_cells + world.live_cells) / 2.0 @ (world.live_mix - world.lab_mix)
     behaviour = (world.live_cells - world.lab_cells) @ ((world.lab_mix + world.live_mix) / 2.0)
     return mix, behaviour
-
-
-def _drop(world: LabLiveWorld) -> FloatArray | None:
-    others = world.live_mix[1:]
-    if others.sum() == 0.0:
-        return None
-    return world.lab_cells[:, 1:] @ (others / others.sum()) - world.lab_cells[:, 0]
-
-
-def _written(names: tuple[str, ...], n: int, *, aliases: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names as the lab and as the live side write them: `model-03` and `Model 03 (2026-03)`."""
-    if not aliases:
-        return names, names[:n]
-    return names, tuple(f"{name.replace('-', ' ').title()} (2026-03)" for name in names[:n])

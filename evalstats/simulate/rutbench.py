@@ -280,7 +280,9 @@ def draw_facts(
     flawed = success & ~crashed & (rng.random(success.size) < FLAW_RATE)
     failure = rng.choice(len(FAILURE_SHARES), p=[share for _, share in FAILURE_SHARES], size=success.size)
     extra_calls = rng.poisson(np.where(success, EXTRA_CALLS_SOLVED, EXTRA_CALLS_FAILED))
-    judge_failed = _judge_failures(crashed, judge_error_rate, rng)
+    # A crashed run never reaches the judge.
+    able, judge_failed = np.flatnonzero(~crashed), np.zeros(crashed.size, dtype=np.bool_)
+    judge_failed[rng.choice(able, size=min(round(judge_error_rate * crashed.size), able.size), replace=False)] = True
     faithfulness = _points(success, honesty, FAITHFULNESS_TOP, rng)
     clarification = _points(success, (honesty + discipline) / 2, CLARIFICATION_TOP, rng)
     disciplined = _points(success, discipline, DISCIPLINE_TOP, rng)
@@ -298,7 +300,8 @@ def draw_facts(
             action_turns=needed,
             read_only=read_only,
             crashed=bool(crashed[row]),
-            failure=_failure(int(failure[row]), read_only=read_only) if failed else None,
+            # A task that changes nothing can only fail by a forbidden write.
+            failure=("forbidden" if read_only else FAILURE_SHARES[int(failure[row])][0]) if failed else None,
             flawed=bool(flawed[row]),
             tool_calls=needed - 2 * turns + int(extra_calls[row]),
             judge_failed=bool(judge_failed[row]),
@@ -306,19 +309,6 @@ def draw_facts(
             clarification=int(clarification[row]),
             discipline=int(disciplined[row]),
         )
-
-
-def _failure(drawn: int, *, read_only: bool) -> Failure:
-    # a task that changes nothing can only fail by a forbidden write
-    return "forbidden" if read_only else FAILURE_SHARES[drawn][0]
-
-
-def _judge_failures(crashed: NDArray[np.bool_], rate: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Mark `rate` times the samples; a crashed run never reaches the judge."""
-    able = np.flatnonzero(~crashed)
-    failed = np.zeros(crashed.size, dtype=np.bool_)
-    failed[rng.choice(able, size=min(round(rate * crashed.size), able.size), replace=False)] = True
-    return failed
 
 
 def _points(success: NDArray[np.bool_], share: float, top: int, rng: np.random.Generator) -> NDArray[np.int64]:

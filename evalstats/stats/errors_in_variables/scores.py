@@ -37,8 +37,13 @@ class LabLiveScores:
             if not np.isfinite(side).all():
                 raise InputError(f"{name} holds NaN or an infinite number; leave models without a score out")
         for name, table in (("lab_covariance", self.lab_covariance), ("live_covariance", self.live_covariance)):
-            if table is not None:
-                _check_covariance(name, table, n)
+            if table is None:
+                continue
+            if table.shape != (n, n) or not np.isfinite(table).all():
+                raise InputError(f"{name} has shape {table.shape}; it must be ({n}, {n}) of finite numbers")
+            scale = float(np.abs(table).max(initial=0.0))
+            if np.abs(table - table.T).max(initial=0.0) > _SYMMETRY * scale or (np.diag(table) < 0).any():
+                raise InputError(f"{name} is no covariance: it must be symmetric, with no negative variance")
         if self.cross is not None and (self.cross.shape != (n, n) or not np.isfinite(self.cross).all()):
             raise InputError(f"cross has shape {self.cross.shape}; it must be ({n}, {n}) of finite numbers")
 
@@ -78,14 +83,6 @@ def centred_variance(covariance: FloatArray) -> float:
     n = covariance.shape[0]
     total, diagonal = float(covariance.sum()), float(np.trace(covariance))
     return max(0.0, diagonal / n - (total - diagonal) / (n * (n - 1)))
-
-
-def _check_covariance(name: str, table: FloatArray, n: int) -> None:
-    if table.shape != (n, n) or not np.isfinite(table).all():
-        raise InputError(f"{name} has shape {table.shape}; it must be ({n}, {n}) of finite numbers")
-    scale = float(np.abs(table).max(initial=0.0))
-    if np.abs(table - table.T).max(initial=0.0) > _SYMMETRY * scale or (np.diag(table) < 0).any():
-        raise InputError(f"{name} is no covariance: it must be symmetric, with no negative variance")
 
 
 FEWEST_CLUSTERS = 5
@@ -169,9 +166,14 @@ def shrunken_covariances(scores: LabLiveScores, n_clusters: float) -> LabLiveSco
     v_x, v_z = scores.lab_covariance, scores.live_covariance
     if v_x is None or v_z is None or scores.n_models < 3:
         return scores
-    cross = (
-        None if scores.cross is None else (1.0 - share) * scores.cross + share * _simple_cross(scores.cross, v_x, v_z)
-    )
+    cross = scores.cross
+    if cross is not None:
+        # The same covariance of both sides' errors for each model, no larger than variances allow, and what all share.
+        n = len(cross)
+        own = (float(np.trace(cross)) - float(cross.sum()) / n) / (n - 1.0)
+        most = np.sqrt(unique_variances(v_x) * unique_variances(v_z))
+        simple = np.diag(np.clip(own, -most, most)) + float(cross.mean() - own / n)
+        cross = (1.0 - share) * cross + share * simple
     return replace(
         scores,
         lab_covariance=(1.0 - share) * v_x + share * _simple(v_x),
@@ -184,11 +186,3 @@ def _simple(table: FloatArray) -> FloatArray:
     """Each model's own variance, and one number that all share."""
     n, own = len(table), unique_variances(table)
     return np.diag(own) + float(table.mean() - own.mean() / n)
-
-
-def _simple_cross(cross: FloatArray, v_x: FloatArray, v_z: FloatArray) -> FloatArray:
-    """Return the same covariance of both sides' errors for each model, no larger than variances allow, and what all share."""
-    n = len(cross)
-    own = (float(np.trace(cross)) - float(cross.sum()) / n) / (n - 1.0)
-    most = np.sqrt(unique_variances(v_x) * unique_variances(v_z))
-    return np.diag(np.clip(own, -most, most)) + float(cross.mean() - own / n)
