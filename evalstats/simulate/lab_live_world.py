@@ -266,12 +266,10 @@ def make_lab_live_world(design: LabLiveDesign, *, seed: int = 0) -> LabLiveWorld
     gaps = np.array([design.gaps.get(name, 0.0) for name in names]) + random
     votes = design.live == "comparisons"
     live_cells = None if votes else _live_cells(design, names, lab_cells, gaps)
-    strengths: FloatArray | None = None
+    strengths = _strengths(design, lab_cells @ lab_mix, gaps) if votes else None
     sd_user = float(np.hypot(design.sd_user, design.sd_user_model))
     pair_logits = None
-    if votes:
-        free: FloatArray = design.slope * logit(lab_cells @ lab_mix) + gaps
-        strengths = free - free[: len(design.names)].mean()
+    if strengths is not None:
         own = strengths[: len(design.names)]
         # Two likings, one of each model.
         pair_logits = logit_for_mean(expit(own[:, None] - own[None, :]), float(np.sqrt(2.0)) * design.sd_user_model)
@@ -342,6 +340,11 @@ def _live_cells(design: LabLiveDesign, names: tuple[str, ...], lab_cells: FloatA
             f"{cells[m, s]:.3f} live; plant smaller ones, or raise or lower mean"
         )
     return cells
+
+
+def _strengths(design: LabLiveDesign, lab: FloatArray, gaps: FloatArray) -> FloatArray:
+    strengths = design.slope * logit(lab) + gaps
+    return strengths - strengths[: len(design.names)].mean()
 
 
 _BY_MODEL = ("lab", "live", "total", "mix", "behaviour", "poststratified", "drop", "planted", "calibrated")

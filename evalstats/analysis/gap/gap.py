@@ -267,6 +267,16 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
         why_method = calibration.reason or f"{shared.n_models} models carry no line"
         if shared.same_scale:
             estimand = f"live minus lab {shared.live.metric} of these models"
+    near: tuple[Note, ...] = ()
+    if shared.names.near:
+        pairs = and_list([" / ".join(pair) for pair in shared.names.near], 3)
+        said = f"{plural(len(shared.names.near), 'pair')} of names look alike and were not joined: {pairs}"
+        remedy = ("Join those that are one model with ", Option("aliases", blank="FILE"))
+        near = (Note(kind="left_out", text=said, remedy=remedy),)
+    scales = [
+        *([f"No plain difference: {shared.not_one_scale}"] if not shared.same_scale and shared.not_one_scale else []),
+        *([f"Shares enter the line as logits: {shared.scale_reason}"] if shared.scale_reason else []),
+    ]
     result = LabLiveGap(
         lab=_account(shared, "lab", n_lab),
         live=_account(shared, "live", n_live),
@@ -302,10 +312,10 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
             shared.live.notes,
             shared.notes,
             calibration.notes,
-            _near_names(shared),
+            near,
             agreement.notes,
             shared.names.notes,
-            _scale_notes(shared),
+            as_notes("scale", scales, caution=False),
         ),
     )
     return without_small_cells(result, shared)
@@ -442,23 +452,3 @@ def _once(*said: tuple[Note, ...]) -> tuple[Note, ...]:
     """Put notes together, each once: what data these are first, then cautions."""
     every = list(dict.fromkeys(each for part in said for each in part))
     return tuple(sorted(every, key=lambda note: (note.kind not in ("simulated", "withheld"), not note.caution)))
-
-
-def _near_names(shared: SharedModels) -> tuple[Note, ...]:
-    """Warn of names that look alike and were not joined."""
-    near = shared.names.near
-    if not near:
-        return ()
-    shown = and_list([" / ".join(pair) for pair in near], 3)
-    said = f"{plural(len(near), 'pair')} of names look alike and were not joined: {shown}"
-    remedy = ("Join those that are one model with ", Option("aliases", blank="FILE"))
-    return (Note(kind="left_out", text=said, remedy=remedy),)
-
-
-def _scale_notes(shared: SharedModels) -> tuple[Note, ...]:
-    said = list[str]()
-    if not shared.same_scale and shared.not_one_scale:
-        said.append(f"No plain difference: {shared.not_one_scale}")
-    if shared.scale_reason:
-        said.append(f"Shares enter the line as logits: {shared.scale_reason}")
-    return as_notes("scale", said, caution=False)

@@ -27,12 +27,16 @@ def method(found: LabLiveGap) -> list[Section]:
     # Methods have names of ours.
     how = [f"{name[:1].upper()}{name[1:]}: {text.how}" for name, text in named.items()]
     references = dict.fromkeys(source for text in texts for source in text.sources)
+    pairs = [f"{lab} is {live}" for lab, live in found.joined_by_alias]
+    joined = [f"Joined by aliases, the lab's name first: {and_list(pairs, 6)}"] if pairs else []
+    left_out = grouped([(reason, _LAYERS.get(layer, layer)) for layer, reason in found.left_out])
+    unanswered = [f"{and_list(names, len(names)).capitalize()}: {reason}" for reason, names in left_out]
     sections = (
         ("method", "How it was computed", (f"Estimated: {found.estimand}", *how)),
         ("assumptions", "What it takes for granted", (*(text.takes for text in texts), *_errors(found))),
         ("change", "What would change the answer", _would_change(found)),
-        ("unanswered", "What these data cannot answer", _unanswered(found)),
-        ("sides", "The two sides", (_side(found.lab, "Lab"), _side(found.live, "Live"), *_joined(found))),
+        ("unanswered", "What these data cannot answer", unanswered),
+        ("sides", "The two sides", (_side(found.lab, "Lab"), _side(found.live, "Live"), *joined)),
         ("fine-print", "Fine print of the parts", _fine_print(found)),
         ("references", "References", tuple(references)),
     )
@@ -309,18 +313,6 @@ def _side(side: SideAccount, name: str) -> str:
         f"only here: {and_list(side.only_here)}" if side.only_here else "",
     ]
     return "; ".join(filter(None, said))
-
-
-def _joined(found: LabLiveGap) -> list[str]:
-    if not found.joined_by_alias:
-        return []
-    pairs = [f"{lab} is {live}" for lab, live in found.joined_by_alias]
-    return [f"Joined by aliases, the lab's name first: {and_list(pairs, 6)}"]
-
-
-def _unanswered(found: LabLiveGap) -> list[str]:
-    reasons = grouped([(reason, _LAYERS.get(layer, layer)) for layer, reason in found.left_out])
-    return [f"{and_list(names, len(names)).capitalize()}: {reason}" for reason, names in reasons]
 
 
 def _fine_print(found: LabLiveGap) -> list[str]:

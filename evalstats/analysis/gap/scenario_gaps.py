@@ -75,7 +75,11 @@ def scenario_gaps_of(shared: SharedModels) -> ScenarioGaps:
     if pooled is not None:  # with the df of the mean of their scenario
         df_of = {row.scenario: row.df for row in means}
         beside = zip(rows, pooled.value.ravel().tolist(), pooled.std_error.ravel().tolist(), strict=True)
-        rows = [_with_pooled(row, value, error, df_of[row.scenario], shared.conf_level) for row, value, error in beside]
+        for at, (row, value, error) in enumerate(beside):
+            df = df_of[row.scenario]
+            if df is not None and np.isfinite(value):
+                half = t_quantile(shared.conf_level, df) * error
+                rows[at] = replace(row, pooled=value, pooled_low=value - half, pooled_high=value + half)
     few = _few_clusters(table, found)
     return ScenarioGaps(
         factor=cells.factors[0],
@@ -241,13 +245,6 @@ def _with_verdict(
         equivalence_high=None if narrow is None else narrow[1],
         verdict="aligned" if aligned else "gap" if beyond else "inconclusive",
     )
-
-
-def _with_pooled(row: ScenarioGap, value: float, error: float, df: float | None, level: float) -> ScenarioGap:
-    if not np.isfinite(value) or df is None:
-        return row
-    half = t_quantile(level, df) * error
-    return replace(row, pooled=value, pooled_low=value - half, pooled_high=value + half)
 
 
 # --- disclosure ---
