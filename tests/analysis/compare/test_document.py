@@ -185,7 +185,7 @@ def test_a_plan_is_told_with_its_departures(tmp_path: Path) -> None:
     result = compare(datasets.tenacious_held_out(), "baseline", "trained", plan=read_plan(file), margin="5pp")
     assert result.notes[0].kind == "plan"
     assert "margin 5pp given, 2pp declared" in result.document().cautions[0].line
-    plan = result.plan
+    plan = result.origin.plan
     assert plan is not None
     assert plan.digest[:12] in terminal.to_text(result.document(), full=True)
     assert str(tmp_path) not in result.explain()
