@@ -91,18 +91,18 @@ def offered(signature: inspect.Signature) -> Iterator[Offered]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GivenOptions:
     """What a question was asked: every option of its function as an attribute, several values as a tuple."""
 
     signature: inspect.Signature
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, function: Callable[..., object], arguments: Mapping[str, Any]) -> "Asked":
+    def of(cls, function: Callable[..., object], arguments: Mapping[str, Any]) -> "GivenOptions":
         """Take the options from the arguments of a call, as `locals()` has them when it begins.
 
-        >>> def ask(data: object, *, cluster: Cluster = None, seed: Seed = 0) -> Asked:
-        ...     return Asked.of(ask, locals())
+        >>> def ask(data: object, *, cluster: Cluster = None, seed: Seed = 0) -> GivenOptions:
+        ...     return GivenOptions.of(ask, locals())
         >>> asked = ask(..., cluster="user")
         >>> asked.cluster, asked.given(), asked.but(seed=1).seed
         (('user',), {'cluster': ('user',)}, 1)
@@ -123,7 +123,7 @@ class Asked:
         except KeyError:
             raise AttributeError(name) from None
 
-    def but(self, **changes: Any) -> "Asked":
+    def but(self, **changes: Any) -> "GivenOptions":
         """Return the same with other values of some options."""
         return replace(self, values={**self.values, **changes})
 

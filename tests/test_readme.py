@@ -13,7 +13,7 @@ import pytest
 
 import evalstats
 from evalstats.cli.ingest_run import ingest
-from evalstats.report.cells import one_kernel, run_cells
+from evalstats.report.kernel import one_kernel, run_cells
 from evalstats.simulate.arena import write_arena
 from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.lab_live import write_lab_live

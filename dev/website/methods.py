@@ -16,7 +16,7 @@ from evalstats.datasets.validation import Rate, Study, load_validation
 from evalstats.document.escape import for_pandoc
 from evalstats.document.numbers import share_in_percent
 from evalstats.grammar import plural
-from evalstats.report.pieces import bullets, cited
+from evalstats.report.markup import bullets, cited
 
 _HERE = Path(__file__).resolve().parent
 # Names that go on differently from result to result.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalstats.document.escape import for_pandoc
-from evalstats.report.pieces import raw
+from evalstats.report.markup import raw
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result

@@ -32,7 +32,7 @@ def demo(
 ) -> None:
     """Walk the whole path, on figures that ship with evalstats."""
     from evalstats.cli.ingest_run import ingest
-    from evalstats.report.cells import one_kernel
+    from evalstats.report.kernel import one_kernel
     from evalstats.report.render import render_results
     from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
     from evalstats.simulate.rutbench import write_rutbench

@@ -323,7 +323,7 @@ def _stored_votes(path: Path, *, quiet: bool) -> "pl.LazyFrame | None":
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabLive(DataForm):
+class TwoSettings(DataForm):
     """The lab and the live world: two sides, or data that say which is which."""
 
     paths: Annotated[
@@ -457,7 +457,7 @@ FORMS: Mapping[Form, type[DataForm]] = {
     "rows": RowReading,
     "sides": TwoSides,
     "votes": Ballots,
-    "lab and live": LabLive,
+    "lab and live": TwoSettings,
     "ratings": Raters,
     "pilot": Pilot,
 }

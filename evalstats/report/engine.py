@@ -18,8 +18,8 @@ from typing import Any, Literal, Protocol, overload
 from urllib.parse import quote
 
 from evalstats.errors import InputError, Option, RenderError
-from evalstats.report.cells import PRINTED, failed_cell, run_cells
-from evalstats.report.qmd import IMAGES, Document, assemble, check_constructs, read_document
+from evalstats.report.kernel import PRINTED, failed_cell, run_cells
+from evalstats.report.qmd import IMAGES, PageSource, assemble, check_constructs, read_document
 from evalstats.report.typeset import add_wide_fonts, typeset, typst_version, warn_of_letters
 from evalstats.report.workspace import UNGUARDED, Guard, run_program
 
@@ -27,14 +27,14 @@ _HERE = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class PageFile:
     """A .qmd file and the folder of the Quarto extension that it is styled by."""
 
     source: Path
     extension: Path
 
 
-def find_page(kind: str) -> Page:
+def find_page(kind: str) -> PageFile:
     """Return the page of that kind.
 
     InputError if there is none; the message lists all.
@@ -46,7 +46,7 @@ def find_page(kind: str) -> Page:
     kinds = sorted(path.stem for path in pages.glob("*.qmd"))
     if kind not in kinds:
         raise InputError(f"there is no report {kind!r}; there are {', '.join(kinds)}")
-    return Page(source=pages / f"{kind}.qmd", extension=extensions / "evalstats")
+    return PageFile(source=pages / f"{kind}.qmd", extension=extensions / "evalstats")
 
 
 def _folders() -> tuple[Path, Path]:
@@ -73,7 +73,7 @@ class Job:
     `on_step` is told what is being done, in a few words, before each step. `printed` says whether a PDF is among the forms.
     """
 
-    page: Page
+    page: PageFile
     parameters: Mapping[str, object] = field(default_factory=dict[str, object])
     to: Target
     folder: Path
@@ -317,7 +317,7 @@ _CELL = re.compile(r"^\s*Cell (\d+)/(\d+):", re.MULTILINE)
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def _failed_in_quarto(said: str, document: Document) -> str:
+def _failed_in_quarto(said: str, document: PageSource) -> str:
     """Return which cell failed and why, where that is what Quarto reports with a traceback; else nothing."""
     said = _COLORS.sub("", said)
     reached = _CELL.findall(said)
@@ -482,7 +482,7 @@ class EmbeddedEngine:
         typeset(between, target, boxes=extension / FONTS, day=job.day, time_limit=limit, guard=guard)
         return target
 
-    def _outputs(self, document: Document, job: Job) -> list[list[dict[str, Any]]]:
+    def _outputs(self, document: PageSource, job: Job) -> list[list[dict[str, Any]]]:
         """Return what the cells give; where they ran for another form of this page, with the files that they left."""
         ran, parameters = self._ran, dict(job.parameters)
         of = (job.page.source, parameters, job.printed)

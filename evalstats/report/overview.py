@@ -12,10 +12,10 @@ from evalstats.analysis.result import load_result
 from evalstats.document.escape import for_pandoc
 from evalstats.document.model import Document, Section
 from evalstats.errors import InputError
-from evalstats.report.cells import one_kernel
 from evalstats.report.engine import no_one_listens
+from evalstats.report.kernel import one_kernel
+from evalstats.report.markup import show, verdict_banner
 from evalstats.report.page import SIGNS, Page, banner, ended, shown_day, title_block
-from evalstats.report.pieces import show, verdict_banner
 from evalstats.report.render import render_results
 
 INDEX = "index.html"

@@ -34,7 +34,7 @@ from evalstats.document.model import (
     sentence,
 )
 from evalstats.report.examples import EXAMPLES, example
-from evalstats.report.pieces import (
+from evalstats.report.markup import (
     both,
     boxed,
     bullets,

@@ -42,7 +42,7 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class PageSource:
     """A .qmd file in its parts, in order."""
 
     path: Path
@@ -59,7 +59,7 @@ class Document:
         return as_mapping(self.front.get("execute")).get(option, default)
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> PageSource:
     """Read a .qmd file.
 
     RenderError if it cannot be read, or its front matter or a cell's options are not YAML.
@@ -71,7 +71,7 @@ def read_document(path: Path) -> Document:
     return parse_document(text, path)
 
 
-def parse_document(text: str, path: Path) -> Document:
+def parse_document(text: str, path: Path) -> PageSource:
     """Take a .qmd file apart; see `read_document`."""
     lines = text.splitlines()
     front, start = _front_matter(lines, path)
@@ -90,7 +90,7 @@ def parse_document(text: str, path: Path) -> Document:
         parts.append(_cell(lines[place + 1 : end], place + 1, path))
         place = end + 1
     _add_prose(parts, prose, place)
-    return Document(path=path, front=front, parts=tuple(parts))
+    return PageSource(path=path, front=front, parts=tuple(parts))
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
@@ -194,7 +194,7 @@ _ANY_MARK = re.compile(r"^(`{3,}|~{3,})(.*)$")
 _ID = re.compile(r"^(?:fig|tbl|sec)-[a-z0-9-]+$")
 
 
-def check_constructs(document: Document) -> None:
+def check_constructs(document: PageSource) -> None:
     """Refuse a page that uses anything outside the lists above.
 
     RenderError gives the line and the reason of everything that was found.
@@ -204,7 +204,7 @@ def check_constructs(document: Document) -> None:
         raise RenderError(f"{document.path}: {'; '.join(found)}")
 
 
-def problems(document: Document) -> Iterator[str]:
+def problems(document: PageSource) -> Iterator[str]:
     """Yield everything in a page that the two engines would not render the same way."""
     yield from _front_problems(document.front)
     for part in document.parts:
@@ -279,7 +279,7 @@ def _attributes(text: str) -> Iterator[str]:
 IMAGES = {"image/svg+xml": "svg", "image/png": "png"}
 
 
-def assemble(document: Document, outputs: Sequence[Sequence[Mapping[str, Any]]], folder: Path) -> str:
+def assemble(document: PageSource, outputs: Sequence[Sequence[Mapping[str, Any]]], folder: Path) -> str:
     """Return the page as Markdown; images that cells displayed are written into `folder`.
 
     `outputs` are Jupyter's, of every cell in order. RenderError if a cell displays HTML (Quarto would load scripts for it), or
@@ -298,7 +298,7 @@ def assemble(document: Document, outputs: Sequence[Sequence[Mapping[str, Any]]],
 
 
 def _cell_markdown(
-    cell: Cell, outputs: Sequence[Mapping[str, Any]], document: Document, folder: Path, number: int
+    cell: Cell, outputs: Sequence[Mapping[str, Any]], document: PageSource, folder: Path, number: int
 ) -> str:
     options = cell.options
     if options.get("include") is False:

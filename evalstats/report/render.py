@@ -18,7 +18,7 @@ from evalstats.report.engine import (
     EmbeddedEngine,
     Engine,
     Job,
-    Page,
+    PageFile,
     QuartoEngine,
     Target,
     embedded_parts,
@@ -69,7 +69,7 @@ def write_page(path: Path, result: Result, saved: Path) -> Path:
     return path
 
 
-def own_page(path: Path) -> tuple[Page, dict[str, object]]:
+def own_page(path: Path) -> tuple[PageFile, dict[str, object]]:
     """Return a page of one's own with the parameters that a rendering elsewhere needs: its result by its whole path.
 
     InputError if there is no such file.
@@ -83,7 +83,7 @@ def own_page(path: Path) -> tuple[Page, dict[str, object]]:
         parameters["result"] = str((path.parent / named).resolve())
     beside = path.resolve().parent / _EXTENSION
     extension = beside if beside.is_dir() else find_page("compare").extension
-    return Page(source=path.resolve(), extension=extension), parameters
+    return PageFile(source=path.resolve(), extension=extension), parameters
 
 
 _TARGETS: tuple[Target, ...] = ("html", "pdf")

@@ -18,7 +18,7 @@ import pytest
 
 from evalstats.document.escape import for_html, for_pandoc, one_line
 from evalstats.report.engine import READER, find_page, pandoc_program
-from evalstats.report.pieces import float_block, raw, typst_string
+from evalstats.report.markup import float_block, raw, typst_string
 from tests.document.hostile_strings import hostile_strings
 
 N = 10_000

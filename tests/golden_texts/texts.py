@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from evalstats.cli.advice import on_the_shell
 from evalstats.cli.output import written
-from evalstats.report import pieces
+from evalstats.report import markup
 from evalstats.report.engine import find_page
 from tests.frozen.cases import CASES
 
@@ -69,8 +69,8 @@ def page_text(result: Any) -> str:
     with (
         tempfile.TemporaryDirectory() as folder,
         redirect_stdout(printed),
-        patch.multiple(pieces, draw=_undrawn, svg=_words, html_table=_no_table),
-        patch.dict("os.environ", {pieces.PRINTED: "0"}),
+        patch.multiple(markup, draw=_undrawn, svg=_words, html_table=_no_table),
+        patch.dict("os.environ", {markup.PRINTED: "0"}),
     ):
         result.save(Path(folder) / "result.json")
         for cell in re.findall(r"```\{python\}\n(.*?)```", source, re.DOTALL):

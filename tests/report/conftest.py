@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from evalstats import compare, datasets
-from evalstats.report.cells import one_kernel
+from evalstats.report.kernel import one_kernel
 from evalstats.report.render import render_results
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows

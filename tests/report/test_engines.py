@@ -15,7 +15,7 @@ import pytest
 from evalstats.errors import EvalStatsWarning, InputError, RenderError
 from evalstats.report import engine as embedded
 from evalstats.report import render
-from evalstats.report.engine import Job, Page, QuartoEngine, find_page, find_quarto, render_command
+from evalstats.report.engine import Job, PageFile, QuartoEngine, find_page, find_quarto, render_command
 from evalstats.report.render import choose_engine
 from evalstats.report.typeset import STANDARD
 
@@ -213,7 +213,7 @@ def test_a_page_outside_the_allowed_constructs_is_refused_by_both(quarto: Path, 
 
     source = tmp_path / "bad.qmd"
     source.write_text("{{< include x >}}\n")
-    bad = replace(job, page=Page(source=source, extension=job.page.extension), parameters={})
+    bad = replace(job, page=PageFile(source=source, extension=job.page.extension), parameters={})
     for engine in (QuartoEngine(quarto), choose_engine("embedded")):
         with pytest.raises(RenderError, match="shortcodes"):
             engine.render(bad)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from evalstats.document.model import Column, Figure, Table
+from evalstats.report.markup import html_table, table_float, typst_table
 from evalstats.report.page import _block, figure_data
-from evalstats.report.pieces import html_table, table_float, typst_table
 
 TABLE = Table(
     id="x",

@@ -163,7 +163,7 @@ def arena(
     >>> [row.name for row in found.rows], found.n_votes
     (['x', 'y'], 60)
     """
-    asked = opt.Asked.of(arena, locals())
+    asked = opt.GivenOptions.of(arena, locals())
     asked = asked.but(cluster=asked.cluster or None, covariates=asked.covariates or None)
     if plan is None:
         return _ranked(battles, asked)
@@ -183,7 +183,7 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
-def _checked(asked: opt.Asked) -> RatingOptions:
+def _checked(asked: opt.GivenOptions) -> RatingOptions:
     if asked.ties not in TIES:
         raise InputError(f"ties is {asked.ties!r}; use one of {', '.join(TIES)}")
     if asked.both_bad not in {"tie", "drop"}:
@@ -219,7 +219,7 @@ def _about(battles: object) -> tuple[str, tuple[tuple[str, str], ...], tuple[Not
     return " + ".join(names) or "votes", sources_of(battles, runs), run_notes(battles, runs)
 
 
-def _ranked(battles: object, asked: opt.Asked) -> ArenaRanking:
+def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
     options = _checked(asked)
     if asked.without_suspects:
         return _without_suspects(battles, asked)
@@ -346,7 +346,7 @@ def _ranked(battles: object, asked: opt.Asked) -> ArenaRanking:
     )
 
 
-def _without_suspects(battles: object, asked: opt.Asked) -> ArenaRanking:
+def _without_suspects(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
     """Rate all votes, and then those that no check suspects."""
     if is_lazy(battles):
         raise InputError("suspect votes are found among single votes; collect the lazy frame first")

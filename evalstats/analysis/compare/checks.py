@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Any, cast
 
 from evalstats.errors import InputError, Option
-from evalstats.options import Asked
+from evalstats.options import GivenOptions
 
 DEFAULT_LEVEL = 0.95
 METHODS = ("auto", "tango", "augmented-t", "t", "cr2")
@@ -19,7 +19,7 @@ def check_level(conf_level: float, margin: float | str | None) -> None:
         raise InputError(f"conf_level is {conf_level}; it must lie above {lowest} and below 1{why}, such as 0.95")
 
 
-def check_looks(settings: Asked) -> None:
+def check_looks(settings: GivenOptions) -> None:
     """Refuse what looks while the run goes on cannot have."""
     if settings.sequential and settings.method != "auto":
         raise InputError(
@@ -37,7 +37,7 @@ def check_looks(settings: Asked) -> None:
         )
 
 
-def check_options(asked: Asked, names: tuple[str, str]) -> None:
+def check_options(asked: GivenOptions, names: tuple[str, str]) -> None:
     """Refuse options that do not exist, or contradict each other."""
     if isinstance(asked.seed, float | str) or asked.seed < 0:
         raise InputError(f"seed is {asked.seed}; it must be a whole number from 0")
@@ -63,7 +63,7 @@ def check_options(asked: Asked, names: tuple[str, str]) -> None:
         raise InputError(f"baseline and candidate are both {names[0]!r}; name two different runs or models")
 
 
-def check_metrics(metrics: Sequence[str], asked: Asked) -> tuple[str, ...]:
+def check_metrics(metrics: Sequence[str], asked: GivenOptions) -> tuple[str, ...]:
     """Return the metrics of one comparison; what speaks of a single metric is refused beside several."""
     named = tuple(metrics)
     if not named:
@@ -90,7 +90,7 @@ def check_metrics(metrics: Sequence[str], asked: Asked) -> tuple[str, ...]:
     return named
 
 
-def as_python(asked: Asked) -> tuple[tuple[str, str], ...]:
+def as_python(asked: GivenOptions) -> tuple[tuple[str, str], ...]:
     """Return the options that were given as Python."""
     written = {name: repr(_listed(value)) for name, value in asked.given().items() if name not in ("labels", "plan")}
     if asked.labels is not None:

@@ -218,7 +218,7 @@ def compare(
     >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="none").verdict
     'better'
     """
-    asked = opt.Asked.of(compare, locals())
+    asked = opt.GivenOptions.of(compare, locals())
     several = None if metric is None or isinstance(metric, str) else tuple(metric)
     data = as_data(data) if plan is None else with_plan(as_data(data), plan)
     check_options(asked, (baseline, candidate))
@@ -236,7 +236,7 @@ def compare(
 
 
 def _answer_each(
-    data: EvalData, baseline: str, candidate: str, asked: opt.Asked, metrics: tuple[str, ...]
+    data: EvalData, baseline: str, candidate: str, asked: opt.GivenOptions, metrics: tuple[str, ...]
 ) -> Comparisons:
     """Answer for each metric at the level of Bonferroni over all: intervals hold together, and each p belongs to its own."""
     if asked.margin is not None:
@@ -258,7 +258,7 @@ def _answer_each(
 
 
 def _refuse_margin_of_several_units(
-    data: EvalData, names: tuple[str, str], asked: opt.Asked, metrics: tuple[str, ...]
+    data: EvalData, names: tuple[str, str], asked: opt.GivenOptions, metrics: tuple[str, ...]
 ) -> None:
     """One margin means the same for several metrics only where they are shown in one unit."""
     require_outcomes(data, *names)
@@ -273,7 +273,7 @@ def _refuse_margin_of_several_units(
 
 
 def _answer(
-    data: EvalData, baseline: str, candidate: str, asked: opt.Asked, *, family: tuple[str, ...] = ()
+    data: EvalData, baseline: str, candidate: str, asked: opt.GivenOptions, *, family: tuple[str, ...] = ()
 ) -> Comparison:
     """Bring the two sides together and answer with what was asked, else what the plan declares, else the defaults.
 
@@ -375,8 +375,8 @@ def _answer(
 
 
 def _in_force(
-    asked: opt.Asked, metric: Metric, baseline: str, family: tuple[str, ...] = ()
-) -> tuple[opt.Asked, PlanAccount | None]:
+    asked: opt.GivenOptions, metric: Metric, baseline: str, family: tuple[str, ...] = ()
+) -> tuple[opt.GivenOptions, PlanAccount | None]:
     """Return what was given, else what the plan declares, and what the result says of the plan.
 
     The level is that of one of the `family` of metrics that are asked for at once.
@@ -418,7 +418,7 @@ def _in_force(
     return settings, plan_account(plan, benchmark=metric.benchmark, metric=metric.name, span=metric.span, **named)
 
 
-def _average(data: EvalData, paired: ScoreTable, clusters: Sequence[str], asked: opt.Asked) -> Average | None:
+def _average(data: EvalData, paired: ScoreTable, clusters: Sequence[str], asked: opt.GivenOptions) -> Average | None:
     """Return the average that was asked for, over the items that both sides answered."""
     found = wanted_average(data, paired.items, average=asked.average, over=asked.over, weights=asked.weights)
     if found is not None and asked.sequential:
@@ -430,7 +430,7 @@ def _average(data: EvalData, paired: ScoreTable, clusters: Sequence[str], asked:
 
 
 def _both_systems(
-    data: EvalData, baseline: str, candidate: str, column: str, asked: opt.Asked
+    data: EvalData, baseline: str, candidate: str, column: str, asked: opt.GivenOptions
 ) -> tuple[Metric, System, System]:
     """Find both sides' rows, the benchmark they share, and the metric."""
     first = rows_named(data.outcomes, baseline, contrast=column, role="baseline")

@@ -161,11 +161,11 @@ def leaderboard(
     >>> [(row.name, row.ranks) for row in found.rows], found.clusters
     ([('trained', '1-2'), ('baseline', '1-2')], ('dimension',))
     """
-    asked = opt.Asked.of(leaderboard, locals())
+    asked = opt.GivenOptions.of(leaderboard, locals())
     return _unplanned(as_data(data), asked) if plan is None else _planned(with_plan(as_data(data), plan), plan, asked)
 
 
-def _unplanned(data: EvalData, asked: opt.Asked) -> Leaderboard:
+def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     """Answer with what was given, and the defaults for the rest."""
     adjust, conf_level = asked.adjust or "max-t", DEFAULT_LEVEL if asked.conf_level is None else asked.conf_level
     ignorable = is_ignorable(asked.missing)
@@ -236,7 +236,7 @@ def _unplanned(data: EvalData, asked: opt.Asked) -> Leaderboard:
     return replace(found, asked=json_safe(asked.given()), notes=(*left_out, *found.notes, *of_entries))
 
 
-def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.Asked) -> Leaderboard:
+def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.GivenOptions) -> Leaderboard:
     """Answer with what the plan declares wherever nothing was given, and say where the two disagree."""
     rows = data.outcomes if data.outcomes.height else data.aggregates
     benchmarks = rows["benchmark"].unique().to_list()

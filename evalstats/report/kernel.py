@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 from evalstats import errors
 from evalstats.errors import EvalStatsError, RenderError
-from evalstats.report.qmd import Document
+from evalstats.report.qmd import PageSource
 from evalstats.report.workspace import UNGUARDED, Guard, end_program, guarded, private_folder
 
 # Whether a PDF will be made of what the cells give, where that is known.
@@ -34,7 +34,7 @@ _LONGEST_SOCKET = 90  # the system's limit is about 100 bytes, and a number is p
 
 
 def run_cells(
-    document: Document,
+    document: PageSource,
     parameters: Mapping[str, object],
     folder: Path,
     *,
@@ -151,7 +151,7 @@ class Kernel:
         self._private = self._held.enter_context(private_folder("evalstats-cells-", guard))
         with (self._private / "stderr").open("w", encoding="utf-8") as errors_of_it:
             process = subprocess.Popen(  # noqa: S603 - this module
-                [sys.executable, "-P", "-m", "evalstats.report.cells", str(self._private)],
+                [sys.executable, "-P", "-m", "evalstats.report.kernel", str(self._private)],
                 env=_environment(str(self._private)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

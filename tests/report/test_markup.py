@@ -13,10 +13,10 @@ import pytest
 
 from evalstats.document.escape import for_pandoc
 from evalstats.document.model import Note
-from evalstats.report import pieces as markup
-from evalstats.report.cells import PRINTED
+from evalstats.report import markup
 from evalstats.report.engine import pandoc_program
 from evalstats.report.examples import example
+from evalstats.report.kernel import PRINTED
 from evalstats.report.page import open_page
 
 HOSTILE = [

@@ -22,7 +22,7 @@ from evalstats.document.formats import csv_text
 from evalstats.document.model import Figure, Table, Tone, sentence
 from evalstats.errors import RenderError
 from evalstats.plots.style import svg
-from evalstats.report.cells import PRINTED
+from evalstats.report.kernel import PRINTED
 
 _LABEL = re.compile(r"[A-Za-z0-9_-]+")
 # How our own references name a work.
@@ -82,11 +82,6 @@ def float_block(label: str, content: str, caption: str) -> str:
     if not _LABEL.fullmatch(label):
         raise RenderError(f"a figure or table cannot be labelled {label!r}; letters, digits and hyphens are expected")
     return f"::: {{#{label}}}\n\n{content}\n\n[{caption}]{{.es-caption}}\n\n:::"
-
-
-def callout(kind: str, title: str, body: str) -> str:
-    """Return a callout ("note", "warning", "important", "tip", "caution"); `body` is Markdown already."""
-    return f"::: {{.callout-{kind}}}\n\n## {for_pandoc(title)}\n\n{body}\n\n:::"
 
 
 def section(title: str, *parts: str, level: int = 3) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evalstats.errors import RenderError
-from evalstats.report.cells import Kernel, one_kernel, run_cells
-from evalstats.report.qmd import Document, parse_document
+from evalstats.report.kernel import Kernel, one_kernel, run_cells
+from evalstats.report.qmd import PageSource, parse_document
 
 PAGE = """```{python}
 #| tags: [parameters]
@@ -25,7 +25,7 @@ print(repr((name, number)))
 """
 
 
-def page(text: str) -> Document:
+def page(text: str) -> PageSource:
     return parse_document(text, Path("a.qmd"))
 
 
@@ -43,7 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _kernel(home: Path) -> Iterator[None]:
     """One kernel of these tests alone, of a user with start-up files; after each failure it is another."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalstats.report.cells._SHARED", ContextVar("ours", default=None))
+        patch.setattr("evalstats.report.kernel._SHARED", ContextVar("ours", default=None))
         patch.setenv("IPYTHONDIR", str(home))
         with one_kernel():
             yield
@@ -127,7 +127,7 @@ import wave
 @pytest.fixture
 def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if nothing around this test shared a kernel: these tests say when one ends."""
-    monkeypatch.setattr("evalstats.report.cells._SHARED", ContextVar("empty", default=None))
+    monkeypatch.setattr("evalstats.report.kernel._SHARED", ContextVar("empty", default=None))
 
 
 def test_pages_in_one_kernel_share_modules_and_nothing_else(tmp_path: Path, no_kernel: None) -> None:
