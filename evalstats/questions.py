@@ -143,10 +143,10 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="overview",
-            asks="Show what a store holds, all that it answers, and what has changed.",
+            asks="What does a store hold and answer, and what has changed?",
             more="Every question that the data allow is asked with its defaults. Of runs on several days it says which scores "
-            "have changed; look as often as you like: the error rate holds over all looks. With -o FOLDER each answer gets a "
-            "page, and one page links them.",
+            "have changed, of which --metric, --models, --cluster, --since and --accept speak; look as often as you like: the "
+            "error rate holds over all looks. With -o FOLDER each answer gets a page, and one page links them.",
             result="Overview",
             page="overview",
         ),
