@@ -139,8 +139,8 @@ def compare(
     cluster
         One or several columns whose levels share something (a passage, a template, a user). Columns declared in the data,
         and the item where it has several variants, are clusters as well. Where nothing is declared, the wider of the clustered
-        and the independent interval decides for a column by which items seem to go (`evalstats.analysis.dependence`). "none"
-        says that items share nothing: columns declared in the data are set aside, and no other decides.
+        and the independent interval decides for a column by which items seem to go (`evalstats.analysis.design.dependence`).
+        "none" says that items share nothing: columns declared in the data are set aside, and no other decides.
     margin
         The largest difference that does not matter, declared before looking: "2pp", or a number in the metric's own
         unit (0.02 where scores run from 0 to 1).
