@@ -17,6 +17,7 @@ from evalstats.stats.clusters import (
     multiway_mean,
 )
 from evalstats.stats.one_sample import cr2_of_mean
+from tests.stats.coverage import ends
 
 
 def textbook_cr2(values, clusters):
@@ -44,10 +45,6 @@ def clustered(draw, least=5):
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     steps = draw(st.lists(st.integers(-4, 4), min_size=clusters.size, max_size=clusters.size))
     return np.array(steps) / 4, clusters
-
-
-def ends(result):
-    return result.estimate.conf_low, result.estimate.conf_high
 
 
 def tenacious(reference):

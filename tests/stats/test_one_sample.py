@@ -18,13 +18,10 @@ from evalstats.stats.one_sample import (
     variance_matched_wilson,
     wilson,
 )
+from tests.stats.coverage import ends
 
 COUNTS = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 METHODS = (wilson, clopper_pearson, jeffreys)
-
-
-def ends(estimate):
-    return estimate.conf_low, estimate.conf_high
 
 
 def test_wilson_and_clopper_pearson_equal_r(reference):

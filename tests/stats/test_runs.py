@@ -27,6 +27,7 @@ from evalstats.stats.runs import (
     with_runs,
 )
 from evalstats.stats.trials import same_items_difference
+from tests.stats.coverage import allowance
 
 PRIOR = RunSd(value=0.01)
 
@@ -269,10 +270,6 @@ def test_what_does_not_fit_is_refused():
         run_effects(made(0)[:, 0])
     with pytest.raises(InputError, match="1 of 160 scores are infinite"):
         run_effects(np.where(np.arange(160).reshape(40, 4) == 7, np.inf, made(0)))
-
-
-def allowance(replicates, rate=0.05):
-    return 4 * math.sqrt(rate * (1 - rate) / replicates)
 
 
 @pytest.mark.parametrize(

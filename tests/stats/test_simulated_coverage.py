@@ -20,17 +20,10 @@ from evalstats.stats.clusters import (
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson
 from evalstats.stats.paired.means import augmented_t, paired_t, sign_flip
 from evalstats.stats.trials import suite_pass
+from tests.stats.coverage import allowance, covered
 
 LEVEL = 0.95
 REPLICATES = [pytest.param(500, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
-
-
-def allowance(replicates, rate=0.05):
-    return 4 * math.sqrt(rate * (1 - rate) / replicates)
-
-
-def covered(estimate, truth):
-    return estimate.conf_low is not None and estimate.conf_low <= truth <= estimate.conf_high
 
 
 def share(outcomes):

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from evalstats.stats.bootstrap import acceleration, bca_law, corrected_tails, percentile_law
-
-
-def ends(estimate):
-    return estimate.conf_low, estimate.conf_high
+from tests.stats.coverage import ends
 
 
 def bca_by_listing(values, conf_level):

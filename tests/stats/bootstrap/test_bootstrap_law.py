@@ -24,12 +24,9 @@ from evalstats.stats.resample_law import (
     law_of_sum,
     ratio_ends,
 )
+from tests.stats.coverage import ends
 
 GRID_ERROR = 0.01  # standard errors; the grid has 400 points to one
-
-
-def ends(estimate):
-    return estimate.conf_low, estimate.conf_high
 
 
 def type_one_ends(law, tail):

@@ -11,10 +11,7 @@ from evalstats.errors import InputError
 from evalstats.stats.bootstrap import _studentised, block_error, bootstrap_t, check_resamples, order_statistic
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_sample import mean_t
-
-
-def ends(result):
-    return result.estimate.conf_low, result.estimate.conf_high
+from tests.stats.coverage import ends
 
 
 def all_t(values):

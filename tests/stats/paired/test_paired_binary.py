@@ -20,6 +20,7 @@ from evalstats.stats.paired.binary import (
     tango,
     tango_margin_p,
 )
+from tests.stats.coverage import ends
 
 CELL = st.integers(0, 60)
 COUNTS = st.builds(PairedCounts, CELL, CELL, CELL, CELL.map(lambda k: k + 1))
@@ -28,10 +29,6 @@ LEVEL = st.floats(0.75, 0.999)
 
 def swapped(counts):
     return PairedCounts(counts.both, counts.only_baseline, counts.only_candidate, counts.neither)
-
-
-def ends(estimate):
-    return estimate.conf_low, estimate.conf_high
 
 
 def profile_statistic(counts, delta):

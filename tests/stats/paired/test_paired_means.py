@@ -11,13 +11,10 @@ from scipy import stats
 from evalstats.errors import InputError
 from evalstats.stats.paired.binary import PairedCounts, bonett_price
 from evalstats.stats.paired.means import augmented_t, has_unseen_tail, paired_t, rests_on_unseen_tail
+from tests.stats.coverage import ends
 
 TRIALS = 4
 LATTICE = st.lists(st.integers(-TRIALS, TRIALS), min_size=1, max_size=80).map(lambda d: np.array(d) / TRIALS)
-
-
-def ends(estimate):
-    return estimate.conf_low, estimate.conf_high
 
 
 @pytest.mark.parametrize("n_nonzero", [0, 3, 5, 20])

@@ -11,14 +11,11 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from evalstats.stats.paired.binary import DifferenceLaw, PairedCounts, paired_posterior
+from tests.stats.coverage import ends
 
 CELL = st.integers(0, 60)
 COUNTS = st.builds(PairedCounts, CELL, CELL, CELL, CELL.map(lambda k: k + 1))
 PRIOR = st.sampled_from([0.5, 1.0])
-
-
-def ends(posterior):
-    return posterior.estimate.conf_low, posterior.estimate.conf_high
 
 
 def above_by_quadrature(law, point):

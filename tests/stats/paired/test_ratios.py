@@ -18,6 +18,7 @@ from evalstats.stats.paired.ratios import (
     ratio_of_means,
     variance_forms,
 )
+from tests.stats.coverage import covered
 
 ALL = [ratio_of_means, geometric_ratio]
 
@@ -230,10 +231,6 @@ def test_a_long_tail_on_one_side_is_told():
     b[4] = 90.0
     assert "large candidate values" in ratio_of_means(a, b).warnings[0]
     assert "large baseline values" in ratio_of_means(b, a).warnings[0]
-
-
-def covered(found, truth):
-    return found.conf_low is not None and found.conf_low <= truth <= found.conf_high
 
 
 @pytest.mark.parametrize(

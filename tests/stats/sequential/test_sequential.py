@@ -34,6 +34,7 @@ from evalstats.stats.sequential import (
     order_drift,
     path_times,
 )
+from tests.stats.coverage import allowance
 
 DECIDES = math.log(20)
 BOUNDED = [betting_cs, normal_mixture_cs]
@@ -41,10 +42,6 @@ BOUNDED = [betting_cs, normal_mixture_cs]
 
 def right_or_wrong(rng, n, better=0.12, worse=0.08):
     return rng.choice([1.0, -1.0, 0.0], p=[better, worse, 1 - better - worse], size=n)
-
-
-def allowance(replicates, rate=0.05):
-    return 4 * math.sqrt(rate * (1 - rate) / replicates)
 
 
 # The normal mixture.
