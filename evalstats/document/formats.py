@@ -203,17 +203,17 @@ def html_table(table: Table) -> str:
 
 def csv_text(frame: pl.DataFrame) -> str:
     """Return a frame as CSV in which no cell is a formula; lists are joined with semicolons."""
+
+    def written(cell: object) -> str | None:
+        parts: list[object] = cast("list[object]", cell) if isinstance(cell, list) else [cell]
+        return None if cell is None else for_csv("; ".join(map(str, parts)))
+
     text = [
-        pl.Series(name, [None if cell is None else _csv_cell(cell) for cell in frame[name].to_list()], dtype=pl.String)
+        pl.Series(name, [written(cell) for cell in frame[name].to_list()], dtype=pl.String)
         for name, dtype in frame.schema.items()
         if dtype == pl.String or dtype.is_nested()
     ]
     return frame.with_columns(text).rename({name: for_csv(name) for name in frame.columns}).write_csv()
-
-
-def _csv_cell(cell: object) -> str:
-    parts: list[object] = cast("list[object]", cell) if isinstance(cell, list) else [cell]
-    return for_csv("; ".join(str(part) for part in parts))
 
 
 # --- sentences ---

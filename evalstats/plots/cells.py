@@ -212,7 +212,11 @@ def _parts(sheet: Sheet, grid: _Grid, shrink: float = 1.0) -> list[_MapPart]:
     for start in range(0, len(grid.columns), each):
         columns = grid.columns[start : start + each]
         headings, upright = _headings(columns, cell, font)
-        head = _head_height(headings, font, upright=upright)
+        letters = SMALL * font
+        if upright:
+            head = max(text_width(lines[0], letters) for lines in headings) + 0.9 * font
+        else:
+            head = max(len(lines) for lines in headings) * 1.25 * letters + 0.7 * font
         part = _MapPart(
             columns=columns,
             headings=headings,
@@ -252,13 +256,6 @@ def _broken(name: str, room: float, font: float) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def _head_height(headings: Sequence[Sequence[str]], font: float, *, upright: bool) -> float:
-    letters = SMALL * font
-    if upright:
-        return max(text_width(lines[0], letters) for lines in headings) + 0.9 * font
-    return max(len(lines) for lines in headings) * 1.25 * letters + 0.7 * font
-
-
 # --- drawing ---
 
 
@@ -278,25 +275,14 @@ def _draw(sheet: Sheet, grid: _Grid) -> Canvas:
         _write_names(canvas, grid, part)
         for down, name in enumerate(grid.rows):
             for across, column in enumerate(part.columns):
-                cell = grid.cells.get((name, column))
-                _draw_cell(
-                    canvas, part, part.box(across, down, canvas.font), cell, same=grid.diagonal and name == column
-                )
+                cell, box = grid.cells.get((name, column)), part.box(across, down, canvas.font)
+                _draw_cell(canvas, part, box, cell, same=grid.diagonal and name == column)
+                # A map of very many cells says in its letters alone what a pointer asks for.
+                if cell is not None and cell.value is not None and len(grid.cells) <= _MOST_TOOLTIPS:
+                    canvas.tooltip(name, f"{column}, {cell.says}", box)
         _draw_intervals(canvas, grid, part)
-        _add_tooltips(canvas, grid, part)
     canvas.small_lines(notes, _bottom(parts, grid) + 0.9 * canvas.font)
     return canvas
-
-
-def _add_tooltips(canvas: Canvas, grid: _Grid, part: _MapPart) -> None:
-    """Let every cell with a value answer a pointer; a map of very many cells says it in its letters alone."""
-    if len(grid.cells) > _MOST_TOOLTIPS:
-        return
-    for down, name in enumerate(grid.rows):
-        for across, column in enumerate(part.columns):
-            cell = grid.cells.get((name, column))
-            if cell is not None and cell.value is not None:
-                canvas.tooltip(name, f"{column}, {cell.says}", part.box(across, down, canvas.font))
 
 
 def _bottom(parts: Sequence[_MapPart], grid: _Grid) -> float:

@@ -257,7 +257,14 @@ def _latent_shares(p_baseline: float, p_candidate: float, discordance: float, ic
     shared = _correlation_for(p_baseline, p_candidate, both)
     # Difficulties of two items are independent, so their differences covary by the cluster's effects alone.
     covariance = icc * (discordance - gap**2)
-    by_cluster = 0.0 if icc == 0 else _cluster_share(p_baseline, p_candidate, covariance)
+
+    def excess(share: float) -> float:
+        p, q = p_baseline, p_candidate
+        return _both_below(p, p, share) - p**2 + _both_below(q, q, share) - q**2 - covariance
+
+    by_cluster = 0.0
+    if icc:
+        by_cluster = 1.0 if excess(1.0) <= _SLACK else float(brentq(excess, 0.0, 1.0, xtol=1e-12))
     if shared + by_cluster > 1 + _SLACK:
         raise InputError(
             f"discordance {discordance:g} and icc {icc:g} exclude each other; lower the icc or raise the discordance"
@@ -272,15 +279,6 @@ def _correlation_for(p: float, q: float, both: float) -> float:
     if both >= min(p, q) - _SLACK:
         return 1.0
     return float(brentq(lambda rho: _both_below(p, q, rho) - both, 0.0, 1.0, xtol=1e-12))
-
-
-def _cluster_share(p: float, q: float, covariance: float) -> float:
-    def excess(share: float) -> float:
-        return _both_below(p, p, share) - p**2 + _both_below(q, q, share) - q**2 - covariance
-
-    if excess(1.0) <= _SLACK:
-        return 1.0
-    return float(brentq(excess, 0.0, 1.0, xtol=1e-12))
 
 
 def _both_below(p: float, q: float, rho: float) -> float:

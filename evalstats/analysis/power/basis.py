@@ -299,7 +299,13 @@ def from_pilot(
     if isinstance(pilot, Comparison):
         if baseline is not None or candidate is not None or metric is not None or cluster is not None:
             raise InputError("a Comparison has its systems, metric and clusters already; give none of them again")
-        return _checked(_from_comparison(pilot), pilot)
+        parts, table = _parts_of(pilot), pilot.table
+        basis = _shell(pilot, parts, None if table is None else table.only_candidate + table.only_baseline)
+        if parts.n_trials != (1.0, 1.0):
+            text = "A Comparison holds no single trials, so trial noise is counted among the items'"
+            note = Note(kind="choice", text=text, remedy="Give the data to split it", caution=False)
+            basis = replace(basis, notes=(*basis.notes, note))
+        return _checked(basis, pilot)
     if baseline is None or candidate is None:
         raise InputError("a pilot needs its two systems: name them with baseline and candidate")
     data = as_data(pilot)
@@ -385,16 +391,6 @@ def _trial_variances(paired: ScoreTable, place: int) -> Floats:
     variance = np.full(n.size, np.nan)
     variance[usable] = np.maximum(squares[usable] - total[usable] ** 2 / n[usable], 0.0) / (n[usable] - 1)
     return variance
-
-
-def _from_comparison(result: Comparison) -> Basis:
-    parts = _parts_of(result)
-    text = "A Comparison holds no single trials, so trial noise is counted among the items'"
-    note = Note(kind="choice", text=text, remedy="Give the data to split it", caution=False)
-    table = result.table
-    discordant = None if table is None else table.only_candidate + table.only_baseline
-    shell = _shell(result, parts, discordant)
-    return replace(shell, notes=(*shell.notes, note)) if parts.n_trials != (1.0, 1.0) else shell
 
 
 def _parts_of(result: Comparison) -> DifferenceParts:
