@@ -482,18 +482,14 @@ def _stratified(scores: PairedScores, metric: MetricFacts, conf_level: float, se
             method_row(plain, "other estimand", "every item alike, for new items of a like mix of levels"),
         )
 
-    differing = int(np.count_nonzero(d))
-    doubts = [*_no_change(d), *(_cluster_doubts(headline, flip, conf_level) if clustered else ())]
-    if 0 < differing < MIN_DISCORDANT:
-        verb = conjugate(differing, "differ")
-        doubts.append(f"only {plural(differing, 'item')} {verb}; fewer than {MIN_DISCORDANT} decide nothing")
+    doubts = _cluster_doubts(headline, flip, conf_level) if clustered else ()
     few = (f"only {flip.n_nonzero} clusters differ at all",) if clustered and flip.n_nonzero < FEW_CLUSTERS else ()
     difference = Difference(
         headline=headline,
         method_reason="levels of a factor are averaged over, so they are fixed and items are new within them",
         mde=_mde(headline, conf_level),
         smallest_p=smallest_p_clusters(headline.n_clusters or len(d)),
-        doubts=tuple(doubts),
+        doubts=(*_no_change(d), *doubts, *_few_differing(d)),
         no_equivalence=(*_few_effective(headline), *few) if clustered else (),
         notes=notes("few", headline.warnings),
     )
