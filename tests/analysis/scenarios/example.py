@@ -4,10 +4,11 @@ Estimates are made up; what hangs on them (standard errors, intervals, p, verdic
 formula, so that the parts of a result agree with each other as those of a real one do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from evalstats.analysis.scenarios.result import (
 )
 from evalstats.document.model import Note
 from evalstats.simulate.rutbench_truth import published_models
+from evalstats.stats.many.multiplicity import holm
 
 BEHAVIOURS = (
     "ideal",
@@ -156,36 +158,6 @@ def with_missing_cells() -> ScenarioModel:
     )
 
 
-def singular() -> ScenarioModel:
-    """As `small`, with a variance estimated as 0."""
-    found = small()
-    rows = tuple(
-        replace(
-            row, variance=0.0, std_dev=0.0, conf_low=0.0, share=0.0, p_value=0.5, singular=True, note="estimated as 0"
-        )
-        if row.term == "item:model"
-        else row
-        for row in found.variances
-    )
-    return replace(
-        found,
-        variances=rows,
-        singular=("item:model",),
-        convergence="converged to a boundary: the variance of item:model is 0",
-        notes=(Note(kind="fit", text="the variance of item:model is estimated as 0"),),
-    )
-
-
-def separated() -> ScenarioModel:
-    """As `small`, with a model that never fails in one scenario, and the penalty that answers it."""
-    found = made(np.array([[1.0, 0.55], [0.74, 0.71]]), ("alpha", "beta"), ("ideal", "impatient"), n_items=40)
-    return replace(
-        found,
-        penalty="Student-t(7, 2.5) on the fixed effects",
-        notes=(Note(kind="fit", text="alpha succeeded on all 40 items of ideal"),),
-    )
-
-
 def without_answer() -> ScenarioModel:
     """Nothing but two models in two scenarios: no drop has an interval, and nothing else could be estimated."""
     found = small()
@@ -272,10 +244,13 @@ class _Table:
     z: float
     conf_level: float
 
-    def ends(self, value: float, error: float) -> tuple[float, float]:
-        """Ends of an interval, within the bounds of the score."""
+    def numbers(self, value: float, error: float) -> dict[str, float]:
+        """An estimate with its interval, within the bounds of the score."""
         low, high = value - self.z * error, value + self.z * error
-        return (max(low, 0.0), min(high, 1.0)) if self.binary else (low, high)
+        if self.binary:
+            low, high = max(low, 0.0), min(high, 1.0)
+        df = float(self.n_items - 1)
+        return {"estimate": value, "std_error": error, "conf_low": low, "conf_high": high, "df": df}
 
 
 def made(
@@ -296,9 +271,11 @@ def made(
     binary = bool(estimates.min() >= 0 and estimates.max() <= 1)
     sign = 1 if higher_is_better else -1
     best_first = np.argsort(-sign * estimates.mean(axis=1), kind="stable")
+    estimate = estimates[best_first]
+    inner = np.clip(estimate, 1 / (2 * n_items), 1 - 1 / (2 * n_items))
     table = _Table(
-        estimate=estimates[best_first],
-        std_error=_errors(estimates[best_first], n_items, binary=binary),
+        estimate=estimate,
+        std_error=np.sqrt(inner * (1 - inner) / n_items) if binary else np.abs(estimate) * 0.5 / np.sqrt(n_items),
         models=tuple(str(models[place]) for place in best_first),
         scenarios=tuple(scenarios),
         n_items=n_items,
@@ -334,7 +311,11 @@ def made(
         scenarios=_means("scenario", table.scenarios, table.estimate.mean(axis=0), table),
         drops=_drops(table),
         pairs=_pairs(table),
-        tests=_tests(table),
+        tests=(
+            TermTest(term="model:scenario", method="bootstrap", role="headline", p_value=0.0005, n_resamples=1999),
+            TermTest(term="model:scenario", method="Wald, clustered by item", role="check", p_value=0.0004),
+            TermTest(term="scenario", method="Wald, clustered by item", role="check", p_value=1e-9),
+        ),
         ranking=_ranking(table),
         variances=(
             variance("item", "item: some tasks are harder for everyone", 1.9, 0.51, n_levels=n_items),
@@ -357,174 +338,103 @@ def made(
     )
 
 
-def variance(
-    term: str,
-    label: str,
-    value: float,
-    error: float | None,
-    *,
-    n_levels: int | None = None,
-    p_value: float | None = None,
-    note: str = "",
-) -> VarianceRow:
+def variance(term: str, label: str, value: float, error: float | None, **more: Any) -> VarianceRow:
     """A row of the table of variances; its share is of 5.79, the sum of the usual three."""
     sd = value**0.5
-    half = None if error is None else error / (2 * sd) * 1.96
-    return VarianceRow(
-        term=term,
-        label=label,
-        variance=value,
-        std_dev=sd,
-        conf_low=None if half is None else max(sd - half, 0.0),
-        conf_high=None if half is None else sd + half,
-        share=value / (1.9 + 0.6 + 3.29),
-        n_levels=n_levels,
-        p_value=p_value,
-        note=note,
-    )
+    if error is not None:
+        half = error / (2 * sd) * 1.96
+        more |= {"conf_low": max(sd - half, 0.0), "conf_high": sd + half}
+    return VarianceRow(term=term, label=label, variance=value, std_dev=sd, share=value / 5.79, **more)
 
 
-def _errors(estimates: NDArray[np.float64], n_items: int, *, binary: bool) -> NDArray[np.float64]:
-    if binary:
-        inner = np.clip(estimates, 1 / (2 * n_items), 1 - 1 / (2 * n_items))
-        return np.sqrt(inner * (1 - inner) / n_items)
-    return np.abs(estimates) * 0.5 / np.sqrt(n_items)
+def _places(table: _Table) -> Iterator[tuple[int, int, float, float]]:
+    for i, j in np.ndindex(table.estimate.shape):
+        yield i, j, float(table.estimate[i, j]), float(table.std_error[i, j])
 
 
 def _cells(table: _Table) -> tuple[CellRow, ...]:
-    rows: list[CellRow] = []
-    grand = table.estimate.mean()
-    shares = 0.85 * table.estimate + 0.15 * (
-        table.estimate.mean(axis=1, keepdims=True) + table.estimate.mean(axis=0, keepdims=True) - grand
+    n, mean = table.n_items, table.estimate.mean
+    pooled = 0.85 * table.estimate + 0.15 * (mean(axis=1, keepdims=True) + mean(axis=0, keepdims=True) - mean())
+    shrunk = {(i, j): table.numbers(float(pooled[i, j]), 0.9 * error) for i, j, _, error in _places(table)}
+    return tuple(
+        CellRow(
+            model=table.models[i],
+            scenario=table.scenarios[j],
+            n_items=n,
+            n_trials=n,
+            observed=value,
+            **table.numbers(value, error),
+            link=float(np.log(max(value, 1e-3) / max(1 - value, 1e-3))) if table.binary else value,
+            link_std_error=error / max(value * (1 - value), 0.01) if table.binary else error,
+            pooled=shrunk[i, j]["estimate"],
+            pooled_low=shrunk[i, j]["conf_low"],
+            pooled_high=shrunk[i, j]["conf_high"],
+        )
+        for i, j, value, error in _places(table)
     )
-    for place, model in enumerate(table.models):
-        for column, name in enumerate(table.scenarios):
-            value, error = float(table.estimate[place, column]), float(table.std_error[place, column])
-            low, high = table.ends(value, error)
-            pooled_low, pooled_high = table.ends(float(shares[place, column]), 0.9 * error)
-            link = float(np.log(max(value, 1e-3) / max(1 - value, 1e-3))) if table.binary else value
-            rows.append(
-                CellRow(
-                    model=model,
-                    scenario=name,
-                    n_items=table.n_items,
-                    n_trials=table.n_items,
-                    observed=value,
-                    estimate=value,
-                    std_error=error,
-                    conf_low=low,
-                    conf_high=high,
-                    df=float(table.n_items - 1),
-                    link=link,
-                    link_std_error=error / max(value * (1 - value), 0.01) if table.binary else error,
-                    pooled=float(shares[place, column]),
-                    pooled_low=pooled_low,
-                    pooled_high=pooled_high,
-                )
-            )
-    return tuple(rows)
 
 
 def _means(kind: str, names: tuple[str, ...], values: NDArray[np.float64], table: _Table) -> tuple[ScenarioMean, ...]:
     error = float(table.std_error.mean()) * 0.6
     return tuple(
-        ScenarioMean(
-            kind="model" if kind == "model" else "scenario",
-            name=name,
-            estimate=float(value),
-            std_error=error,
-            conf_low=table.ends(float(value), error)[0],
-            conf_high=table.ends(float(value), error)[1],
-            df=float(table.n_items - 1),
-            n_items=table.n_items,
-        )
+        ScenarioMean(kind=kind, name=name, **table.numbers(float(value), error), n_items=table.n_items)
         for name, value in zip(names, values, strict=True)
     )
 
 
 def _drops(table: _Table) -> tuple[ChangeRow, ...]:
-    rows: list[ChangeRow] = []
-    average = table.reference == AVERAGE
-    shown = [place for place, name in enumerate(table.scenarios) if name != table.reference]
-    base = _bases(table)
-    for place in range(len(table.models)):
-        for column in shown:
-            value = float(table.estimate[place, column] - base[place, column])
-            error = float(
-                np.hypot(table.std_error[place, column], table.std_error[place, 0 if not average else column]) * 0.8
+    """Every change, p adjusted within the scenarios of each model."""
+    average, n = table.reference == AVERAGE, len(table.scenarios)
+    base = (table.estimate.sum(axis=1, keepdims=True) - table.estimate) / (n - 1)
+    if not average:
+        base = np.repeat(table.estimate[:, [table.scenarios.index(table.reference)]], n, axis=1)
+    change = table.estimate - base
+    found: list[ChangeRow] = []
+    for i, model in enumerate(table.models):
+        own: list[ChangeRow] = []
+        for j, name in enumerate(table.scenarios):
+            if name == table.reference:
+                continue
+            value = float(change[i, j])
+            error = float(np.hypot(table.std_error[i, j], table.std_error[i, j if average else 0]) * 0.8)
+            wide, pooled = table.z * 1.3 * error, 0.7 * value + 0.3 * float(change[:, j].mean())
+            row = ChangeRow(
+                model=model,
+                scenario=name,
+                reference=table.reference,
+                estimate=value,
+                std_error=error,
+                conf_low=value - wide,
+                conf_high=value + wide,
+                conf_level=table.conf_level,
+                df=float(table.n_items - 1),
+                statistic=value / error,
+                p_value=_two_sided(value / error),
+                model_std_error=0.93 * error,
+                paired=value + 0.004 * (1 if table.binary else abs(value)),
+                paired_low=value - 1.05 * wide,
+                paired_high=value + 1.05 * wide,
+                pooled=pooled,
+                pooled_low=pooled - 0.8 * wide,
+                pooled_high=pooled + 0.8 * wide,
+                n_items=table.n_items,
             )
-            rows.append(_drop(table, place, column, value, error))
-    return _holm_by_model(rows, table)
-
-
-def _bases(table: _Table) -> NDArray[np.float64]:
-    """What every cell is set against: the reference scenario, or the mean of the model's other scenarios."""
-    if table.reference == AVERAGE:
-        n = len(table.scenarios)
-        return (table.estimate.sum(axis=1, keepdims=True) - table.estimate) / (n - 1)
-    return np.repeat(table.estimate[:, [table.scenarios.index(table.reference)]], len(table.scenarios), axis=1)
-
-
-def _drop(table: _Table, place: int, column: int, value: float, error: float) -> ChangeRow:
-    model = table.models[place]
-    pooled = 0.7 * value + 0.3 * float((table.estimate - _bases(table))[:, column].mean())
-    wide = table.z * 1.3 * error
-    statistic = value / error
-    return ChangeRow(
-        model=model,
-        scenario=table.scenarios[column],
-        reference=table.reference,
-        estimate=value,
-        std_error=error,
-        conf_low=value - wide,
-        conf_high=value + wide,
-        conf_level=table.conf_level,
-        df=float(table.n_items - 1),
-        statistic=statistic,
-        p_value=_two_sided(statistic),
-        log_odds=6.0 * value if table.binary else None,
-        log_odds_low=6.0 * (value - wide) if table.binary else None,
-        log_odds_high=6.0 * (value + wide) if table.binary else None,
-        model_std_error=0.93 * error,
-        paired=value + 0.004 * (1 if table.binary else abs(value)),
-        paired_low=value - 1.05 * wide,
-        paired_high=value + 1.05 * wide,
-        pooled=pooled,
-        pooled_low=pooled - 0.8 * wide,
-        pooled_high=pooled + 0.8 * wide,
-        n_items=table.n_items,
-    )
+            odds = {"log_odds": 6 * value, "log_odds_low": 6 * (value - wide), "log_odds_high": 6 * (value + wide)}
+            own.append(replace(row, **odds) if table.binary else row)
+        adjusted = holm(np.array([row.p_value for row in own])).tolist()
+        for row, p in zip(own, adjusted, strict=True):
+            shown = p <= 1 - table.conf_level and row.excludes_zero
+            verdict = "not shown" if not shown else "drop" if table.sign * (row.estimate or 0) < 0 else "gain"
+            found.append(replace(row, p_adjusted=p, verdict=verdict))
+    return tuple(found)
 
 
 def _two_sided(statistic: float) -> float:
     return max(2 * NormalDist().cdf(-abs(statistic)), 1e-300)
 
 
-def _holm_by_model(rows: list[ChangeRow], table: _Table) -> tuple[ChangeRow, ...]:
-    """Adjust p within the scenarios of each model and say what is shown."""
-    found: list[ChangeRow] = []
-    for model in dict.fromkeys(row.model for row in rows):
-        family = [row for row in rows if row.model == model]
-        order = sorted(range(len(family)), key=lambda place: family[place].p_value or 1.0)
-        adjusted: dict[int, float] = {}
-        largest = 0.0
-        for turn, place in enumerate(order):
-            largest = max(largest, min(1.0, (len(family) - turn) * (family[place].p_value or 1.0)))
-            adjusted[place] = largest
-        for place, row in enumerate(family):
-            shown = adjusted[place] <= 1 - table.conf_level and not _includes_zero(row)
-            verdict = "not shown" if not shown else "drop" if table.sign * (row.estimate or 0) < 0 else "gain"
-            found.append(replace(row, p_adjusted=adjusted[place], verdict=verdict))
-    return tuple(found)
-
-
-def _includes_zero(row: ChangeRow) -> bool:
-    return row.conf_low is not None and row.conf_high is not None and row.conf_low <= 0 <= row.conf_high
-
-
 def _pairs(table: _Table) -> tuple[ModelPairRow, ...]:
-    means = table.estimate.mean(axis=1)
-    error = float(table.std_error.mean()) * 0.7
+    means, error = table.estimate.mean(axis=1), float(table.std_error.mean()) * 0.7
     rows: list[ModelPairRow] = []
     for one, other in combinations(range(len(table.models)), 2):
         value = float(means[one] - means[other])
@@ -547,32 +457,6 @@ def _pairs(table: _Table) -> tuple[ModelPairRow, ...]:
     return tuple(rows)
 
 
-def _tests(table: _Table) -> tuple[TermTest, ...]:
-    df = float((len(table.models) - 1) * (len(table.scenarios) - 1))
-    return (
-        TermTest(
-            term="model:scenario",
-            method="parametric bootstrap of the likelihood ratio",
-            role="headline",
-            statistic=2.1 * df,
-            df=df,
-            p_value=0.0005,
-            n_resamples=1999,
-        ),
-        TermTest(
-            term="model:scenario",
-            method="Wald, clustered by item",
-            role="check",
-            statistic=2.0 * df,
-            df=df,
-            p_value=0.0004,
-        ),
-        TermTest(
-            term="scenario", method="Wald, clustered by item", role="check", statistic=3.0 * df, df=df, p_value=1e-9
-        ),
-    )
-
-
 def _ranking(table: _Table) -> RankingChange:
     """Every pair of models that crosses, judged by the smaller of its two leads."""
     crossings: list[Crossing] = []
@@ -581,8 +465,7 @@ def _ranking(table: _Table) -> RankingChange:
         ahead, behind = int(lead.argmax()), int(lead.argmin())
         if lead[ahead] <= 0 or lead[behind] >= 0:
             continue
-        weakest = min(float(lead[ahead]), float(-lead[behind]))
-        p = _two_sided(weakest / float(table.std_error.mean()))
+        p = _two_sided(min(float(lead[ahead]), float(-lead[behind])) / float(table.std_error.mean()))
         crossings.append(
             Crossing(
                 first=table.models[one],
@@ -598,10 +481,9 @@ def _ranking(table: _Table) -> RankingChange:
         )
     crossings.sort(key=lambda crossing: crossing.p_value)
     n_shown = sum(crossing.shown for crossing in crossings)
-    words = f"{n_shown} pairs of models are shown to swap order" if n_shown else "no two models are shown to swap order"
     return RankingChange(
         shown=n_shown > 0,
-        words=words,
+        words=f"{n_shown} pairs of models are shown to swap order",
         p_value=crossings[0].p_adjusted if crossings else None,
         method="intersection-union test of both leads, Holm over pairs",
         n_crossed=len(crossings),
@@ -613,40 +495,28 @@ def _reliability(n_items: int) -> ScenarioReliability:
     """Spearman-Brown from the components model .02, item .05, item x model .06: what a D-study is."""
     model, item, rest = 0.02, 0.05, 0.06
 
-    def relative(n: int) -> float:
-        return model / (model + rest / n)
-
-    def absolute(n: int) -> float:
-        return model / (model + (rest + item) / n)
+    def at(n: int) -> tuple[float, float]:
+        return model / (model + rest / n), model / (model + (rest + item) / n)
 
     sizes = sorted({1, 2, 5, 10, 20, 50, 100, 200, 500, n_items})
-    curve = tuple(
-        DesignPoint(
-            facet="item",
-            n=n,
-            relative=relative(n),
-            absolute=absolute(n),
-            relative_low=relative(n) ** 1.6,
-            relative_high=relative(n) ** 0.7,
-        )
-        for n in sizes
-    )
+    relative, absolute = at(n_items)
+    needed = {"relative": rest, "absolute": rest + item}
     return ScenarioReliability(
-        relative=relative(n_items),
-        absolute=absolute(n_items),
-        relative_low=relative(n_items) ** 1.6,
-        relative_high=relative(n_items) ** 0.7,
-        absolute_low=absolute(n_items) ** 1.6,
-        absolute_high=absolute(n_items) ** 0.7,
+        relative=relative,
+        absolute=absolute,
+        relative_low=relative**1.6,
+        relative_high=relative**0.7,
+        absolute_low=absolute**1.6,
+        absolute_high=absolute**0.7,
         design=f"{n_items} items, 1 trial each",
         components=(("model", model), ("item", item), ("item:model", rest)),
-        curve=curve,
+        curve=tuple(DesignPoint(facet="item", n=n, relative=at(n)[0], absolute=at(n)[1]) for n in sizes),
         needed=(
-            Needed(kind="relative", target=0.9, facet="item", n=int(np.ceil(9 * rest / model))),
-            Needed(kind="absolute", target=0.9, facet="item", n=int(np.ceil(9 * (rest + item) / model))),
-            Needed(
-                kind="relative", target=0.9, facet="trial", n=None, reason="there is one trial: its part is not known"
+            *(
+                Needed(kind=kind, target=0.9, facet="item", n=int(np.ceil(9 * noise / model)))
+                for kind, noise in needed.items()
             ),
+            Needed(kind="relative", target=0.9, facet="trial", reason="there is one trial: its part is not known"),
         ),
         notes=("reliability depends on how unlike these models are",),
     )

@@ -11,7 +11,6 @@ import pytest
 from evalstats.analysis.scenarios.document import items_to_settle
 from evalstats.analysis.scenarios.evidence import long_tables, worst_first
 from evalstats.analysis.scenarios.result import ChangeRow, EffectRow, RankingChange, ScenarioModel, TermTest
-from evalstats.analysis.settings import Settings
 from evalstats.document.formats import to_html, to_markdown
 from evalstats.document.latex import to_latex
 from evalstats.document.model import Figure, Table, Tabs
@@ -24,8 +23,6 @@ ALL: dict[str, Callable[[], ScenarioModel]] = {
     "medium": example.medium,
     "random": example.random_scenarios,
     "missing": example.with_missing_cells,
-    "singular": example.singular,
-    "separated": example.separated,
     "without answer": example.without_answer,
     "costs": example.costs,
     "hostile": example.hostile,
@@ -148,16 +145,6 @@ def test_all_models_do_worse_with_difficult_users() -> None:
     )
     assert found.document().number == "−29.2 pp"
     assert found.document().number_words.startswith("95% CI −37.9 to −20.5")
-
-
-def test_the_scenario_that_costs_most_models_is_the_answer() -> None:
-    found = example.rut()
-    by_scenario = {
-        name: [row for row in found.drops if row.scenario == name and row.verdict == "drop"]
-        for name in example.BEHAVIOURS[1:]
-    }
-    name, rows = max(by_scenario.items(), key=lambda pair: len(pair[1]))
-    assert found.document().headline.startswith(f"{len(rows)} of 19 models do worse in {name} than in ideal")
 
 
 def test_one_change_has_its_number_and_interval() -> None:
@@ -303,36 +290,11 @@ def test_a_change_whose_interval_excludes_0_and_is_not_shown_has_its_reason() ->
     assert any(reason in note.text for note in replace(found, drops=drops).document().cautions)
 
 
-def test_versions_of_items_are_not_called_items() -> None:
-    found = replace(example.small(), n_items=300, n_clusters=150, clusters=("item",))
-    assert "300 versions of 150 items" in found.document().scope
-
-
-def test_weakest_claim_and_nearest_miss_are_those() -> None:
-    found = example.rut()
-    text = in_one_line(found)
-    weakest = max((row for row in found.drops if row.verdict == "drop"), key=lambda row: row.p_adjusted or 0.0)
-    nearest = min((row for row in found.drops if row.verdict == "not shown"), key=lambda row: row.p_adjusted or 1.0)
-    assert f"the first drop to fall would be {weakest.model} in {weakest.scenario}" in text
-    assert f"the next to be shown would be {nearest.model} in {nearest.scenario}" in text
-
-
 def test_more_items_are_asked_for_by_the_square_of_what_is_missing() -> None:
     row = ChangeRow(model="m", scenario="s", reference="r", estimate=-0.1, conf_low=-0.25, conf_high=0.05, n_items=100)
     assert items_to_settle(row) == 230  # 1.5 squared, rounded up to two digits
     assert items_to_settle(replace(row, conf_high=-0.05)) is None
     assert items_to_settle(replace(row, estimate=0.0)) is None
-
-
-def test_the_code_asks_the_same_again() -> None:
-    asked = {"reference": "ideal", "weights": {"ideal": 0.7, "impatient": 0.3}, "formula": "score ~ model + (1 | item)"}
-    text = in_one_line(replace(example.small(), settings=Settings(question="scenarios", options=asked)))
-    for part in (
-        "reference='ideal'",
-        "weights={'ideal': 0.7, 'impatient': 0.3}",
-        "formula='score ~ model + (1 | item)'",
-    ):
-        assert part in text
 
 
 def test_hostile_names_stay_text() -> None:
