@@ -481,7 +481,7 @@ def pair_rows(
     """Return every two models averaged over scenarios, as one family."""
     cells = fitted.cells
     weights = [mean_weights(cells, places, shares) for places in cells.places]
-    allowed = table.measured.comparable()
+    allowed = table.kinds.comparable()
     pairs = [(i, j) for i, j in combinations(range(len(table.models)), 2) if allowed[i, j]]
     made = [(i, j, wi - wj) for i, j in pairs if (wi := weights[i]) is not None and (wj := weights[j]) is not None]
     if not made:

@@ -27,7 +27,7 @@ from evalstats.analysis.scenarios.design import (
     weight_shares,
 )
 from evalstats.analysis.scenarios.result import ScenarioModel
-from evalstats.analysis.scenarios.table import ScenarioTable, ideal_levels, scenario_table
+from evalstats.analysis.scenarios.table import ScenarioTable, scenario_table
 from evalstats.analysis.scenarios.variation import (
     AllRandom,
     effect_rows,
@@ -196,7 +196,6 @@ def scenarios(
         table,
         choice,
         fitted,
-        reference=reference,
         conf_level=level,
         shares=shares,
         weights=words,
@@ -247,18 +246,11 @@ def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tup
         return choice, fitted
 
 
-def _by_user(table: ScenarioTable, reference: str | None) -> bool:
-    """Whether changes are counted from the scenario of ideal users."""
-    rows = pl.concat([arm.rows.select("user_kind", pl.col(table.column)) for arm in table.arms])
-    return reference in (None, table.scenarios[0]) and bool(ideal_levels(rows, table.column, table.scenarios[:1]))
-
-
 def _answer(
     table: ScenarioTable,
     choice: Choice,
     fitted: FittedScenarios,
     *,
-    reference: str | None,
     conf_level: float,
     shares: tuple[float, ...],
     weights: str,
@@ -269,18 +261,14 @@ def _answer(
 ) -> ScenarioModel:
     """Put the result together."""
     metric, fit, level = table.metric, fitted.fit, conf_level
-    by_user = _by_user(table, reference)
-    # Of two scenarios the one against the other is the only change there is.
-    first = reference != "average" and (reference is not None or len(table.scenarios) == 2 or by_user)
-    base = table.scenarios[0] if first else "average"
     step("drops and means")
     random = choice.scenario_as == "random"
     pooled, no_pooling = (None, "") if random else pooled_cells(table, fitted, level)
     pooling = [text for text in (pooled.note if pooled else "", no_pooling) if text]
     # Against the average of the others no two cells are compared item by item.
-    items = None if base == "average" else item_means(table, fitted.laid)
+    items = None if table.base == "average" else item_means(table, fitted.laid)
     cells = cell_rows(table, fitted, pooled, level)
-    drops = drop_rows(table, fitted, pooled, items, reference=base, conf_level=level)
+    drops = drop_rows(table, fitted, pooled, items, reference=table.base, conf_level=level)
     if fit is not None and not fit.convergence.converged:
         drops = tuple(replace(row, verdict="invalid", verdict_reason="the fit did not converge") for row in drops)
     models, by_scenario = mean_rows(table, fitted, shares, level)
@@ -296,10 +284,10 @@ def _answer(
         score_unit=metric.score_unit,
         contrast=table.contrast,
         scenario=table.label,
-        by_user=by_user,
+        by_user=table.by_user,
         scenario_as=choice.scenario_as,
         scenario_reason=choice.reason,
-        reference=base,
+        reference=table.base,
         formula=choice.formula,
         formula_given=bool(choice.given),
         family=choice.family,
@@ -331,8 +319,8 @@ def _answer(
         n_scenarios=len(table.scenarios),
         n_items=table.frame.select("item", "version").n_unique(),
         n_trials=round(float(fitted.laid.design.count.sum())),
-        n_error=table.n_error,
-        n_unscored=table.n_unscored,
+        n_error=table.count("error"),
+        n_unscored=table.count("unscored"),
         n_clusters=table.n_clusters,
         clusters=table.clusters,
         n_resamples=next((test.n_resamples for test in tests if test.n_resamples), None),
@@ -342,10 +330,10 @@ def _answer(
         notes=(
             *run_notes(table.data, table.runs),
             *metric.cautions,
-            *_cautions(table, choice, fitted, base),
+            *_cautions(table, choice, fitted, table.base),
             *as_notes("choice", (*notes, *table.notes), caution=False),
             *as_notes("fit", (*fitted.notes, *pooling, *untested, *unsplit), caution=False),
-            *table.measured.notes("note"),
+            *table.kinds.notes("note"),
         ),
     )
 
@@ -383,13 +371,13 @@ def _cautions(table: ScenarioTable, choice: Choice, fitted: FittedScenarios, ref
         text = "Every item belongs to one scenario, so a change may come from harder or easier items"
         found.append(Note(kind="comparability", text=text, caution=reference != "average"))
     found += _thin_cells(table, fitted)
-    lost = table.n_error + table.n_unscored
+    lost = table.count("error") + table.count("unscored")
     if lost:
-        parts = ((table.n_error, "harness error"), (table.n_unscored, "unscored trial"))
+        parts = ((table.count("error"), "harness error"), (table.count("unscored"), "unscored trial"))
         counted = " and ".join(plural(n, what) for n, what in parts if n)
         text = f"{counted} {is_are(lost)} left out, not counted as wrong"
         found.append(Note(kind="missing", text=text))
-    return [*found, *table.measured.refusal(), *table.measured.notes("weakens")]
+    return [*found, *table.kinds.refusal(), *table.kinds.notes("weakens")]
 
 
 def _thin_cells(table: ScenarioTable, fitted: FittedScenarios) -> list[Note]:

@@ -305,7 +305,7 @@ def _without(fit: MixedFit, design: MixedDesign, group: str, role: str) -> TermT
 
 def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float) -> RankingChange | None:
     """Say whether the order of models changes between scenarios; None where there is one model or no interval."""
-    if len(table.models) < 2 or fitted.no_interval or table.measured.apart:
+    if len(table.models) < 2 or fitted.no_interval or table.kinds.apart:
         return None
     cells = fitted.cells
     sign = 1.0 if table.metric.higher_is_better else -1.0
