@@ -6,10 +6,10 @@ import numpy as np
 from scipy import special
 
 from dev.validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
-from evalstats.analysis.contamination.contamination import DecisionRules, judged
+from evalstats.analysis.contamination.contamination import DecisionRules, case_rows
+from evalstats.analysis.contamination.items import SuspectCase
 from evalstats.analysis.contamination.latent_scale import latent_of_split
 from evalstats.analysis.contamination.result import ContaminationRow
-from evalstats.analysis.contamination.sides import Asked
 from evalstats.analysis.design.metric import Metric
 from evalstats.options import Alternative
 from evalstats.stats.contamination import ItemContrast, split_contrast
@@ -35,10 +35,10 @@ def answers(
     scores: np.ndarray, old: np.ndarray, contrast: ItemContrast, alternative: Alternative
 ) -> tuple[ContaminationRow, ContaminationRow]:
     """Judge the first column by the others as `contamination` does, on the scale of abilities and in points."""
-    options = DecisionRules(conf_level=1.0 - LEVEL, margin=None, alternative=alternative, bound=2.0)
+    rules = DecisionRules(conf_level=1.0 - LEVEL, margin=None, alternative=alternative, bound=2.0)
     by_scale: list[ContaminationRow] = []
     for latent in (latent_of_split(scores, old, RIGHT), None):
-        asked = Asked(
+        case = SuspectCase(
             suspect="suspect",
             references=tuple(f"r{i}" for i in range(1, scores.shape[1])),
             scores=scores,
@@ -47,7 +47,7 @@ def answers(
             n_old=int(old.sum()),
             n_new=int((~old).sum()),
         )
-        by_scale += judged([asked], options)
+        by_scale += case_rows([case], rules)
     return by_scale[0], by_scale[1]
 
 

@@ -6,7 +6,17 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, cast, get_args
 
 from evalstats import options as opt
-from evalstats.analysis.contamination.cutoff import ask_of_date
+from evalstats.analysis.contamination.cutoff import date_cases
+from evalstats.analysis.contamination.items import (
+    SOURCE,
+    ItemTable,
+    Levels,
+    SuspectCase,
+    as_levels,
+    item_table,
+    joined,
+    split_cases,
+)
 from evalstats.analysis.contamination.latent_scale import gaps_of
 from evalstats.analysis.contamination.result import (
     LATENT,
@@ -16,19 +26,7 @@ from evalstats.analysis.contamination.result import (
     Design,
     Verdict,
 )
-from evalstats.analysis.contamination.sides import (
-    SOURCE,
-    Asked,
-    ItemTable,
-    Levels,
-    Wanted,
-    as_levels,
-    ask_of_split,
-    ask_of_twins,
-    item_table,
-    joined,
-    twin_rows,
-)
+from evalstats.analysis.contamination.twins import twin_cases, twin_rows
 from evalstats.analysis.design.clusters import label_of
 from evalstats.analysis.design.metric import margin_in_unit
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
@@ -69,9 +67,9 @@ class DecisionRules:
         return found.p_greater if self.alternative == "greater" else found.p_value
 
 
-def judged(asked: Sequence[Asked], rules: DecisionRules) -> tuple[ContaminationRow, ...]:
+def case_rows(cases: Sequence[SuspectCase], rules: DecisionRules) -> tuple[ContaminationRow, ...]:
     """Return a line for every suspect, p adjusted by Holm over those that have one."""
-    lines = [_line(each, rules) for each in asked]
+    lines = [_line(each, rules) for each in cases]
     tested = [place for place, row in enumerate(lines) if row.p_value is not None]
     adjusted = _holm([lines[place] for place in tested])
     in_points = _holm([lines[place].points for place in tested])
@@ -108,40 +106,40 @@ def overall(rows: Sequence[ContaminationRow]) -> tuple[Verdict, str]:
     return "inconclusive", "no inflation is shown, and not every suspect is shown to be clean"
 
 
-def _line(asked: Asked, rules: DecisionRules) -> ContaminationRow:
+def _line(case: SuspectCase, rules: DecisionRules) -> ContaminationRow:
     row = ContaminationRow(
-        model=asked.suspect,
+        model=case.suspect,
         verdict="invalid",
-        reason=asked.invalid or "",
+        reason=case.invalid or "",
         estimate=None,
         conf_level=rules.conf_level,
-        references=asked.references,
-        n_old=asked.n_old,
-        n_new=asked.n_new,
-        n_left_out=asked.n_left_out,
-        old_score=asked.old_score,
-        new_score=asked.new_score,
-        in_range=asked.latent is None or asked.latent.in_range,
+        references=case.references,
+        n_old=case.n_old,
+        n_new=case.n_new,
+        n_left_out=case.n_left_out,
+        old_score=case.old_score,
+        new_score=case.new_score,
+        in_range=case.latent is None or case.latent.in_range,
     )
-    if asked.contrast is None or asked.invalid:
+    if case.contrast is None or case.invalid:
         return row
-    gaps = gaps_of(asked.scores, asked.latent, asked.contrast, conf_level=rules.conf_level, bound=rules.bound)
+    gaps = gaps_of(case.scores, case.latent, case.contrast, conf_level=rules.conf_level, bound=rules.bound)
     found = gaps.answer
-    low, high, method = _own(asked, found, rules)
+    low, high, method = _own(case, found, rules)
     taken: dict[str, Any] = {name: getattr(found, name) for name in _TAKEN}
-    if asked.dated is not None:
-        taken |= {each.name: getattr(asked.dated, each.name) for each in fields(asked.dated)}
+    if case.dated is not None:
+        taken |= {each.name: getattr(case.dated, each.name) for each in fields(case.dated)}
     return replace(
         row,
         **taken,
         verdict="inconclusive",
         reason=found.reason or "",
-        n_clusters=found.n_clusters if asked.clustered else None,
+        n_clusters=found.n_clusters if case.clustered else None,
         largest=found.conf_high,
         p_value=rules.p(found),
         logits=None if gaps.logits is None else _on_scale(gaps.logits, rules),
         points=_on_scale(gaps.points, rules),
-        outside=None if asked.latent is None else asked.latent.outside,
+        outside=None if case.latent is None else case.latent.outside,
         own_low=low,
         own_high=high,
         own_method=method,
@@ -156,13 +154,13 @@ def _on_scale(found: ReferenceGap, rules: DecisionRules) -> Estimate:
     return Estimate(**taken, p_value=rules.p(found))
 
 
-def _own(asked: Asked, found: ReferenceGap, rules: DecisionRules) -> tuple[float | None, float | None, str]:
+def _own(case: SuspectCase, found: ReferenceGap, rules: DecisionRules) -> tuple[float | None, float | None, str]:
     """Return the interval of the suspect's own advantage, from items."""
-    if asked.own_method:
-        return asked.own_low, asked.own_high, asked.own_method
-    if found.own_std_error is None or asked.contrast is None:
+    if case.own_method:
+        return case.own_low, case.own_high, case.own_method
+    if found.own_std_error is None or case.contrast is None:
         return None, None, _OWN
-    reach = t_quantile(rules.conf_level, asked.contrast.df) * found.own_std_error
+    reach = t_quantile(rules.conf_level, case.contrast.df) * found.own_std_error
     edge = rules.bound / 2 if rules.bound is not None else float("inf")
     return max(-edge, found.own - reach), min(edge, found.own + reach), _OWN
 
@@ -215,19 +213,19 @@ _MUCH_LOST = 0.05
 _WORST_FEW_DF = 4.0
 
 
-def suspicions(asked: Sequence[Asked], table: ItemTable, seed: int) -> tuple[Dependence, ...]:
+def suspicions(cases: Sequence[SuspectCase], table: ItemTable, seed: int) -> tuple[Dependence, ...]:
     """Test whether what is left of the first suspect's differences runs in groups that were not declared."""
-    first = next((each for each in asked if each.contrast is not None), None)
+    first = next((each for each in cases if each.contrast is not None), None)
     if first is None or table.clusters or not first.groups:
         return ()
     found = undeclared_dependence(first.residuals(), first.groups, seed=seed)
-    names = table.table.data.factor_names()
+    names = table.board.data.factor_names()
     return tuple(replace(row, factor=label_of(row.factor, names)) for row in found)
 
 
 def cautions(
     rows: Sequence[ContaminationRow],
-    asked: Sequence[Asked],
+    cases: Sequence[SuspectCase],
     table: ItemTable,
     suspected: Sequence[Dependence],
     rules: DecisionRules,
@@ -249,9 +247,9 @@ def cautions(
         *_of_references(rows, table),
         *found,
         *_of_scale(rows, table),
-        *(note for each in asked for note in each.notes if note.caution),
-        *table.table.kinds.refusal(),
-        *table.table.kinds.notes("weakens"),
+        *(note for each in cases for note in each.notes if note.caution),
+        *table.board.kinds.refusal(),
+        *table.board.kinds.notes("weakens"),
         *_of_groups(suspected),
         *(
             [Note(kind="plan", text="The test is one-sided, which holds only if that was declared before looking")]
@@ -425,25 +423,25 @@ def contamination(
     given |= scale_given(plan, scale, get_args(opt.InflationScale))
     found = settled(plan, benchmark=benchmark, metric=asked_metric or "", accept=list(accept) or None, **given)
     level = check_level(DEFAULT_LEVEL if found["conf_level"] is None else cast("float", found["conf_level"]))
-    wanted = Wanted(
-        metric=asked_metric,
-        suspects=as_levels(suspects),
-        references=as_levels(references),
-        cluster=cast("Sequence[str] | None", found["clusters"]),
-        accept=tuple(cast("Sequence[str] | None", found["accept"]) or ()),
-        scale=cast("opt.InflationScale", found.get("scale") or scale),
-    )
+    wanted: dict[str, Any] = {
+        "metric": asked_metric,
+        "suspects": as_levels(suspects),
+        "references": as_levels(references),
+        "cluster": found["clusters"],
+        "accept": found["accept"] or (),
+        "scale": found.get("scale") or scale,
+    }
     if design == "twins":
         rows, sides, notes = twin_rows(data, place, column, old, new)
-        table = item_table(rows, wanted, place, paired=True)
-        asked, more = ask_of_twins(rows, table, level, seed)
+        table = item_table(rows, place, **wanted, paired=True)
+        cases, more = twin_cases(rows, table, level, seed)
         notes = (*notes, *more)
     else:
-        table = item_table(data, wanted, place)
-        asked, sides, notes = (
-            ask_of_split(table, place, column, old, new)
+        table = item_table(data, place, **wanted)
+        cases, sides, notes = (
+            split_cases(table, place, column, old, new)
             if design == "split"
-            else ask_of_date(table, place, column, cutoffs or {}, level)
+            else date_cases(table, place, column, cutoffs or {}, level)
         )
     span = table.metric.span
     rules = DecisionRules(
@@ -452,18 +450,18 @@ def contamination(
         alternative=alternative,
         bound=None if span is None else 2.0 * span,
     )
-    lines, suspected = judged(asked, rules), suspicions(asked, table, seed)
+    lines, suspected = case_rows(cases, rules), suspicions(cases, table, seed)
     result = _result(table, lines, rules, design=design, column=column, sides=sides, suspected=suspected, seed=seed)
     result = replace(
         result,
-        sources=sources_of(data, table.table.runs),
+        sources=sources_of(data, table.board.runs),
         notes=(
-            *run_notes(data, table.table.runs),
+            *run_notes(data, table.board.runs),
             *table.metric.cautions,
-            *cautions(lines, asked, table, suspected, rules),
+            *cautions(lines, cases, table, suspected, rules),
             *as_notes("choice", (*notes, *table.notes), caution=False),
-            *table.table.kinds.notes("note"),
-            *(note for each in asked for note in each.notes if not note.caution),
+            *table.board.kinds.notes("note"),
+            *(note for each in cases for note in each.notes if not note.caution),
         ),
     )
     if plan is None:

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from evalstats.analysis.contamination.items import DateBreak, Floats, ItemTable, SuspectCase, few_clusters
 from evalstats.analysis.contamination.latent_scale import LatentScores, gaps_of
 from evalstats.analysis.contamination.result import WidthRow
-from evalstats.analysis.contamination.sides import Asked, Dated, Floats, ItemTable, few_clusters
 from evalstats.document.model import Note
 from evalstats.document.numbers import p_words
 from evalstats.errors import CannotAnswerError, InputError, Option
@@ -28,9 +28,9 @@ _FAR = 0.25
 _T = TypeVar("_T")
 
 
-def ask_of_date(
+def date_cases(
     table: ItemTable, column: str, label: str, cutoffs: Mapping[str, str | dt.date], conf_level: float
-) -> tuple[list[Asked], tuple[str, str], tuple[str, ...]]:
+) -> tuple[list[SuspectCase], tuple[str, str], tuple[str, ...]]:
     """Return the question of every suspect with a cut-off, what the sides are called, and notes."""
     days = dates_of(table.column(column), label)
     if np.isnan(days).all():
@@ -38,10 +38,10 @@ def ask_of_date(
             f"{label} gives no item a single date; it must be the same on all rows of an item, such as 2024-03-01"
         )
     known = {name: day_of(day, f"the cut-off of {name}") for name, day in cutoffs.items()}
-    unknown = [name for name in known if name not in table.table.names]
+    unknown = [name for name in known if name not in table.board.names]
     if unknown:
         raise InputError(
-            f"a cut-off is given for {unknown[0]!r}, which is none of the models: {quoted_list(table.table.names)}"
+            f"a cut-off is given for {unknown[0]!r}, which is none of the models: {quoted_list(table.board.names)}"
         )
     lacking = [name for name in table.suspects if name not in known]
     if table.named and lacking:
@@ -49,10 +49,10 @@ def ask_of_date(
     suspects = [name for name in table.suspects if name in known]
     if not suspects:
         raise InputError(f"no suspect has a cut-off; the suspects are {quoted_list(table.suspects)}")
-    asked = [_asked(table, name, days, known, conf_level) for name in suspects]
+    cases = [_date_case(table, name, days, known, conf_level) for name in suspects]
     empty = int(np.isnan(days).sum())
     notes = (f"{plural(empty, 'item')} without a date, or with several, left out",) if empty else ()
-    return asked, ("before the cut-off", "after the cut-off"), notes
+    return cases, ("before the cut-off", "after the cut-off"), notes
 
 
 def day_of(given: str | dt.date, what: str) -> float:
@@ -81,7 +81,9 @@ def dates_of(levels: Sequence[str | None], label: str) -> Floats:
     return np.array([np.nan if level is None else read[level] for level in levels], dtype=np.float64)
 
 
-def _asked(table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, float], conf_level: float) -> Asked:
+def _date_case(
+    table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, float], conf_level: float
+) -> SuspectCase:
     """Return one suspect's question; references with a cut-off of their own close by are left out."""
     others = list(table.others(suspect))
     apart = table.measured_apart(suspect, others)
@@ -105,7 +107,7 @@ def _asked(table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, f
     inside = window.inside
     invalid = apart or few_clusters([each[inside] for each in codes], away[inside] <= 0, table.labels)
     density = date_density(away, chosen.width)
-    dated = Dated(
+    dated = DateBreak(
         cutoff=dt.date.fromordinal(dt.date(1970, 1, 1).toordinal() + int(cutoffs[suspect])).isoformat(),
         bandwidth=chosen.width,
         bandwidth_reason=chosen.reason,
@@ -114,7 +116,7 @@ def _asked(table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, f
         else tuple(_by(table, away, scores, codes, chosen.width * by, order, conf_level) for by, order in _OTHERS),
         density=density,
     )
-    return Asked(
+    return SuspectCase(
         suspect=suspect,
         references=tuple(others),
         scores=scores[inside],
@@ -180,7 +182,7 @@ def _by(  # noqa: PLR0917 - one choice of several
     return WidthRow(width=width, order=order, **taken, n_old=window.n_before, n_new=window.n_after)
 
 
-def _uneven(suspect: str, dated: Dated) -> list[Note]:
+def _uneven(suspect: str, dated: DateBreak) -> list[Note]:
     """Warn of items that are gathered on one side, or far from the cut-off."""
     density, found = dated.density, list[Note]()
     if density.p_value < _UNEVEN:
@@ -196,7 +198,7 @@ def _uneven(suspect: str, dated: Dated) -> list[Note]:
     return found
 
 
-def _unsteady(suspect: str, dated: Dated, main: ReferenceGap, conf_level: float) -> list[Note]:
+def _unsteady(suspect: str, dated: DateBreak, main: ReferenceGap, conf_level: float) -> list[Note]:
     """Warn where the answer hangs on the bandwidth or on straight lines."""
     shown = main.p_value is not None and main.p_value <= 1.0 - conf_level
     others = [row for row in dated.widths if row.estimate is not None and row.p_value is not None]

@@ -1,6 +1,9 @@
 """Data that cannot be answered from, or only in part: what is said, in words."""
 
+from dataclasses import replace
+
 import numpy as np
+import polars as pl
 import pytest
 
 from evalstats.analysis.scenarios.scenarios import scenarios
@@ -310,3 +313,14 @@ def test_items_out_of_scenario_are_left_out_and_said():
     found = ask(data_of(every, kind="continuous"))
     assert any("1 item of 45" in note for note in lines(found))
     assert found.n_items == 44
+
+
+def test_models_measured_apart_are_no_pair_in_any_order_of_names() -> None:
+    """The last by name is the best, and had five examples: no pair of models holds it."""
+    scores = graded(np.random.default_rng(3), n_items=12)[:3] + np.array([0.0, 1.0, 3.0])[:, None, None, None]
+    data = table(scores)
+    data = replace(data, runs=data.runs.with_columns(pl.Series("n_shots", [0, 0, 5])))
+    found = scenarios(data, n_resamples=0)
+    assert found.model_names == ("m2", "m1", "m0")
+    assert [(pair.first, pair.second) for pair in found.pairs] == [("m1", "m0")]
+    assert len(scenarios(data, n_resamples=0, accept=["n_shots"]).pairs) == 3
