@@ -85,7 +85,7 @@ class LatentScores:
         )
 
 
-class Gaps(NamedTuple):
+class ScaleGaps(NamedTuple):
     """A suspect's advantage beyond its references': the answer, in the metric's unit, and what it is on either scale."""
 
     answer: ReferenceGap
@@ -100,13 +100,13 @@ def gaps_of(
     *,
     conf_level: float,
     bound: float | None = None,
-) -> Gaps:
+) -> ScaleGaps:
     """Hold the first column of `values` against the others; the scale of abilities answers where there is one."""
     points = reference_gap(values[:, 0], values[:, 1:], contrast, conf_level=conf_level, bound=bound)
     if latent is None:
-        return Gaps(points, None, points)
+        return ScaleGaps(points, None, points)
     logits = reference_gap(latent.scores[:, 0], latent.scores[:, 1:], contrast, conf_level=conf_level)
-    return Gaps(latent.in_points(logits, points), logits, points)
+    return ScaleGaps(latent.in_points(logits, points), logits, points)
 
 
 def latent_of_split(values: Floats, old: Bools, metric: Metric, level: float | None = None) -> LatentScores:

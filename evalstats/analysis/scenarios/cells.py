@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import sparse, special
 
 from evalstats.analysis.result import finite
-from evalstats.analysis.scenarios.design import MOST_FIXED, CellDesign, Choice
+from evalstats.analysis.scenarios.design import MOST_FIXED, CellDesign, ModelChoice
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
@@ -209,7 +209,7 @@ class FittedScenarios:
         return self.scores if self.fit is None else self.fit.family
 
 
-def no_model_because(table: ScenarioTable, choice: Choice) -> str:
+def no_model_because(table: ScenarioTable, choice: ModelChoice) -> str:
     """Return why plain means of cells are the answer; "" where a model is to be fitted.
 
     They are the model's estimates where scenarios are fixed, each with items of its own, and nothing is missing. Beyond eight
@@ -273,7 +273,7 @@ def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
     )
 
 
-def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> FittedScenarios:
+def fitted_scenarios(table: ScenarioTable, choice: ModelChoice, laid: CellDesign) -> FittedScenarios:
     """Fit by REML or Laplace, and find the covariance: clustered by item where scenarios are fixed."""
     fit = fit_binomial(laid.design) if choice.family == "binomial" else fit_linear(laid.design)
     if choice.family == "binomial" and not fit.convergence.converged:

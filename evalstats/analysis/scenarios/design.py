@@ -30,7 +30,7 @@ MOST_SAMPLED = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ModelChoice:
     """The model to fit.
 
     `fixed`: Right-hand side in lme4's notation, with the frame's column names. `item_terms`, `scenario_terms`: groupings that
@@ -60,7 +60,7 @@ class Choice:
         return " + ".join([f"score ~ {self.fixed}", *(f"(1 | {group})" for group in self.random)])
 
 
-def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
+def chosen_model(table: ScenarioTable, as_: As | None) -> ModelChoice:
     """Choose by the rule: scenarios are fixed where at most eight named types are shown one by one, else random.
 
     Items are random. An item's effect may differ between its versions (where several models answer a version) and between
@@ -96,7 +96,7 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
             f"({Option('where', min(table.scenarios), of=table.column)})"
         )
     large = scenario_as == "random" and table.frame.height > MOST_SAMPLED
-    return Choice(
+    return ModelChoice(
         scenario_as=scenario_as,
         reason=reason,
         family="binomial" if table.is_single and not large else "gaussian",
@@ -265,7 +265,7 @@ class CellDesign:
         return out
 
 
-def cell_design(table: ScenarioTable, choice: Choice) -> CellDesign:
+def cell_design(table: ScenarioTable, choice: ModelChoice) -> CellDesign:
     """Lay the table out for the model chosen.
 
     With fixed scenarios every cell has its own fixed effect, which is the model with main effects and interaction in other
@@ -304,7 +304,7 @@ def cell_design(table: ScenarioTable, choice: Choice) -> CellDesign:
     )
 
 
-def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choice]:
+def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, ModelChoice]:
     """Lay the table out for a formula in lme4's notation; factors besides model and scenario are averaged over equally."""
     from evalstats.analysis.mixed.frame import model_frame
 
@@ -341,7 +341,7 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choi
     model = places(read.cells["model"], table.models) if several else np.zeros(n, dtype=np.int64)
     scenario = places(read.cells["scenario"], table.scenarios)
     cells, of_row = np.unique(np.stack([model, scenario], axis=1), axis=0, return_inverse=True)
-    choice = Choice(
+    choice = ModelChoice(
         scenario_as="fixed" if fixed else "random",
         reason="the formula says so",
         family="binomial" if table.is_single else "gaussian",

@@ -20,7 +20,7 @@ from evalstats.analysis.scenarios.cells import (
 )
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, item_means, mean_rows, pair_rows
 from evalstats.analysis.scenarios.design import (
-    Choice,
+    ModelChoice,
     cell_design,
     chosen_model,
     formula_design,
@@ -210,7 +210,7 @@ def _silent(text: str, done: int = 0, total: int = 0) -> None:
     """Say nothing."""
 
 
-def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tuple[Choice, FittedScenarios]:
+def _sound(table: ScenarioTable, choice: ModelChoice, fitted: FittedScenarios) -> tuple[ModelChoice, FittedScenarios]:
     """Return the fit, or a linear one of the shares where a binomial one is not to be believed.
 
     Where most items always succeed or always fail, log-odds are far from normal: the standard deviation runs off and the
@@ -248,7 +248,7 @@ def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tup
 
 def _answer(
     table: ScenarioTable,
-    choice: Choice,
+    choice: ModelChoice,
     fitted: FittedScenarios,
     *,
     conf_level: float,
@@ -338,7 +338,7 @@ def _answer(
     )
 
 
-def _method_reason(table: ScenarioTable, choice: Choice) -> str:
+def _method_reason(table: ScenarioTable, choice: ModelChoice) -> str:
     if choice.given:
         return "the formula was given"
     if choice.family == "binomial":
@@ -348,7 +348,7 @@ def _method_reason(table: ScenarioTable, choice: Choice) -> str:
     return "scores are graded"
 
 
-def _estimand(table: ScenarioTable, choice: Choice) -> str:
+def _estimand(table: ScenarioTable, choice: ModelChoice) -> str:
     units = " and ".join(table.clusters) if table.clusters else "item"
     over = (
         f"new {units}s like these"
@@ -358,7 +358,7 @@ def _estimand(table: ScenarioTable, choice: Choice) -> str:
     return f"mean score of a model in a scenario, averaged over the population of items, for {over} ({units} is the unit sampled)"
 
 
-def _cautions(table: ScenarioTable, choice: Choice, fitted: FittedScenarios, reference: str) -> list[Note]:
+def _cautions(table: ScenarioTable, choice: ModelChoice, fitted: FittedScenarios, reference: str) -> list[Note]:
     """Return what every reader must know."""
     found = [*as_notes("fit", choice.notes)]
     if fitted.fit is None:

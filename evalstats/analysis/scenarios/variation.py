@@ -11,7 +11,7 @@ from scipy import sparse, special
 
 from evalstats.analysis.scenarios.cells import FittedScenarios
 from evalstats.analysis.scenarios.contrasts import MIN_DIFFERENT
-from evalstats.analysis.scenarios.design import Choice, places, random_intercept
+from evalstats.analysis.scenarios.design import ModelChoice, places, random_intercept
 from evalstats.analysis.scenarios.result import (
     Crossing,
     DesignPoint,
@@ -69,7 +69,7 @@ _LABELS = {
 
 def term_tests(
     table: ScenarioTable,
-    choice: Choice,
+    choice: ModelChoice,
     fitted: FittedScenarios,
     *,
     n_resamples: int | None,
@@ -105,7 +105,7 @@ def differing_items(table: ScenarioTable) -> int:
 
 def _all_tests(
     table: ScenarioTable,
-    choice: Choice,
+    choice: ModelChoice,
     fitted: FittedScenarios,
     *,
     n_resamples: int | None,
@@ -404,7 +404,7 @@ class AllRandom:
 
 
 def variance_rows(
-    fits: AllRandom, choice: Choice, conf_level: float
+    fits: AllRandom, choice: ModelChoice, conf_level: float
 ) -> tuple[tuple[VarianceRow, ...], tuple[str, ...]]:
     """Split the variance of a single score with models, scenarios and items all taken as samples."""
     table = fits.table
@@ -537,7 +537,7 @@ def _predicted_effects(law: PredictiveLaw, terms: Sequence[int]) -> dict[int, tu
     return out
 
 
-def reliability_of(fits: AllRandom, choice: Choice, *, conf_level: float, seed: int) -> ScenarioReliability:
+def reliability_of(fits: AllRandom, choice: ModelChoice, *, conf_level: float, seed: int) -> ScenarioReliability:
     """Generalizability on the metric's own scale: a linear model of the scores with all sources random."""
     if len(fits.table.models) < 2:
         return ScenarioReliability(
@@ -549,7 +549,7 @@ def reliability_of(fits: AllRandom, choice: Choice, *, conf_level: float, seed: 
         return ScenarioReliability(relative=None, absolute=None, reason=str(error))
 
 
-def _reliability(fits: AllRandom, choice: Choice, *, conf_level: float, seed: int) -> ScenarioReliability:
+def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, seed: int) -> ScenarioReliability:
     table = fits.table
     frame = _one_version(table)
     own = replace(table, frame=frame)
@@ -628,7 +628,7 @@ def _identified(table: ScenarioTable, group: str) -> bool:
 
 
 def _study(
-    table: ScenarioTable, choice: Choice, fit: MixedFit, groups: Sequence[str], *, crossed: bool, trials: bool
+    table: ScenarioTable, choice: ModelChoice, fit: MixedFit, groups: Sequence[str], *, crossed: bool, trials: bool
 ) -> GStudy:
     frame = table.frame
     n_items = frame.select("item").n_unique() if crossed else frame.select("item", "scenario").n_unique()

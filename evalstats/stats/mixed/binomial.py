@@ -24,8 +24,8 @@ from evalstats.stats.mixed.design import (
 from evalstats.stats.mixed.glm import answer_in_words, check_binomial, check_rank, find_separation
 from evalstats.stats.mixed.laplace import (
     BinomialCells,
+    DeviancePoint,
     Modes,
-    Point,
     cell_scores,
     deviance_at,
     find_modes,
@@ -37,12 +37,12 @@ from evalstats.stats.mixed.laplace import (
 )
 from evalstats.stats.mixed.laplace_elimination import Blocks
 
-Evaluate = Callable[[Floats], Point]
+Evaluate = Callable[[Floats], DeviancePoint]
 
 ENOUGH = 1e-9  # fall of the deviance still to be had, by the quadratic model, at which the quasi-Newton search stops
 FARTHEST_THETA = 30.0  # logits: a variance that has come this far runs to infinity
 LONGEST_THETA = 1.0  # largest change of an entry of theta in one step, in logits
-Criterion = Callable[[BinomialCells, Floats, Floats, Blocks], Point]
+Criterion = Callable[[BinomialCells, Floats, Floats, Blocks], DeviancePoint]
 TRY_ZERO = 0.2  # a standard deviation of effects below this is compared with 0
 EVEN = 1e-6  # how far the deviance at 0 may lie above that at a small variance
 DIFFERENCE = 2e-3  # step of the differences, in standard errors
@@ -56,13 +56,13 @@ SETTLED = 1e-6  # fall of the deviance still to be had, by the quadratic model, 
 class Found(NamedTuple):
     """Where a search ended: the point, the approximate Hessian there, and how it went."""
 
-    point: Point
+    point: DeviancePoint
     hessian: Floats
     converged: bool
     n_evaluations: int
 
 
-def quasi_newton(evaluate: Evaluate, x: Floats, first: Point, hessian: Floats, *, n_theta: int) -> Found:
+def quasi_newton(evaluate: Evaluate, x: Floats, first: DeviancePoint, hessian: Floats, *, n_theta: int) -> Found:
     """Return the minimum by damped BFGS from `x`, where `evaluate` gave `first`; `hessian` must be positive definite.
 
     Every step is shortened until the deviance falls (Armijo), so the search cannot diverge. The update of the Hessian is
@@ -128,7 +128,7 @@ class BinomialOptimum:
     None where it was not asked for; `fall` what the quadratic model says could still be gained.
     """
 
-    point: Point
+    point: DeviancePoint
     held: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
     hessian: Floats | None
     fall: float
@@ -143,7 +143,7 @@ class Objective:
         self.cells, self.criterion, self.effects = cells, criterion, effects
         self.n_evaluations = 0
 
-    def __call__(self, x: Floats) -> Point:
+    def __call__(self, x: Floats) -> DeviancePoint:
         """Return the deviance and its gradient at x."""
         k = self.cells.design.n_theta
         point = self.criterion(self.cells, x[:k], x[k:], self.effects)
@@ -154,9 +154,9 @@ class Objective:
 
 def profiled_optimum(cells: BinomialCells, theta: Floats, beta: Floats) -> BinomialOptimum:
     """Return the optimum over theta alone, beta being found with the modes (lme4's nAGQ = 0)."""
-    seen: list[Point] = []
+    seen: list[DeviancePoint] = []
 
-    def evaluate(x: Floats) -> Point:
+    def evaluate(x: Floats) -> DeviancePoint:
         # Every search for the mode begins at the last one.
         begin = (seen[-1].beta, seen[-1].effects) if seen else (beta, cells.no_effects())
         seen.append(profiled(cells, x, *begin))
@@ -178,7 +178,7 @@ def profiled_optimum(cells: BinomialCells, theta: Floats, beta: Floats) -> Binom
 
 
 def joint_optimum(
-    cells: BinomialCells, criterion: Criterion, start: Point, *, with_hessian: bool = True
+    cells: BinomialCells, criterion: Criterion, start: DeviancePoint, *, with_hessian: bool = True
 ) -> BinomialOptimum:
     """Return the optimum over theta and beta together, from a point near it."""
     k = cells.design.n_theta
@@ -202,7 +202,9 @@ def joint_optimum(
     )
 
 
-def _polish(objective: Objective, point: Point, free: Ints, rough: Floats) -> tuple[Floats, Point, float]:
+def _polish(
+    objective: Objective, point: DeviancePoint, free: Ints, rough: Floats
+) -> tuple[Floats, DeviancePoint, float]:
     """Newton's steps in the free entries with the Hessian by differences, taken again where the point has moved far."""
     x = np.concatenate([point.theta, point.beta])
     curvature: Floats = np.diag(rough)[free]
@@ -279,7 +281,7 @@ def held_entries(design: MixedDesign, theta: Floats) -> "np.ndarray[tuple[int], 
     return np.array(out)
 
 
-def _try_zeros(design: MixedDesign, point: Point, evaluate: Callable[[Floats], Point]) -> Point:
+def _try_zeros(design: MixedDesign, point: DeviancePoint, evaluate: Callable[[Floats], DeviancePoint]) -> DeviancePoint:
     """Return the point with small standard deviations set to 0 wherever the deviance does not rise by it."""
     best = point
     start = canonical(design, point.theta)
@@ -470,7 +472,7 @@ def refit_binomial(fit: MixedFit, response: Floats) -> MixedFit:
     if fit.n_quadrature == 0:
         optimum = profiled_optimum(cells, theta, fit.beta)
     else:
-        start = Point(theta, fit.beta, 0.0, np.empty(0), cells.no_effects())
+        start = DeviancePoint(theta, fit.beta, 0.0, np.empty(0), cells.no_effects())
         optimum = joint_optimum(cells, _criterion(fit.n_quadrature), start, with_hessian=False)
     return _make_fit(cells, optimum, fit.n_quadrature, penalty, (*warnings, *said))
 
@@ -539,7 +541,7 @@ def _starting_theta(design: MixedDesign) -> Floats:
     return np.asarray(np.concatenate(parts), dtype=np.float64)
 
 
-def _away_from_zero(optimum: BinomialOptimum) -> Point:
+def _away_from_zero(optimum: BinomialOptimum) -> DeviancePoint:
     """Return the optimum as a start: a variance of 0 is a stationary point and would be kept for ever."""
     point = optimum.point
     return point._replace(theta=np.where(optimum.held, 0.1, point.theta))

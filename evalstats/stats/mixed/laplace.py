@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
-from evalstats.stats.mixed.laplace_elimination import Blocks, Elimination, System, make_plan
+from evalstats.stats.mixed.laplace_elimination import Blocks, Elimination, EliminationSystem, make_plan
 
 # Squared length of a Newton step in units of the effects' own standard deviations: the step below this one is the last,
 # and leaves an error of about its square.
@@ -72,7 +72,7 @@ class BinomialCells:
     def __init__(self, design: MixedDesign) -> None:
         self.design = design
         self.plan = make_plan(design)
-        self.system = System(self.plan)
+        self.system = EliminationSystem(self.plan)
         self.trials = design.count
         self.successes = design.count * design.response
         n_fixed = design.fixed.shape[1]
@@ -186,7 +186,7 @@ def _log_failure(eta: Floats) -> tuple[Floats, Floats]:
     return np.maximum(eta, 0.0) + np.log1p(small), np.where(eta >= 0.0, 1.0, small) / (1.0 + small)
 
 
-class Point(NamedTuple):
+class DeviancePoint(NamedTuple):
     """The deviance and its gradient at one (theta, beta).
 
     `gradient` is in (theta, beta), or in theta alone where beta was profiled out; `deviance` has the binomial constants
@@ -210,23 +210,23 @@ class CellScores(NamedTuple):
     theta: Floats
 
 
-def laplace(cells: BinomialCells, theta: Floats, beta: Floats, start: Blocks) -> Point:
+def laplace(cells: BinomialCells, theta: Floats, beta: Floats, start: Blocks) -> DeviancePoint:
     """Return the Laplace deviance at (theta, beta) and its gradient; `start` are effects to begin from."""
     modes = find_modes(cells, theta, beta, start)
     scores = cell_scores(cells, modes)
     prior = cells.pseudo.gradient(beta)
     gradient = np.concatenate([scores.theta.sum(axis=1), cells.fixed_sums(scores.fixed) - prior])
-    return Point(theta, beta, deviance_at(modes), 2.0 * gradient, modes.effects)
+    return DeviancePoint(theta, beta, deviance_at(modes), 2.0 * gradient, modes.effects)
 
 
-def profiled(cells: BinomialCells, theta: Floats, beta: Floats, start: Blocks) -> Point:
+def profiled(cells: BinomialCells, theta: Floats, beta: Floats, start: Blocks) -> DeviancePoint:
     """Return the same with beta at the mode it shares with the random effects (lme4's nAGQ = 0), and the gradient in theta.
 
     `beta` is where the search for the mode begins.
     """
     modes = find_modes(cells, theta, beta, start, with_fixed=True)
     scores = cell_scores(cells, modes)
-    return Point(theta, modes.beta, deviance_at(modes), 2.0 * scores.theta.sum(axis=1), modes.effects)
+    return DeviancePoint(theta, modes.beta, deviance_at(modes), 2.0 * scores.theta.sum(axis=1), modes.effects)
 
 
 def deviance_at(modes: Modes) -> float:
@@ -256,12 +256,12 @@ def cell_scores(cells: BinomialCells, modes: Modes) -> CellScores:
     return CellScores(fixed=fixed, theta=theta)
 
 
-def quadrature(cells: BinomialCells, theta: Floats, beta: Floats, start: Blocks, n_points: int) -> Point:
+def quadrature(cells: BinomialCells, theta: Floats, beta: Floats, start: Blocks, n_points: int) -> DeviancePoint:
     """Return the deviance by quadrature at (theta, beta) and its gradient; `start` are effects to begin from."""
     modes = find_modes(cells, theta, beta, start)
     value, scores = integrate(cells, modes, n_points)
     gradient = np.concatenate([scores.theta.sum(axis=1), cells.fixed_sums(scores.fixed) - cells.pseudo.gradient(beta)])
-    return Point(theta, beta, 2.0 * (value - cells.pseudo.log_likelihood(beta)), 2.0 * gradient, modes.effects)
+    return DeviancePoint(theta, beta, 2.0 * (value - cells.pseudo.log_likelihood(beta)), 2.0 * gradient, modes.effects)
 
 
 def integrate(cells: BinomialCells, modes: Modes, n_points: int) -> tuple[float, CellScores]:
@@ -300,7 +300,7 @@ def integrate(cells: BinomialCells, modes: Modes, n_points: int) -> tuple[float,
     return value, CellScores(fixed=own - mean_residual, theta=theta[None, :])
 
 
-class Inverse(NamedTuple):
+class EffectCovariances(NamedTuple):
     """Covariances under precision H: `of_predictor` that of the linear predictor of every cell with itself, a_c' H^-1 a_c.
 
     `at_cells` holds for every block the covariance of the effects of a cell's level with the linear predictor of that cell,
@@ -313,10 +313,10 @@ class Inverse(NamedTuple):
     blocks: list[Floats]
 
 
-def invert(elimination: Elimination) -> Inverse:
+def invert(elimination: Elimination) -> EffectCovariances:
     """Return the entries of the inverse between effects that meet in a cell."""
     plan = elimination.plan
-    walk = _Walk(elimination)
+    walk = _Covariances(elimination)
     for b in reversed(plan.chain):
         walk.add(b)
     at_cells: list[Floats] = [np.empty(0)] * len(plan.blocks)
@@ -335,10 +335,10 @@ def invert(elimination: Elimination) -> Inverse:
         blocks[b] = walk.of_rest(b)
     if plan.has_leaf:
         variance = _add_leaf(elimination, at_cells, variance, blocks)
-    return Inverse(at_cells=at_cells, of_predictor=variance, blocks=blocks)
+    return EffectCovariances(at_cells=at_cells, of_predictor=variance, blocks=blocks)
 
 
-class _Walk:
+class _Covariances:
     """Covariances found so far.
 
     `within[s, t]`, t >= s, is the covariance of the effects of a level of s and of the level of t that it lies in, shape

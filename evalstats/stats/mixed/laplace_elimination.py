@@ -578,7 +578,7 @@ def _whole_is_cheaper(n_level: Ints, n_row: Ints, n_pairs: int, width: int) -> b
 Blocks = list[Floats]  # one array for each block, shape (n_columns, n_levels)
 
 
-class System:
+class EliminationSystem:
     """What every elimination of one design shares."""
 
     def __init__(self, plan: EliminationOrder) -> None:
@@ -641,7 +641,7 @@ class Elimination:
 
     def __init__(
         self,
-        system: System,
+        system: EliminationSystem,
         factors: tuple[Floats, ...],
         columns: tuple[Floats, ...],
         weights: Floats,

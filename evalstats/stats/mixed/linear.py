@@ -29,7 +29,7 @@ from evalstats.stats.mixed.design import (
     random_columns,
     semidefinite_factor,
 )
-from evalstats.stats.mixed.linear_elimination import Pieces, Scaling, Structured, cholesky, invert_lower
+from evalstats.stats.mixed.linear_elimination import Pieces, Scaling, StagedCore, cholesky, invert_lower
 from evalstats.stats.mixed.linear_stages import Slot, plan_elimination
 
 _SPARSE_STEP = 1e-4  # of the differences by theta
@@ -56,7 +56,7 @@ _FAR = 30.0  # parameters are logarithms in the main; beyond this nothing change
 _SLOPE = 1e-3  # largest derivative of the deviance, by the logarithm of a parameter, of a converged fit
 
 
-def effects(core: Structured, theta: Floats) -> tuple[Floats, ...]:
+def effects(core: StagedCore, theta: Floats) -> tuple[Floats, ...]:
     """Conditional modes of every term, shape (n_levels, n_columns)."""
     design, plan = core.design, core.plan
     factors = design.factors(theta)
@@ -86,7 +86,7 @@ def effects(core: Structured, theta: Floats) -> tuple[Floats, ...]:
     return tuple(out[k] for k in range(len(design.terms)))
 
 
-def effect_covariances(core: Structured, theta: Floats) -> tuple[Floats, ...]:
+def effect_covariances(core: StagedCore, theta: Floats) -> tuple[Floats, ...]:
     """Conditional covariances of every term over sigma^2, shape (n_levels, n_columns, n_columns)."""
     design, plan = core.design, core.plan
     ell, r = plan.middle_size, plan.outer_size
@@ -143,7 +143,7 @@ def _blocks(matrices: Floats, slot: Slot, place: Ints) -> Floats:
     return matrices[which[:, None, None], at[:, :, None], at[:, None, :]]
 
 
-def _predictor_variance(core: Structured, rest: Floats, cross: Floats, within: Floats) -> Floats:
+def _predictor_variance(core: StagedCore, rest: Floats, cross: Floats, within: Floats) -> Floats:
     """Conditional variance over sigma^2 of what all effects but the cell term's add up to, for every cell."""
     design, plan = core.design, core.plan
     inner: list[tuple[Ints, Floats]] = []
@@ -171,8 +171,8 @@ def _predictor_variance(core: Structured, rest: Floats, cross: Floats, within: F
     return out
 
 
-class Sparse:
-    """Evaluations of one design with given fixed part and response; the same methods as `Structured`."""
+class SparseCore:
+    """Evaluations of one design with given fixed part and response; the same methods as `StagedCore`."""
 
     def __init__(self, design: MixedDesign, fixed: Floats, response: Floats, within: float) -> None:
         self.design, self.n_fixed, self.within = design, fixed.shape[1], within
@@ -287,11 +287,11 @@ class LinearCriterion:
         scaled = self._scaled(design.response, design.within)
         plan = plan_elimination(design)
         too_large = plan.entries > _DENSE_ENTRIES or plan.middle_size + plan.outer_size > _DENSE_SIZE
-        self._core: Structured | Sparse
+        self._core: StagedCore | SparseCore
         if too_large:
-            self._core = Sparse(design, self._fixed.columns, scaled, self._within)
+            self._core = SparseCore(design, self._fixed.columns, scaled, self._within)
         else:
-            self._core = Structured(design, plan, self._fixed.columns, scaled, self._within)
+            self._core = StagedCore(design, plan, self._fixed.columns, scaled, self._within)
 
     @property
     def df(self) -> int:
@@ -345,13 +345,13 @@ class LinearCriterion:
     def effects(self, theta: Floats) -> tuple[Floats, ...]:
         """Conditional modes (BLUPs) of every term, shape (n_levels, n_columns)."""
         core = self._core
-        found = effects(core, theta) if isinstance(core, Structured) else core.effects(theta)
+        found = effects(core, theta) if isinstance(core, StagedCore) else core.effects(theta)
         return tuple(self._scale * b for b in found)
 
     def effect_covariances(self, theta: Floats) -> tuple[Floats, ...]:
         """Conditional covariances of the effects given theta, sigma and beta, shape (n_levels, n_columns, n_columns)."""
         core = self._core
-        found = effect_covariances(core, theta) if isinstance(core, Structured) else core.effect_covariances(theta)
+        found = effect_covariances(core, theta) if isinstance(core, StagedCore) else core.effect_covariances(theta)
         variance = self._evaluate(theta).rss / self.df * self._scale**2
         return tuple(variance * v for v in found)
 

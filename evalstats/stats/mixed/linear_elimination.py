@@ -343,7 +343,7 @@ class _Factored:
     inverse_root: Floats
 
 
-class Structured:
+class StagedCore:
     """Evaluations of one design, with its fixed part and response transformed as the caller wants them."""
 
     def __init__(self, design: MixedDesign, plan: Stages, fixed: Floats, response: Floats, within: float) -> None:

@@ -109,7 +109,7 @@ def plan_elimination(design: MixedDesign) -> Stages:
     return _lay_out(design, cell_term, choices[best], costs[best][1])
 
 
-class _Choice(NamedTuple):
+class _Division(NamedTuple):
     """A way to divide the terms: the level of T (`top`) as block of every cell, and the component of every block.
 
     `cells` has for each term one cell of every level.
@@ -137,12 +137,12 @@ def _candidates(terms: tuple[RandomTerm, ...], others: list[int]) -> list[int]:
     return [k for k, size in zip(out, sizes, strict=True) if size >= _SHARE * sizes[0]][:_CANDIDATES]
 
 
-def _choices(terms: tuple[RandomTerm, ...], others: list[int], chosen: int, cells: list[Ints]) -> list[_Choice]:
+def _choices(terms: tuple[RandomTerm, ...], others: list[int], chosen: int, cells: list[Ints]) -> list[_Division]:
     """Divide with this T: with all that falls into components, and without."""
     top, n_blocks = terms[chosen].level, terms[chosen].n_levels
     inner = [k for k in others if terms[k].n_levels >= n_blocks and nested_in(terms[k].level, top)]
     rest = sorted((k for k in others if k not in inner), key=lambda k: -terms[k].n_levels)
-    plain = _Choice(top, n_blocks, inner, [], np.zeros(n_blocks, dtype=np.int64), cells)
+    plain = _Division(top, n_blocks, inner, [], np.zeros(n_blocks, dtype=np.int64), cells)
     middle: list[int] = []
     component = plain.component
     for k in rest:
@@ -200,7 +200,7 @@ def _joined(rows: Ints, columns: Ints, size: int) -> Ints:
     return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
-def _cost(terms: tuple[RandomTerm, ...], choice: _Choice, others: list[int], n_fixed: int) -> tuple[float, float]:
+def _cost(terms: tuple[RandomTerm, ...], choice: _Division, others: list[int], n_fixed: int) -> tuple[float, float]:
     """Multiplications of one evaluation, and numbers held, with padding."""
     n_components = int(choice.component.max()) + 1
     blocks = float(np.bincount(choice.component).max() * n_components)
@@ -217,7 +217,7 @@ def _cost(terms: tuple[RandomTerm, ...], choice: _Choice, others: list[int], n_f
     return work, blocks * s * (s + m) + n_components * m**2
 
 
-def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice, entries: float) -> Stages:
+def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Division, entries: float) -> Stages:
     terms = design.terms
     n_components = int(choice.component.max()) + 1
     n_blocks = int(np.bincount(choice.component).max())
@@ -297,7 +297,7 @@ class CrossProducts:
     ww: Rest
 
 
-class _Column(NamedTuple):
+class _CellEffect(NamedTuple):
     """An effect of every cell: its position, and its multiplier (None for ones)."""
 
     at: Ints
@@ -310,8 +310,8 @@ def cross_products(design: MixedDesign, plan: Stages, fixed: Floats, response: F
     outer_size, r = plan.outer_size, plan.outer_size + fixed.shape[1] + 1
     inner, middle, outer = (list(_columns(design, slots)) for slots in (plan.inner, plan.middle, plan.outer))
     block, component = plan.block, plan.component
-    zz = _symmetric(n * plan.n_blocks, s, [_Column(c.at % s, c.values) for c in inner], block, weight)
-    of_component = [_Column(c.at % ell, c.values) for c in middle]
+    zz = _symmetric(n * plan.n_blocks, s, [_CellEffect(c.at % s, c.values) for c in inner], block, weight)
+    of_component = [_CellEffect(c.at % ell, c.values) for c in middle]
     dense = weight[:, None] * fixed
     zm, zr = np.zeros((n * plan.n_blocks * s, ell)), np.zeros((n * plan.n_blocks * s, r))
     for column in inner:
@@ -360,17 +360,17 @@ def replace_response(
     rr[-1] = rr[:, -1]
 
 
-def _columns(design: MixedDesign, slots: tuple[Slot, ...]) -> Iterator[_Column]:
+def _columns(design: MixedDesign, slots: tuple[Slot, ...]) -> Iterator[_CellEffect]:
     """Effects of every cell at one stage, with positions in the flattened array of the stage."""
     for slot in slots:
         term = design.terms[slot.term]
         first = slot.place[term.level]
         plain = term.is_intercept
         for k in range(term.n_columns):
-            yield _Column(first + k if k else first, None if plain else np.ascontiguousarray(term.values[:, k]))
+            yield _CellEffect(first + k if k else first, None if plain else np.ascontiguousarray(term.values[:, k]))
 
 
-def _symmetric(n: int, size: int, columns: list[_Column], which: Ints | None, weight: Floats) -> Floats:
+def _symmetric(n: int, size: int, columns: list[_CellEffect], which: Ints | None, weight: Floats) -> Floats:
     """Sum products of effects: n matrices of this size, where `which` is that of every cell."""
     out = np.zeros((n, size, size))
     for i, column in enumerate(columns):
@@ -396,7 +396,7 @@ def _sums(index: Ints, like: Floats, weight: Floats, values: Floats | None, othe
     return np.bincount(index, weights=weights, minlength=like.size).astype(np.float64, copy=False).reshape(like.shape)
 
 
-def _dense_sums(column: _Column, size: int, dense: Floats) -> Floats:
+def _dense_sums(column: _CellEffect, size: int, dense: Floats) -> Floats:
     """Sum weighted dense columns over cells with the same effect: shape (size, n_columns)."""
     n, p = dense.shape
     if p > _CHEAPER_ONE_BY_ONE:

@@ -204,7 +204,7 @@ def _variance_interval(fit: MixedFit, target: VarianceTarget, conf_level: float)
     gaussian = fit.family == "gaussian"
     spread = _root(variance_parameters(fit).covariance, None) if gaussian else _root(_joint(fit), len(fit.theta))
     start, spread = _away_from_zero(fit, best, spread)
-    walk = _Walk(held, start=start, spread=spread, least=surface(best)[0], what=target.name)
+    walk = _Profile(held, start=start, spread=spread, least=surface(best)[0], what=target.name)
     if target.kind == "correlation":
         step = 0.1
     elif target.kind == "sigma":
@@ -246,12 +246,12 @@ def _contrast_interval(fit: MixedFit, row: Floats, conf_level: float) -> Profile
             return _surface(replace(fit, design=replace(smaller, offset=offset + value * direction)))
 
     start, spread = _away_from_zero(fit, best, spread)
-    walk = _Walk(held, start=start, spread=spread, least=least, what=name)
+    walk = _Profile(held, start=start, spread=spread, least=least, what=name)
     step = math.sqrt(float(row @ fit.covariance @ row))
     return _interval(walk, estimate, step=step, bounds=(-math.inf, math.inf), conf_level=conf_level)
 
 
-class _Walk:
+class _Profile:
     """The profile: the root of how far the deviance lies above its minimum, with all other parameters at their best."""
 
     def __init__(
@@ -303,7 +303,7 @@ class _Walk:
 
 
 def _interval(
-    walk: _Walk, estimate: float, *, step: float, bounds: tuple[float, float], conf_level: float
+    walk: _Profile, estimate: float, *, step: float, bounds: tuple[float, float], conf_level: float
 ) -> ProfileInterval:
     name = walk.what
     quantile = normal_quantile(conf_level)
@@ -323,7 +323,7 @@ def _interval(
     )
 
 
-def _end(walk: _Walk, estimate: float, step: float, bound: float, quantile: float) -> float | None:
+def _end(walk: _Profile, estimate: float, step: float, bound: float, quantile: float) -> float | None:
     """Return where the profile reaches the quantile, or the bound if it does not before that."""
     guess = math.copysign(step * quantile, bound - estimate)
     inside, outside = estimate, estimate + guess

@@ -21,7 +21,7 @@ _Cluster = tuple[Ints, Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ClusterPart:
     """What the degrees of freedom need of a cluster: its columns of X, X'E and E'VE, with E = A V^-1 X."""
 
     columns: Ints
@@ -43,7 +43,7 @@ class RobustCovariance:
     joint: Floats | None = None
     influence: Floats = field(repr=False)
     bread: Floats = field(repr=False)
-    parts: tuple[_Part, ...] = field(repr=False)
+    parts: tuple[_ClusterPart, ...] = field(repr=False)
 
     @property
     def std_errors(self) -> Floats:
@@ -171,13 +171,13 @@ def _linear(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
     clusters = list(_whole_clusters(design, fit.theta, response_residual(design, fit.beta), codes))
     bread = _bread(clusters, len(fit.beta))
     scores = np.zeros((n_clusters, len(bread)))
-    known: dict[bytes, tuple[Floats, _Part]] = {}
-    parts: list[_Part] = []
+    known: dict[bytes, tuple[Floats, _ClusterPart]] = {}
+    parts: list[_ClusterPart] = []
     for g, (columns, x, v, residual) in enumerate(clusters):
         key = columns.tobytes() + x.tobytes() + v.tobytes()  # clusters of the same cells share all but residuals
         if key not in known:
             adjusted = _adjusted(x, v, bread[np.ix_(columns, columns)])
-            known[key] = adjusted, _Part(columns, x.T @ adjusted, adjusted.T @ v @ adjusted)
+            known[key] = adjusted, _ClusterPart(columns, x.T @ adjusted, adjusted.T @ v @ adjusted)
         adjusted, part = known[key]
         scores[g, columns] = adjusted.T @ residual
         parts.append(part)
@@ -208,7 +208,7 @@ def _binomial(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
     bread = _bread(clusters, len(fit.beta))
     scores = cluster_scores(fit, codes)
     scores[:, :n_theta] *= np.sqrt(n_clusters / (n_clusters - 1.0))
-    parts: list[_Part] = []
+    parts: list[_ClusterPart] = []
     for g, (columns, x, v, _) in enumerate(clusters):
         root = linalg.cholesky(bread[np.ix_(columns, columns)])
         information = x.T @ np.linalg.solve(v, x)
@@ -217,7 +217,7 @@ def _binomial(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
         turned = vectors[:, kept].T @ root
         back = linalg.solve_triangular(root, vectors[:, kept])
         enlarge = (back / np.sqrt(values[kept])) @ turned
-        parts.append(_Part(columns, enlarge @ information, (back / values[kept]) @ turned @ information))
+        parts.append(_ClusterPart(columns, enlarge @ information, (back / values[kept]) @ turned @ information))
         scores[g, n_theta + columns] = enlarge @ scores[g, n_theta + columns]
     influence = scores @ fit.joint_covariance
     joint = influence.T @ influence

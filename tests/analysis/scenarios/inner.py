@@ -12,7 +12,7 @@ from evalstats.analysis.scenarios.cells import (
     pooled_cells,
 )
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, item_means, mean_rows
-from evalstats.analysis.scenarios.design import Choice, cell_design, chosen_model
+from evalstats.analysis.scenarios.design import ModelChoice, cell_design, chosen_model
 from evalstats.analysis.scenarios.result import ScenarioReliability
 from evalstats.analysis.scenarios.table import ScenarioTable, scenario_table
 
@@ -32,7 +32,7 @@ class Inner:
     """A table, the model chosen and its fit."""
 
     table: ScenarioTable
-    choice: Choice
+    choice: ModelChoice
     fitted: FittedScenarios
     pooled: PooledCells | None
 

@@ -17,7 +17,7 @@ from evalstats.stats.mixed.laplace import (
     laplace,
     profiled,
 )
-from evalstats.stats.mixed.laplace_elimination import Elimination, System, hash_rows, make_plan
+from evalstats.stats.mixed.laplace_elimination import Elimination, EliminationSystem, hash_rows, make_plan
 from tests.stats.mixed.binomial_by_definition import dense_columns, dense_laplace, some_designs
 from tests.stats.mixed.dense import dummies, term
 
@@ -60,7 +60,7 @@ def test_elimination_is_the_dense_system(design, by_component, monkeypatch):
     weights, prior = rng.uniform(0.0, 0.5, design.n_cells), 0.1 * np.eye(design.fixed.shape[1])
     plan = make_plan(design)
     factors = plan.factors(theta)
-    elimination = Elimination(System(plan), factors, plan.columns(factors), weights, prior)
+    elimination = Elimination(EliminationSystem(plan), factors, plan.columns(factors), weights, prior)
 
     a, x = dense_columns(design, theta), design.fixed
     h = a.T @ (weights[:, None] * a) + np.eye(a.shape[1])

@@ -86,7 +86,7 @@ def test_criterion_is_the_normal_likelihood(shape, reml, path):
         expected = deviance(rows, theta, sigma, restricted=reml)
         for design in (rows, merged(rows)):
             criterion = LinearCriterion(design, reml=reml)
-            assert isinstance(criterion._core, linear.Structured) == (path == "eliminated")
+            assert isinstance(criterion._core, linear.StagedCore) == (path == "eliminated")
             assert criterion.deviance_at(theta, sigma) == pytest.approx(expected, abs=ROUNDING)
             at = criterion.at(theta)
             assert at.deviance == pytest.approx(criterion.deviance_at(theta, at.sigma), abs=ROUNDING)

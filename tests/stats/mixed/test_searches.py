@@ -16,7 +16,7 @@ from evalstats.stats.mixed.binomial import (
 )
 from evalstats.stats.mixed.design import MixedDesign, central_differences, lower_entries
 from evalstats.stats.mixed.glm import fit_logistic
-from evalstats.stats.mixed.laplace import Point
+from evalstats.stats.mixed.laplace import DeviancePoint
 from evalstats.stats.mixed.linear import (
     LinearCriterion,
     _standard,
@@ -73,7 +73,7 @@ def test_a_step_within_a_radius_is_the_lowest_point_of_the_model_there(radius, c
 
 
 def _point(deviance, gradient):
-    return Point(theta=np.zeros(0), beta=np.zeros(0), deviance=deviance, gradient=gradient, effects=[])
+    return DeviancePoint(theta=np.zeros(0), beta=np.zeros(0), deviance=deviance, gradient=gradient, effects=[])
 
 
 def _parabola(x):
@@ -303,7 +303,7 @@ def test_polishing_ends_at_the_minimum_with_its_exact_curvature():
             d = x - least
             value = 0.5 * d @ hessian @ d + 0.01 * (d**4).sum()
             slope = hessian @ d + 0.04 * d**3
-            return Point(theta=x[:7], beta=x[7:], deviance=value, gradient=slope, effects=[])
+            return DeviancePoint(theta=x[:7], beta=x[7:], deviance=value, gradient=slope, effects=[])
 
     free = np.array([0, 1, 2, 5, 6, 7])
     start = Bowl()(least + np.where(np.isin(np.arange(8), free), [0.1, -0.1, 0.05, 0, 0, 0.2, 0.1, -0.2], 0.0))
