@@ -17,7 +17,7 @@ from evalstats.stats.mixed.profile_likelihood import (
     _interval,
     _sizes,
     _surface,
-    _Walk,
+    _Profile,
     profile,
     variance_targets,
 )
@@ -346,11 +346,11 @@ def test_a_walk_over_a_bowl_knows_its_profile():
 
         return surface
 
-    walk = _Walk(held, start=centre[1:], spread=0.3 * np.eye(2), least=5.0, what="first")
+    walk = _Profile(held, start=centre[1:], spread=0.3 * np.eye(2), least=5.0, what="first")
     for value in (1.0, 1.4, -2.0, 1.4):
         assert walk(value) == pytest.approx(abs(value - 1.0) / np.sqrt(np.linalg.inv(hessian)[0, 0]), abs=1e-5)
     assert searches == [1.0, 1.4, -2.0]
-    wrong = _Walk(held, start=centre[1:], spread=np.eye(2), least=6.0, what="first")
+    wrong = _Profile(held, start=centre[1:], spread=np.eye(2), least=6.0, what="first")
     with pytest.raises(CannotAnswerError, match="falls by 1 below that of the fit where first is 1"):
         wrong(1.0)
 
