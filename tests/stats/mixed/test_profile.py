@@ -15,9 +15,9 @@ from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.profile_likelihood import (
     _away_from_zero,
     _interval,
+    _Profile,
     _sizes,
     _surface,
-    _Profile,
     profile,
     variance_targets,
 )
