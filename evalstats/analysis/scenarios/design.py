@@ -118,8 +118,14 @@ def _item_terms(table: ScenarioTable) -> tuple[str, ...]:
     version = (
         "item:scenario" if _same(table.codes("item", "scenario"), table.codes("item", "version")) else "item:version"
     )
+    # The clustering, where it is coarser than items and has levels enough for a variance.
+    outer: list[tuple[str, IntArray]] = []
+    if len(table.cluster_columns) == 1 and table.cluster_columns[0] in table.frame.columns:
+        name = table.cluster_columns[0]
+        if name != "scenario" and not table.frame[name].null_count() and table.n_clusters >= MIN_LEVELS:
+            outer.append((name if name.isidentifier() else f"`{name}`", table.cluster))
     candidates = [
-        *_outer(table),
+        *outer,
         ("item", item),
         (version, table.codes(*version.split(":"))),
         ("item:model", table.codes("item", "model")),
@@ -139,16 +145,6 @@ def _item_terms(table: ScenarioTable) -> tuple[str, ...]:
         seen.append(codes)
         terms.append(name)
     return tuple(terms)
-
-
-def _outer(table: ScenarioTable) -> list[tuple[str, IntArray]]:
-    """Return the clustering, where it is coarser than items and has levels enough for a variance."""
-    if len(table.cluster_columns) != 1 or table.cluster_columns[0] not in table.frame.columns:
-        return []
-    name = table.cluster_columns[0]
-    if name == "scenario" or table.frame[name].null_count() or table.n_clusters < MIN_LEVELS:
-        return []
-    return [(name if name.isidentifier() else f"`{name}`", table.cluster)]
 
 
 def _same(one: IntArray, other: IntArray) -> bool:
@@ -341,6 +337,8 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Mode
     model = places(read.cells["model"], table.models) if several else np.zeros(n, dtype=np.int64)
     scenario = places(read.cells["scenario"], table.scenarios)
     cells, of_row = np.unique(np.stack([model, scenario], axis=1), axis=0, return_inverse=True)
+    of_frame = places(table.frame["model"], table.models) * len(table.scenarios)
+    of_frame += places(table.frame["scenario"], table.scenarios)
     choice = ModelChoice(
         scenario_as="fixed" if fixed else "random",
         reason="the formula says so",
@@ -351,23 +349,22 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Mode
         given=formula,
         notes=(*read.warnings, *read.notes),
     )
+    # The independent unit of every row of the design; where a row mixes units, all rows are one.
+    own = table.frame.with_columns(pl.Series("_cluster", table.cluster))
+    key = [name for name in read.cells.columns if name in own.columns and name != "score"]
+    per_cell = own.group_by(key).agg(pl.col("_cluster").min(), pl.col("_cluster").max().alias("_last"))
+    units_of = read.cells.select(key).join(per_cell, on=key, how="left", maintain_order="left", nulls_equal=True)
+    mixed = bool((units_of["_cluster"] != units_of["_last"]).any()) or units_of["_cluster"].null_count() > 0
     laid = CellDesign(
         design=read.design,
         cells=cells.astype(np.int64),
         rows=_grid_rows(table, read, cells),
         of_row=of_row.ravel().astype(np.int64),
-        of_frame=_cells_of_frame(table, cells),
-        cluster=_cluster_of_cells(table, read.cells),
+        of_frame=np.searchsorted(cells[:, 0] * len(table.scenarios) + cells[:, 1], of_frame).astype(np.int64),
+        cluster=np.zeros(n, dtype=np.int64) if mixed else units_of["_cluster"].to_numpy().astype(np.int64),
         averaged=tuple(k for k in range(len(groups)) if k not in sampled),
     )
     return laid, choice
-
-
-def _cells_of_frame(table: ScenarioTable, cells: IntArray) -> IntArray:
-    """Return the cell of every row of the table."""
-    n = len(table.scenarios)
-    wanted = places(table.frame["model"], table.models) * n + places(table.frame["scenario"], table.scenarios)
-    return np.searchsorted(cells[:, 0] * n + cells[:, 1], wanted).astype(np.int64)
 
 
 def _grid_rows(table: ScenarioTable, read: "ModelFrame", cells: IntArray) -> FloatArray:
@@ -395,18 +392,6 @@ def _grid_rows(table: ScenarioTable, read: "ModelFrame", cells: IntArray) -> Flo
             f"{table.scenarios[int(j)]!r}: some combination of factors has no rows; leave the interaction out"
         )
     return read.kept_rows(mean)
-
-
-def _cluster_of_cells(table: ScenarioTable, cells: pl.DataFrame) -> IntArray:
-    """Return the independent unit of every row of the design; where a row mixes units, all rows are one."""
-    own = table.frame.with_columns(pl.Series("_cluster", table.cluster))
-    key = [name for name in cells.columns if name in own.columns and name != "score"]
-    per_cell = own.group_by(key).agg(pl.col("_cluster").min(), pl.col("_cluster").max().alias("_last"))
-    joined = cells.select(key).join(per_cell, on=key, how="left", maintain_order="left", nulls_equal=True)
-    mixed = bool((joined["_cluster"] != joined["_last"]).any()) or joined["_cluster"].null_count() > 0
-    if mixed:
-        return np.zeros(cells.height, dtype=np.int64)
-    return joined["_cluster"].to_numpy().astype(np.int64)
 
 
 def random_intercept(table: ScenarioTable, group: str) -> RandomTerm:

@@ -280,27 +280,25 @@ def _variance_tests(table: ScenarioTable, fit: MixedFit) -> tuple[tuple[TermTest
                 f"a test of {group} was not made: a model's own luck with an item is not in the model, and would be taken for it"
             )
             continue
-        role = "headline" if not tests else "check"
-        made = _attempt(lambda group=group, role=role: _without(fit, design, group, role), notes, group)
-        tests.extend(made)
+        role: Literal["headline", "check"] = "check" if tests else "headline"
+
+        def without(group: str = group, role: Literal["headline", "check"] = role) -> TermTest:
+            smaller = null_design(design, terms=[k for k, term in enumerate(design.terms) if term.group != group])
+            small = fit_binomial(smaller) if fit.family == "binomial" else fit_linear(smaller)
+            found = variance_ratio(small, fit)
+            return TermTest(
+                term=group,
+                method="likelihood ratio of a variance, mixture of chi-squared",
+                role=role,
+                statistic=found.statistic,
+                p_value=found.p_value,
+                note="; ".join(found.notes),
+            )
+
+        tests.extend(_attempt(without, notes, group))
     if len(table.models) == 1:
         notes.append("one model: nothing is said of whether models differ in where they break")
     return tuple(tests), tuple(notes)
-
-
-def _without(fit: MixedFit, design: MixedDesign, group: str, role: str) -> TermTest:
-    kept = [k for k, term in enumerate(design.terms) if term.group != group]
-    smaller = null_design(design, terms=kept)
-    small = fit_binomial(smaller) if fit.family == "binomial" else fit_linear(smaller)
-    found = variance_ratio(small, fit)
-    return TermTest(
-        term=group,
-        method="likelihood ratio of a variance, mixture of chi-squared",
-        role="headline" if role == "headline" else "check",
-        statistic=found.statistic,
-        p_value=found.p_value,
-        note="; ".join(found.notes),
-    )
 
 
 def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float) -> RankingChange | None:
@@ -551,7 +549,13 @@ def reliability_of(fits: AllRandom, choice: ModelChoice, *, conf_level: float, s
 
 def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, seed: int) -> ScenarioReliability:
     table = fits.table
-    frame = _one_version(table)
+    key, frame = ["model", "scenario", "item"], table.frame
+    if not frame.select(key).is_unique().all():
+        # The versions of an item within a scenario are averaged, so that it has one score for each model and scenario.
+        of_items = frame.group_by(key, maintain_order=True).agg(
+            pl.col("score").mean(), pl.col(COUNT).sum(), pl.lit(0.0).alias(WITHIN)
+        )
+        frame = of_items.with_columns(pl.lit(1.0).alias(COUNT), pl.lit("").alias("version"))
     own = replace(table, frame=frame)
     crossed = frame.select("item", "scenario").n_unique() > frame["item"].n_unique()
     trials = bool(np.mean(frame[COUNT].to_numpy() > 1) > 0.1)
@@ -560,7 +564,13 @@ def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, see
         groups += ["item:scenario", "item:model"]
     if trials:
         groups.append("item:scenario:model" if crossed else "item:model")
-    groups = [group for group in groups if _identified(own, group)]
+
+    def identified(group: str) -> bool:
+        """Whether a grouping can be told from single scores: some of its levels have several."""
+        per_level = np.bincount(own.codes(*group.split(":")), weights=frame[COUNT].to_numpy())
+        return bool((per_level > 1).mean() > 0.1) and len(per_level) > 1
+
+    groups = [group for group in groups if identified(group)]
     fit = fits.linear(frame, groups)
     study = _study(own, choice, fit, groups, crossed=crossed, trials=trials)
     point = reliability(study)
@@ -578,6 +588,10 @@ def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, see
     for facet, kind in product(facets, kinds):
         enough = levels_needed(study, facet, _TARGET, coefficient=kind)
         needed.append(Needed(kind=kind, target=_TARGET, facet=facet, n=enough.n, reason=enough.reason or ""))
+    # Such as "7 scenarios, 234 items".
+    words = [plural(n, name) for name, n in point.sizes.items() if name != "model"]
+    nested = [f"{text} in each scenario on average" if "item" in text and not crossed else text for text in words]
+    design = ", ".join(nested)
     return ScenarioReliability(
         relative=point.relative,
         absolute=point.absolute,
@@ -585,7 +599,7 @@ def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, see
         relative_high=ends["relative"][1],
         absolute_low=ends["absolute"][0],
         absolute_high=ends["absolute"][1],
-        design=_design_words(point.sizes, crossed=crossed),
+        design=design,
         components=tuple((part.name, part.variance) for part in study.components if part.variance > 0),
         curve=_curve(study, facets, needed),
         needed=tuple(needed),
@@ -597,34 +611,6 @@ def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, see
         ),
         reason=point.reason,
     )
-
-
-def _design_words(sizes: Mapping[str, int], *, crossed: bool) -> str:
-    """Write a design, such as "19 models, 7 scenarios, 234 items"."""
-    words = [plural(n, name) for name, n in sizes.items() if name != "model"]
-    return ", ".join(
-        f"{text} in each scenario on average" if "item" in text and not crossed else text for text in words
-    )
-
-
-def _one_version(table: ScenarioTable) -> pl.DataFrame:
-    """Average the versions of an item within a scenario, so that an item has one score for each model and scenario."""
-    key = ["model", "scenario", "item"]
-    frame = table.frame
-    if frame.select(key).is_unique().all():
-        return frame
-    return (
-        frame.group_by(key, maintain_order=True)
-        .agg(pl.col("score").mean(), pl.col(COUNT).sum(), pl.lit(0.0).alias(WITHIN))
-        .with_columns(pl.lit(1.0).alias(COUNT), pl.lit("").alias("version"))
-    )
-
-
-def _identified(table: ScenarioTable, group: str) -> bool:
-    """Whether a grouping can be told from single scores: some of its levels have several."""
-    codes = table.codes(*group.split(":"))
-    per_level = np.bincount(codes, weights=table.frame[COUNT].to_numpy())
-    return bool((per_level > 1).mean() > 0.1) and len(per_level) > 1
 
 
 def _study(
