@@ -92,7 +92,8 @@ def _date_case(
         keep = ~np.isnan(days) & ~np.isnan(grid).any(axis=1)
         away = days[keep] - cutoffs[suspect]
         scores = grid[keep]
-        chosen = _for(suspect, lambda away=away, scores=scores: break_bandwidth(away, _less(scores)))
+        less = scores[:, 0] - (scores[:, 1:].mean(axis=1) if others else 0.0)
+        chosen = _for(suspect, lambda away=away, less=less: break_bandwidth(away, less))
         close = [name for name in others if abs(cutoffs.get(name, np.inf) - cutoffs[suspect]) < chosen.width]
         if not close:
             break
@@ -155,10 +156,6 @@ def _latent(table: ItemTable, away: Floats, scores: Floats, window: DateWindow) 
 def _gap(table: ItemTable, away: Floats, scores: Floats, window: DateWindow, conf_level: float) -> ReferenceGap:
     latent = _latent(table, away, scores, window)
     return gaps_of(scores[window.inside], latent, window.contrast, conf_level=conf_level).answer
-
-
-def _less(scores: Floats) -> Floats:
-    return scores[:, 0] - (scores[:, 1:].mean(axis=1) if scores.shape[1] > 1 else 0.0)
 
 
 def _by(  # noqa: PLR0917 - one choice of several

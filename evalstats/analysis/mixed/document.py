@@ -175,6 +175,7 @@ def _fixed_figure(result: MixedModel) -> Figure:
 def _tests(result: MixedModel) -> list[Section]:
     if len(result.tests) < 2 and not any(test.reason or test.n_lost for test in result.tests):
         return []
+    lost = {n: f"{plural(n, 'comparison')} lost to empty cells" if n else "" for n in {t.n_lost for t in result.tests}}
     table = Table(
         id="tests",
         columns=(
@@ -186,7 +187,8 @@ def _tests(result: MixedModel) -> list[Section]:
             Column(title="Note"),
         ),
         rows=tuple(
-            (test.term, *_law(test), test.statistic, test.p_value, test.reason or _lost(test)) for test in result.tests
+            (test.term, *_law(test), test.statistic, test.p_value, test.reason or lost[test.n_lost])
+            for test in result.tests
         ),
         caption="Equally weighted means are equal over the other factors; interactions are 0",
         frame=result.tests_frame().to_dict(as_series=False),
@@ -205,10 +207,6 @@ def _law(test: FixedTermTest) -> tuple[str, str | None]:
     if test.df_denominator is None:
         return "chi-squared", str(test.df)
     return "F", f"{test.df}, {number(test.df_denominator, 1)}"
-
-
-def _lost(test: FixedTermTest) -> str:
-    return f"{plural(test.n_lost, 'comparison')} lost to empty cells" if test.n_lost else ""
 
 
 def _variation(result: MixedModel) -> list[Section]:
@@ -339,6 +337,9 @@ def _of_means(result: Means) -> Document:
     if tested:
         differ = f"{len(shown)} of {plural(len(tested), 'contrast')} {conjugate(len(shown), 'differ')} from 0"
         headline = differ if shown else "No contrast is shown to differ from 0"
+    how = [sentence(f"{result.scale}, {result.averaging}")]
+    if result.contrasts:
+        how.append(sentence(f"Contrasts are adjusted by {_ADJUST[result.adjust]}"))
     lost = sum(row.reason is not None for row in result.rows)
     missing = f"; {plural(lost, 'mean')} cannot be given" if lost else ""
     return Document(
@@ -353,13 +354,8 @@ def _of_means(result: Means) -> Document:
         answer=(_means_figure(result, names),),
         notes=result.notes,
         evidence=_contrasts(result),
-        method=(Section(id="method", heading="How the means are made", blocks=(Items(items=_how(result)),)),),
+        method=(Section(id="method", heading="How the means are made", blocks=(Items(items=tuple(how)),)),),
     )
-
-
-def _how(result: Means) -> tuple[str, ...]:
-    how = sentence(f"{result.scale}, {result.averaging}")
-    return (how, sentence(f"Contrasts are adjusted by {_ADJUST[result.adjust]}")) if result.contrasts else (how,)
 
 
 def _means_figure(result: Means, names: list[str]) -> Figure:

@@ -184,7 +184,16 @@ class _Parser:
             raise InputError(
                 f"{both[0]!r} stands both bare and in C() in the formula; write C({both[0]}) in every place"
             )
-        self._no_part_twice(found.random)
+        seen: set[tuple[frozenset[str], frozenset[str]]] = set()
+        for part in found.random:
+            for effect in [*([INTERCEPT] if part.intercept else []), *part.effects]:
+                key = (frozenset(part.group), frozenset(effect))
+                if key in seen:
+                    raise InputError(
+                        f"the random effect of {term_name(effect)} by {part.group_name} stands twice in the formula; two "
+                        "variances of one effect cannot be told apart: leave one out"
+                    )
+                seen.add(key)
         return MixedFormula(
             text=self.text.strip(),
             response=response,
@@ -378,19 +387,6 @@ class _Parser:
         if len(left) * len(right) > _MOST_TERMS:
             self._fail(f"the formula stands for more than {_MOST_TERMS} terms")
         return [columns_of([a, b]) for a in left for b in right]
-
-    def _no_part_twice(self, parts: Sequence[RandomPart]) -> None:
-        seen: set[tuple[frozenset[str], frozenset[str]]] = set()
-        for part in parts:
-            effects: list[Term] = [*([INTERCEPT] if part.intercept else []), *part.effects]
-            for effect in effects:
-                key = (frozenset(part.group), frozenset(effect))
-                if key in seen:
-                    raise InputError(
-                        f"the random effect of {term_name(effect)} by {part.group_name} stands twice in the formula; two "
-                        "variances of one effect cannot be told apart: leave one out"
-                    )
-                seen.add(key)
 
     # Tokens.
 

@@ -25,8 +25,6 @@ from evalstats.analysis.mixed.table import (
     Factor,
     MergedTable,
     ResponseColumns,
-    check_groups,
-    check_response,
     combinations,
     dropped_warnings,
     empty_cell_warnings,
@@ -34,6 +32,7 @@ from evalstats.analysis.mixed.table import (
     read_covariate,
     read_table,
     used_slopes,
+    zero_one_warnings,
 )
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list, plural
@@ -321,13 +320,15 @@ def model_frame(
     terms = tuple(term for term, _ in made)
     lost = ", ".join(f"{reason}: {n:,}" for reason, n in cells.n_dropped.items())
     of_rows = f"{sum(cells.n_dropped.values()):,} of {plural(cells.n_given, 'row')} left out ({lost})"
-    response, binomial = str(parsed.response), family == "binomial"
     warnings = [
         *([of_rows] if cells.n_dropped else []),
-        *check_response(cells.mean, cells.within, response, binomial=binomial, count=cells.count),
+        *(
+            zero_one_warnings(cells.mean, cells.within, str(parsed.response), cells.count)
+            if family == "gaussian"
+            else ()
+        ),
         *of_fixed,
         *(text for _, found in made for text in found),
-        *check_groups(terms, cells.n_rows, single=not binomial or cells.single),
     ]
     n_fixed = fixed.shape[1]
     if n_fixed >= cells.n_rows:

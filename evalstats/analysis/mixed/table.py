@@ -16,9 +16,8 @@ from evalstats.errors import InputError
 from evalstats.grammar import comma_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars
-from evalstats.stats.mixed.design import Family, Floats, Ints, RandomTerm
+from evalstats.stats.mixed.design import Family, Floats, Ints
 
-FEW_LEVELS = 5
 _LISTED = 4
 _MOST_CELLS = 1_000_000
 
@@ -141,47 +140,12 @@ def combinations(columns: Sequence[Column], n: int) -> tuple[Ints, Ints]:
     return codes.astype(np.int64), first.astype(np.int64)
 
 
-def check_groups(terms: Sequence[RandomTerm], n_rows: int, *, single: bool) -> list[str]:
-    """Raise InputError for groupings that no variance can be estimated for; warn of few levels.
-
-    `single` says whether a level that holds one row leaves nothing to tell its effect from the noise: rows of a linear model,
-    or single binomial trials.
-    """
-    warnings: list[str] = []
-    for term in terms:
-        if term.n_levels == 1:
-            raise InputError(
-                f"grouping {term.group!r} has one level ({term.levels[0]!r}), so its variance cannot be estimated; leave its "
-                "random part out"
-            )
-        if single and term.n_levels >= n_rows:
-            raise InputError(
-                f"grouping {term.group!r} has as many levels as there are rows ({n_rows:,}), so its effects cannot be "
-                "told from the noise of single rows; leave its random part out, or give several trials"
-            )
-        if single and term.n_levels * term.n_columns >= n_rows:
-            raise InputError(
-                f"the random part of {term.group!r} has {term.n_levels} levels x {term.n_columns} effects for {n_rows:,} "
-                "rows, so it cannot be told from the noise; use fewer slopes"
-            )
-        if term.n_levels < FEW_LEVELS:
-            warnings.append(
-                f"{term.group} has {term.n_levels} levels: a variance between so few is hardly known (at least {FEW_LEVELS}, "
-                f"better 10, are wanted); consider {term.group} as a fixed effect"
-            )
-    return list(dict.fromkeys(warnings))
-
-
-def check_response(value: Floats, within: float, column: str, *, binomial: bool, count: Floats) -> list[str]:
-    """Raise InputError for a constant response; warn of 0/1 data in a linear model."""
-    low, high = float(value.min()), float(value.max())
-    if high - low <= 1e-12 * max(abs(low), abs(high)) and within <= 1e-24 * max(low**2, 1.0) * float(count.sum()):
-        raise InputError(f"the response {column!r} is {low:g} in every row; there is nothing to explain")
-    if binomial:
-        return []
-    # ResponseRows of 0 and 1 have no spread beyond what their means say: sum of y^2 = sum of y.
+def zero_one_warnings(value: Floats, within: float, column: str, count: Floats) -> list[str]:
+    """Warn of a linear model of 0 and 1."""
+    # Rows of 0 and 1 have no spread beyond what their means say: sum of y^2 = sum of y.
     squares = float(count @ value**2) + within
-    if low >= 0.0 and high <= 1.0 and abs(squares - float(count @ value)) <= 1e-9 * squares:
+    in_range = value.min() >= 0.0 and value.max() <= 1.0
+    if in_range and squares > 0.0 and abs(squares - float(count @ value)) <= 1e-9 * squares:
         said = f"every value of {column} is 0 or 1, and a linear model takes its noise for normal with one variance; "
         return [said + "family='binomial' fits such data"]
     return []

@@ -336,19 +336,15 @@ def _weakest(result: ScenarioModel) -> list[str]:
     """Return the scenarios, one or two, that are shown to be the weakest of every model; against averages alone."""
     if result.reference != AVERAGE or result.n_models < 2 or not result.higher_is_better or result.unit != "pp":
         return []
+    of_models = [
+        worst_first((row for row in result.drops if row.model == model), result) for model in result.model_names
+    ]
     for many in (1, _NAMED):
-        sets = {
-            frozenset(row.scenario for row in worst_first(_of(result, model), result)[:many] if row.verdict == "drop")
-            for model in result.model_names
-        }
+        sets = {frozenset(row.scenario for row in own[:many] if row.verdict == "drop") for own in of_models}
         if len(sets) == 1 and len(next(iter(sets))) == many:
             found = next(iter(sets))
             return [row.name for row in best_first(result.scenarios, result)[::-1] if row.name in found]
     return []
-
-
-def _of(result: ScenarioModel, model: str) -> list[ChangeRow]:
-    return [row for row in result.drops if row.model == model]
 
 
 def _range(scenarios: Sequence[str], result: ScenarioModel) -> str:

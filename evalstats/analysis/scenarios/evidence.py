@@ -408,6 +408,13 @@ def _pairs(result: ScenarioModel) -> list[Section]:
 def _tests(result: ScenarioModel) -> list[Section]:
     if not result.tests:
         return []
+
+    def df(test: TermTest) -> str | None:
+        if test.df is None:
+            return None
+        first = f"{test.df:g}" if test.df == round(test.df) else number(test.df, 1)
+        return first if test.df_denominator is None else f"{first}, {number(test.df_denominator, 1)}"
+
     table = Table(
         id="tests",
         columns=(
@@ -419,7 +426,7 @@ def _tests(result: ScenarioModel) -> list[Section]:
             Column(title="Role"),
         ),
         rows=tuple(
-            (test.term, test.method, test.statistic, _df(test), test.p_value, test.role) for test in result.tests
+            (test.term, test.method, test.statistic, df(test), test.p_value, test.role) for test in result.tests
         ),
         caption="Tests of whole terms; the first decides",
         lead=True,
@@ -429,13 +436,6 @@ def _tests(result: ScenarioModel) -> list[Section]:
     said = tuple(sentence(f"{test.method} of {test.term}: {test.note}") for test in noted)
     blocks: tuple[Block, ...] = (table, *((Items(items=said),) if said else ()))
     return [Section(id="tests", heading="Tests of whole terms", blocks=blocks)]
-
-
-def _df(test: TermTest) -> str | None:
-    if test.df is None:
-        return None
-    first = f"{test.df:g}" if test.df == round(test.df) else number(test.df, 1)
-    return first if test.df_denominator is None else f"{first}, {number(test.df_denominator, 1)}"
 
 
 def _study(result: ScenarioModel) -> list[Section]:

@@ -1,6 +1,7 @@
 """Figures of scenarios: the map of models and scenarios, every change, what scores vary by."""
 
 import math
+from itertools import product
 from typing import Any
 
 from evalstats.analysis.result import as_columns, columns, scaled_values, shown_numbers
@@ -21,14 +22,14 @@ def drop_map(result: ScenarioModel) -> Figure:
     models, scenarios, models_down = drawn_names(result, show="drop")
     base = base_name(result)
     made = {(row.model, row.scenario): row for row in result.drops}
-    cells = [
-        cell
-        for model in models
-        for cell in (
-            _base_cell(result, model, base),
-            *(_drop_cell(result, model, name, made.get((model, name))) for name in scenarios),
-        )
-    ]
+    cells: list[dict[str, Any]] = []
+    for model in models:
+        cells.append(_base_cell(result, model, base))
+        for name in scenarios:
+            row = made.get((model, name))
+            verdict = "" if row is None else row.verdict
+            marks = {"tone": _TONES.get(verdict, "neutral"), "settled": verdict in ("drop", "gain")}
+            cells.append({"model": model, "scenario": name, **_numbers(result, row), **marks})
     if not models_down:
         order = [base, *scenarios]
         cells.sort(key=lambda cell: order.index(cell["scenario"]))
@@ -55,7 +56,11 @@ def score_map(result: ScenarioModel) -> Figure:
     """Return the map of every model's score in every scenario."""
     models, scenarios, models_down = drawn_names(result, show="score")
     made = {(row.model, row.scenario): row for row in result.cells}
-    cells = [_score_cell(result, model, name, made.get((model, name))) for model in models for name in scenarios]
+    cells: list[dict[str, Any]] = []
+    for model, name in product(models, scenarios):
+        found = _numbers(result, made.get((model, name)))
+        settled = found["conf_low"] is not None
+        cells.append({"model": model, "scenario": name, **found, "tone": "good", "settled": settled})
     if not models_down:
         cells.sort(key=lambda cell: scenarios.index(cell["scenario"]))
     values = [cell["estimate"] for cell in cells if cell["estimate"] is not None]
@@ -105,7 +110,11 @@ def variance_shares(result: ScenarioModel) -> Figure:
     """Return the share of every source in the whole variation; a source without a share is left to the table."""
     rows = [row for row in result.variances if row.share is not None]
     scale, _ = deviation_unit(result)
-    words = ["estimated as 0" if row.singular else _share_words(row.share or 0.0, scale * row.std_dev) for row in rows]
+    shown = [f"{100 * (row.share or 0.0):.0f}%" if (row.share or 0.0) >= 0.01 else "below 1%" for row in rows]
+    words = [
+        "estimated as 0" if row.singular else f"{share} (SD {number(scale * row.std_dev)})"
+        for row, share in zip(rows, shown, strict=True)
+    ]
     largest = max(rows, key=lambda row: row.share or 0.0)
     return Figure(
         id="variance-shares",
@@ -160,13 +169,6 @@ def _numbers(result: ScenarioModel, row: ChangeRow | CellRow | ScenarioMean | No
     return dict(zip(("estimate", "conf_low", "conf_high"), scaled_values(values, result.scale), strict=True))
 
 
-def _drop_cell(result: ScenarioModel, model: str, scenario: str, row: ChangeRow | None) -> dict[str, Any]:
-    verdict = "" if row is None else row.verdict
-    tone = _TONES.get(verdict, "neutral")
-    shown = verdict in ("drop", "gain")
-    return {"model": model, "scenario": scenario, **_numbers(result, row), "tone": tone, "settled": shown}
-
-
 def _base_cell(result: ScenarioModel, model: str, base: str) -> dict[str, Any]:
     """Return the score of a model in the reference; without one, its mean over scenarios."""
     row: CellRow | ScenarioMean | None
@@ -187,12 +189,6 @@ def _base_cell(result: ScenarioModel, model: str, base: str) -> dict[str, Any]:
     }
 
 
-def _score_cell(result: ScenarioModel, model: str, scenario: str, row: CellRow | None) -> dict[str, Any]:
-    found = _numbers(result, row)
-    known = found["conf_low"] is not None
-    return {"model": model, "scenario": scenario, **found, "tone": "good", "settled": known}
-
-
 def _drop_options(result: ScenarioModel) -> dict[str, Any]:
     unit = {"pp": "percentage points"}.get(result.unit, result.unit)
     up, down = ("better", "worse") if result.higher_is_better else ("worse", "better")
@@ -203,10 +199,6 @@ def _drop_options(result: ScenarioModel) -> dict[str, Any]:
         "side_tones": ("bad", "good") if result.higher_is_better else ("good", "bad"),
         **({"bounds": (-reach, reach)} if math.isfinite(reach) else {}),
     }
-
-
-def _share_words(share: float, std_dev: float) -> str:
-    return f"{100 * share:.0f}% (SD {number(std_dev)})" if share >= 0.01 else f"below 1% (SD {number(std_dev)})"
 
 
 # --- levels, reliability ---

@@ -276,6 +276,8 @@ def _answer(
     tests, untested = term_tests(table, choice, fitted, n_resamples=n_resamples, seed=seed, on_step=step)
     kind = "binomial (logit) mixed model" if choice.family == "binomial" else "linear mixed model"
     fitted_by = "" if fit is None else f"{kind}, {fit.method}"
+    units = " and ".join(table.clusters) if table.clusters else "item"
+    over = f"new {units}s like these" if not random else f"new {table.label} types and {units}s like these"
     step("splitting the variation")
     fits = AllRandom(table)
     variances, unsplit = variance_rows(fits, choice, level)
@@ -293,7 +295,8 @@ def _answer(
         family=choice.family,
         method=PLAIN if fit is None else fitted_by,
         method_reason=no_model_because(table, choice) if fit is None else _method_reason(table, choice),
-        estimand=_estimand(table, choice),
+        estimand="mean score of a model in a scenario, averaged over the population of items, for "
+        f"{over} ({units} is the unit sampled)",
         conf_level=level,
         weights=weights,
         weight_shares=tuple(zip(table.scenarios, shares, strict=True)),
@@ -348,23 +351,17 @@ def _method_reason(table: ScenarioTable, choice: ModelChoice) -> str:
     return "scores are graded"
 
 
-def _estimand(table: ScenarioTable, choice: ModelChoice) -> str:
-    units = " and ".join(table.clusters) if table.clusters else "item"
-    over = (
-        f"new {units}s like these"
-        if choice.scenario_as == "fixed"
-        else f"new {table.label} types and {units}s like these"
-    )
-    return f"mean score of a model in a scenario, averaged over the population of items, for {over} ({units} is the unit sampled)"
-
-
 def _cautions(table: ScenarioTable, choice: ModelChoice, fitted: FittedScenarios, reference: str) -> list[Note]:
     """Return what every reader must know."""
     found = [*as_notes("fit", choice.notes)]
-    if fitted.fit is None:
-        found += _lacking(table)
-    else:
+    questions = table.frame.select("item", "version", "scenario").n_unique()
+    missing = questions * len(table.models) - table.frame.height
+    if fitted.fit is not None:
         found += as_notes("fit", fitted.fit.warnings)
+    elif missing:
+        scores = f"{plural(missing, 'score')} of single models {is_are(missing)} missing"
+        remedy = "Compare models on items that all of them have"
+        found.append(Note(kind="missing", text=f"{scores}, so plain means are not of the same items", remedy=remedy))
     if fitted.no_interval:
         found.append(Note(kind="few", text=f"No interval can be given: {fitted.no_interval}"))
     if table.frame.select("item", "scenario").n_unique() == table.frame["item"].n_unique():
@@ -396,15 +393,6 @@ def _thin_cells(table: ScenarioTable, fitted: FittedScenarios) -> list[Note]:
         text = f"{empty:,} of {plural(n_cells, 'cell')} {has_have(empty)} no score, and no number is given there"
         found.append(Note(kind="missing", text=text))
     return found
-
-
-def _lacking(table: ScenarioTable) -> list[Note]:
-    """Say where plain means of models are not of the same questions."""
-    n = table.frame.select("item", "version", "scenario").n_unique() * len(table.models) - table.frame.height
-    if not n:
-        return []
-    text = f"{plural(n, 'score')} of single models {is_are(n)} missing, so plain means are not of the same items"
-    return [Note(kind="missing", text=text, remedy="Compare models on items that all of them have")]
 
 
 def _planned(

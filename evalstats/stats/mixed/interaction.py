@@ -159,7 +159,8 @@ class _Arrangement:
         n_own = np.bincount(pairs // n_groups)
         first = np.unique(code, return_index=True)[1]
         # A unit of several questions has the stratum of the middle one.
-        middle = np.array([int(np.median(part)) for part in np.split(*_by(code, stratum))], dtype=np.int64)
+        by_unit = np.split(stratum[np.argsort(code, kind="stable")], np.cumsum(np.bincount(code))[:-1])
+        middle = np.array([int(np.median(part)) for part in by_unit], dtype=np.int64)
         whole: list[IntArray] = []
         follows: list[IntArray] = []
         for each in np.unique(middle[n_own == 1]):
@@ -189,11 +190,6 @@ class _Arrangement:
         for questions, place, slot, held in self.slots:
             labels[:, questions] = rng.permuted(np.repeat(held[None], n, axis=0), axis=2)[:, place, slot]
         return labels
-
-
-def _by(code: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
-    """Values ordered by a code that starts at 0 without gaps, and where to split them."""
-    return values[np.argsort(code, kind="stable")], np.cumsum(np.bincount(code))[:-1]
 
 
 def _by_group(labels: IntArray, values: FloatArray, n_groups: int) -> FloatArray:

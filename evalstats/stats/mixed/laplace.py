@@ -382,7 +382,10 @@ class _Covariances:
             shape = (len(left), e.plan.blocks[t].size, groups.n_levels)
             known: Floats = np.zeros(shape)
             for v in later:
-                known += np.einsum("ijl,jkl->ikl", cross[v], self._between(v, t, s))
+                # Covariance of the effects of the levels of v and t that each level of s lies in.
+                first, second = min(v, t), max(v, t)
+                between = self.within[first, second][:, :, self.parent(s, first)]
+                known += np.einsum("ijl,jkl->ikl", cross[v], between if v <= t else between.transpose(1, 0, 2))
             if coupling is not None:
                 known -= np.einsum("ilr,klr->ikl", coupling, self.toward[t][:, self.parent(s, t)])
             self.within[s, t] = -np.einsum("ijl,jkl->ikl", inverse, known)
@@ -392,12 +395,6 @@ class _Covariances:
         if coupling is not None:
             own -= np.einsum("ilr,klr->ikl", coupling, self.toward[s])
         self.within[s, s] = inverse - np.einsum("ijl,jkl->ikl", inverse, own)
-
-    def _between(self, v: int, t: int, s: int) -> Floats:
-        """Covariance of the effects of the levels of v and t that each level of s lies in."""
-        if v <= t:
-            return self.within[v, t][:, :, self.parent(s, v)]
-        return self.within[t, v][:, :, self.parent(s, t)].transpose(1, 0, 2)
 
     def _times_rest(self, s: int, coupling: Floats) -> Floats:
         """Return rows, one for each level of s, times the covariance of the rest."""

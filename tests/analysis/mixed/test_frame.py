@@ -11,8 +11,9 @@ import pytest
 
 from evalstats.analysis.mixed.formula import parse_formula
 from evalstats.analysis.mixed.frame import ModelFrame, code_columns, independent_columns, model_frame
+from evalstats.analysis.mixed.mixed import mixed
 from evalstats.analysis.mixed.table import Covariate, Factor, combinations
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "mixing.json").read_text())
 # The matrices hold 0, 1 and products of the table's numbers, which R writes with 15 digits.
@@ -325,10 +326,6 @@ def small(**columns) -> dict[str, list]:
         (small(model=list("aabbaabb")), "y ~ modle + (1|g)", "did you mean 'model'"),
         (small(), "y ~ zebra + (1|g)", "it has 'y', 'm', 'x', 'g'"),
         (small(m=["a"] * 8), "y ~ m + (1|g)", "factor 'm' has one level \\('a'\\)"),
-        (small(g=["p"] * 8), "y ~ m + (1|g)", "grouping 'g' has one level"),
-        (small(g=list("pqrstuvw")), "y ~ m + (1|g)", "as many levels as there are rows \\(8\\)"),
-        (small(g=list("ppqqrrss")), "y ~ m + (1 + x|g)", "4 levels x 2 effects for 8 rows"),
-        (small(y=[0.5] * 8), "y ~ m + (1|g)", "the response 'y' is 0.5 in every row"),
         (small(y=list("abcdefgh")), "y ~ m + (1|g)", "column 'y' holds String"),
         (small(y=[None] * 8), "y ~ m + (1|g)", "none of 8 rows has a response|column 'y' holds Null"),
         (small(y=[math.inf, *[0.1] * 7]), "y ~ m + (1|g)", "column 'y' holds infinite values"),
@@ -359,14 +356,38 @@ def test_bad_input_of_a_linear_model(frame, formula: str, said: str) -> None:
         (small(k=[5] * 8, n=[4] * 8), "cbind(k, n) ~ m + (1|g)", {"count": "n"}, "already names successes"),
         (small(k=[5] * 8), "y ~ m + (1|g)", {"successes": "k"}, "needs count="),
         (small(k=[5] * 8), "y ~ m + (1|g)", {"within": "k"}, "within= is for linear models"),
-        (small(y=[1, 0] * 4, g=list("pqrstuvw")), "y ~ m + (1|g)", {}, "as many levels as there are rows"),
-        (small(y=[1] * 8), "y ~ m + (1|g)", {}, "the response 'y' is 1 in every row"),
-        (small(y=[0] * 8, n=[3] * 8), "y ~ m + (1|g)", {"count": "n"}, "the response 'y' is 0 in every row"),
     ],
 )
 def test_bad_input_of_a_binomial_model(frame, formula: str, options, said: str) -> None:
     with pytest.raises(InputError, match=said):
         model_frame(frame, formula, family="binomial", **options)
+
+
+@pytest.mark.parametrize(
+    ("frame", "formula", "options", "said"),
+    [
+        (small(g=["p"] * 8), "y ~ m + (1|g)", {}, "grouping 'g' has one level"),
+        (small(g=list("pqrstuvw")), "y ~ m + (1|g)", {}, "as many levels as there are rows \\(8\\)"),
+        (small(g=list("ppqqrrss")), "y ~ m + (1 + x|g)", {}, "effects of 'g' are 8 for 8 rows"),
+        (small(y=[0.5] * 8), "y ~ m + (1|g)", {}, "all 8 rows have the same response, 0.5"),
+        (
+            small(y=[1, 0] * 4, g=list("pqrstuvw")),
+            "y ~ m + (1|g)",
+            {"family": "binomial"},
+            "level of 'g' has one trial",
+        ),
+        (small(y=[1] * 8), "y ~ m + (1|g)", {"family": "binomial"}, "all 8 trials are successes"),
+        (
+            small(y=[0] * 8, n=[3] * 8),
+            "y ~ m + (1|g)",
+            {"family": "binomial", "count": "n"},
+            "all 24 trials are failures",
+        ),
+    ],
+)
+def test_what_no_model_can_be_fitted_to(frame, formula: str, options, said: str) -> None:
+    with pytest.raises((InputError, CannotAnswerError), match=said):
+        mixed(formula, frame, **options)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +423,7 @@ def test_rows_without_trials_are_left_out_and_counted() -> None:
 def test_few_levels_and_zeros_and_ones_are_warned_of() -> None:
     made = model_frame(small(y=[0, 1, 1, 0, 1, 1, 0, 0]), "y ~ m + (1|g)")
     assert any("every value of y is 0 or 1" in text for text in made.warnings)
-    assert any("g has 4 levels" in text for text in made.warnings)
+    assert any("g has only 4 levels" in note.text.lower() for note in mixed("y ~ m + (1|g)", small()).notes)
     clean = model_frame(table(), "score ~ model + (1|item)")
     assert clean.warnings == ()
     graded = model_frame(small(y=[0, 1, 1, 0, 1, 0.5, 0, 0]), "y ~ m + (1|g)")

@@ -11,7 +11,7 @@ import evalstats as es
 from evalstats.analysis.mixed.mixed import mixed
 from evalstats.analysis.mixed.result import MixedModel
 from evalstats.document.terminal import to_text
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import InputError
 
 HERE = json.loads((Path(__file__).parents[2] / "golden" / "mixing.json").read_text())["whole"]
 # lme4's optimiser stops short of the optimum by about 1e-5 of a variance; standard errors and df inherit it.
@@ -337,7 +337,7 @@ def test_a_singular_fit_is_said() -> None:
     assert result.variance("g").variance == 0.0
     fit = [note.text for note in result.notes if note.kind == "fit"]
     assert any(text.startswith("singular fit: the variance of g") for text in fit)
-    assert any("g has 3 levels" in text for text in fit)
+    assert any("g has only 3 levels" in text.lower() for text in fit)
     assert result.document().label == "singular"
     assert result.effects_frame()["conf_low"].null_count() == 3  # 0 is an estimate, not certainty
     assert result.variance("g").correlation is None
@@ -461,8 +461,3 @@ def test_swapped_signs_swap_effects(unbalanced: pl.DataFrame) -> None:
     flipped = mixed("k ~ model + (1|item)", unbalanced.with_columns((1 - pl.col("k")).alias("k")), family="binomial")
     straight = mixed("k ~ model + (1|item)", unbalanced, family="binomial")
     close([-row.estimate for row in flipped.fixed], [row.estimate for row in straight.fixed], 1e-4, floor=1e-5)
-
-
-def test_all_successes_cannot_answer() -> None:
-    with pytest.raises((InputError, CannotAnswerError), match="1 in every row"):
-        mixed("y ~ 1 + (1|g)", {"y": [1] * 12, "g": list("abcdef") * 2}, family="binomial")

@@ -401,7 +401,7 @@ def test_large_sparse_design_takes_the_sparse_path():
         fixed=np.ones((n, 1)), fixed_names=("(Intercept)",), terms=terms, count=np.ones(n), response=y
     )  # fmt: skip
     criterion = LinearCriterion(design)
-    assert isinstance(criterion._core, linear.Sparse)
+    assert isinstance(criterion._core, linear.SparseCore)
     assert np.isfinite(criterion.deviance(np.ones(2)))
 
 
