@@ -10,7 +10,6 @@ import pytest
 import evalstats as es
 from evalstats.analysis.mixed.mixed import mixed
 from evalstats.analysis.mixed.result import MixedModel
-from evalstats.document.terminal import to_text
 from evalstats.errors import InputError
 
 HERE = json.loads((Path(__file__).parents[2] / "golden" / "mixing.json").read_text())["whole"]
@@ -403,14 +402,9 @@ def test_means_of_an_empty_cell_are_null(unbalanced: pl.DataFrame) -> None:
     assert [row.estimate is None for row in binomial.means("model").rows] == [False, True, False]
 
 
-def test_a_result_tells_itself_in_every_form(whole: MixedModel, cbpp: MixedModel, tmp_path: Path) -> None:
+def test_a_saved_result_holds_its_tables_and_no_data(whole: MixedModel, cbpp: MixedModel, tmp_path: Path) -> None:
     for result in (whole, cbpp):
-        text = to_text(result.document(), full=True, width=100)
-        for row in result.fixed:
-            assert row.term in text
-        assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["formula"] == result.formula
         assert "numbers" not in result.to_dict()
-        assert result.figure().axes
         result.save(tmp_path / "saved.json")
         saved = es.load_result(tmp_path / "saved.json")
         assert saved == result
@@ -419,20 +413,10 @@ def test_a_result_tells_itself_in_every_form(whole: MixedModel, cbpp: MixedModel
         assert result.to_frame()["term"].to_list() == [row.term for row in result.fixed]
         assert result.variances_frame().height == len(result.variances)
         assert result.tests_frame().height == len(result.tests)
-        assert result.formula in repr(result)
-        assert result.formula in result.summary()
-        assert "<table" in result._repr_html_()
     found = whole.means("model", by="scenario")
-    assert "s: a - b" in to_text(found.document(), full=True, width=100)
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["specs"] == ["model"]
     assert found.to_frame().columns[:2] == ["scenario", "model"]
     assert found.contrasts_frame().height == 6
-    assert "averaged" in found.summary()
-    assert found.figure().axes
-    found.save(tmp_path / "means.json")
-    assert es.load_result(tmp_path / "means.json") == found
     assert repr(found) == "<Means: y for model by scenario: 6 means and 6 contrasts, holm>"
-    assert "<table" in found._repr_html_()
 
 
 def test_one_table_gives_one_result(unbalanced: pl.DataFrame) -> None:

@@ -1,7 +1,5 @@
 """What an answer to "where do models break?" does not depend on, and what it does."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -82,10 +80,6 @@ def test_names(scores, found):
     )  # fmt: skip
     names = dict(zip((*models, *levels), ("m0", "m1", "m2", "s0", "s1", "s2"), strict=True))
     same(numbers(again, lambda name: names[name]), numbers(found))
-
-
-def test_same_input_same_answer(scores, found):
-    assert scenarios(table(scores), reference="s0", n_resamples=0).to_dict() == found.to_dict()
 
 
 def test_shift_and_scale(scores, found):
@@ -267,20 +261,6 @@ def test_steps_are_told(right_or_wrong):
     scenarios(table(right_or_wrong[:, :, :12], kind="binary"), n_resamples=0, on_step=step)
     assert told[0] == "fitting the model"
     assert "tests" in told
-
-
-def test_nothing_is_infinite_or_nan(found):
-    def check(value):
-        if isinstance(value, float):
-            assert np.isfinite(value)
-        elif dataclasses.is_dataclass(value):
-            for part in dataclasses.fields(value):
-                check(getattr(value, part.name))
-        elif isinstance(value, (tuple, list)):
-            for part in value:
-                check(part)
-
-    check(found)
 
 
 def test_unused_rows_leave_no_trace(scores, found):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstats.stats.mixed.design import nested_in
-from evalstats.stats.mixed.linear_stages import _all_joined, _candidates, _components, plan_elimination, within_owner
+from evalstats.stats.mixed.linear_stages import _all_joined, _components, plan_elimination, within_owner
 from tests.stats.mixed.dense import rows_design, term
 
 
@@ -165,43 +165,6 @@ def test_few_steps_reach_what_is_three_levels_away():
         assert _all_joined(top, n_blocks, term("link", link)) == reached
         assert _components(top, n_blocks, [term("link", link)]).max() == 0
     assert not _all_joined(np.array([0, 1]), 2, term("apart", [0, 1]))
-
-
-def test_the_larger_of_two_groupings_that_do_not_fit_together_is_divided():
-    """Items lie in halves by either grouping, but in no parts by both: the one with more levels is divided by its halves."""
-    item, model = np.repeat(np.arange(80), 6), np.tile(np.arange(6), 80)
-    small = item // 40 * 6 + model
-    large = item % 2 * 12 + (item // 2 % 2) * 6 + model
-    for order in (("small", small), ("large", large)), (("large", large), ("small", small)):
-        design = design_of(*(term(name, labels) for name, labels in order), term("item", item))
-        plan = plan_elimination(design)
-        assert names(design, plan.inner) == {"item"}
-        assert names(design, plan.middle) == {"large"}
-        assert names(design, plan.outer) == {"small"}
-
-
-def test_blocks_may_be_the_three_largest_groupings_once_each():
-    """By their effects: two terms of one grouping are one candidate, and one with few effects is none."""
-    n = 4000
-    at = np.arange(n)
-    ones, x = ("(Intercept)", np.ones(n)), ("x", at % 7 - 3.0)
-    terms = (
-        term("tiny", at % 9),
-        term("third", at % 30),
-        term("twice", at // 2 % 100, ones, x),
-        term("again", at // 2 % 100, x),
-        term("largest", at // 3 % 170, ones, x),
-        term("fourth", at % 29),
-        term("second", at % 211),
-    )
-    everything = list(range(len(terms)))
-    assert [terms[k].group for k in _candidates(terms, everything)] == ["largest", "second", "twice"]
-    left = [k for k in everything if terms[k].group not in ("second", "largest")]
-    assert [terms[k].group for k in _candidates(terms, left)] == ["twice", "third", "fourth"]
-    # Of 211 effects at least one in twenty is 11: 9 are too few, 12 are not.
-    assert [terms[k].group for k in _candidates(terms, [0, 6])] == ["second"]
-    twelve = (*terms, term("twelve", at % 12))
-    assert [twelve[k].group for k in _candidates(twelve, [6, 7])] == ["second", "twelve"]
 
 
 def test_ranks_within_owners_count_from_0_in_order():

@@ -22,7 +22,6 @@ from evalstats.stats.mixed.contrasts import (
 )
 from evalstats.stats.mixed.marginal_means import (
     ReferenceGrid,
-    _nodes,
     _one_factor,
     _quantiles,
     averaged_expit,
@@ -366,18 +365,6 @@ def test_means_of_all_factors_are_averaged_over_nothing():
     means = marginal_means(grid_of(LINEAR["grid"]), ["model", "scenario", "lang"])
     assert means.averaging == "not averaged"
     np.testing.assert_array_equal(means.weights, np.eye(24))
-
-
-@pytest.mark.parametrize("s", [0.0, 1.0, 5.5, 30.0, 45.0])
-def test_nodes_reach_nine_standard_deviations_and_further_up_where_the_integrand_lies(s):
-    t = _nodes(s)
-    assert np.ptp(np.diff(t)) < 1e-12
-    assert 0.0 in t
-    step, high = t[1] - t[0], 9.0 + min(s, 30.0)
-    assert t[0] <= -9.0 < t[1]
-    assert t[-2] < high <= t[-1]
-    # Half a standard deviation, or less where the pole of the logistic function, pi / s away, is near: exp(-33).
-    assert step == pytest.approx(0.5 if s < 1.1 else 2.0 * np.pi * (np.pi / s) / 33.0)
 
 
 def test_a_spread_of_49_can_be_averaged_over_and_51_cannot():

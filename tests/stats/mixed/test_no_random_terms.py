@@ -118,12 +118,6 @@ def test_newtons_steps_that_overshoot_are_halved(far):
     assert moved.convergence.converged
 
 
-def test_steps_are_counted():
-    """At the optimum from the start: one step, of no length."""
-    design = design_of(np.ones((2, 1)), [], [3, 5], [6, 10])
-    assert fit_logistic(design).convergence.n_evaluations == 1
-
-
 def test_a_fit_whose_steps_ran_out_has_not_converged(monkeypatch):
     monkeypatch.setattr(glm, "_MOST_STEPS", 2)
     found = fit_logistic(counted()).convergence

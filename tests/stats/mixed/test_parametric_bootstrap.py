@@ -193,16 +193,6 @@ def test_draws_that_tie_with_the_statistic_reach_it_and_failures_count_neither_w
     assert found.method == "likelihood ratio, law from 6 parametric bootstrap replicates"
 
 
-def test_how_many_failures_are_told_and_how_many_are_too_many():
-    assert module._failures(0, 20) == ()
-    for failed, many in ((1, False), (2, True), (10, True)):
-        (said,) = module._failures(failed, 20)
-        assert said.startswith(f"{failed} of 20 replicates could not be fitted")
-        assert ("more than 5 %" in said) == many
-    with pytest.raises(CannotAnswerError, match="11 of 20 replicates"):
-        module._failures(11, 20)
-
-
 def test_named_columns_are_left_out_whole_and_combinations_span_what_is_left():
     design = golden_design("crossed", golden_cases()["crossed"])
     out = null_design(design, contrasts=[[0.0, 2.0, 0.0, 0.0], [0.0, 1.0, 0.0, -1.0]])

@@ -26,7 +26,6 @@ from evalstats.stats.mixed.linear import (
     symmetric_update,
     trust_step,
 )
-from evalstats.stats.mixed.linear_elimination import _combine
 from tests.stats.mixed.binomial_by_definition import design_of, term
 from tests.stats.mixed.dense import rows_design
 from tests.stats.mixed.dense import term as term_of
@@ -80,25 +79,6 @@ def _parabola(x):
     return _point(float(x @ x), 2.0 * x)
 
 
-@pytest.mark.parametrize("length", [2.0001, 3.0, 5.0, 9.0])
-def test_a_step_too_long_is_cut_to_the_lowest_point_of_a_parabola(length):
-    """From 1 the whole step lands beyond -1, where x^2 is higher again; one more evaluation hits the minimum at 0."""
-    start = np.ones(1)
-    found = quasi_newton(_parabola, start, _parabola(start), np.array([[2.0 / length]]), n_theta=0)
-    assert found.converged
-    assert found.n_evaluations == 2
-    assert found.point.deviance == pytest.approx(0.0, abs=1e-12)
-    assert found.hessian == pytest.approx(np.array([[2.0]]))
-
-
-def test_a_step_shorter_than_the_best_is_taken_whole_and_learnt_from():
-    start = np.ones(1)
-    found = quasi_newton(_parabola, start, _parabola(start), np.array([[4.0]]), n_theta=0)
-    # To 0.5 with half of the right step; there the curvature is known, and the next step ends at 0.
-    assert (found.converged, found.n_evaluations) == (True, 2)
-    assert found.point.deviance == pytest.approx(0.0, abs=1e-12)
-
-
 def test_a_search_that_runs_away_has_not_converged():
     def falling(x):
         return _point(-float(x[0]), np.array([-1.0]))
@@ -127,65 +107,6 @@ def test_the_slope_left_has_a_size_and_no_side(successes):
 
     assert left(successes / 10) >= 0.0
     assert left(successes / 10) == pytest.approx(left(1.0 - successes / 10), abs=1e-9)
-
-
-@pytest.mark.parametrize("weight", [[1.0], [2.0], [0.5], [1.0, 2.0], [3.0, 1.0, 0.25]])
-def test_classes_of_cells_are_added_by_weight(weight):
-    arrays = [np.arange(6.0).reshape(2, 3) + 10.0 * k for k in range(len(weight))]
-    wanted = sum(w * each for w, each in zip(weight, arrays, strict=True))
-    assert _combine(np.array(weight), arrays) == pytest.approx(wanted)
-
-
-def test_a_search_is_left_at_the_first_point_too_far_out():
-    def falling(x):
-        return _point(-float(x.sum()), -np.ones(2))
-
-    start = np.array([0.5, 0.0])
-    # The first entry alone is bounded: it moves on by 1 at most, and the other with it in the same direction.
-    found = quasi_newton(falling, start, falling(start), np.diag([0.01, 0.02]), n_theta=1)
-    steps = found.n_evaluations
-    assert not found.converged
-    assert 0.5 + steps > FARTHEST_THETA >= 0.5 + steps - 1
-    free = quasi_newton(_parabola, 100.0 * np.ones(2), _parabola(100.0 * np.ones(2)), 2.0 * np.eye(2), n_theta=0)
-    assert (free.converged, free.n_evaluations) == (True, 1)
-
-
-def test_the_longest_step_of_theta_is_one_logit():
-    tried = []
-
-    def evaluate(x):
-        tried.append(x)
-        return _parabola(x)
-
-    start = np.array([4.0, 1.0])
-    quasi_newton(evaluate, start, _parabola(start), 2.0 * np.eye(2), n_theta=1)
-    # The whole step would be to 0: a quarter of it is taken.
-    assert tried[0] == pytest.approx([3.0, 0.75])
-    tried.clear()
-    quasi_newton(evaluate, start / 8.0, _parabola(start / 8.0), 2.0 * np.eye(2), n_theta=1)
-    assert tried[0] == pytest.approx([0.0, 0.0])
-
-
-def test_a_rise_that_no_shorter_step_avoids_ends_the_search():
-    """A slope that points uphill: far from flat it has not converged, nearly flat it has."""
-    for slope, converged in ((-1.0, False), (-1e-3, True)):
-
-        def uphill(x, slope=slope):
-            return _point(float(x[0]), np.array([slope]))
-
-        found = quasi_newton(uphill, np.zeros(1), uphill(np.zeros(1)), np.eye(1), n_theta=0)
-        assert (found.converged, found.point.deviance) == (converged, 0.0)
-        assert 5 < found.n_evaluations < 30
-
-
-def test_near_the_minimum_a_deviance_that_is_rounded_is_no_reason_to_shorten_steps():
-    def rounded(x):
-        return _point(round(float(x @ x), 5), 2.0 * x)
-
-    start = np.full(1, 5e-4)
-    found = quasi_newton(rounded, start, rounded(start), 2.0 * np.eye(1), n_theta=0)
-    assert (found.converged, found.n_evaluations) == (True, 1)
-    assert found.point.gradient == pytest.approx(0.0)
 
 
 def test_an_update_of_curvature_is_that_of_bfgs_and_damped_where_the_slope_hardly_rises():
@@ -335,19 +256,6 @@ def test_a_search_ends_at_the_minimum_and_counts_what_it_asked(start):
     assert found.gradient == pytest.approx(valley(found.x)[1])
     assert found.hessian == pytest.approx(np.array([[802.0, -400.0], [-400.0, 200.0]]), rel=0.01)
     assert found.n_evaluations == len(asked) - 2
-
-
-def test_a_parabola_takes_one_step_and_its_curvature_one_evaluation_a_parameter():
-    def bowl(x):
-        return float(x @ x) + 1.0, 2.0 * x
-
-    found = minimise(bowl, np.array([1.0, -0.5, 0.2]))
-    # At the start and for its curvature 4, the step 1, the curvature anew 3 since it was long, and where it ends 1.
-    assert (found.converged, found.n_evaluations) == (True, 9)
-    far = minimise(bowl, np.array([20.0, 0.0, 0.0]))
-    # Steps of 2, then of 4 and 8, as the model is right: 18, 14 and 6 are left, then nothing.
-    assert (far.converged, far.n_evaluations) == (True, 12)
-    assert far.x == pytest.approx(np.zeros(3), abs=1e-6)
 
 
 def test_a_step_to_where_nothing_can_be_computed_is_refused_and_made_shorter():
