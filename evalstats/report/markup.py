@@ -135,7 +135,7 @@ def metadata(**fields: str) -> str:
 
 
 def verdict_banner(
-    *, label: str, sign: str, tone: str, answer: str, why: str, meaning: str, amount: str = "", range_words: str = ""
+    *, label: str, sign: str, tone: str, answer: str, why: str, amount: str = "", range_words: str = ""
 ) -> str:
     """Return the banner; all of it is text, escaped here.
 
@@ -149,8 +149,7 @@ def verdict_banner(
         # A group rather than a landmark: an overview has many.
         f'<div class="es-verdict es-{tone}" role="group" aria-label="Verdict">'
         f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {for_html(label)}</p>'
-        f"<p>{for_html(answer)}</p><p>{for_html(why)}</p>"
-        f'<p class="es-meaning">{for_html(meaning)}</p></div>{number}</div>'
+        f"<p>{for_html(answer)}</p><p>{for_html(why)}</p></div>{number}</div>"
     )
     fields = {
         "label": label,
@@ -158,7 +157,6 @@ def verdict_banner(
         "tone": tone,
         "answer": answer,
         "why": why,
-        "meaning": meaning,
         "amount": amount,
         "range": range_words,
     }

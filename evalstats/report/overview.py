@@ -103,7 +103,6 @@ def _card(document: Document, target: str) -> list[str]:
         tone=document.tone,
         answer=ended(document.headline),
         why=caution_of(document),
-        meaning="",
         amount=document.number,
         range_words=document.number_words,
     )

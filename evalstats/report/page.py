@@ -403,7 +403,6 @@ def _card(document: Document) -> str:
         # Not made to begin with a capital: that may be a model's name.
         answer=ended(document.headline),
         why=ended(document.scope),
-        meaning="",
         amount=document.number,
         range_words=document.number_words,
     )

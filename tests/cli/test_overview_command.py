@@ -63,7 +63,7 @@ def test_json_holds_the_files_of_the_single_commands(store: Path) -> None:
     for question, command in asked.items():
         alone = json.loads(run(*command))
         # Here the sides are named by position, there by what they are.
-        told = [each.pop("settings") for each in (single[question, "Tenacious-Bench"], alone)]
+        told = [each.get("origin", each).pop("settings") for each in (single[question, "Tenacious-Bench"], alone)]
         assert told[0]["reading"]["where"] == told[1]["reading"]["where"]
         assert single[question, "Tenacious-Bench"] == alone, question
 
