@@ -6,15 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.design.entries import entries_of
-from evalstats.analysis.pairs import pair_items, passing
-from evalstats.errors import InputError
-from evalstats.schema.data import EvalData
-from evalstats.table.items import score_matrix
+from evalstats.errors import InputError, NothingSharedError
+from evalstats.table.items import item_factors
 from evalstats.table.metric import MetricFacts
-from evalstats.table.score_table import ScoreTable
+from evalstats.table.score_table import ScoreTable, refuse_unpaired
 from evalstats.table.systems import System
-from tests.frozen import cases
 
 CORRECT = MetricFacts(benchmark="b", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="")
 N = 600
@@ -126,46 +122,22 @@ def test_what_is_missing_is_filled_with_trials_like_the_others() -> None:
     assert not table.take(table.paired()).select(1).incomplete
 
 
-# --- equal to the shapes that grew before it ---
-
-DATA = ["_right_or_wrong", "_one_trial", "_graded", "_timed"]
-
-
-@pytest.mark.parametrize("name", DATA)
-def test_it_holds_what_the_matrix_and_the_pairs_hold(name: str) -> None:
-    data: EvalData = getattr(cases, name)()
-    metric, systems, _ = entries_of(data, metric=None, models=None, contrast="model")
-    table = ScoreTable.of(systems, metric)
-    rows = pl.concat([each.rows.with_columns(pl.lit(each.name).alias("_who")) for each in systems])
-    matrix = score_matrix(rows, arm="_who", models=[each.name for each in systems]).with_absent_trials()
-    assert table.items.select(matrix.items.columns).equals(matrix.items)
-    for field in ("n_scored", "n_lost", "total"):
-        assert np.array_equal(getattr(table, field), getattr(matrix, field))
-    assert np.array_equal(table.values(), matrix.means(), equal_nan=True)
-
-    pairs = pair_items(systems[0], systems[1], factors=[], contrast="model")
-    two = ScoreTable.of(systems[:2], metric)
-    assert np.array_equal(two.paired(), pairs.paired)
-    assert two.incomplete == pairs.incomplete()
-    for j, side in enumerate((pairs.baseline, pairs.candidate)):
-        assert np.array_equal(two.column(j), side.means(), equal_nan=True)
-        expected = max(1, int(pairs.baseline.present.max()), int(pairs.candidate.present.max()))
-        assert np.array_equal(two.filled(0.5)[:, j], side.filled(0.5, expected))
-        assert two.n_trials(j) == side.n_trials
+def test_a_factor_that_varies_within_an_item_is_null(rows: pl.DataFrame) -> None:
+    factors = item_factors(rows, ["*", "order"], key=["item"])
+    assert factors["*"].null_count() == 0
+    assert factors["order"].null_count() == factors.height
+    assert factors.columns == ["item", "*", "order"]
 
 
-@pytest.mark.parametrize("kind", ["hat", "at"])
-def test_its_pass_k_is_that_of_pairs(kind: str) -> None:
-    data = cases._right_or_wrong()
-    metric, systems, _ = entries_of(data, metric=None, models=None, contrast="model")
-    pairs, _ = passing(pair_items(systems[0], systems[1], factors=[], contrast="model"), kind, 2)  # pyright: ignore[reportArgumentType]
-    two = ScoreTable.of(systems[:2], metric).passing(kind, 2)  # pyright: ignore[reportArgumentType]
-    assert two.steps == pairs.steps
-    assert np.array_equal(two.paired(), pairs.paired)
-    for j, side in enumerate((pairs.baseline, pairs.candidate)):
-        assert np.array_equal(two.column(j), side.means(), equal_nan=True)
-        for score in (0.0, 1.0):
-            assert np.array_equal(two.filled(score)[:, j], side.filled(score, 1))
-        lost = np.divide(side.present - side.n_scored, side.present, out=np.ones(len(two)), where=side.present > 0)
-        assert np.array_equal(two.lost_shares()[:, j], lost)
-        assert two.n_trials(j) == side.n_trials
+@pytest.mark.parametrize("name", ["^.*$", "^item$", "n_scored", "total"])
+def test_a_factor_may_have_any_name(rows: pl.DataFrame, name: str) -> None:
+    named = rows.rename({"*": name})
+    assert item_factors(named, [name])[name].to_list() == item_factors(rows, ["*"])["*"].to_list()
+    both = [system(each, named.filter(model=each)) for each in "ab"]
+    assert name in ScoreTable.of(both, CORRECT, factors=[name]).items.columns
+
+
+def test_a_table_needs_an_item_that_all_have(rows: pl.DataFrame) -> None:
+    apart = [system(name, rows.filter(model=name, task=task)) for name, task in (("a", "t1"), ("b", "t2"))]
+    with pytest.raises(NothingSharedError, match="no item that both sides scored: 'a' has"):
+        refuse_unpaired(ScoreTable.of(apart, CORRECT))

@@ -30,7 +30,7 @@ from evalstats.table.items import (
     Bools,
     Floats,
     Ints,
-    constant_factors,
+    item_factors,
     level_codes,
 )
 from evalstats.table.trial_sets import row_counts
@@ -86,7 +86,7 @@ def near_duplicates(panel: Panel) -> Iterator[Observation | NotChecked]:
 def unlike_levels(panel: Panel) -> Iterator[Observation | NotChecked]:
     """Levels of a usual factor (task, subject, category, language, ...) that differ in size, where averages can part."""
     names = [name for name in group_columns(panel.rows) if name not in panel.clusters]
-    factors = constant_factors(panel.rows, [name for name in names if name not in ITEM_KEY])
+    factors = item_factors(panel.rows, [name for name in names if name not in ITEM_KEY])
     items = factors.with_columns(panel.items["task"])
     averages = [each for each in other_averages(panel.data, items) if each.column not in panel.clusters]
     if not averages:

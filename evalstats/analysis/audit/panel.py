@@ -23,8 +23,8 @@ from evalstats.table.items import (
     Bools,
     Floats,
     Ints,
-    constant_factors,
     item_codes,
+    item_factors,
     level_codes,
 )
 from evalstats.table.systems import rows_among
@@ -312,7 +312,7 @@ def _clusters(
     if not named and cluster is None:
         declared = parts_of(data.rows_of_runs(rows["run"].unique())["dependence"])
         named = [each for each in declared if each in rows.columns]
-    found = constant_factors(rows, [each for each in named if each not in ITEM_KEY])
+    found = item_factors(rows, [each for each in named if each not in ITEM_KEY])
     levels = {name: found[name] for name in named if found[name].null_count() == 0}
     if not levels and cluster is None and items["item"].n_unique() < items.select("task", "item", "variant").height:
         # Versions of one item are dependent by what they are.

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.clusters import label_of, nested
-from evalstats.analysis.pairs import Pairs
 from evalstats.errors import InputError, Option
 from evalstats.grammar import has_have, plural, plural_of, quoted_list
 from evalstats.schema.data import EvalData
@@ -192,14 +191,14 @@ def weighted_words(kind: str, factor: str) -> str:
     return "with every item weighted equally" if kind == "micro" else f"with {plural_of(factor)} weighted equally"
 
 
-def fixed_by(average: Average | None, table: Pairs | ScoreTable, column: str) -> bool:
+def fixed_by(average: Average | None, table: ScoreTable, column: str) -> bool:
     """Whether the levels averaged over, which are fixed, fix those of another column: each lies in one of its groups."""
     if average is None or not {average.column, column} <= set(table.items.columns):
         return False
     return nested(table.codes(average.column), table.codes(column))
 
 
-def refuse_clusters(average: Average | None, clusters: Sequence[str], table: Pairs | ScoreTable) -> None:
+def refuse_clusters(average: Average | None, clusters: Sequence[str], table: ScoreTable) -> None:
     """Refuse clusters that are the levels averaged over, or contain them: these cannot be both fixed and sampled."""
     for name in clusters:
         if average is not None and fixed_by(average, table, name):

@@ -1,12 +1,11 @@
 """What items have in common: columns that may group them, clusters that are declared or by design, and copies."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.pairs import Pairs
 from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.schema.column_names import is_answer, is_measure, plain
@@ -193,7 +192,7 @@ def named_clusters(data: EvalData, cluster: str | Sequence[str] | None) -> list[
 
 def chosen_clusters(
     data: EvalData,
-    table: Pairs | ScoreTable,
+    table: ScoreTable,
     cluster: str | Sequence[str] | None,
     runs: Sequence[str],
     *,
@@ -207,7 +206,7 @@ def chosen_clusters(
     that every system has.
     """
     if counted is None:
-        counted = table.paired if isinstance(table, Pairs) else table.paired()
+        counted = table.paired()
     columns = named_clusters(data, cluster)
     notes: list[str] = []
     for column, name in zip(columns, [cluster] if isinstance(cluster, str) else cluster or (), strict=False):
@@ -226,12 +225,6 @@ def chosen_clusters(
         columns.append(ITEM_OF_VARIANTS)
         notes.append("Items come in several variants, so the variants of one item are one cluster")
     return tuple(without_nested(table, columns)), tuple(notes)
-
-
-def with_item_column(pairs: Pairs) -> Pairs:
-    """Add the column that names an item whatever its variant."""
-    text = [pl.col(name).cast(pl.String) for name in ("task", "item") if name in pairs.items.columns]
-    return replace(pairs, items=pairs.items.with_columns(pl.concat_str(text, separator="\x1f").alias(ITEM_OF_VARIANTS)))
 
 
 def label_of(column: str, factor_names: Mapping[str, str]) -> str:
@@ -255,7 +248,7 @@ def _check_constant(items: pl.DataFrame, counted: Bools, column: str, name: str)
         )
 
 
-def without_nested(table: Pairs | ScoreTable, columns: Sequence[str]) -> list[str]:
+def without_nested(table: ScoreTable, columns: Sequence[str]) -> list[str]:
     """Drop a column whose groups lie within the groups of another: the coarser one covers it."""
     codes = {name: table.codes(name) for name in dict.fromkeys(columns)}
     kept: list[str] = []

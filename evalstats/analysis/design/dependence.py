@@ -20,7 +20,6 @@ from typing import Any, Literal
 import numpy as np
 
 from evalstats.analysis.design.clusters import label_of, nested
-from evalstats.analysis.pairs import Pairs
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import Option
@@ -116,7 +115,7 @@ class ItemFactor(Dependence):
 
 
 def dependence(
-    table: Pairs | ScoreTable,
+    table: ScoreTable,
     columns: Iterable[str],
     clusters: Sequence[str],
     *,
@@ -130,7 +129,7 @@ def dependence(
     than half as many levels as units, or are made by the two scores of an item. Samples are one family of tests, partitions
     another. `names` are sources' own names of standard columns.
     """
-    both = _of_both(table)
+    both = table.values()
     differences = both[:, 1] - both[:, 0]
     codes = {name: table.codes(name) for name in columns if name not in clusters and name in table.items.columns}
     if not codes:
@@ -164,13 +163,6 @@ def dependence(
     return tuple(rows)
 
 
-def _of_both(table: Pairs | ScoreTable) -> Floats:
-    """Values of both systems, shape (n_items, 2)."""
-    if isinstance(table, ScoreTable):
-        return table.values()
-    return np.stack([table.baseline.means(), table.candidate.means()], axis=1)
-
-
 @dataclass(frozen=True, slots=True)
 class _Known:
     kind: Kind
@@ -189,9 +181,7 @@ def partitions_named(rows: Iterable[ItemFactor], *, besides: Iterable[str | None
     return f"for these {' and '.join(named[:_NAMED])}" if named else ""
 
 
-def deciding_factor(
-    table: Pairs | ScoreTable, rows: Sequence[ItemFactor], *, fewest: int = FEW_CLUSTERS
-) -> ItemFactor | None:
+def deciding_factor(table: ScoreTable, rows: Sequence[ItemFactor], *, fewest: int = FEW_CLUSTERS) -> ItemFactor | None:
     """Return the factor that decides a lead of several systems, which has no interval of its own: by CR2 against Student's t.
 
     With fewer levels than `fewest` there is no answer, so that it decides only where items clearly go by it.
@@ -201,7 +191,7 @@ def deciding_factor(
     suspected = [row for row in rows if row.widens and row.n_levels >= fewest]
     if not suspected:
         return decides
-    values = _of_both(table)
+    values = table.values()
     d = values[:, 1] - values[:, 0]
     widths = {row.column: cluster_mean(d, table.codes(row.column)).estimate.width for row in suspected}
     widest = max(suspected, key=lambda row: widths[row.column])
@@ -262,7 +252,7 @@ def usable_factors(codes: Mapping[str, Ints], n_units: int) -> dict[str, Ints]:
 
 
 def crossed_factors(
-    table: Pairs | ScoreTable, columns: Iterable[str], clusters: Sequence[str], names: Mapping[str, str]
+    table: ScoreTable, columns: Iterable[str], clusters: Sequence[str], names: Mapping[str, str]
 ) -> list[str]:
     """Return the factors that could make items dependent and vary within the declared clusters: these go untested."""
     if not clusters:

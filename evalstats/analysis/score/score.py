@@ -21,7 +21,6 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
-from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Origin, estimated, method_row
@@ -470,40 +469,3 @@ def _runaway_words(scores: ItemScores, found: Score) -> tuple[str, ...]:
     lead = found.conf_high - float(means.mean())
     risk = unseen_runaways(means, np.zeros_like(means), lead=lead, conf_level=found.conf_level)
     return (runaway_words(found.name, risk, "take the mean above its interval"),) if risk.within else ()
-
-
-def score_of_arm(
-    arm: System,
-    metric: MetricFacts,
-    data: EvalData,
-    *,
-    clusters: tuple[str, ...],
-    conf_level: float,
-    pairs: Pairs,
-    side: Side,
-    trials: TrialDesign,
-    strata: Strata | None = None,
-) -> Score:
-    """Score one system whose items stand in pairs."""
-    have = side.n_scored if side.trials is None else side.trials
-    total = side.total[:, np.newaxis]
-    table = ScoreTable(
-        metric=metric,
-        items=pairs.items,
-        systems=(arm,),
-        n_scored=have[:, np.newaxis],
-        n_lost=(side.present - side.n_scored)[:, np.newaxis],
-        total=total,
-        total_sq=total,
-    )
-    codes = (pairs.codes(name) for name in clusters)
-    weights = None if strata is None else strata.item_weights
-    scores = ItemScores(
-        metric=metric,
-        means=side.means(),
-        counts=side.n_scored,
-        clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
-        strata=strata,
-        runs=None if pairs.steps is not None else trials.spread(pairs.items, [arm], metric, weights=weights),
-    )
-    return score_of(scores, table, data, clusters=clusters, conf_level=conf_level, trials=trials)
