@@ -20,7 +20,7 @@ from evalstats.schema.anonymize import Account, Anonymizer, together
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.store.key_file import is_open_to_others, key_from_text, new_key, read_or_make_key
-from evalstats.store.manifest import Manifest, Origin, RunEntry, Shelf, is_store
+from evalstats.store.manifest import Manifest, RunEntry, Shelf, SourceOrigin, is_store
 from evalstats.store.write import MAX_PROBLEMS, Committed, SourceWriter, held_already, make_store, nothing_left
 
 _NOTES_SHOWN = 20
@@ -329,7 +329,7 @@ class _Reading:
 
     loader: Loader
     source: Source
-    origin: Origin
+    origin: SourceOrigin
     anonymizer: Anonymizer | None
     strict: bool = False
     on_rows: Callable[[int], None] | None = None
@@ -397,14 +397,18 @@ def _written(shelf: Shelf, reading: _Reading) -> Committed:
         return writer.commit()
 
 
-def _origin(loader: Loader, source: Source, column_map: ColumnMap | None, anonymizer: Anonymizer | None) -> Origin:
+def _origin(
+    loader: Loader, source: Source, column_map: ColumnMap | None, anonymizer: Anonymizer | None
+) -> SourceOrigin:
     options = {} if column_map is None else {"column_map": json.dumps(column_map.as_config(), sort_keys=True)}
     path = str(source.path)
     if anonymizer is not None:
         # A map may hold constants and values of rows.
         options = {name: anonymizer.names.of(name, text) for name, text in options.items()} | anonymizer.options
         path = anonymizer.names.of_path(path)
-    return Origin(path=path, digest=source.digest, loader=loader.name, loader_version=loader.version, options=options)
+    return SourceOrigin(
+        path=path, digest=source.digest, loader=loader.name, loader_version=loader.version, options=options
+    )
 
 
 def _refuse_plain_beside_anonymized(shelf: Shelf, reading: _Reading) -> None:
@@ -418,7 +422,7 @@ def _refuse_plain_beside_anonymized(shelf: Shelf, reading: _Reading) -> None:
         )
 
 
-def _other_version(shelf: Shelf, origin: Origin) -> str:
+def _other_version(shelf: Shelf, origin: SourceOrigin) -> str:
     """Say that the store holds the same path with other bytes: then the same results may be in it twice."""
     for source in shelf.with_path(origin.path):
         if source.digest != origin.digest:

@@ -46,7 +46,7 @@ _DTYPES: Mapping[str, pl.DataType] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class SourceOrigin:
     """What a stored source was made from.
 
     `options` is whatever else decided how the bytes were read (a column map); `removed_runs` are runs that the user
@@ -65,7 +65,7 @@ class Origin:
         """File name and the name of its folder: where harnesses put the model's name, when the file does not hold it."""
         return PurePath(self.path).parts[-2:]
 
-    def same_reading(self, other: "Origin") -> bool:
+    def same_reading(self, other: "SourceOrigin") -> bool:
         """Whether the same bytes were read in the same way, from whatever path."""
         return replace(self, path="") == replace(other, path="")
 
@@ -105,7 +105,7 @@ class RunEntry:
 class Manifest:
     """All that is known of one stored source without opening its Parquet files."""
 
-    origin: Origin
+    origin: SourceOrigin
     parts: tuple[StoredFile, ...]
     runs: tuple[RunEntry, ...]
     problems: tuple[Problem, ...] = ()
@@ -248,7 +248,7 @@ class StoredSource:
     manifest: Manifest
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> SourceOrigin:
         """What it was made from."""
         return self.manifest.origin
 

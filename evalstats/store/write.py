@@ -30,9 +30,9 @@ from evalstats.store.manifest import (
     SCHEMA_VERSION,
     SOURCES,
     Manifest,
-    Origin,
     RunEntry,
     Shelf,
+    SourceOrigin,
     StoredFile,
     StoredSource,
     check_marker,
@@ -280,10 +280,10 @@ class Committed:
 
     outcome: Literal["added", "replaced", "present"]
     manifest: Manifest
-    replaced: tuple[Origin, ...] = ()
+    replaced: tuple[SourceOrigin, ...] = ()
 
 
-def held_already(shelf: Shelf, origin: Origin) -> StoredSource | None:
+def held_already(shelf: Shelf, origin: SourceOrigin) -> StoredSource | None:
     """Return the stored source that need not be read again; None if the source is to be read.
 
     It has the same bytes, was read the same way from a file of the same name in a folder of the same name, and is whole.
@@ -295,7 +295,7 @@ def held_already(shelf: Shelf, origin: Origin) -> StoredSource | None:
     return None
 
 
-def _is_reading(source: StoredSource, origin: Origin) -> bool:
+def _is_reading(source: StoredSource, origin: SourceOrigin) -> bool:
     return source.origin.same_reading(origin) and source.manifest.schema_version == SCHEMA_VERSION
 
 
@@ -307,7 +307,7 @@ class SourceWriter:
     parts, however many rows there are.
     """
 
-    def __init__(self, shelf: Shelf, origin: Origin) -> None:
+    def __init__(self, shelf: Shelf, origin: SourceOrigin) -> None:
         self._shelf = shelf
         self._origin = origin
         self._held: dict[TableName, list[pl.DataFrame]] = {}

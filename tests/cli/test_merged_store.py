@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from evalstats.cli.main import app
 from evalstats.schema.tables import frame_from_rows
 from evalstats.store import merged
-from evalstats.store.manifest import Origin
+from evalstats.store.manifest import SourceOrigin
 from evalstats.store.read import Store
 from evalstats.store.write import SourceWriter, make_store
 
@@ -185,7 +185,7 @@ def put(folder: Path, kinds: tuple[More, ...], *, n_items: int = 45, n_trials: i
             if row:
                 rows.append(row)
         order = rng.permutation(len(rows)) if seed % 2 else np.arange(len(rows))
-        origin = Origin(path=f"{model}.json", digest=f"{number:064x}", loader="fake", loader_version="1")
+        origin = SourceOrigin(path=f"{model}.json", digest=f"{number:064x}", loader="fake", loader_version="1")
         with SourceWriter(shelf, origin) as writer:
             frame = frame_from_rows([rows[k] for k in order], "outcomes")
             writer.add("outcomes", frame)

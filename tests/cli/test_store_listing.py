@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from evalstats.cli.main import app
 from evalstats.schema.columns import TableName
 from evalstats.schema.tables import frame_from_rows
-from evalstats.store.manifest import Origin, Shelf
+from evalstats.store.manifest import Shelf, SourceOrigin
 from evalstats.store.write import SourceWriter, make_store
 
 DIGESTS = {"1": "1a2b3c4d", "2": "5e6f7a8b"}
@@ -17,7 +17,7 @@ DIGESTS = {"1": "1a2b3c4d", "2": "5e6f7a8b"}
 
 def add(shelf: Shelf, digest: str, **tables: list[dict[str, object]]) -> None:
     names: tuple[TableName, ...] = ("runs", "outcomes", "aggregates", "ratings")
-    origin = Origin(path=f"{digest}.json", digest=digest * 8, loader="fake", loader_version="1")
+    origin = SourceOrigin(path=f"{digest}.json", digest=digest * 8, loader="fake", loader_version="1")
     with SourceWriter(shelf, origin) as writer:
         for name in names:
             if name in tables:

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from evalstats.schema.tables import frame_from_rows
-from evalstats.store.manifest import MANIFEST, Origin, Shelf
+from evalstats.store.manifest import MANIFEST, Shelf, SourceOrigin
 from evalstats.store.write import Committed, SourceWriter, make_store
 
 Rows = list[dict[str, object]]
 
 
-def origin_of(name: str, *, loader: str = "fake", version: str = "1", **more: object) -> Origin:
+def origin_of(name: str, *, loader: str = "fake", version: str = "1", **more: object) -> SourceOrigin:
     """An origin whose digest follows from the name."""
     digest = hashlib.sha256(name.encode()).hexdigest()
-    return Origin(path=f"{name}.json", digest=digest, loader=loader, loader_version=version, **more)
+    return SourceOrigin(path=f"{name}.json", digest=digest, loader=loader, loader_version=version, **more)
 
 
 def outcome(run: str, item: str, score: float | None = 1.0, **more: object) -> dict[str, object]:
@@ -28,7 +28,7 @@ def outcome(run: str, item: str, score: float | None = 1.0, **more: object) -> d
     return {**row, "score": score, "status": status, **more}
 
 
-def put(shelf: Shelf, origin: Origin, rows: Rows, *, batch: int = 1_000, runs: Rows | None = None) -> Committed:
+def put(shelf: Shelf, origin: SourceOrigin, rows: Rows, *, batch: int = 1_000, runs: Rows | None = None) -> Committed:
     """Write outcomes, in batches, and their runs."""
     if runs is None:
         names = dict.fromkeys(str(row["run"]) for row in rows)
@@ -71,7 +71,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 class Tools:
     """What tests of a store need."""
 
-    origin: Callable[..., Origin] = staticmethod(origin_of)
+    origin: Callable[..., SourceOrigin] = staticmethod(origin_of)
     folder: Callable[[Shelf, str], Path] = staticmethod(folder_of)
     outcome: Callable[..., dict[str, object]] = staticmethod(outcome)
     manifest: Callable[[Path], dict[str, Any]] = staticmethod(manifest_of)

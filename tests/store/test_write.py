@@ -17,7 +17,7 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import empty_table, frame_from_rows
 from evalstats.store import manifest, write
-from evalstats.store.manifest import INCOMING, MANIFEST, MARKER, SCHEMA_VERSION, SOURCES, Origin, Shelf
+from evalstats.store.manifest import INCOMING, MANIFEST, MARKER, SCHEMA_VERSION, SOURCES, Shelf, SourceOrigin
 from evalstats.store.read import open_store
 from evalstats.store.write import SourceWriter, held_already, lock, make_store
 
@@ -229,7 +229,9 @@ def test_a_renamed_copy_about_the_same_model_is_one_source(shelf: Shelf, tools) 
 
 
 def test_hostile_names_stay_in_their_folder(shelf: Shelf, tools) -> None:
-    origin = Origin(path="../../../etc/\x1b[2J\udcff", digest="ab" * 32, loader="../x/\x00y", loader_version="*?\n..")
+    origin = SourceOrigin(
+        path="../../../etc/\x1b[2J\udcff", digest="ab" * 32, loader="../x/\x00y", loader_version="*?\n.."
+    )
     tools.put(shelf, origin, [tools.outcome("\x1b[31m\u202e../r\n", "i")])
     [folder] = (shelf.store / SOURCES).iterdir()
     assert set(folder.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-")
@@ -311,14 +313,14 @@ def test_a_full_disk_is_a_fault_of_the_store_and_leaves_nothing(tmp_path: Path) 
         from evalstats.errors import StoreError
         from evalstats.schema.tables import frame_from_rows
         from evalstats.store.write import make_store
-        from evalstats.store.manifest import Origin
+        from evalstats.store.manifest import SourceOrigin
         from evalstats.store.write import SourceWriter
         shelf = make_store({str(tmp_path / "store")!r})
         row = dict(run="r", model="m", system="m", benchmark="b", metric="acc", score=1.0, status="scored")
         frame = frame_from_rows([dict(row, item=str(n * 7919)) for n in range(20_000)], "outcomes")
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
         try:
-            with SourceWriter(shelf, Origin(path="a", digest="ab" * 32, loader="l", loader_version="1")) as writer:
+            with SourceWriter(shelf, SourceOrigin(path="a", digest="ab" * 32, loader="l", loader_version="1")) as writer:
                 writer.add("outcomes", frame)
                 writer.add("runs", frame_from_rows([dict(run="r", model="m", benchmark="b")], "runs"))
                 writer.commit()
