@@ -21,7 +21,11 @@ def walked() -> list[tuple[str, str]]:
 
 
 def test_every_module_and_folder_that_is_named_is_there() -> None:
-    named = {name for name in re.findall(r"`([\w/]+(?:\.py|/))`", MAP) if "QUESTION" not in name and name != "tests/test_map.py"}
+    named = {
+        name
+        for name in re.findall(r"`([\w/]+(?:\.py|/))`", MAP)
+        if "QUESTION" not in name and name != "tests/test_map.py"
+    }
     assert len(named) > 20
     assert [name for name in sorted(named) if not (PACKAGE / name).exists()] == []
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.audit.panel import Observation, Panel, Treatment
-from evalstats.analysis.audit.result import Effect, Finding, Flip, Shift, Verdict
+from evalstats.analysis.audit.result import Effect, Finding, FlippedComparison, Shift, Verdict
 from evalstats.analysis.design.comparability import MIN_SHARED, components, shared_counts
 from evalstats.analysis.result import Estimate, finite
 from evalstats.stats.many.common_scale import common_scale
@@ -201,12 +201,12 @@ def _weightiest(before: Conclusions, after: Conclusions, size: Floats, places: I
     return sorted(places.tolist(), key=lambda k: (not turned[k], -size[k], standing[k]))
 
 
-def _flip(panel: Panel, before: Conclusions, after: Conclusions, k: int) -> Flip:
+def _flip(panel: Panel, before: Conclusions, after: Conclusions, k: int) -> FlippedComparison:
     """Return one pair before and after, the one that was better (or does better on average) first."""
     better = 1 if panel.metric.higher_is_better else -1
     first, second = (panel.models[int(each[k])] for each in (before.pairs.first, before.pairs.second))
     turn = (int(before.verdict[k]) or better * np.sign(before.pairs.estimate[k])) < 0
-    return Flip(
+    return FlippedComparison(
         first=second if turn else first,
         second=first if turn else second,
         before=_estimate(before, k, turn=turn),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.audit.result import Audit, Audited, Finding, Flip, Kind, Shift, Verdict
+from evalstats.analysis.audit.result import Audit, Audited, Finding, FlippedComparison, Kind, Shift, Verdict
 from evalstats.analysis.provenance import placed, sources_section
 from evalstats.analysis.result import Estimate
 from evalstats.document.model import (
@@ -154,7 +154,7 @@ def _others(shift: Shift) -> str:
     return f"; of {shift.n_pairs:,} comparisons {flips}{shift.n_lost:,} cannot be made"
 
 
-def _change(flip: Flip) -> str:
+def _change(flip: FlippedComparison) -> str:
     words = _CHANGES[flip.verdict_before, flip.verdict_after]
     return words.format(first=flip.first, second=flip.second)
 
@@ -170,9 +170,9 @@ def _estimate(audited: Audited, found: Estimate) -> str:
     return f"{value}{unit} ({interval_words(found.conf_low, found.conf_high, audited.scale, digits)})"
 
 
-def _drawn(result: Audit) -> list[tuple[Finding, Shift, Flip]]:
+def _drawn(result: Audit) -> list[tuple[Finding, Shift, FlippedComparison]]:
     """Choose the comparisons to draw: the weightiest of every finding that moves some, those of flips first."""
-    found: list[tuple[Finding, Shift, Flip]] = []
+    found: list[tuple[Finding, Shift, FlippedComparison]] = []
     unit = None
     for finding in result.findings:
         if finding.effect not in ("flips", "moves") or not finding.shifts:

@@ -42,7 +42,7 @@ Verdict = Literal["better", "worse", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flip:
+class FlippedComparison:
     """One comparison before and after a treatment: first minus second, in the metric's own unit."""
 
     first: str
@@ -78,7 +78,7 @@ class Shift:
     largest: float | None
     leader_before: str
     leader_after: str
-    flips: tuple[Flip, ...] = ()
+    flips: tuple[FlippedComparison, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
