@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed import linear
+from evalstats.stats.mixed import linear, trust_region
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-from evalstats.stats.mixed.linear import LinearCriterion, Refitter, fit_linear, minimise
+from evalstats.stats.mixed.linear import LinearCriterion, Refitter, fit_linear
+from evalstats.stats.mixed.trust_region import minimise
 from tests.stats.mixed.dense import (
     deviance,
     fit_dense,
@@ -357,12 +358,12 @@ def test_non_convergence_is_said(monkeypatch):
     end = minimise(lambda x: (float(x.sum()), np.ones(1)), np.zeros(1))
     assert not end.converged
     assert "without bound" in end.message
-    monkeypatch.setattr(linear, "_MOST_STEPS", 2)
+    monkeypatch.setattr(trust_region, "_MOST_STEPS", 2)
     short = minimise(lambda x: (float(np.sum(x**4)), 4 * x**3), np.full(2, 20.0))
     assert not short.converged
     assert "no minimum found in 2 steps" in short.message
     design = random_design(np.random.default_rng(6), "one")
-    monkeypatch.setattr(linear, "_MOST_STEPS", 1)
+    monkeypatch.setattr(trust_region, "_MOST_STEPS", 1)
     fit = fit_linear(design)
     assert not fit.convergence.converged
     assert any("did not converge: no minimum found in 1 steps" in warning for warning in fit.warnings)

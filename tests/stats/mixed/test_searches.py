@@ -17,15 +17,8 @@ from evalstats.stats.mixed.binomial import (
 from evalstats.stats.mixed.design import MixedDesign, central_differences, lower_entries
 from evalstats.stats.mixed.glm import fit_logistic
 from evalstats.stats.mixed.laplace import DeviancePoint
-from evalstats.stats.mixed.linear import (
-    LinearCriterion,
-    _standard,
-    difference_hessian,
-    fit_linear,
-    minimise,
-    symmetric_update,
-    trust_step,
-)
+from evalstats.stats.mixed.linear import LinearCriterion, _standard, fit_linear
+from evalstats.stats.mixed.trust_region import difference_hessian, minimise, symmetric_update, trust_step
 from tests.stats.mixed.binomial_by_definition import design_of, term
 from tests.stats.mixed.dense import rows_design
 from tests.stats.mixed.dense import term as term_of
