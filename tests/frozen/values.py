@@ -20,7 +20,10 @@ FOLDER = Path(__file__).parent / "results"
 RENAMED: dict[str, str] = {}
 # The same in the cases whose names begin so: a name may mean another thing elsewhere.
 _OF_METRIC = {"metric": "name", "scale": "scale of the metric"}
-RENAMED_IN: dict[str, dict[str, str]] = {"gap": {"gap": "estimate"}, "compar": _OF_METRIC, "score": _OF_METRIC}
+RENAMED_IN: dict[str, dict[str, str]] = {
+    "gap": {"gap": "estimate"},
+    **dict.fromkeys(("compar", "score", "leaderboard", "frontier"), _OF_METRIC),
+}
 # Fields that no result holds any more, since another one tells the same: name -> which one, or why.
 LEFT_OUT: dict[str, str] = {
     "online": "one pass of Elo is no option of `arena` any more",

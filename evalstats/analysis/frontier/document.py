@@ -68,7 +68,7 @@ def document(result: Frontier) -> Document:
         evidence=tuple(_evidence(result, what)),
         method=(
             _method(result, what),
-            sources_section(result.sources, version=result.version, seed=str(result.seed)),
+            sources_section(result.origin.sources, version=result.origin.version, seed=str(result.origin.seed)),
         ),
     )
 

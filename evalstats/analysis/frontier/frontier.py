@@ -14,6 +14,7 @@ from evalstats.analysis.design.entries import EntryTable, entries_of, entry_tabl
 from evalstats.analysis.design.runs import TrialDesign, trial_design
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.analysis.settings import recorded
@@ -161,14 +162,8 @@ def frontier(
     items = cases.table.items
     tasks = items["task"].unique().sort().to_list() if "task" in items.columns else []
     return Frontier(
-        benchmark=chosen.benchmark,
+        about=chosen.facts,
         tasks=tuple(name for name in tasks if name),
-        metric=chosen.name,
-        metric_kind=chosen.kind,
-        higher_is_better=chosen.higher_is_better,
-        direction=chosen.direction,
-        scale=chosen.scale,
-        score_unit=chosen.score_unit,
         cost=cost,
         cost_unit=next(each.unit for each in OUTCOMES if each.name == cost),
         contrast=contrast,
@@ -184,9 +179,7 @@ def frontier(
         share_reason=share_reason,
         left_out=(*left_out, *apart),
         n_resamples=n_resamples,
-        seed=seed,
-        version=toolkit_version(),
-        sources=sources_of(data, board.runs),
+        origin=Origin(sources=sources_of(data, board.runs), version=toolkit_version(), seed=seed),
         notes=(
             *run_notes(data, board.runs),
             *chosen.cautions,

@@ -5,12 +5,11 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.result import Estimate, Result, row_named
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, row_named
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.options import Cost
-from evalstats.table.metric import Direction
+from evalstats.table.metric import MetricFacts
 
 Standing = Literal["on the frontier", "open", "dominated"]
 
@@ -59,7 +58,7 @@ class FrontierRow(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Frontier(Result):
+class Frontier(OfMetric, Result):
     """Which systems give the most score for their cost, and how sure that is.
 
     Attributes
@@ -76,14 +75,8 @@ class Frontier(Result):
         Systems that have no cost, or no score.
     """
 
-    benchmark: str
+    about: MetricFacts
     tasks: tuple[str, ...]
-    metric: str
-    metric_kind: str
-    higher_is_better: bool
-    direction: Direction = "declared"
-    scale: float
-    score_unit: str
     cost: Cost
     cost_unit: str
     contrast: str
@@ -99,11 +92,13 @@ class Frontier(Result):
     share_reason: str | None = None
     left_out: tuple[str, ...] = ()
     n_resamples: int = 0
-    seed: int = 0
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
+    origin: Origin = field(default_factory=Origin)
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
+
+    @property
+    def score_unit(self) -> str:
+        """Unit of a score as shown: "%" for shares."""
+        return self.about.score_unit
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

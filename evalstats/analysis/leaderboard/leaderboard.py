@@ -44,7 +44,7 @@ from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.winner import corrected
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
-from evalstats.analysis.result import json_safe, notes
+from evalstats.analysis.result import Origin, json_safe, notes
 from evalstats.analysis.settings import recorded
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, is_are, plural
@@ -270,7 +270,10 @@ def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.GivenOptions) -> Lea
     result = _unplanned(data, settings)
     account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=None, **named)
     departures = notes("plan", account.departures)
-    return replace(result, plan=account, notes=(*departures, *result.notes, *notes("plan", answered_by, caution=False)))
+    origin = replace(result.origin, plan=account)
+    return replace(
+        result, origin=origin, notes=(*departures, *result.notes, *notes("plan", answered_by, caution=False))
+    )
 
 
 def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any, tuple[str, ...]]:
@@ -323,8 +326,7 @@ def _answer(
     alone = f"no model is compared with the baseline {head} ({why})"
     lost = f"{plural(board.n_left_out, 'item')} without a score of every model {is_are(board.n_left_out)}"
     return Leaderboard(
-        **metric.described(),
-        score_unit=metric.score_unit,
+        about=metric.facts,
         contrast=contrast,
         baseline=None if asked.baseline is None else board.names[asked.baseline],
         adjust=found.shown.adjust,
@@ -363,9 +365,7 @@ def _answer(
         dependence_of=f"{head} against the mean of the others",
         these_items=these,
         other_leaders=other_leaders(board, asked, clusters, best) if graph.connected else (),
-        seed=asked.seed,
-        version=toolkit_version(),
-        sources=sources_of(data, board.runs),
+        origin=Origin(sources=sources_of(data, board.runs), version=toolkit_version(), seed=asked.seed),
         notes=(
             *recorded_notes(data, board.runs),
             *metric.cautions,

@@ -27,7 +27,12 @@ def method_sections(result: Leaderboard, *, tables: tuple[Table, ...] = ()) -> t
         Section(id="assumptions", heading="What this assumes", blocks=(Items(items=tuple(_assumptions(result))),)),
         Section(id="further", heading="Each model and its neighbour in more detail", blocks=tables),
         Section(id="references", heading="References", blocks=(Items(items=tuple(_references(result))),)),
-        sources_section(result.sources, version=result.version, seed=str(result.seed), plan=result.plan),
+        sources_section(
+            result.origin.sources,
+            version=result.origin.version,
+            seed=str(result.origin.seed),
+            plan=result.origin.plan,
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, s
 from evalstats.analysis.leaderboard.rows import family_rows, ranked, with_ties
 from evalstats.analysis.leaderboard.winner import corrected_estimates
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
@@ -90,12 +91,12 @@ def published_leaderboard(
     Parameters are those of `leaderboard`.
     """
     found = _published(data, metric, models, contrast, accept)
-    names, facts = found.names, found.metric
+    names, chosen = found.names, found.metric
     unused = f"clusters have no effect here ({', '.join(clusters)}): published numbers have no items to group"
     if baseline is not None and baseline not in names:
         raise InputError(f"the baseline {baseline!r} is none of the models with a standard error: {quoted_list(names)}")
     head = None if baseline is None else names.index(baseline)
-    asked = RankingOptions(metric=facts, conf_level=conf_level, adjust=adjust, baseline=head, top=top, seed=seed)
+    asked = RankingOptions(metric=chosen, conf_level=conf_level, adjust=adjust, baseline=head, top=top, seed=seed)
     every = _pairs(found, asked, list(combinations(range(len(names)), 2)))
     shown = every
     if head is not None:
@@ -106,8 +107,7 @@ def published_leaderboard(
     lines = with_ties(_rows(found, asked, every, ranks, shrunken))
     runs = pl.concat([found.rows["run"], found.without["run"]]).drop_nulls().unique().sort().to_list()
     return Leaderboard(
-        **facts.described(),
-        score_unit=facts.score_unit,
+        about=chosen.facts,
         contrast=contrast,
         baseline=baseline,
         adjust=adjust,
@@ -118,18 +118,16 @@ def published_leaderboard(
         estimand="what each published score estimates; the source says for which items",
         basis="published scores and their standard errors, each model's on its own",
         rows=(
-            *snapped_rows(lines, facts.span),
-            *(_without(row, facts) for row in found.without.iter_rows(named=True)),
+            *snapped_rows(lines, chosen.span),
+            *(_without(row, chosen) for row in found.without.iter_rows(named=True)),
         ),
-        pairs=snapped_pairs(family_rows(names, shown, asked), facts.span),
+        pairs=snapped_pairs(family_rows(names, shown, asked), chosen.span),
         critical=None if np.isnan(shown.critical) else shown.critical,
         exact=shown.exact,
         n_resamples=shown.n_resamples,
         n_models=len(names) + found.without.height,
         winner=winner,
-        seed=seed,
-        version=toolkit_version(),
-        sources=sources_of(data, runs),
+        origin=Origin(sources=sources_of(data, runs), version=toolkit_version(), seed=seed),
         run_differences=() if found.kinds is None else found.kinds.differences,
         notes=(
             *run_notes(data, runs),

@@ -10,13 +10,11 @@ import polars as pl
 from evalstats.analysis.design.comparability import ComparabilityGraph, EntryDifference
 from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
-from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import Estimate, OfMetric, Origin, RankedRow, Result, row_named
 from evalstats.document.model import Note
 from evalstats.grammar import plural
-from evalstats.schema.plan import PlanAccount
 from evalstats.stats.many.multiplicity import Omnibus
-from evalstats.table.metric import Direction
+from evalstats.table.metric import MetricFacts
 
 _ROUNDING = 1e-9
 # Estimates that differ by less are one number; a fit on a common scale is settled to about this.
@@ -153,13 +151,15 @@ class OtherLeader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Leaderboard(Result):
+class Leaderboard(OfMetric, Result):
     """How do all models stand, and which ranks are certain? The answer, and how it was reached.
 
     All numbers are in the metric's own unit; `scale` and `unit` say how differences are shown, `score_unit` how scores are.
 
     Attributes
     ----------
+    about, origin
+        Facts of the metric, and the data, version, seed, plan and call behind the result.
     rows
         One for each model: by part of the comparability graph, then by score, the best first. The order of the lines is no
         ranking; the rank sets are.
@@ -185,14 +185,7 @@ class Leaderboard(Result):
         What the comparisons rest on: the same items for all, or for each pair the items it shares.
     """
 
-    benchmark: str
-    metric: str
-    metric_kind: str
-    higher_is_better: bool
-    direction: Direction = "declared"
-    scale: float
-    unit: str
-    score_unit: str
+    about: MetricFacts
     contrast: str
     baseline: str | None
     adjust: str
@@ -226,13 +219,14 @@ class Leaderboard(Result):
     dependence_of: str = ""
     these_items: PairsOfTheseItems | None = None
     other_leaders: tuple[OtherLeader, ...] = ()
-    plan: PlanAccount | None = None
-    seed: int = 0
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
+    origin: Origin = field(default_factory=Origin)
     asked: dict[str, Any] = field(default_factory=dict[str, Any])
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
+
+    @property
+    def score_unit(self) -> str:
+        """Unit of a score as shown: "%" for shares."""
+        return self.about.score_unit
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

@@ -209,7 +209,7 @@ def test_a_count_of_zeros_and_ones_that_is_no_share_is_no_right_or_wrong_answer(
 def test_the_seed_is_all_that_draws_depend_on(scores: np.ndarray, found: Leaderboard) -> None:
     assert leaderboard(board(scores)).to_dict() == found.to_dict()
     other = leaderboard(board(scores), seed=7)
-    assert other.seed == 7
+    assert other.origin.seed == 7
     np.testing.assert_allclose(
         [pair.p_adjusted for pair in other.pairs],
         [pair.p_adjusted for pair in found.pairs],
@@ -725,7 +725,7 @@ def test_a_plan_settles_what_is_left_open_and_departures_are_told() -> None:
     plan = Plan(source="evalstats.toml", conf_level=0.9, adjust="holm", baseline="first", aliases={"a": "first"})
     planned = leaderboard(data, plan=plan)
     assert (planned.conf_level, planned.adjust, planned.baseline) == (0.9, "holm", "first")
-    assert planned.plan.digest == plan.digest
+    assert planned.origin.plan.digest == plan.digest
     departed = leaderboard(data, plan=plan, adjust="bh")
     assert departed.notes[0] == Note(kind="plan", text="Departs from the plan: adjust bh given, holm declared")
     assert plan.digest[:12] in printed(planned)
