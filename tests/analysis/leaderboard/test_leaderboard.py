@@ -775,8 +775,8 @@ def test_scores_are_given_of_the_systems_that_have_one() -> None:
     said = {note for row in found for note in row.notes if note.kind == "left_out"}
     assert {note.text for note in said} == {"m1 is left out: 2 runs answered the same 40 items"}
     assert all(note.caution and "name=RUN" in note.line for note in said)
-    assert {dataclasses.replace(row, notes=(), settings=None) for row in found} == {
-        dataclasses.replace(score(data, name), notes=(), settings=None) for name in ("m0", "m2")
+    assert {dataclasses.replace(row, notes=()) for row in found} == {
+        dataclasses.replace(score(data, name), notes=()) for name in ("m0", "m2")
     }
     with pytest.raises(InputError, match="'m1' is ambiguous: 2 runs"):
         score(data, "m1")
