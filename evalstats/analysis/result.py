@@ -394,6 +394,11 @@ class OfMetric:
         return self.about.shown_unit
 
     @property
+    def plan(self) -> PlanAccount | None:
+        """The plan that was in force, and where the result departs from it."""
+        return self.origin.plan
+
+    @property
     def settings(self) -> Settings | None:
         """The call that made the result."""
         return self.origin.settings
