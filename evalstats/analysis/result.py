@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVa
 
 import polars as pl
 
-from evalstats.analysis.provenance import toolkit_version
+from evalstats.analysis.provenance import sources_section, toolkit_version
 from evalstats.analysis.repeat import with_repeat
 from evalstats.analysis.settings import Settings
 from evalstats.atomic import write_whole
@@ -350,13 +350,34 @@ class Origin:
     plan: PlanAccount | None = None
     settings: Settings | None = field(default=None, compare=False)
 
+    def section(self, seed: str | None = None) -> document_model.Section:
+        """Return the part of a document that says so; `seed` is what to say of the seed, if not the number alone."""
+        seed = str(self.seed) if seed is None else seed
+        return sources_section(self.sources, version=self.version, seed=seed, plan=self.plan)
 
-class OfMetric:
+
+class OfOrigin:
+    """A result that says where it comes from."""
+
+    __slots__ = ()
+    origin: Origin
+
+    @property
+    def plan(self) -> PlanAccount | None:
+        """The plan that was in force, and where the result departs from it."""
+        return self.origin.plan
+
+    @property
+    def settings(self) -> Settings | None:
+        """The call that made the result."""
+        return self.origin.settings
+
+
+class OfMetric(OfOrigin):
     """What a result says of the metric that it is about, and where it comes from."""
 
     __slots__ = ()
     about: MetricFacts
-    origin: Origin
 
     @property
     def benchmark(self) -> str:
@@ -392,16 +413,6 @@ class OfMetric:
     def unit(self) -> str:
         """Unit of a difference as shown: "pp" for shares."""
         return self.about.shown_unit
-
-    @property
-    def plan(self) -> PlanAccount | None:
-        """The plan that was in force, and where the result departs from it."""
-        return self.origin.plan
-
-    @property
-    def settings(self) -> Settings | None:
-        """The call that made the result."""
-        return self.origin.settings
 
 
 def draw(

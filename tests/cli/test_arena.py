@@ -51,7 +51,7 @@ def test_json_is_the_result_and_rank_sets_hold_the_truth(folder: Path) -> None:
     ranks = {row["name"]: (row["rank_low"], row["rank_high"]) for row in values["rows"]}
     assert set(ranks) == set(NAMES)
     assert [k for k, _ in values["rows"][0]["top"]] == [1, 2]
-    assert values["seed"] == 5
+    assert values["origin"]["seed"] == 5
     assert len(values["pairs"]) == 10
     assert values["n_votes"] == 2400
     for place, name in enumerate(NAMES, start=1):

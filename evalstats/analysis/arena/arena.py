@@ -44,6 +44,7 @@ from evalstats.analysis.arena.rows import (
 )
 from evalstats.analysis.arena.vote_checks import suspects_of, trust_checks
 from evalstats.analysis.provenance import lookalike_notes, run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
@@ -176,7 +177,7 @@ def arena(
     result = _ranked(data, asked.but(cluster=clusters, conf_level=declared["conf_level"]))
     account = plan_account(plan, benchmark=benchmark, span=None, **given)
     notes = (*as_notes("plan", account.departures), *result.notes)
-    return replace(result, plan=account, notes=notes)
+    return replace(result, origin=replace(result.origin, plan=account), notes=notes)
 
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -328,9 +329,7 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
         n_resamples=options.n_resamples,
         converged=all(part.fit.converged for part in parts),
         rank_reason=_rank_reason(graph, main),
-        seed=options.seed,
-        version=toolkit_version(),
-        sources=sources,
+        origin=Origin(sources=sources, version=toolkit_version(), seed=options.seed),
         notes=_ordered(
             *remarks,
             *lookalike_notes(table.models),

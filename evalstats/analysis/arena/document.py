@@ -8,7 +8,6 @@ from evalstats.analysis.arena.notes import clusters_in_words, source_levels, sou
 from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow
 from evalstats.analysis.arena.vote_checks import OF_SUSPECTS
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number
@@ -207,7 +206,7 @@ def document(result: ArenaRanking) -> Document:
         evidence=evidence(result) if result.converged else (),
         method=(
             *method_sections(result),
-            sources_section(result.sources, version=result.version, seed=str(result.seed), plan=result.plan),
+            result.origin.section(),
         ),
     )
 

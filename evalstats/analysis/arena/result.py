@@ -7,13 +7,11 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.result import Estimate, RankedRow, Result, frame_of, row_named
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import Estimate, OfOrigin, Origin, RankedRow, Result, frame_of, row_named
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.options import RatingScale
-from evalstats.schema.plan import PlanAccount
 from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, ShareBin
 from evalstats.stats.arena.likelihood import Ties
 
@@ -502,7 +500,7 @@ class RatingDrift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ArenaRanking(Result):
+class ArenaRanking(OfOrigin, Result):
     """Whom do live users prefer? The answer, and how it was reached.
 
     Attributes
@@ -569,13 +567,9 @@ class ArenaRanking(Result):
     n_resamples: int | None = None
     converged: bool = True
     rank_reason: str | None = None
-    plan: PlanAccount | None = None
-    seed: int = 0
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
     without_suspects: bool = False
+    origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

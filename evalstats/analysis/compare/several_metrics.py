@@ -17,7 +17,7 @@ from evalstats.analysis.compare.method import assumptions, references, sized
 from evalstats.analysis.compare.result import DECIDED, Comparison, Comparisons
 from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.provenance import placed, sources_section
+from evalstats.analysis.provenance import placed
 from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Tabs, Text, Tone, sentence
 from evalstats.document.numbers import interval_words
 from evalstats.errors import Option
@@ -305,6 +305,6 @@ def _method(result: Comparisons) -> tuple[Section, ...]:
             blocks=(Items(items=tuple(map(sentence, takes))),) if takes else (),
         ),
         Section(id="references", heading="References", blocks=(Items(items=tuple(map(sentence, sorted(works)))),)),
-        sources_section(of.sources, version=of.version, seed=f"{of.seed} (permutations only)", plan=of.plan),
+        of.section(seed=f"{of.seed} (permutations only)"),
     )
     return tuple(part for part in parts if part.blocks)

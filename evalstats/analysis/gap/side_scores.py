@@ -420,7 +420,7 @@ def _of_votes(data: EvalData, *, cluster: str | Sequence[str], conf_level: float
         first_day=_day(data.comparisons["timestamp"].min()),
         last_day=_day(data.comparisons["timestamp"].max()),
         method=found.method,
-        sources=found.sources,
+        sources=found.origin.sources,
         notes=tuple(notes),
         data=data,
         ranks=partial(_vote_ranks, found),

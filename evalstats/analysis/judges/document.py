@@ -11,7 +11,6 @@ from evalstats.analysis.judges.result import (
     PeopleAgreement,
     Standing,
 )
-from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import Estimate, columns
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, Value
 from evalstats.document.numbers import interval_words, number, p_words
@@ -100,7 +99,7 @@ def document(result: JudgeReport) -> Document:
             _method(result),
             _REFERENCES,
             *([bias_method()] if result.biases else []),
-            sources_section(result.sources, version=result.version, seed=str(result.seed)),
+            result.origin.section(),
         ),
     )
 
@@ -174,7 +173,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
                 id="method", heading="How ratings were held against one another", blocks=(Items(items=tuple(items)),)
             ),
             _references(*_AGREEMENT_REFERENCES),
-            sources_section(result.sources, version=result.version, seed=str(result.seed)),
+            result.origin.section(),
         ),
     )
 
@@ -197,7 +196,7 @@ def _without_people(result: JudgeReport) -> Document:
         notes=result.notes,
         actions=("Have people judge some of the pairs, and give their votes beside the judge's.",),
         evidence=() if section is None else (Section(id="biases", heading=section.heading, blocks=section.blocks[1:]),),
-        method=(bias_method(), sources_section(result.sources, version=result.version, seed=str(result.seed))),
+        method=(bias_method(), result.origin.section()),
     )
 
 

@@ -19,7 +19,7 @@ from evalstats.analysis.judges.ratings import (
 )
 from evalstats.analysis.judges.result import BiasRow, JudgeReport, JudgeRow, PeopleAgreement, PersonRow, Standing
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
-from evalstats.analysis.result import Estimate, estimated
+from evalstats.analysis.result import Estimate, Origin, estimated
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
@@ -178,9 +178,7 @@ def _report(data: EvalData, ratings: Ratings, over: Over, notes: Sequence[Note],
         n_units=ratings.n_units,
         clusters=ratings.clusters,
         n_resamples=over.get("n_resamples", 0),
-        seed=over.get("seed", 0),
-        version=toolkit_version(),
-        sources=sources_of(data, ratings.runs),
+        origin=Origin(sources=sources_of(data, ratings.runs), version=toolkit_version(), seed=over.get("seed", 0)),
         notes=(*run_notes(data, ratings.runs), *notes, *ratings.notes),
         **found,
     )
@@ -204,8 +202,7 @@ def _without_people(data: EvalData, read: Verdicts, families: Mapping[str, str],
         n_ratings=games.height,
         n_units=games.select("question", "first", "second").n_unique(),
         clusters=("prompt",),
-        version=toolkit_version(),
-        sources=sources_of(data, runs),
+        origin=Origin(sources=sources_of(data, runs), version=toolkit_version()),
         notes=(*run_notes(data, runs), *bias_notes(checks.rows, names[0]), *notes),
     )
 

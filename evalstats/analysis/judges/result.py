@@ -5,8 +5,7 @@ from typing import Literal, Self
 
 import polars as pl
 
-from evalstats.analysis.result import Estimate, Result, row_named
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, row_named
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.stats.raters.correction import LabelsNeeded
@@ -213,7 +212,7 @@ class CorrectedRow(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class JudgeReport(Result):
+class JudgeReport(OfOrigin, Result):
     """Whether judges can stand in for people.
 
     Attributes
@@ -257,11 +256,8 @@ class JudgeReport(Result):
     n_units: int = 0
     clusters: tuple[str, ...] = ()
     n_resamples: int = 0
-    seed: int = 0
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
+    origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from evalstats.analysis.design.metric import asked_direction, direction_notes
 from evalstats.analysis.method_texts import MethodText, texts_for
-from evalstats.analysis.provenance import placed, sources_section
+from evalstats.analysis.provenance import placed
 from evalstats.analysis.score.result import ClaimTest, Score, Scores
 from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, p_words, scaled, titled
@@ -247,7 +247,7 @@ def _methods_heading(result: Score) -> str:
 
 def _method(result: Score) -> tuple[Section, ...]:
     parts = _estimated((_how(result),), (f"What is estimated: {result.estimand}", *_takes(result)), _works(result))
-    return (*parts, sources_section(result.origin.sources, version=result.origin.version))
+    return (*parts, result.origin.section(seed=""))
 
 
 def _method_of_several(result: Scores) -> tuple[Section, ...]:

@@ -37,6 +37,7 @@ from evalstats.analysis.arena.result import (
     WeakLink,
 )
 from evalstats.analysis.provenance import toolkit_version
+from evalstats.analysis.result import Origin
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, ShareBin
@@ -183,6 +184,9 @@ def troubled() -> ArenaRanking:
     """Hostile names, every check with something to tell, style, categories, drift, other treatments of ties."""
     found = made(HOSTILE, (1090.0, 1071.0, 1050.0, 990.0, 905.0, 894.0), 9.0, ties="davidson", n_votes=9000)
     names = [row.name for row in found.rows]
+    plan = PlanAccount(
+        digest="0123456789abcdef", source="evalstats.toml", declared=(("clusters", "rater"),), departures=()
+    )
     return replace(
         found,
         covariates=_covariates(),
@@ -197,9 +201,7 @@ def troubled() -> ArenaRanking:
         n_unscored=37,
         unscored_reasons=(("the judge's answer could not be read", 30), ("no label", 7)),
         n_events=2900,
-        plan=PlanAccount(
-            digest="0123456789abcdef", source="evalstats.toml", declared=(("clusters", "rater"),), departures=()
-        ),
+        origin=replace(found.origin, plan=plan),
         notes=(
             Note(kind="comparability", text="30 of 9,000 votes were given by a judge model, the others by people"),
             Note(kind="few", text="one cluster holds 8.1% of the votes"),
@@ -272,9 +274,7 @@ def made(
         n_decided=decided,
         n_ties=tied,
         n_both_bad=n_votes - decided - tied,
-        seed=1,
-        version=toolkit_version(),
-        sources=(("votes.parquet", "0123456789abcdef"),),
+        origin=Origin(sources=(("votes.parquet", "0123456789abcdef"),), version=toolkit_version(), seed=1),
     )
 
 
