@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.provenance import placed, sources_section
+from evalstats.analysis.provenance import placed
 from evalstats.document.model import Items, Section, Text, sentence
 from evalstats.document.numbers import declared, interval_words, number, p_value, scaled
 from evalstats.grammar import plural
@@ -32,7 +32,7 @@ def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]
             _section("references", "References", references(result)),
         ]
     of = result.origin
-    parts.append(sources_section(of.sources, version=of.version, seed=f"{of.seed} (permutations only)", plan=of.plan))
+    parts.append(of.section(seed=f"{of.seed} (permutations only)"))
     return tuple(part for part in parts if part.blocks)
 
 
