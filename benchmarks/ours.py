@@ -5,8 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from evalstats.table.vote_cells import vote_cells
-from evalstats.table.votes import rows_of
 from evalstats.analysis.compare.compare import compare
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
@@ -19,6 +17,8 @@ from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.paired.binary import PairedCounts, tango
+from evalstats.table.vote_cells import vote_cells
+from evalstats.table.votes import rows_of
 
 Arrays = dict[str, np.ndarray]
 Call = Callable[[], object]

@@ -10,7 +10,7 @@ from dev.validation.deciding import metric
 from dev.validation.study import Case, Promise, Question, Tally, Task, of_ends, of_intervals, simulated
 from evalstats.analysis.compare.difference import PairedScores, headline_interval
 from evalstats.stats.bootstrap import percentile_law
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.one_sample import cr2_of_mean
 from evalstats.stats.paired.means import augmented_t, paired_t
 
@@ -63,7 +63,7 @@ def replicate(
     }
 
 
-def _headline(d: np.ndarray, clusters: np.ndarray) -> Estimate:
+def _headline(d: np.ndarray, clusters: np.ndarray) -> IntervalEstimate:
     """Return what `compare` would print: CR2, or augmented t on cluster means where all clusters agree."""
     scores = PairedScores(baseline=(d < 0) * 1.0, candidate=(d > 0) * 1.0, n_trials=1, clusters=(clusters,))
     return headline_interval(scores, BINARY, conf_level=0.95, method="auto")

@@ -13,7 +13,7 @@ from evalstats.analysis.compare import difference
 from evalstats.analysis.compare.difference import PairedScores
 from evalstats.analysis.design.metric import Metric
 from evalstats.stats.bootstrap import percentile_law
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.paired.means import paired_t
 
 NAME = "false-claims"
@@ -175,7 +175,7 @@ def replicate(rng: np.random.Generator, count: int, *, draw: Draw, of: Metric) -
     return found | {AGREED: Tally(float(sum(same)), float(len(same)))}
 
 
-def _excludes_zero(found: Estimate) -> bool:
+def _excludes_zero(found: IntervalEstimate) -> bool:
     if found.conf_low is None or found.conf_high is None:
         return found.estimate != 0.0
     return not found.conf_low <= 0.0 <= found.conf_high

@@ -9,7 +9,7 @@ import polars as pl
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_intervals, simulated
 from evalstats.analysis.compare.compare import compare
 from evalstats.loaders.frames import from_frame
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.runs import RunSd, run_effects, run_spread, with_runs
 
@@ -50,7 +50,7 @@ def draw(
     return sides[0], sides[1]
 
 
-def intervals(a: np.ndarray, b: np.ndarray, *, shared: bool = False) -> dict[str, Estimate]:
+def intervals(a: np.ndarray, b: np.ndarray, *, shared: bool = False) -> dict[str, IntervalEstimate]:
     """Return every method's interval of one data set; `shared`: the k-th run of both sides is the same judge."""
     if shared:
         both = np.isnan(a) | np.isnan(b)
@@ -101,7 +101,7 @@ def replicate(rng: np.random.Generator, count: int, *, shared: bool, **world: fl
     }
 
 
-def _width(interval: Estimate) -> float:
+def _width(interval: IntervalEstimate) -> float:
     return (interval.conf_high or 0.0) - (interval.conf_low or 0.0)
 
 

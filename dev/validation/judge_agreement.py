@@ -20,7 +20,7 @@ from dev.validation.study import (
 )
 from evalstats.analysis.judges.judges import judges
 from evalstats.loaders.ratings import from_ratings
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.raters.agreement import Metric, RatingTable, judge_alpha, judge_minus_people, krippendorff_alpha
 
 NAME = "judge-agreement"
@@ -213,14 +213,14 @@ def replicate_difference(rng: np.random.Generator, count: int, *, world: World, 
 
 
 def _same_as_judges(
-    found: Estimate,
+    found: IntervalEstimate,
     judge: np.ndarray,
     people: np.ndarray,
     world: World,
     clusters: np.ndarray | None,
     *,
     kept: np.ndarray | None = None,
-    minus_people: Estimate | None = None,
+    minus_people: IntervalEstimate | None = None,
 ) -> None:
     """Stop where `judges()`, on a table of these ratings, says something else."""
     n, each = people.shape

@@ -22,7 +22,7 @@ from dev.validation.study import (
 from evalstats.analysis.judges.judges import judges
 from evalstats.errors import CannotAnswerError, EvalStatsError
 from evalstats.loaders.ratings import from_ratings
-from evalstats.stats.estimate import Estimate, normal_quantile
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.one_sample import mean_t
 from evalstats.stats.raters.correction import PoweredMean, judge_errors, powered_mean, rogan_gladen
 
@@ -163,7 +163,7 @@ def replicate_share(
     rng: np.random.Generator, count: int, *, n_labels: int, share: float, hit: float, false_yes: float
 ) -> dict[str, Tally]:
     """Tally Rogan-Gladen on `count` data sets: labels of a random part, so how many of them are yes is chance too."""
-    kept: list[tuple[Drawn, Estimate]] = []
+    kept: list[tuple[Drawn, IntervalEstimate]] = []
     refused: list[bool] = []
     for _ in range(count):
         drawn = yes_no(rng, n_labels=n_labels, share=share, hit=hit, false_yes=false_yes)
@@ -185,7 +185,7 @@ def replicate_share(
     }
 
 
-def _same_as_judges(found: Estimate | None, drawn: Drawn) -> None:
+def _same_as_judges(found: IntervalEstimate | None, drawn: Drawn) -> None:
     """Stop where `judges()`, on a table of these ratings, says something else."""
     known = drawn.labelled
     n, items = drawn.people.size, np.arange(drawn.people.size)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, of_intervals, simulated
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.raters.correction import JudgeWorld, corrected_intervals
 
 NAME = "judge-differences"
@@ -45,7 +45,7 @@ WORLDS: Mapping[str, JudgeWorld] = {
 
 def replicate(rng: np.random.Generator, count: int, *, world: JudgeWorld) -> dict[str, Tally]:
     """Tally every method on `count` data sets; one that gives no interval claims nothing, and is counted apart."""
-    given: dict[str, list[Estimate]] = {}
+    given: dict[str, list[IntervalEstimate]] = {}
     refused: dict[str, list[bool]] = {}
     for _ in range(count):
         for key, estimate in corrected_intervals(world, rng).items():

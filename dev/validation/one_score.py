@@ -8,7 +8,7 @@ from scipy import stats
 
 from dev.validation.study import TOUCHING, Case, Promise, Question, Tally, Task
 from evalstats.stats.bootstrap import percentile_law
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.one_sample import beta_posterior, clopper_pearson, jeffreys, wilson
 
 NAME = "one-score"
@@ -26,17 +26,17 @@ def wald(successes: int, n: int) -> tuple[float, float]:
     return p - reach, p + reach
 
 
-def uniform(successes: int, n: int) -> Estimate:
+def uniform(successes: int, n: int) -> IntervalEstimate:
     """Return the posterior interval under a uniform prior."""
     return beta_posterior(successes, n, a=1, b=1)
 
 
-def bootstrap(successes: int, n: int) -> Estimate:
+def bootstrap(successes: int, n: int) -> IntervalEstimate:
     """Return the percentile bootstrap interval of infinitely many resamples."""
     return percentile_law(np.repeat([1.0, 0.0], [successes, n - successes]))
 
 
-Interval = Callable[[int, int], Estimate | tuple[float, float]]
+Interval = Callable[[int, int], IntervalEstimate | tuple[float, float]]
 INTERVALS: Mapping[str, Interval] = {
     "Wilson": wilson,
     "Clopper-Pearson": clopper_pearson,
@@ -52,7 +52,7 @@ def ends(interval: Interval, n: int) -> tuple[np.ndarray, np.ndarray]:
     found: list[tuple[float, float]] = []
     for successes in range(n + 1):
         e = interval(successes, n)
-        if isinstance(e, Estimate):
+        if isinstance(e, IntervalEstimate):
             e = (e.estimate, e.estimate) if e.conf_low is None or e.conf_high is None else (e.conf_low, e.conf_high)
         found.append(e)
     low, high = np.array(found).T

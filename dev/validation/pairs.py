@@ -9,7 +9,7 @@ from scipy import stats
 
 from dev.validation.study import TOUCHING, Case, Promise, Question, Tally, Task
 from evalstats.stats.bootstrap import augmented_percentile, bca_law, percentile_law
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior, tango
 from evalstats.stats.paired.means import paired_t
 
@@ -47,7 +47,7 @@ def wald(counts: PairedCounts) -> tuple[float, float]:
     return d - reach, d + reach
 
 
-Interval = Callable[[PairedCounts], Estimate | tuple[float, float]]
+Interval = Callable[[PairedCounts], IntervalEstimate | tuple[float, float]]
 INTERVALS: Mapping[str, Interval] = {
     "Tango score": tango,
     "Newcombe": newcombe,
@@ -87,7 +87,7 @@ def cells(p_a: float, p_b: float, wanted: float) -> tuple[float, float, float, f
 def ends(method: str, both: int, b: int, c: int, neither: int) -> tuple[float, float]:
     """Return the interval of a table; where a method rightly refuses, the point that others print."""
     found = INTERVALS[method](PairedCounts(both, b, c, neither))
-    if not isinstance(found, Estimate):
+    if not isinstance(found, IntervalEstimate):
         return found
     if found.conf_low is None or found.conf_high is None:
         return found.estimate, found.estimate

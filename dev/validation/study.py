@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evalstats.datasets.validation import Measure, Role
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 
 SEED = 2_718_281_828
 TOUCHING = 1e-9  # an end that equals the truth covers it, whatever the rounding
@@ -138,7 +138,7 @@ def added(found: Iterable[Tallies]) -> dict[tuple[str, str], Tally]:
     return total
 
 
-def of_intervals(found: Sequence[Estimate], truth: float) -> Tally:
+def of_intervals(found: Sequence[IntervalEstimate], truth: float) -> Tally:
     """Count the intervals that miss the truth; one that could not be given is a point, and misses all but itself."""
     ends = [
         (e.estimate, e.estimate) if e.conf_low is None or e.conf_high is None else (e.conf_low, e.conf_high)

@@ -18,7 +18,7 @@ from evalstats.grammar import plural
 from evalstats.schema.columns import OUTCOMES
 from evalstats.stats.checks import is_constant, too_few_clusters
 from evalstats.stats.clusters import cluster_mean, multiway_mean
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
 from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means
@@ -179,7 +179,7 @@ def _row(name: str, before: Floats, after: Floats, codes: Sequence[Ints], conf_l
     return _filled(bare, found, typical, [*notes, *(text for text in typical.warnings if text not in found.warnings)])
 
 
-def _filled(bare: CostRow, found: Estimate, typical: Estimate | None, notes: Sequence[str]) -> CostRow:
+def _filled(bare: CostRow, found: IntervalEstimate, typical: IntervalEstimate | None, notes: Sequence[str]) -> CostRow:
     return replace(
         bare,
         ratio=found.estimate,
@@ -235,7 +235,7 @@ def _per_success(
     return replace(bare, ratio=ratio, conf_low=ratio / factor, conf_high=ratio * factor, n_clusters=found.n_clusters)
 
 
-def log_scale_mean(values: Floats, codes: Sequence[Ints], *, conf_level: float) -> Estimate:
+def log_scale_mean(values: Floats, codes: Sequence[Ints], *, conf_level: float) -> IntervalEstimate:
     """Mean of positive amounts with a t interval for its logarithm: an end of 0 or less would mean nothing.
 
     log m +- t se(m)/m, CR2 with clusters. Amounts are skewed to the right, and so is this interval.
@@ -244,12 +244,12 @@ def log_scale_mean(values: Floats, codes: Sequence[Ints], *, conf_level: float) 
     mean = float(values.mean())
     if mean <= 0:
         reason = "it is 0 on every item"
-        return Estimate(estimate=mean, method=method, conf_level=conf_level, n=values.size, reason=reason)
+        return IntervalEstimate(estimate=mean, method=method, conf_level=conf_level, n=values.size, reason=reason)
     found = _mean_estimate(values / mean, _with_company(codes), conf_level)
     if found.conf_high is None:
         return replace(found, estimate=mean, std_error=None, method=method, p_value=None, statistic=None)
     factor = math.exp(found.conf_high - found.estimate)
-    return Estimate(
+    return IntervalEstimate(
         estimate=mean,
         method=method + (", CR2" if found.n_clusters else ""),
         conf_level=conf_level,
@@ -262,18 +262,20 @@ def log_scale_mean(values: Floats, codes: Sequence[Ints], *, conf_level: float) 
     )
 
 
-def _mean_estimate(values: Floats, clusters: npt.NDArray[np.int64] | None, conf_level: float) -> Estimate:
+def _mean_estimate(values: Floats, clusters: npt.NDArray[np.int64] | None, conf_level: float) -> IntervalEstimate:
     if clusters is None:
         # Moved to 1, where equal means equal up to the rounding of numbers of that size.
         if len(values) < 2 or is_constant(values - values.min() + 1.0):
             reason = "one item has no spread" if len(values) < 2 else "it is the same on every item"
-            return Estimate(
+            return IntervalEstimate(
                 estimate=float(values.mean()), method="", conf_level=conf_level, n=len(values), reason=reason
             )
         return paired_t(values, conf_level=conf_level)
     few = too_few_clusters(min(len(np.unique(each)) for each in clusters))
     if few is not None:
-        return Estimate(estimate=float(values.mean()), method="", conf_level=conf_level, n=len(values), reason=few)
+        return IntervalEstimate(
+            estimate=float(values.mean()), method="", conf_level=conf_level, n=len(values), reason=few
+        )
     if len(clusters) == 1:
         return cluster_mean(values, clusters[0], conf_level=conf_level).estimate
     return multiway_mean(values, list(clusters), conf_level=conf_level).estimate

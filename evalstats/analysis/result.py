@@ -635,13 +635,15 @@ class MethodRow(Estimate):
     note: str = ""
 
 
-def estimated(found: "stats_estimate.Estimate | Estimate", **changes: Any) -> dict[str, Any]:
+def estimated(found: "stats_estimate.IntervalEstimate | Estimate", **changes: Any) -> dict[str, Any]:
     """Return the fields of an `Estimate` that a statistic gives, with changes, to be spread into a row of a result."""
     names = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "df", "p_value", "method", "reason")
     return {**{name: getattr(found, name) for name in names}, **changes}
 
 
-def method_row(found: stats_estimate.Estimate, role: Role, note: str = "", *, term: str = "difference") -> MethodRow:
+def method_row(
+    found: stats_estimate.IntervalEstimate, role: Role, note: str = "", *, term: str = "difference"
+) -> MethodRow:
     """Copy an estimate into a row; the reason for a missing interval joins the note."""
     parts = [part for part in (note, found.reason) if part]
     return MethodRow(

@@ -15,7 +15,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_values, check_level
-from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, t_quantile
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, t_quantile
 from evalstats.stats.item_quality import least_p, strength_ranks, weak_models_test
 from evalstats.stats.many.multiplicity import conditional_benjamini_hochberg
 from evalstats.stats.one_sample import wilson
@@ -65,8 +65,8 @@ class UnreadAnswers:
 
     n: int
     n_unread: int
-    left_out: Estimate | None
-    as_wrong: Estimate
+    left_out: IntervalEstimate | None
+    as_wrong: IntervalEstimate
     as_luck: float | None
     luck_sd: float | None
 
@@ -258,7 +258,7 @@ class PositionBias:
     share: FloatArray
     expected: FloatArray
     favourite: int
-    excess: Estimate
+    excess: IntervalEstimate
     p_value: float
 
 
@@ -307,7 +307,7 @@ def position_bias(
     score = (chosen == favourite) - p[:, favourite]
     std_error = float(score.std(ddof=1)) / math.sqrt(n)
     reach = normal_quantile(1.0 - (1.0 - level) / width) * std_error
-    excess = Estimate(
+    excess = IntervalEstimate(
         estimate=float(score.mean()),
         method="share of wrong answers at a position less an even choice",
         conf_level=level,

@@ -25,13 +25,15 @@ from evalstats.stats.checks import (
     is_constant,
     too_few_clusters,
 )
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.resample_law import law_of_sum, percentile_ends, ratio_ends
 
 _ROUNDING = 1e-9
 
 
-def percentile_law(values: ArrayLike, *, conf_level: float = 0.95, clusters: ArrayLike | None = None) -> Estimate:
+def percentile_law(
+    values: ArrayLike, *, conf_level: float = 0.95, clusters: ArrayLike | None = None
+) -> IntervalEstimate:
     """Mean with the percentile bootstrap interval, as from infinitely many resamples.
 
     For comparison with published bootstrap intervals. It is too short near the ends of the scale (coverage .80 for .90
@@ -70,7 +72,7 @@ def percentile_law(values: ArrayLike, *, conf_level: float = 0.95, clusters: Arr
     return _estimate(mean, method, level, x.size, std_error=std_error, ends=ends)
 
 
-def augmented_percentile(differences: ArrayLike, *, bound: float = 1.0, conf_level: float = 0.95) -> Estimate:
+def augmented_percentile(differences: ArrayLike, *, bound: float = 1.0, conf_level: float = 0.95) -> IntervalEstimate:
     """Mean of bounded differences with the percentile bootstrap after one pseudo-item at +bound and one at -bound.
 
     The bootstrap to use for bounded differences (candidate minus baseline, in the score's own unit) below 300 items: the
@@ -87,7 +89,7 @@ def augmented_percentile(differences: ArrayLike, *, bound: float = 1.0, conf_lev
     return _estimate(float(d.mean()), method, level, d.size, std_error=std_error, ends=ends)
 
 
-def _clustered(x: FloatArray, clusters: ArrayLike, level: float) -> Estimate:
+def _clustered(x: FloatArray, clusters: ArrayLike, level: float) -> IntervalEstimate:
     codes, n_clusters = as_codes(clusters, x.size)
     method, mean = "cluster percentile bootstrap, exact law", float(x.mean())
     sums = np.bincount(codes, weights=x).astype(np.float64)
@@ -112,12 +114,12 @@ def _estimate(
     ends: tuple[float, float] | None = None,
     n_clusters: int | None = None,
     reason: str | None = None,
-) -> Estimate:
+) -> IntervalEstimate:
     """Return an estimate with its interval, or why it has none."""
     if ends is not None and not ends[1] > ends[0]:
         ends, reason = None, "so much of the law sits on one value that both ends fall on it"
     low, high = ends or (None, None)
-    return Estimate(
+    return IntervalEstimate(
         estimate=mean,
         method=method,
         conf_level=level,
@@ -131,7 +133,7 @@ def _estimate(
     )
 
 
-def bca_law(values: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
+def bca_law(values: ArrayLike, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Mean with the bias-corrected and accelerated bootstrap interval, as from infinitely many resamples.
 
     For comparison with published BCa intervals. It mends skewness, not values that were never seen: near the ends of the
@@ -204,7 +206,7 @@ class Resampled:
     no interval or a block had no finite end.
     """
 
-    estimate: Estimate
+    estimate: IntervalEstimate
     seed: int
     error_low: float | None = None
     error_high: float | None = None
@@ -333,7 +335,7 @@ def _inverted(x: FloatArray, t: FloatArray, level: float, seed: int) -> Resample
         reason = f"{flat} of {t.size} resamples had no spread, so an end of the interval cannot be told"
         return _refused(x, level, seed, reason)
     told = (f"{flat} of {t.size} resamples had no spread and count as infinitely far off",) if flat else ()
-    drawn = Estimate(
+    drawn = IntervalEstimate(
         estimate=mean,
         method=_STUDENTISED,
         conf_level=level,

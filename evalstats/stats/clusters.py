@@ -28,7 +28,7 @@ from evalstats.stats.checks import (
     is_constant,
     too_few_clusters,
 )
-from evalstats.stats.estimate import Estimate, t_estimate, t_quantile
+from evalstats.stats.estimate import IntervalEstimate, t_estimate, t_quantile
 from evalstats.stats.one_sample import Cr2, cr2_of_mean
 from evalstats.stats.paired.means import SignFlip, sign_flip
 
@@ -108,7 +108,7 @@ class ClusterMean:
     that of the column that has the fewest.
     """
 
-    estimate: Estimate
+    estimate: IntervalEstimate
     design_effect: float | None
     effective_clusters: float | None
     n_clusters: int
@@ -201,7 +201,7 @@ def multiway_mean(
     return _result(x, combined, level, low, high, method=f"CR2 on {len(columns)} cluster columns, Satterthwaite df")
 
 
-def cluster_weighted_mean(values: ArrayLike, clusters: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
+def cluster_weighted_mean(values: ArrayLike, clusters: ArrayLike, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Mean in which each cluster counts once, with Student's t on the cluster means.
 
     Another estimand than `cluster_mean`: the average scenario rather than the average item.
@@ -221,7 +221,7 @@ def cluster_weighted_mean(values: ArrayLike, clusters: ArrayLike, *, conf_level:
     if reason is None and is_constant(means):
         reason = f"all {n_clusters} cluster means are equal, so their spread is unknown"
     if reason is not None:
-        return Estimate(
+        return IntervalEstimate(
             estimate=estimate, method=method, conf_level=level, n=x.size, n_clusters=n_clusters, reason=reason
         )
     std_error, df = float(means.std(ddof=1)) / math.sqrt(n_clusters), float(n_clusters - 1)
@@ -291,7 +291,7 @@ def _result(
     if reason is None and std_error is None:
         reason = f"the means of all {v.n_clusters} clusters are equal, so their spread is unknown"
     if reason is not None or std_error is None:
-        bare = Estimate(
+        bare = IntervalEstimate(
             estimate=mean,
             method=method,
             conf_level=level,

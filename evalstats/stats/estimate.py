@@ -13,7 +13,7 @@ SMALLEST_P = 1e-300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class IntervalEstimate:
     """An estimate, its interval, and how both were reached, in the unit of the data.
 
     What cannot be estimated is None, and `reason` says why; it is never zero, NaN or an interval of width zero.
@@ -106,11 +106,11 @@ def t_estimate(
     high: float | None = None,
     n_clusters: int | None = None,
     warnings: tuple[str, ...] = (),
-) -> Estimate:
+) -> IntervalEstimate:
     """Return an estimate with its t interval, clipped to the bounds given, and the t test of 0."""
     reach = t_quantile(conf_level, df) * std_error
     statistic = estimate / std_error
-    return Estimate(
+    return IntervalEstimate(
         estimate=estimate,
         method=method,
         conf_level=conf_level,

@@ -17,7 +17,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_level, too_few_clusters
-from evalstats.stats.estimate import Estimate, positive_p
+from evalstats.stats.estimate import IntervalEstimate, positive_p
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.many.pair_table import as_scores
 
@@ -38,7 +38,7 @@ class ClusterCorrelation:
         clusters are a sample. None where there is no correlation.
     """
 
-    estimate: Estimate
+    estimate: IntervalEstimate
     cluster_size: float
     design_effect: float | None
 
@@ -93,7 +93,9 @@ def cluster_correlation(values: ArrayLike, clusters: ArrayLike, *, conf_level: f
         reason = (
             "the values do not differ" if 2 <= n_clusters < n else "a correlation needs 2 clusters, one with 2 items"
         )
-        bare = Estimate(estimate=0.0, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason)
+        bare = IntervalEstimate(
+            estimate=0.0, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason
+        )
         return ClusterCorrelation(estimate=bare, cluster_size=size, design_effect=None)
     n0 = (n - size) / (n_clusters - 1)
     icc = (between - within) / (between + (n0 - 1.0) * within)
@@ -104,7 +106,7 @@ def cluster_correlation(values: ArrayLike, clusters: ArrayLike, *, conf_level: f
     if reason is None:
         free = _columns_worth(within_each)
         ends = _limits(between / within, ((n_clusters - 1) * free, (n - n_clusters) * free), n0, level)
-    estimate = Estimate(
+    estimate = IntervalEstimate(
         estimate=icc,
         method=method,
         conf_level=level,

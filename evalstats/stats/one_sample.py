@@ -27,7 +27,7 @@ from evalstats.stats.checks import (
     is_constant,
     too_few_clusters,
 )
-from evalstats.stats.estimate import Estimate, normal_quantile, t_estimate, t_quantile
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile, t_estimate, t_quantile
 
 RUNAWAY = 10.0  # a cost of so many times the median has run away
 _WIDEST_GAIN = 50.0  # a spread far below that of 0/1 scores may be chance: n_hat stays below 50 n
@@ -73,7 +73,7 @@ def satterthwaite_df(share: FloatArray) -> float:
     return 1.0 / float((share**2).sum() + cross.sum() ** 2 - (cross**2).sum())
 
 
-def wilson(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:
+def wilson(successes: int, n: int, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Proportion of successes with Wilson's score interval.
 
     The default for right/wrong items that are independent, at any n: it never leaves [0, 1] and its ends are
@@ -90,7 +90,7 @@ def wilson(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:
     return _proportion(x, n, level, "Wilson", wilson_ends(x / n, n, normal_quantile(level)))
 
 
-def clopper_pearson(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:
+def clopper_pearson(successes: int, n: int, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Proportion of successes with the Clopper-Pearson interval: coverage is never below `conf_level`.
 
     For safety claims, where a guarantee is wanted; elsewhere it is wider than needed. Ends are Beta quantiles.
@@ -108,7 +108,7 @@ def clopper_pearson(successes: int, n: int, *, conf_level: float = 0.95) -> Esti
     return _proportion(x, n, level, "Clopper-Pearson", (low, high))
 
 
-def jeffreys(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:
+def jeffreys(successes: int, n: int, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Proportion of successes with the equal-tailed posterior interval under Jeffreys' Beta(1/2, 1/2) prior.
 
     The lower end is 0 when nothing succeeded and the upper end is 1 when all did (Brown, Cai & DasGupta 2001).
@@ -127,7 +127,7 @@ def jeffreys(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:
     return _proportion(x, n, level, "Jeffreys", (low, high))
 
 
-def beta_posterior(successes: int, n: int, *, a: float, b: float, conf_level: float = 0.95) -> Estimate:
+def beta_posterior(successes: int, n: int, *, a: float, b: float, conf_level: float = 0.95) -> IntervalEstimate:
     """Proportion of successes with the equal-tailed posterior interval under a Beta(a, b) prior.
 
     For whoever wants a posterior; show a second prior where the choice matters: 0.5 and 0.5 (Jeffreys) or 1 and 1
@@ -163,7 +163,7 @@ def failure_rate_limit(n: int, *, conf_level: float = 0.95) -> float:
     return -math.expm1(math.log1p(-check_level(conf_level)) / n)
 
 
-def mean_t(values: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
+def mean_t(values: ArrayLike, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Mean of independent items with Student's t interval.
 
     For scores without bounds, or with bounds when n >= 300 and few values sit at a bound. One value per item:
@@ -180,7 +180,7 @@ def mean_t(values: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
     n, mean = x.size, float(x.mean())
     if n < 2 or is_constant(x):
         reason = "one item has no spread" if n < 2 else f"all {n} values are equal, so their spread is unknown"
-        return Estimate(estimate=mean, method="t", conf_level=level, n=n, reason=reason, warnings=few_items(n))
+        return IntervalEstimate(estimate=mean, method="t", conf_level=level, n=n, reason=reason, warnings=few_items(n))
     std_error = float(x.std(ddof=1)) / math.sqrt(n)
     found = t_estimate(mean, std_error, float(n - 1), level, method="t", n=n, warnings=few_items(n))
     return replace(found, statistic=None, p_value=None)  # nobody asks whether a score is 0
@@ -194,7 +194,7 @@ def variance_matched_wilson(
     conf_level: float = 0.95,
     clusters: ArrayLike | None = None,
     n_rows: int | None = None,
-) -> Estimate:
+) -> IntervalEstimate:
     """Mean of bounded item scores with a Wilson interval at the sample size their variance is worth.
 
     The default for trials, graded scores and clusters. Scores are mapped to [0, 1]; with mean p and estimated variance V
@@ -268,9 +268,9 @@ def _checked_counts(successes: int, n: int) -> tuple[int, int]:
     return x, n
 
 
-def _proportion(x: int, n: int, level: float, method: str, ends: tuple[float, float]) -> Estimate:
+def _proportion(x: int, n: int, level: float, method: str, ends: tuple[float, float]) -> IntervalEstimate:
     p = x / n
-    return Estimate(
+    return IntervalEstimate(
         estimate=p,
         method=method,
         conf_level=level,
@@ -304,29 +304,31 @@ def _steadied(n_hat: float, n_worst: float, shortfalls: FloatArray) -> float:
     return (k + pseudo) / (k / n_hat + pseudo / n_worst)
 
 
-def _matched_items(unit: FloatArray, level: float, rows: int | None) -> Estimate:
+def _matched_items(unit: FloatArray, level: float, rows: int | None) -> IntervalEstimate:
     n, method = unit.size, "variance-matched Wilson"
     p, variance, n_eff = _items_worth(unit, rows)
     if n < 2:
         reason = "one item has no spread"
-        return Estimate(estimate=p, method=method, conf_level=level, n=n, reason=reason, warnings=few_items(n))
+        return IntervalEstimate(estimate=p, method=method, conf_level=level, n=n, reason=reason, warnings=few_items(n))
     return _matched(Cr2(mean=p, variance=variance, df=float(n - 1), n_clusters=n), n_eff, level, method, n)
 
 
-def _matched_clusters(unit: FloatArray, codes: IntArray, n_clusters: int, level: float, rows: int | None) -> Estimate:
+def _matched_clusters(
+    unit: FloatArray, codes: IntArray, n_clusters: int, level: float, rows: int | None
+) -> IntervalEstimate:
     n, method = unit.size, "variance-matched Wilson (CR2, Satterthwaite df)"
     p, _, n_items_worth = _items_worth(unit, rows)
     reason = too_few_clusters(n_clusters)
     if reason is not None:
-        return Estimate(estimate=p, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason)
+        return IntervalEstimate(estimate=p, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason)
     cr2 = cr2_of_mean(unit, codes, n_clusters)
     found = _matched(cr2, _clusters_worth(unit, codes, cr2, n_items_worth), level, method, n)
     return replace(found, n_clusters=n_clusters, warnings=_uneven_clusters(unit, codes, n_clusters))
 
 
-def _matched(mean: Cr2, n_eff: float, level: float, method: str, n: int) -> Estimate:
+def _matched(mean: Cr2, n_eff: float, level: float, method: str, n: int) -> IntervalEstimate:
     low, high = wilson_ends(mean.mean, n_eff, t_quantile(level, mean.df))
-    return Estimate(
+    return IntervalEstimate(
         estimate=mean.mean,
         method=method,
         conf_level=level,
@@ -350,7 +352,7 @@ def _clusters_worth(unit: FloatArray, codes: IntArray, cr2: Cr2, n_items_worth: 
     return min(n_items_worth, _steadied(n_hat, kish, shortfalls))
 
 
-def _rescaled(unit: Estimate, low: float, high: float) -> Estimate:
+def _rescaled(unit: IntervalEstimate, low: float, high: float) -> IntervalEstimate:
     """Carry an estimate on [0, 1] to the score's own scale."""
     span = high - low
 

@@ -22,7 +22,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.estimate import SMALLEST_P, Estimate, positive_p, t_quantile
+from evalstats.stats.estimate import SMALLEST_P, IntervalEstimate, positive_p, t_quantile
 
 # The prior's scale as a share of the score's range, and of the spread of scores without one: that of right and wrong
 # answers in equal parts is half their range.
@@ -341,8 +341,8 @@ def half_widths(
 
 
 def with_runs(
-    estimate: Estimate, runs: RunSpread | None, *, low: float | None = None, high: float | None = None
-) -> Estimate:
+    estimate: IntervalEstimate, runs: RunSpread | None, *, low: float | None = None, high: float | None = None
+) -> IntervalEstimate:
     """Return an estimate for new items as one for new items and new runs, clipped to the ends of the scale.
 
     For a t, augmented t or CR2 estimate, or a Wilson one.

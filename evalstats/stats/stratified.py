@@ -25,7 +25,7 @@ from evalstats.stats.checks import (
     too_few_clusters,
 )
 from evalstats.stats.clusters import intersection
-from evalstats.stats.estimate import Estimate, t_estimate, t_quantile, two_sided_t_p
+from evalstats.stats.estimate import IntervalEstimate, t_estimate, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.paired.means import pseudo_square
 
@@ -100,7 +100,7 @@ def stratified_mean(
     weights: ArrayLike | None = None,
     clusters: Sequence[ArrayLike] = (),
     conf_level: float = 0.95,
-) -> Estimate:
+) -> IntervalEstimate:
     """Weighted mean of items in fixed strata with a t interval, from the variance within strata only.
 
     For statements about new items from these same strata, and for scores without bounds. Groups that are themselves a sample
@@ -160,7 +160,7 @@ def stratified_augmented_t(
     bound: float = 1.0,
     n_trials: int | None = 1,
     conf_level: float = 0.95,
-) -> Estimate:
+) -> IntervalEstimate:
     """Weighted mean of bounded item differences over fixed strata, with two pseudo-items at +c and -c.
 
     With one stratum it is `evalstats.stats.paired.means.augmented_t`, whose `bound` and `n_trials` it takes. Where few items
@@ -216,7 +216,7 @@ def stratified_wilson(
     low: float = 0.0,
     high: float = 1.0,
     conf_level: float = 0.95,
-) -> Estimate:
+) -> IntervalEstimate:
     """Weighted mean of bounded item scores over fixed strata, with a Wilson interval at the size their variance is worth.
 
     `one_sample.variance_matched_wilson` with the stratified variance: n_hat = p(1 - p)/V, steadied near a bound by
@@ -367,7 +367,7 @@ def _stratum_means(x: FloatArray, of: Strata) -> FloatArray:
     return np.stack(sums, axis=1) / of.counts[:, np.newaxis]
 
 
-def _bare(x: FloatArray, of: Strata, found: _Spread, level: float) -> Estimate:
+def _bare(x: FloatArray, of: Strata, found: _Spread, level: float) -> IntervalEstimate:
     """Return the estimate without its interval, and the reason where there can be none."""
     reason = None
     if found.n_clusters is not None:
@@ -377,7 +377,7 @@ def _bare(x: FloatArray, of: Strata, found: _Spread, level: float) -> Estimate:
     if reason is None and found.variance == 0.0:
         reason = "the values of every stratum are equal, so their spread is unknown"
     law = "Satterthwaite t" if found.n_clusters is None else "CR2, Satterthwaite t"
-    return Estimate(
+    return IntervalEstimate(
         estimate=found.mean,
         method=f"stratified mean, {law}",
         conf_level=level,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_count, check_level, few_items
-from evalstats.stats.estimate import Estimate, t_estimate
+from evalstats.stats.estimate import IntervalEstimate, t_estimate
 from evalstats.stats.one_sample import variance_matched_wilson
 from evalstats.stats.runs import ScoreBlocks, as_blocks
 
@@ -22,7 +22,7 @@ _ROUNDING = 1e-12
 
 def same_items_difference(
     baseline: ArrayLike | ScoreBlocks, candidate: ArrayLike | ScoreBlocks, *, conf_level: float = 0.95
-) -> Estimate:
+) -> IntervalEstimate:
     """Difference of two models on these very items, with an interval for new trials only.
 
     Another estimand than the headline's: how the models differ on this finite benchmark, not on new items like these.
@@ -46,12 +46,12 @@ def same_items_difference(
     fewest = min(a.n_runs, b.n_runs)
     if fewest < 2:
         reason = "one trial an item: the noise of trials is unknown, so nothing can be said about new trials"
-        return Estimate(estimate=estimate, method=method, conf_level=level, n=n, reason=reason)
+        return IntervalEstimate(estimate=estimate, method=method, conf_level=level, n=n, reason=reason)
     pieces = [np.concatenate([_noise_of_items(block) for block in y]) for y in (a, b)]
     variance = sum(float(piece.sum()) for piece in pieces) / n**2
     if variance == 0.0:
         reason = "every item has the same score in all its trials, so their noise is unknown"
-        return Estimate(estimate=estimate, method=method, conf_level=level, n=n, reason=reason)
+        return IntervalEstimate(estimate=estimate, method=method, conf_level=level, n=n, reason=reason)
     squares = sum(float(np.square(piece).sum()) / (y.n_runs - 1) for piece, y in zip(pieces, (a, b), strict=True))
     df = variance**2 * n**4 / squares
     return t_estimate(estimate, math.sqrt(variance), df, level, method=method, n=n, warnings=few_items(n))
@@ -103,7 +103,7 @@ def suite_pass(
     kind: Literal["at", "hat"],
     conf_level: float = 0.95,
     clusters: ArrayLike | None = None,
-) -> Estimate:
+) -> IntervalEstimate:
     """Mean of pass@k ("at": any of k succeeds) or pass^k ("hat": all of k succeed) over the items of a suite, with its interval.
 
     Notes

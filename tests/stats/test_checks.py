@@ -20,7 +20,7 @@ from evalstats.stats.checks import (
     too_few_clusters,
 )
 from evalstats.stats.estimate import (
-    Estimate,
+    IntervalEstimate,
     legendre,
     normal_quantile,
     positive_p,
@@ -159,7 +159,7 @@ def test_kept_nodes_cannot_be_changed():
 
 
 def test_an_estimate_cannot_be_changed():
-    estimate = Estimate(estimate=0.5, method="mean", conf_level=0.95, n=3)
+    estimate = IntervalEstimate(estimate=0.5, method="mean", conf_level=0.95, n=3)
     with pytest.raises(dataclasses.FrozenInstanceError):
         estimate.estimate = 0.6
 

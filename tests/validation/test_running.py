@@ -28,7 +28,7 @@ from dev.validation.study import (
     of_intervals,
     simulated,
 )
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 
 
 def coin(rng: np.random.Generator, count: int) -> dict[str, Tally]:
@@ -103,7 +103,7 @@ def test_ends_that_touch_the_truth_cover_it_and_a_refusal_is_a_point() -> None:
     tally = of_ends(np.array([0.1, 0.2, 0.31]), np.array([0.3, 0.25, 0.5]), 0.3)
     assert (tally.errors, tally.total) == (2.0, 3.0)
     assert tally.width == pytest.approx(0.44)
-    none = Estimate(estimate=0.3, method="m", conf_level=0.95, n=1, reason="no spread")
+    none = IntervalEstimate(estimate=0.3, method="m", conf_level=0.95, n=1, reason="no spread")
     assert of_intervals([none], 0.3).errors == 0
     assert of_intervals([none], 0.31).errors == 1
 

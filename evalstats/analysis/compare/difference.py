@@ -42,7 +42,7 @@ from evalstats.stats.clusters import (
     multiway_mean,
     wild_cluster_p,
 )
-from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile, t_quantile
 from evalstats.stats.one_sample import UnseenFailures, unseen_failures, unseen_runaways
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, mcnemar_exact, mcnemar_midp, tango
 from evalstats.stats.paired.effect_sizes import t_margin_test
@@ -113,9 +113,9 @@ class Difference:
     of a verdict that is given all the same.
     """
 
-    headline: Estimate
+    headline: IntervalEstimate
     method_reason: str
-    without_runs: Estimate | None = None
+    without_runs: IntervalEstimate | None = None
     rows: tuple[MethodRow, ...] = ()
     table: PairedCounts | None = None
     mde: float | None = None
@@ -189,13 +189,13 @@ def paired_difference(
     return replace(found, method_reason="it was asked for", notes=(*found.notes, *more))
 
 
-def headline_interval(scores: PairedScores, metric: MetricFacts, *, conf_level: float, method: str) -> Estimate:
+def headline_interval(scores: PairedScores, metric: MetricFacts, *, conf_level: float, method: str) -> IntervalEstimate:
     """Return the headline estimate alone, at another level (for equivalence and simultaneous intervals)."""
     found = _of_items(scores, metric, conf_level=conf_level, method=method)
     return _counting_runs(_over_partitions(found, scores, metric), scores, metric)
 
 
-def _of_items(scores: PairedScores, metric: MetricFacts, *, conf_level: float, method: str) -> Estimate:
+def _of_items(scores: PairedScores, metric: MetricFacts, *, conf_level: float, method: str) -> IntervalEstimate:
     chosen = _chosen(scores, metric, method)
     if chosen == "tango":
         return tango(_counts(scores), conf_level=conf_level)
@@ -208,7 +208,7 @@ def _of_items(scores: PairedScores, metric: MetricFacts, *, conf_level: float, m
     return paired_t(scores.differences, bound=metric.span, conf_level=conf_level)
 
 
-def _over_partitions(found: Estimate, scores: PairedScores, metric: MetricFacts) -> Estimate:
+def _over_partitions(found: IntervalEstimate, scores: PairedScores, metric: MetricFacts) -> IntervalEstimate:
     """Return the interval of items that are new within the fixed levels of a partition, where it is the wider one."""
     if scores.clusters or scores.strata is not None or found.conf_low is None:
         return found
@@ -225,7 +225,7 @@ def _over_partitions(found: Estimate, scores: PairedScores, metric: MetricFacts)
     return widest
 
 
-def _counting_runs(found: Estimate, scores: PairedScores, metric: MetricFacts) -> Estimate:
+def _counting_runs(found: IntervalEstimate, scores: PairedScores, metric: MetricFacts) -> IntervalEstimate:
     low, high = (None, None) if metric.span is None else (-metric.span, metric.span)
     return with_runs(found, scores.runs, low=low, high=high)
 
@@ -283,7 +283,7 @@ def _choose(scores: PairedScores, metric: MetricFacts) -> str:
     return "t" if _graded(scores, metric) and np.ptp(scores.differences) > 0 else "augmented-t"
 
 
-def _augmented_headline(scores: PairedScores, metric: MetricFacts, conf_level: float) -> Estimate:
+def _augmented_headline(scores: PairedScores, metric: MetricFacts, conf_level: float) -> IntervalEstimate:
     n_trials = _known_trials(scores, metric)
     return augmented_t(scores.differences, bound=metric.span or 1.0, n_trials=n_trials, conf_level=conf_level)
 
@@ -496,7 +496,7 @@ def _stratified(scores: PairedScores, metric: MetricFacts, conf_level: float, se
     return difference, rows
 
 
-def _headline_of_strata(scores: PairedScores, metric: MetricFacts, conf_level: float) -> Estimate:
+def _headline_of_strata(scores: PairedScores, metric: MetricFacts, conf_level: float) -> IntervalEstimate:
     d, strata, span = scores.differences, _strata_of(scores), metric.span
     if not scores.clusters and span is not None and not (_graded(scores, metric) and np.ptp(d) > 0):
         return stratified_augmented_t(
@@ -519,7 +519,9 @@ def _strata_of(scores: PairedScores) -> Strata:
     return scores.strata
 
 
-def _headline_of_clusters(scores: PairedScores, metric: MetricFacts, conf_level: float) -> tuple[Estimate, ClusterMean]:
+def _headline_of_clusters(
+    scores: PairedScores, metric: MetricFacts, conf_level: float
+) -> tuple[IntervalEstimate, ClusterMean]:
     """Return CR2's estimate, or, where all clusters agree and CR2 has no spread to go by, augmented t on cluster means."""
     found = _cluster_estimate(scores, metric, conf_level)
     estimate = found.estimate
@@ -529,7 +531,7 @@ def _headline_of_clusters(scores: PairedScores, metric: MetricFacts, conf_level:
     return replace(fallback, n=len(scores.differences), n_clusters=found.n_clusters), found
 
 
-def _augmented_clusters(differences: Floats, codes: Ints, span: float, conf_level: float) -> Estimate:
+def _augmented_clusters(differences: Floats, codes: Ints, span: float, conf_level: float) -> IntervalEstimate:
     means = np.bincount(codes, weights=differences) / np.bincount(codes)
     # n_trials only bounds the pseudo-item from below; cluster means have no lattice, so it is made inactive.
     found = augmented_t(means, bound=span, n_trials=len(differences), conf_level=conf_level)
@@ -547,7 +549,7 @@ def _coarsest(clusters: Sequence[Ints]) -> Ints:
     return min(clusters, key=lambda codes: len(np.unique(codes)))
 
 
-def _cluster_doubts(headline: Estimate, flip: SignFlip, conf_level: float) -> tuple[str, ...]:
+def _cluster_doubts(headline: IntervalEstimate, flip: SignFlip, conf_level: float) -> tuple[str, ...]:
     doubts = list(_few_effective(headline))
     # Of fewer clusters no sign-flip could agree.
     if headline.p_value is not None and smallest_p_clusters(headline.n_clusters or 1) <= 1 - conf_level:
@@ -562,7 +564,7 @@ def _cluster_doubts(headline: Estimate, flip: SignFlip, conf_level: float) -> tu
     return tuple(doubts)
 
 
-def _few_effective(headline: Estimate) -> tuple[str, ...]:
+def _few_effective(headline: IntervalEstimate) -> tuple[str, ...]:
     # Five equal clusters have 4 degrees of freedom up to rounding.
     if headline.df is None or headline.df >= MIN_DF - 1e-9:
         return ()
@@ -612,7 +614,7 @@ def _reachable(found: Difference, metric: MetricFacts, conf_level: float) -> flo
     return found.mde if metric.span is None or found.mde < metric.span else None
 
 
-def _mde(headline: Estimate, conf_level: float) -> float | None:
+def _mde(headline: IntervalEstimate, conf_level: float) -> float | None:
     if headline.std_error is None or headline.df is None or headline.std_error <= 0:
         return None
     return mde_from_std_error(headline.std_error, headline.df, conf_level=conf_level, power=POWER)
@@ -738,7 +740,7 @@ def _failure_words(who: str, risk: UnseenFailures, effect: str) -> str:
     )
 
 
-def _p_row(method: str, p_value: float, headline: Estimate, *, note: str) -> MethodRow:
+def _p_row(method: str, p_value: float, headline: IntervalEstimate, *, note: str) -> MethodRow:
     return MethodRow(
         term="difference",
         method=method,
@@ -750,7 +752,7 @@ def _p_row(method: str, p_value: float, headline: Estimate, *, note: str) -> Met
     )
 
 
-def _flip_row(flip: SignFlip, headline: Estimate, *, unit: str = "item") -> MethodRow:
+def _flip_row(flip: SignFlip, headline: IntervalEstimate, *, unit: str = "item") -> MethodRow:
     how = "exact" if flip.exact else f"{flip.n_resamples} random flips, seed {flip.seed}"
     return MethodRow(
         term="difference",

@@ -242,7 +242,7 @@ def _left_out(lost: int, known: int, one_side: int) -> tuple[Note, ...]:
 
 def corrected_headline(
     pair: JudgedPair, metric: MetricFacts, *, conf_level: float, runs: RunSpread | None = None
-) -> tuple[PoweredMean, numbers.Estimate]:
+) -> tuple[PoweredMean, numbers.IntervalEstimate]:
     """Return the prediction-powered difference, and the headline made of it: runs counted, kept within the metric's bounds."""
     found = powered_difference(pair, conf_level=conf_level)
     headline = with_runs(found.estimate, runs)
@@ -315,7 +315,7 @@ def _needed(pair: JudgedPair, found: PoweredMean, margin: float, conf_level: flo
         return None
 
 
-def _by_errors(pair: JudgedPair, metric: MetricFacts, conf_level: float) -> numbers.Estimate | None:
+def _by_errors(pair: JudgedPair, metric: MetricFacts, conf_level: float) -> numbers.IntervalEstimate | None:
     if metric.kind != "binary" or not np.isin(pair.judged, (0, 1)).all():
         return None
     clear = np.isnan(pair.labels) | np.isin(pair.labels, (0, 1))

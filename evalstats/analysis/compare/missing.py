@@ -12,7 +12,7 @@ from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, scaled, share_in_percent
 from evalstats.grammar import plural
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
 
@@ -57,7 +57,7 @@ def missing_account(design: PairedDesign) -> Missing:
             strata=design.strata(table),
         )
 
-    def interval(scores: PairedScores, level: float) -> Estimate:
+    def interval(scores: PairedScores, level: float) -> IntervalEstimate:
         return headline_interval(scores, metric, conf_level=level, method=design.fitting_method)
 
     good = metric.higher_is_better

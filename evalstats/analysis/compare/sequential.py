@@ -14,7 +14,7 @@ from evalstats.document.numbers import declared, p_value, scaled
 from evalstats.errors import CannotAnswerError
 from evalstats.grammar import plural
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
-from evalstats.stats.estimate import Estimate, normal_quantile
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.sequential import ConfidenceSequence, asymptotic_cs, normal_mixture_cs, order_drift
 from evalstats.table.items import HELPER, ITEM_KEY, Floats, Ints
 from evalstats.table.metric import MetricFacts
@@ -284,9 +284,9 @@ def _with_margin(account: SequentialAccount, units: _Units, metric: MetricFacts,
     return replace(account, noninferior_p=low if metric.higher_is_better else high, equivalence_p=max(low, high))
 
 
-def as_estimate(account: SequentialAccount) -> Estimate:
+def as_estimate(account: SequentialAccount) -> IntervalEstimate:
     """Return the account as the headline estimate of a comparison: the interval of all looks and the anytime p."""
-    return Estimate(
+    return IntervalEstimate(
         estimate=account.estimate,
         method=account.method,
         conf_level=account.conf_level,

@@ -76,7 +76,7 @@ class BiasChecks:
         self,
         judge: str,
         check: Bias,
-        effect: Callable[[], numbers.Estimate],
+        effect: Callable[[], numbers.IntervalEstimate],
         *,
         n: int,
         null: float | None,
@@ -157,7 +157,7 @@ def _place(checks: BiasChecks, judge: str, own: pl.DataFrame) -> None:
     checks.places.extend(_by_place(judge, both))
 
 
-def _place_of_one_order(shown: pl.DataFrame, level: float) -> numbers.Estimate:
+def _place_of_one_order(shown: pl.DataFrame, level: float) -> numbers.IntervalEstimate:
     """Estimate the share of the first place between equals, from pairs judged in one order, at fixed strengths of models."""
     sign = np.where(shown["shown_first"].to_numpy(), 1.0, -1.0)
     effect = covariate_effect(
@@ -202,7 +202,7 @@ def _length(checks: BiasChecks, judge: str, own: pl.DataFrame) -> None:
     association = labelled.height < FEWEST_PAIRS
     used = known if association else labelled
 
-    def odds() -> numbers.Estimate:
+    def odds() -> numbers.IntervalEstimate:
         # At fixed strengths of models, or at the people's verdict: the first, a tie, the second.
         controls = _strengths(used)
         if not association:
@@ -236,7 +236,7 @@ def _length_of_scores(
         checks.skip(f"length, {judge}: fewer than {FEWEST_PAIRS} answers have a length and people's ratings as numbers")
         return
 
-    def points() -> numbers.Estimate:
+    def points() -> numbers.IntervalEstimate:
         models = np.unique(ratings.model_codes[known], return_inverse=True)[1].astype(np.int64)
         found = _linear(off[known], lengths[known], stratum_columns(models), ratings.prompts[known], checks.level)
         return replace(found, method=f"points for twice the length, {found.method}")
@@ -246,7 +246,7 @@ def _length_of_scores(
 
 def _linear(
     off: FloatArray, covariate: FloatArray, controls: FloatArray, prompts: IntArray, level: float
-) -> numbers.Estimate:
+) -> numbers.IntervalEstimate:
     """Return how errors go with a covariate, at fixed `controls`."""
     return covariate_effect(off, covariate, controls, clusters=prompts, family="linear", conf_level=level)
 
@@ -269,7 +269,7 @@ def _own_family(checks: BiasChecks, judge: str, labelled: pl.DataFrame) -> None:
     off = (labelled["value"] - labelled["people"]).to_numpy()
     signed, codes = np.where(first, off, -off)[one], dense_codes(labelled, "prompt")[one]
 
-    def preference() -> numbers.Estimate:
+    def preference() -> numbers.IntervalEstimate:
         return cluster_mean(signed, codes, conf_level=checks.level).estimate
 
     checks.add(judge, "own family", preference, n=int(one.sum()), null=0.0, family=family)
@@ -306,7 +306,7 @@ def _of_family(names: "np.ndarray[Any, Any]", family: str, families: Mapping[str
 # --- rows ---
 
 
-def _mapped(effect: numbers.Estimate, to: Callable[[float], float], method: str) -> numbers.Estimate:
+def _mapped(effect: numbers.IntervalEstimate, to: Callable[[float], float], method: str) -> numbers.IntervalEstimate:
     """Return an estimate on another scale; its ends move with it, and its p stays."""
     ends = [None if end is None else float(to(end)) for end in (effect.conf_low, effect.conf_high)]
     return replace(

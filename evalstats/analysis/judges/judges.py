@@ -221,11 +221,11 @@ def _met(ratings: Ratings) -> tuple[list[str], list[Note]]:
     return met, [Note(kind="left_out", text=text, caution=False)] if apart else []
 
 
-def _estimate(found: numbers.Estimate) -> Estimate:
+def _estimate(found: numbers.IntervalEstimate) -> Estimate:
     return Estimate(**estimated(found))
 
 
-def _cell(statistic: Callable[[], numbers.Estimate], level: float) -> Estimate:
+def _cell(statistic: Callable[[], numbers.IntervalEstimate], level: float) -> Estimate:
     """Return an estimate; one without a number, and the reason, where it cannot be had: the other cells stand."""
     try:
         return _estimate(statistic())
@@ -310,7 +310,7 @@ def _judge_row(ratings: Ratings, name: str, over: Over) -> tuple[JudgeRow, Note 
     pairs = RatingTable(counts=each[first] + each[second], levels=ratings.numbers)
     weights: Literal["none", "quadratic"] = "none" if ratings.scale == "nominal" else "quadratic"
 
-    def against_most(statistic: Callable[[], numbers.Estimate]) -> Estimate:
+    def against_most(statistic: Callable[[], numbers.IntervalEstimate]) -> Estimate:
         tied = Estimate(estimate=None, conf_level=level, reason="people are tied on everything that the judge rated")
         return _cell(statistic, level) if known.any() else tied
 
@@ -351,7 +351,7 @@ def _standing(difference: Estimate | None) -> Standing:
     return "as people" if difference.conf_low > -_MARGIN else "open"
 
 
-def _mean(values: FloatArray, codes: IntArray | None, level: float) -> numbers.Estimate:
+def _mean(values: FloatArray, codes: IntArray | None, level: float) -> numbers.IntervalEstimate:
     if codes is None or values.size < 2:
         return mean_t(values, conf_level=level)
     return cluster_mean(values, codes, conf_level=level).estimate

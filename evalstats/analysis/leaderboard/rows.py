@@ -16,7 +16,7 @@ from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.document.numbers import share_in_percent
 from evalstats.grammar import plural
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.many.common_scale import score_interval
 from evalstats.stats.many.multiplicity import adjusted
 from evalstats.stats.many.pairwise import PairwiseDifferences
@@ -64,7 +64,7 @@ def model_rows(
         items = np.asarray(seen[:, part == ranks.part].any(axis=1))
         own = table.select(j).take(scored[:, j])
         score = scored_on(own)
-        on_scale: Score | Estimate = score
+        on_scale: Score | IntervalEstimate = score
         if board.n_left_out:
             on_scale = scored_on(board.table.select(j))
         elif score.n_items < items.sum():
@@ -101,7 +101,9 @@ def model_rows(
     return (*with_ties(rows), *(_silent_row(system, board) for system in board.silent))
 
 
-def _on_all_items(board: Board, asked: RankingOptions, clusters: tuple[str, ...], j: int, own: ScoreTable) -> Estimate:
+def _on_all_items(
+    board: Board, asked: RankingOptions, clusters: tuple[str, ...], j: int, own: ScoreTable
+) -> IntervalEstimate:
     """Score one model on the items of all of its part, some of which it lacks."""
     on_scale = board.on_common_scale() if board.on_scale is None else board.on_scale
     values, metric = on_scale[:, j], asked.metric

@@ -26,7 +26,7 @@ from evalstats.schema.names import unknown_name
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import check_level
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson, wilson
 from evalstats.stats.score_drift import FEWEST_UNITS, Change, score_changes
 from evalstats.table.items import HELPER, Floats, Ints
@@ -355,7 +355,9 @@ def _scores(series: _Series, level: float) -> Iterator[Day]:
         )
 
 
-def _interval(means: Floats, n_scored: Ints, metric: Metric, codes: Ints | None, level: float) -> Estimate | None:
+def _interval(
+    means: Floats, n_scored: Ints, metric: Metric, codes: Ints | None, level: float
+) -> IntervalEstimate | None:
     """Return a day's mean with the interval that `score` gives it."""
     if not len(means):
         return None

@@ -19,7 +19,7 @@ from evalstats.analysis.scenarios.result import CellRow, ChangeRow, DropVerdict,
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.many.multiplicity import benjamini_hochberg, holm
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.proportion_contrasts import ProportionContrasts, condensed, proportion_contrasts
@@ -43,7 +43,7 @@ class PairedDrop(NamedTuple):
     n_items: int
     n_differ: int
     estimate: float
-    found: Estimate | None
+    found: IntervalEstimate | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,11 @@ from evalstats.analysis.score.result import ClaimTest
 from evalstats.document.numbers import scaled, share_in_percent
 from evalstats.errors import InputError, Option
 from evalstats.stats.checks import check_count
-from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.table.metric import MetricFacts
 
-IntervalAt = Callable[[float], Estimate]
+IntervalAt = Callable[[float], IntervalEstimate]
 # Below this the level of an interval is 1 to a computer, and only a law in closed form could say more.
 _SMALLEST = 1e-13
 _HALVINGS = 60
@@ -123,7 +123,7 @@ def limited_by_missing(
     return (replace(test, verdict="not shown to differ") if decides else test), told
 
 
-def _difference_ends(own: Estimate, claim: Claim, conf_level: float) -> tuple[float, float] | None:
+def _difference_ends(own: IntervalEstimate, claim: Claim, conf_level: float) -> tuple[float, float] | None:
     if own.conf_low is None or own.conf_high is None:
         return None
     if claim.fixed:
@@ -136,7 +136,7 @@ def _difference_ends(own: Estimate, claim: Claim, conf_level: float) -> tuple[fl
     )
 
 
-def _p_value(claim: Claim, own: Estimate, interval_at: IntervalAt) -> float:
+def _p_value(claim: Claim, own: IntervalEstimate, interval_at: IntervalAt) -> float:
     if claim.fixed and own.method == "Wilson" and 0.0 < claim.value < 1.0:
         z = (own.estimate - claim.value) / math.sqrt(claim.value * (1.0 - claim.value) / own.n)
         return two_sided_normal_p(z)

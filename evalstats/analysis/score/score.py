@@ -35,7 +35,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import levels_of
 from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.clusters import cluster_mean, multiway_mean
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.one_sample import (
     beta_posterior,
     clopper_pearson,
@@ -354,12 +354,12 @@ def score_of(
     )
 
 
-def _counting(found: Estimate, scores: ItemScores) -> Estimate:
+def _counting(found: IntervalEstimate, scores: ItemScores) -> IntervalEstimate:
     """Count the variation from run to run in an interval."""
     return with_runs(found, scores.runs, low=scores.metric.low, high=scores.metric.high)
 
 
-def _headline(scores: ItemScores, conf_level: float) -> Estimate:
+def _headline(scores: ItemScores, conf_level: float) -> IntervalEstimate:
     """Return the interval that a score is reported with, alone; it has no p, which would be that of a score of 0."""
     means, metric, clusters, strata = scores.means, scores.metric, scores.clusters, scores.strata
     if strata is not None and metric.bounds is not None:
@@ -387,13 +387,13 @@ def _headline(scores: ItemScores, conf_level: float) -> Estimate:
     return replace(found, p_value=None, statistic=None)
 
 
-def _matched(scores: ItemScores, bounds: tuple[float, float], conf_level: float) -> Estimate:
+def _matched(scores: ItemScores, bounds: tuple[float, float], conf_level: float) -> IntervalEstimate:
     """Return the variance-matched Wilson interval; with crossed clusters the hull of every column's and the multiway one."""
     (low, high), means, clusters = bounds, scores.means, scores.clusters
     # Right-or-wrong trials cannot carry more information than as many items.
     n_rows = int(scores.counts.sum()) if scores.metric.is_share and scores.successes is not None else None
 
-    def matched(codes: Ints | None) -> Estimate:
+    def matched(codes: Ints | None) -> IntervalEstimate:
         return variance_matched_wilson(means, low=low, high=high, conf_level=conf_level, clusters=codes, n_rows=n_rows)
 
     if len(clusters) < 2:
@@ -416,7 +416,7 @@ def _matched(scores: ItemScores, bounds: tuple[float, float], conf_level: float)
     )
 
 
-def _beside(scores: ItemScores, conf_level: float) -> list[Estimate]:
+def _beside(scores: ItemScores, conf_level: float) -> list[IntervalEstimate]:
     """Return the further intervals of a plain mean."""
     means, bounded = scores.means, scores.metric.bounds is not None
     if not bounded and scores.clusters:

@@ -16,7 +16,7 @@ from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.quadrature import Lattice, Mixture, first_quantiles, last_quantiles, lattice_of
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
 from evalstats.stats.errors_in_variables.true_gaps import LEAST_MODELS
-from evalstats.stats.estimate import Estimate, normal_quantile
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.one_sample import wilson
 
 _TAU_DF = 4.0
@@ -543,7 +543,7 @@ class HierarchyFit:
     probability_below: FloatArray
     left_out: Predicted
     inside: BoolArray
-    coverage: Estimate
+    coverage: IntervalEstimate
     new: NewModels | None
     sensitivity: tuple[tuple[str, float], ...]
     priors: str

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_values
 from evalstats.stats.clusters import cluster_mean, multiway_mean
-from evalstats.stats.estimate import Estimate, t_quantile
+from evalstats.stats.estimate import IntervalEstimate, t_quantile
 from evalstats.stats.many.pair_table import as_scores
 from evalstats.stats.one_sample import mean_t, wilson_ends
 from evalstats.stats.roots import solved
@@ -139,7 +139,7 @@ def score_interval(
     bounds: tuple[float, float] | None = None,
     clusters: Sequence[ArrayLike] = (),
     conf_level: float = 0.95,
-) -> Estimate:
+) -> IntervalEstimate:
     """Interval of one model's score from its column of `CommonScale.values`, for new items like these.
 
     Between `bounds` it is Wilson's at the number of items that the variance is worth, at most the `n_own` answers that the

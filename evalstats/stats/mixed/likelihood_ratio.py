@@ -13,7 +13,7 @@ from scipy import special
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.stats.checks import check_count, check_level
 from evalstats.stats.computation import OnStep, replicates
-from evalstats.stats.estimate import Estimate, positive_p
+from evalstats.stats.estimate import IntervalEstimate, positive_p
 from evalstats.stats.mixed.binomial import refit_binomial
 from evalstats.stats.mixed.design import Floats, MixedDesign, MixedFit
 from evalstats.stats.mixed.linear import Refitter
@@ -312,7 +312,7 @@ def bootstrap_intervals(
     conf_level: float = 0.95,
     workers: int | None = None,
     on_step: OnStep | None = None,
-) -> tuple[Estimate, ...]:
+) -> tuple[IntervalEstimate, ...]:
     """Percentile intervals for functions of a fit, such as variances, intraclass correlations or contrasts.
 
     Data are drawn from the fit with new random effects, and the model is fitted to each. The intervals stay within the range of
@@ -335,12 +335,12 @@ def bootstrap_intervals(
     found = replicates(_SummaryReplicate(fit, summary), draws, seed=seed, workers=workers, on_step=on_step)
     values = np.array([v for v in found if v is not None])
     notes = _failures(len(found) - len(values), len(found))
-    out: list[Estimate] = []
+    out: list[IntervalEstimate] = []
     for j, (name, estimate) in enumerate(zip(names, estimates, strict=True)):
         own = values[:, j]
         # (B + 1) p-th value, so that the ends and the data share the unit interval equally.
         low, high = np.quantile(own, [tail, 1.0 - tail], method="weibull")
-        without = Estimate(
+        without = IntervalEstimate(
             estimate=float(estimate),
             method="parametric bootstrap, percentile interval",
             conf_level=conf_level,

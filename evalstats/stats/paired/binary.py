@@ -17,7 +17,7 @@ from scipy import special
 from evalstats.errors import InputError
 from evalstats.grammar import plural
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count, check_level, few_items
-from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, two_sided_normal_p
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, two_sided_normal_p
 from evalstats.stats.one_sample import wilson_ends
 
 MIN_DISCORDANT = 6  # with fewer discordant pairs no method tells the models apart reliably
@@ -75,7 +75,7 @@ class PairedCounts:
         return cls(both=int(cells[3]), only_candidate=int(cells[1]), only_baseline=int(cells[2]), neither=int(cells[0]))
 
 
-def tango(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
+def tango(counts: PairedCounts, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Difference of two proportions on the same items, with Tango's score interval and the test it inverts.
 
     The default for right/wrong items with one trial, at every n. Items must be independent; for clusters use
@@ -97,7 +97,7 @@ def tango(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
     level = check_level(conf_level)
     z = normal_quantile(level)
     n, b, c = counts.n, counts.only_candidate, counts.only_baseline
-    return Estimate(
+    return IntervalEstimate(
         estimate=counts.estimate,
         method="Tango score",
         conf_level=level,
@@ -148,7 +148,7 @@ def tango_margin_p(counts: PairedCounts, margin: float, side: Literal["lower", "
     return positive_p(0.5 * math.erfc(statistic / math.sqrt(2.0)))
 
 
-def newcombe(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
+def newcombe(counts: PairedCounts, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Difference of paired proportions with Newcombe's square-and-add interval (his method 10).
 
     Closed form, slightly wider than Tango's. It belongs to no test, so it carries no p-value.
@@ -164,7 +164,7 @@ def newcombe(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
     reach_low = math.sqrt(max(0.0, down**2 - 2.0 * phi * down * up + up**2))
     up, down = high_b - p_b, p_a - low_a
     reach_high = math.sqrt(max(0.0, up**2 - 2.0 * phi * up * down + down**2))
-    return Estimate(
+    return IntervalEstimate(
         estimate=counts.estimate,
         method="Newcombe square-and-add",
         conf_level=level,
@@ -176,7 +176,7 @@ def newcombe(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
     )
 
 
-def bonett_price(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
+def bonett_price(counts: PairedCounts, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Difference of paired proportions with the Bonett-Price interval: one item added to each discordant cell.
 
     The interval is centred on the difference after adding, so at levels below about 70% it need not contain the
@@ -189,7 +189,7 @@ def bonett_price(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
     std_error = math.sqrt((p10 + p01 - centre**2) / (n + 2))
     reach = normal_quantile(level) * std_error
     statistic = centre / std_error
-    return Estimate(
+    return IntervalEstimate(
         estimate=counts.estimate,
         method="Bonett-Price",
         conf_level=level,
@@ -292,7 +292,7 @@ class PairedPosterior:
     a declared margin.
     """
 
-    estimate: Estimate
+    estimate: IntervalEstimate
     mean: float
     prior: float
     p_better: float
@@ -421,7 +421,7 @@ def paired_posterior(
     above = None if margin is None else positive_p(law.above(margin))
     below = None if margin is None else positive_p(law.mirrored().above(margin))
     return PairedPosterior(
-        estimate=Estimate(
+        estimate=IntervalEstimate(
             estimate=counts.estimate,
             method=f"Dirichlet posterior, prior {'1/2' if prior == 0.5 else '1'} a cell",
             conf_level=level,

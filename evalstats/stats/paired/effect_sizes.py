@@ -13,7 +13,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import as_values, check_level, few_items
-from evalstats.stats.estimate import Estimate, positive_p, t_quantile
+from evalstats.stats.estimate import IntervalEstimate, positive_p, t_quantile
 from evalstats.stats.one_sample import clopper_pearson, mean_t, variance_matched_wilson
 from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, tango, tango_margin_p
 
@@ -117,7 +117,9 @@ def standardised_difference(differences: ArrayLike, *, conf_level: float = 0.95)
     )
 
 
-def superiority(differences: ArrayLike, *, clusters: ArrayLike | None = None, conf_level: float = 0.95) -> Estimate:
+def superiority(
+    differences: ArrayLike, *, clusters: ArrayLike | None = None, conf_level: float = 0.95
+) -> IntervalEstimate:
     """Probability that the candidate does better on an item, ties counted half: P(d > 0) + P(d = 0)/2.
 
     Differences (candidate minus baseline, means over trials) below 1e-9 of the largest are ties. No p-value: that of the sign
@@ -142,7 +144,7 @@ def superiority(differences: ArrayLike, *, clusters: ArrayLike | None = None, co
         return replace(found, method=f"probability of superiority, {found.method}")
     won, lost = int(np.count_nonzero(signs > 0)), int(np.count_nonzero(signs < 0))
     shares = tango(PairedCounts(0, won, lost, d.size - won - lost), conf_level=level)
-    return Estimate(
+    return IntervalEstimate(
         estimate=0.5 + 0.5 * shares.estimate,
         method="probability of superiority, Tango score",
         conf_level=level,
@@ -220,7 +222,7 @@ def tango_margin_test(counts: PairedCounts, *, margin: float, conf_level: float 
 
 
 def t_margin_test(
-    estimate: Estimate, *, margin: float, conf_level: float = 0.95, bound: float | None = None
+    estimate: IntervalEstimate, *, margin: float, conf_level: float = 0.95, bound: float | None = None
 ) -> MarginTest:
     """Test non-inferiority and equivalence with the t law behind an estimate of a difference.
 

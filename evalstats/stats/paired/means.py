@@ -24,7 +24,7 @@ from evalstats.stats.checks import (
 )
 from evalstats.stats.estimate import (
     SMALLEST_P,
-    Estimate,
+    IntervalEstimate,
     normal_quantile,
     positive_p,
     t_estimate,
@@ -209,7 +209,7 @@ def _monte_carlo_p(nonzero: FloatArray, rng: np.random.Generator, draws: int) ->
 
 def augmented_t(
     differences: ArrayLike, *, bound: float = 1.0, n_trials: int | None = 1, conf_level: float = 0.95
-) -> Estimate:
+) -> IntervalEstimate:
     """Mean of bounded item differences with the augmented t interval and its own p-value.
 
     The default for several trials of a right-or-wrong score: a t interval on few, one-sided differences covers as
@@ -251,7 +251,7 @@ def augmented_t(
     std_error = math.sqrt(spread / (n + 1))
     statistic = centre / std_error
     reach = t_quantile(level, n + 1) * std_error
-    return Estimate(
+    return IntervalEstimate(
         estimate=float(raw.mean()),
         method="augmented t",
         conf_level=level,
@@ -266,7 +266,7 @@ def augmented_t(
     )
 
 
-def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: float = 0.95) -> Estimate:
+def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: float = 0.95) -> IntervalEstimate:
     """Mean of item differences with Student's t interval and test.
 
     For graded and unbounded scores of independent items, ties or no ties. It knows only differences that were seen:
@@ -343,7 +343,7 @@ def pseudo_square(d: FloatArray, squares: float, n_trials: int | None) -> float:
     return own if n_trials is None else max(1.0 / n_trials, own)
 
 
-def signed_rank(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
+def signed_rank(differences: ArrayLike, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Centre of symmetric differences by Hodges and Lehmann, with Wilcoxon's signed rank test.
 
     For ordinal scores and for scores with heavy tails, of independent items. It is not a test of the mean: it asks
@@ -388,7 +388,7 @@ def signed_rank(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate
         low, high = walsh(k), walsh(pairs + 1 - k)
         if not low < high:
             low, high, reason = None, None, "so many differences are equal that both ends fall on one value"
-    return Estimate(
+    return IntervalEstimate(
         estimate=estimate,
         method=f"Hodges-Lehmann, Wilcoxon signed rank ({law})",
         conf_level=level,

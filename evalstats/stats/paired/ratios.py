@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_level, few_items, too_few_clusters
 from evalstats.stats.clusters import intersection, multiway_mean
-from evalstats.stats.estimate import Estimate, t_quantile, two_sided_t_p
+from evalstats.stats.estimate import IntervalEstimate, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.paired.means import paired_t
 
@@ -99,7 +99,7 @@ def _cr2_form(a: FloatArray, b: FloatArray, column: Column) -> VarianceForm:
 
 def geometric_ratio(
     baseline: ArrayLike, candidate: ArrayLike, *, clusters: ArrayLike | None = None, conf_level: float = 0.95
-) -> Estimate:
+) -> IntervalEstimate:
     """Typical ratio of an item: the geometric mean of candidate/baseline, with a t interval on the logs.
 
     What happens to one item, each counting alike; it says nothing about the total (see `ratio_of_means`, whose arguments
@@ -125,7 +125,9 @@ def geometric_ratio(
         reason = (
             f"{left_out} of {a.size} items have a 0 on one side or both, too many to leave out; use the ratio of means"
         )
-        return Estimate(estimate=math.exp(found.estimate), method=method, conf_level=level, n=logs.size, reason=reason)
+        return IntervalEstimate(
+            estimate=math.exp(found.estimate), method=method, conf_level=level, n=logs.size, reason=reason
+        )
     words = (
         (f"{left_out} of {a.size} items have a 0 on one side or both and are left out: they have no ratio to average",)
         if left_out
@@ -172,7 +174,7 @@ class _RatioUnits:
 
 def ratio_of_means(
     baseline: ArrayLike, candidate: ArrayLike, *, clusters: ArrayLike | None = None, conf_level: float = 0.95
-) -> Estimate:
+) -> IntervalEstimate:
     """Ratio mean(candidate)/mean(baseline) on the same items, with Fieller's interval and the test it inverts.
 
     What the whole suite costs with one system as a multiple of the other: the ratio for a budget. A few long items can
@@ -209,7 +211,7 @@ def ratio_of_means(
     units = _units(baseline, candidate, clusters, conf_level)
     n_columns, few = len(units.columns), () if units.columns else few_items(units.baseline.size)
     by = "" if not n_columns else ", CR2" if n_columns == 1 else f", CR2 on {n_columns} cluster columns"
-    bare = Estimate(
+    bare = IntervalEstimate(
         estimate=units.ratio,
         method=f"ratio of means, Fieller{by}",
         conf_level=units.level,

@@ -19,7 +19,7 @@ from scipy import sparse, special
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap import acceleration, corrected_tails
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, as_values, check_level, too_few_clusters
-from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, t_quantile
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, t_quantile
 from evalstats.stats.one_sample import wilson
 
 Metric = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -93,7 +93,7 @@ def rating_table(units: ArrayLike, values: ArrayLike) -> RatingTable:
     return RatingTable(counts=counts.reshape(n_units, levels.size).astype(np.int64), levels=levels)
 
 
-def raw_agreement(table: RatingTable, **over: Unpack[Over]) -> Estimate:
+def raw_agreement(table: RatingTable, **over: Unpack[Over]) -> IntervalEstimate:
     """Estimate how often two ratings of the same unit are the same, the mean over units that have two or more.
 
     Where all of these have exactly two and there are no clusters, the interval is Wilson's.
@@ -105,7 +105,7 @@ def raw_agreement(table: RatingTable, **over: Unpack[Over]) -> Estimate:
     return _over_units(table.counts, _unit_sums, _seen, "mean agreement of pairs of ratings", **over)
 
 
-def krippendorff_alpha(table: RatingTable, metric: Metric = "nominal", **over: Unpack[Over]) -> Estimate:
+def krippendorff_alpha(table: RatingTable, metric: Metric = "nominal", **over: Unpack[Over]) -> IntervalEstimate:
     """Estimate Krippendorff's alpha: 1 minus observed over expected disagreement, for any number of raters with gaps.
 
     `metric`: how far two ratings are apart: "nominal" (the same or not), "ordinal" (by the ratings between them), "interval"
@@ -129,7 +129,7 @@ def krippendorff_alpha(table: RatingTable, metric: Metric = "nominal", **over: U
 
 def judge_alpha(
     judge: IntArray, people: IntArray, levels: FloatArray, metric: Metric = "nominal", **over: Unpack[Over]
-) -> Estimate:
+) -> IntervalEstimate:
     """Estimate alpha over all pairs of the judge and a person; every unit weighs the same, however many people rated it.
 
     Agreement with the mean or the majority of several people would be higher than agreement with one of them, so a judge
@@ -152,7 +152,7 @@ def judge_alpha(
 
 def judge_minus_people(
     judge: IntArray, people: IntArray, levels: FloatArray, metric: Metric = "nominal", **over: Unpack[Over]
-) -> Estimate:
+) -> IntervalEstimate:
     """Estimate alpha of the judge with people minus alpha among people, both on the units that two people and the judge rated."""
     units, over = _rated_by_both(judge, people, 2, over)
     q = levels.size
@@ -173,7 +173,7 @@ def judge_minus_people(
 
 def alpha_where_two_rated(
     judge: IntArray, people: IntArray, levels: FloatArray, metric: Metric = "nominal", **over: Unpack[Over]
-) -> Estimate:
+) -> IntervalEstimate:
     """Estimate alpha of the judge with people on the units that several people rated minus that on those that one rated.
 
     Far from 0, the units that two people rated do not stand for the others.
@@ -220,7 +220,7 @@ def _difference(total: FloatArray, levels: FloatArray, metric: Metric) -> FloatA
     return _alpha(first, levels, metric) - _alpha(second, levels, metric)
 
 
-def gwet_ac1(table: RatingTable, **over: Unpack[Over]) -> Estimate:
+def gwet_ac1(table: RatingTable, **over: Unpack[Over]) -> IntervalEstimate:
     """Estimate Gwet's AC1, whose chance agreement stays small where nearly all ratings fall into one category.
 
     There kappa and alpha are near 0 though raters nearly always agree (the kappa paradox); report both.
@@ -243,7 +243,7 @@ def confusion(first: ArrayLike, second: ArrayLike, n_levels: int) -> IntArray:
 
 def cohen_kappa(
     first: ArrayLike, second: ArrayLike, n_levels: int, weights: Weights = "none", **over: Unpack[Over]
-) -> Estimate:
+) -> IntervalEstimate:
     """Estimate Cohen's kappa of two raters of the same units; weighted by how far categories are apart, if asked.
 
     `first`, `second`: codes 0 to n_levels - 1 of the categories in their order, shape (n_units,). `weights`: "linear" or
@@ -434,7 +434,7 @@ def _over_units(
     *,
     n_telling: int | None = None,
     **over: Unpack[Over],
-) -> Estimate:
+) -> IntervalEstimate:
     """Estimate a function of sums over units, with a BCa interval over units, or over whole clusters of them."""
     sums = _sums_over(units, sums_of, over.get("clusters"))
     level, n_resamples, seed = (
@@ -471,7 +471,7 @@ def _over_units(
             method = f"{method}; BCa bootstrap of {what}"
             if ends is None:
                 reason = "too few resamples have a value; there are too few units, or nearly all ratings are the same"
-    return Estimate(
+    return IntervalEstimate(
         estimate=estimate,
         method=method,
         conf_level=level,
@@ -564,7 +564,7 @@ class IntraclassCorrelations:
         Mean squares.
     """
 
-    estimates: dict[str, Estimate]
+    estimates: dict[str, IntervalEstimate]
     df_denominator: dict[str, float]
     between: float
     within: float
@@ -603,7 +603,7 @@ def intraclass_correlations(scores: ArrayLike, *, conf_level: float = 0.95) -> I
     if within <= rounding or between <= rounding:
         what = "the raters agree on every object" if within <= rounding else "the objects all have the same mean"
         raise InputError(f"{what}: an intraclass correlation has no interval there; check that the scores differ")
-    estimates: dict[str, Estimate] = {}
+    estimates: dict[str, IntervalEstimate] = {}
     denominators: dict[str, float] = {}
     sides: tuple[tuple[str, str, float, float, float], ...] = (
         ("ICC1", "ICC1k", within, n * (k - 1.0), 0.0),
@@ -622,7 +622,7 @@ def intraclass_correlations(scores: ArrayLike, *, conf_level: float = 0.95) -> I
             if one == "ICC2":
                 ends = _limits_of_agreement((between, raters, residual), n, k, level)
         for kind, averaged in ((one, 1), (mean, k)):
-            estimates[kind] = Estimate(
+            estimates[kind] = IntervalEstimate(
                 estimate=_stepped_up(value, averaged),
                 method=f"{kind}, {_MEANS[averaged > 1]}, {_MODELS[place]}",
                 conf_level=level,

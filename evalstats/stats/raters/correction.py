@@ -31,7 +31,7 @@ from evalstats.stats.checks import (
     too_few_clusters,
 )
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, t_quantile, two_sided_t_p
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.paired.means import paired_t
 
@@ -73,7 +73,7 @@ def judge_errors(judged: ArrayLike, labels: ArrayLike) -> JudgeErrors:
     return JudgeErrors(no_no=int(counts[0]), no_yes=int(counts[1]), yes_no=int(counts[2]), yes_yes=int(counts[3]))
 
 
-def rogan_gladen(n_yes: int, n: int, errors: JudgeErrors, *, conf_level: float = 0.95) -> Estimate:
+def rogan_gladen(n_yes: int, n: int, errors: JudgeErrors, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Estimate the true share of yes from a judge's share of yes and how it errs on labelled items.
 
     `n_yes`, `n`: items the judge says yes to, of all it judged; labelled ones are not among them. `errors`: its verdicts on
@@ -106,7 +106,7 @@ def rogan_gladen(n_yes: int, n: int, errors: JudgeErrors, *, conf_level: float =
         if power < WEAK_JUDGE
         else ""
     )
-    return Estimate(
+    return IntervalEstimate(
         estimate=estimate,
         method="Rogan-Gladen, profile-likelihood interval",
         conf_level=level,
@@ -180,10 +180,10 @@ class PoweredMean:
         So many labels alone would give the same standard error; never above n_labels plus n_judged in truth.
     """
 
-    estimate: Estimate
-    labels_only: Estimate
+    estimate: IntervalEstimate
+    labels_only: IntervalEstimate
     judge_mean: float
-    bias: Estimate
+    bias: IntervalEstimate
     tuning: float
     n_labels: int
     n_judged: int
@@ -231,7 +231,9 @@ def powered_mean(
     pool, within = (f_u, 0.0) if probabilities is None else (np.concatenate((f_u, f)), 1.0)
     middle = float(pool.mean())
 
-    def mean_of(judge: float, labelled: FloatArray, stretch: FloatArray, method: str, *, kept: bool) -> Estimate:
+    def mean_of(
+        judge: float, labelled: FloatArray, stretch: FloatArray, method: str, *, kept: bool
+    ) -> IntervalEstimate:
         value = judge * middle + float(weights @ labelled)
         rest = weights * (labelled - weights @ labelled) * stretch + within * judge * (f - middle) / pool.size
         return _Mean(value, np.concatenate((judge * (f_u - middle) / pool.size, rest)), n, codes).estimate(
@@ -297,7 +299,7 @@ class _Mean:
     n: int
     codes: IntArray | None
 
-    def estimate(self, method: str, level: float, bounds: tuple[float, float] | None) -> Estimate:
+    def estimate(self, method: str, level: float, bounds: tuple[float, float] | None) -> IntervalEstimate:
         """Return it with its interval."""
         n_clusters = None if self.codes is None else int(np.unique(self.codes[-self.n :]).size)
         units = self.n if n_clusters is None else n_clusters
@@ -312,7 +314,7 @@ class _Mean:
             else ()
         )
         if reason is not None:
-            return Estimate(
+            return IntervalEstimate(
                 estimate=self.value,
                 method=method,
                 conf_level=level,
@@ -327,7 +329,7 @@ class _Mean:
         statistic = self.value / error
         if bounds is not None:
             low, high = _matched(self.value, error, q, bounds)
-        return Estimate(
+        return IntervalEstimate(
             estimate=self.value,
             method=f"{method}, {'t' if bounds is None else 'Wilson of matched variance'}",
             conf_level=level,
@@ -549,7 +551,7 @@ def powered_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> Powered
     )
 
 
-def rogan_gladen_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> Estimate:
+def rogan_gladen_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> IntervalEstimate:
     """Estimate candidate minus baseline from the judge's yes-or-no, each side corrected by the judge's error rates on it.
 
     Each side's share is Rogan and Gladen's, with the sensitivity and specificity of that side's own labelled items. The error is
@@ -569,7 +571,7 @@ def rogan_gladen_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> Es
     error = float(np.sqrt(np.square(sums).sum() * n_units / max(n_units - 1, 1)))
     method = "Rogan-Gladen on each side, t"
     if reason is not None or error <= 0:
-        return Estimate(
+        return IntervalEstimate(
             estimate=estimate,
             method=method,
             conf_level=level,
@@ -578,7 +580,7 @@ def rogan_gladen_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> Es
         )
     df = n_units - 1.0
     reach, statistic = t_quantile(level, df) * error, estimate / error
-    return Estimate(
+    return IntervalEstimate(
         estimate=estimate,
         method=method,
         conf_level=level,
@@ -686,7 +688,7 @@ def _standard(rng: np.random.Generator, n: int, codes: IntArray | None) -> Float
     return np.sqrt(_SHARED) * item[:, None] + np.sqrt(1 - _SHARED) * own
 
 
-def corrected_intervals(world: JudgeWorld, rng: np.random.Generator) -> dict[str, Estimate]:
+def corrected_intervals(world: JudgeWorld, rng: np.random.Generator) -> dict[str, IntervalEstimate]:
     """Return each method's interval of the difference on one data set of a world."""
     pair = world.draw(rng)
     powered = powered_difference(pair)
@@ -696,7 +698,7 @@ def corrected_intervals(world: JudgeWorld, rng: np.random.Generator) -> dict[str
         try:
             found["error rates"] = rogan_gladen_difference(pair)
         except CannotAnswerError as error:
-            found["error rates"] = Estimate(
+            found["error rates"] = IntervalEstimate(
                 estimate=powered.judge_mean, method="", conf_level=0.95, n=0, reason=str(error)
             )
     found["judge alone"] = paired_t(d) if pair.clusters is None else cluster_mean(d, pair.clusters).estimate

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_level, too_few_clusters
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.estimate import Estimate, t_quantile, two_sided_t_p
+from evalstats.stats.estimate import IntervalEstimate, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import mean_t, wilson
 
 FEWEST_PAIRS = 20
@@ -27,8 +27,8 @@ class PlaceEffect:
     of pairs whose verdict changes with the order.
     """
 
-    first: Estimate
-    inconsistent: Estimate
+    first: IntervalEstimate
+    inconsistent: IntervalEstimate
     n_pairs: int
 
 
@@ -70,7 +70,7 @@ def covariate_effect(
     clusters: ArrayLike | None = None,
     family: Literal["logit", "linear"] = "logit",
     conf_level: float = 0.95,
-) -> Estimate:
+) -> IntervalEstimate:
     """Estimate how an outcome goes with one covariate at fixed values of others.
 
     `outcome`: float64, shape (n,): preferences from 0 to 1 for "logit", any numbers for "linear". `covariate`: float64, shape
@@ -99,11 +99,11 @@ def covariate_effect(
     method = f"{'logit' if family == 'logit' else 'linear'} regression, cluster-robust t"
     reason = too_few_clusters(n_clusters)
     if reason is not None or error <= 0:
-        return Estimate(
+        return IntervalEstimate(
             estimate=estimate, method=method, conf_level=level, n=y.size, reason=reason or "no spread is left"
         )
     reach, statistic = t_quantile(level, df) * error, estimate / error
-    return Estimate(
+    return IntervalEstimate(
         estimate=estimate,
         method=method,
         conf_level=level,

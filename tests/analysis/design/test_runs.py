@@ -16,7 +16,7 @@ from evalstats.analysis.score.score import score
 from evalstats.errors import InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData, as_data
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.paired.means import augmented_t, paired_t
 from evalstats.stats.runs import RunEffects, RunSd, ScoreBlocks, run_effects, run_spread, with_runs
 from tests.analysis.builders import data_of, printed, rows_of, told
@@ -51,13 +51,13 @@ def drawn(seed: int, **world: float) -> tuple[np.ndarray, np.ndarray]:
     return draw(np.random.default_rng(seed), **{"items": 300, "runs": 3, "run_sd": 0.0, "own_sd": 0.7, **world})
 
 
-def counted(plain: Estimate, *sides: np.ndarray, difference: bool = False) -> Estimate:
+def counted(plain: IntervalEstimate, *sides: np.ndarray, difference: bool = False) -> IntervalEstimate:
     """The interval for new runs, put together as an analysis does."""
     effects = [run_effects(side, difference=difference) for side in sides]
     return with_runs(plain, run_spread(*effects, prior=RunSd(value=0.01)), low=-1, high=1)
 
 
-def of_means(a: np.ndarray, b: np.ndarray, conf_level: float = 0.95) -> Estimate:
+def of_means(a: np.ndarray, b: np.ndarray, conf_level: float = 0.95) -> IntervalEstimate:
     return augmented_t(b.mean(axis=1) - a.mean(axis=1), n_trials=a.shape[1], conf_level=conf_level)
 
 
