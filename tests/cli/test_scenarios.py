@@ -94,7 +94,7 @@ def test_json_is_the_result_and_alone_on_stdout(table: Path) -> None:
 def test_models_are_kept_by_name(small: Path) -> None:
     values = values_of(small, "--models", "big", "--models", "comma,name", "--reference", "ideal", "--seed", "3")
     assert {row["name"] for row in values["models"]} == {"big", "comma,name"}
-    assert values["seed"] == 3
+    assert values["origin"]["seed"] == 3
 
 
 def test_another_column_may_name_the_scenarios(small: Path) -> None:

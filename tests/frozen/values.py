@@ -22,7 +22,7 @@ RENAMED: dict[str, str] = {}
 _OF_METRIC = {"metric": "name", "scale": "scale of the metric"}
 RENAMED_IN: dict[str, dict[str, str]] = {
     "gap": {"gap": "estimate"},
-    **dict.fromkeys(("compar", "score", "leaderboard", "frontier"), _OF_METRIC),
+    **dict.fromkeys(("compar", "score", "leaderboard", "frontier", "scenario", "contamin"), _OF_METRIC),
 }
 # Fields that no result holds any more, since another one tells the same: name -> which one, or why.
 LEFT_OUT: dict[str, str] = {

@@ -30,7 +30,7 @@ from evalstats.analysis.contamination.twins import twin_cases, twin_rows
 from evalstats.analysis.design.clusters import label_of
 from evalstats.analysis.design.metric import margin_in_unit
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
-from evalstats.analysis.result import Estimate
+from evalstats.analysis.result import Estimate, Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
@@ -451,10 +451,10 @@ def contamination(
         bound=None if span is None else 2.0 * span,
     )
     lines, suspected = case_rows(cases, rules), suspicions(cases, table, seed)
-    result = _result(table, lines, rules, design=design, column=column, sides=sides, suspected=suspected, seed=seed)
+    result = _result(table, lines, rules, design=design, column=column, sides=sides, suspected=suspected)
     result = replace(
         result,
-        sources=sources_of(data, table.board.runs),
+        origin=Origin(sources=sources_of(data, table.board.runs), version=toolkit_version(), seed=seed),
         notes=(
             *run_notes(data, table.board.runs),
             *table.metric.cautions,
@@ -467,7 +467,8 @@ def contamination(
     if plan is None:
         return result
     account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=span, **given)
-    return replace(result, plan=account, notes=(*as_notes("plan", account.departures), *result.notes))
+    origin = replace(result.origin, plan=account)
+    return replace(result, origin=origin, notes=(*as_notes("plan", account.departures), *result.notes))
 
 
 def _design(*, split: str | None, date: str | None, twin: str | None) -> tuple[Design, str]:
@@ -506,7 +507,6 @@ def _result(
     column: str,
     sides: tuple[str, str],
     suspected: tuple[Dependence, ...],
-    seed: int,
 ) -> ContaminationCheck:
     (verdict, reason), metric = overall(rows), table.metric
     units = " and ".join(table.labels) or "items"
@@ -522,8 +522,7 @@ def _result(
         new=sides[1],
         verdict=verdict,
         reason=reason,
-        **metric.described(),
-        score_unit=metric.score_unit,
+        about=metric.facts,
         conf_level=rules.conf_level,
         margin=rules.margin,
         alternative=rules.alternative,
@@ -537,6 +536,4 @@ def _result(
         estimand=f"{what}, beyond the mean of clean models, for new {units} and models like these",
         clusters=table.labels,
         dependence=suspected,
-        seed=seed,
-        version=toolkit_version(),
     )

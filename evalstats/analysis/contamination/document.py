@@ -231,10 +231,10 @@ def document(result: ContaminationCheck) -> Document:
         method=(
             *method_sections(result),
             sources_section(
-                result.sources,
-                version=result.version,
-                seed=str(result.seed),
-                plan=result.plan,
+                result.origin.sources,
+                version=result.origin.version,
+                seed=str(result.origin.seed),
+                plan=result.origin.plan,
             ),
         ),
     )

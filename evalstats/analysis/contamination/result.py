@@ -6,15 +6,13 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.result import Estimate, Result, row_named
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, row_named
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.options import Alternative
-from evalstats.schema.plan import PlanAccount
 from evalstats.stats.clusters import Dependence
 from evalstats.stats.contamination import DateDensity
-from evalstats.table.metric import Direction
+from evalstats.table.metric import MetricFacts
 
 Design = Literal["split", "date", "twins"]
 Compared = Literal["latent", "points"]
@@ -99,7 +97,7 @@ class ContaminationRow(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ContaminationCheck(Result):
+class ContaminationCheck(OfMetric, Result):
     """What `contamination` found: a line for each suspect model, and how it was reached.
 
     `column` is what the design rests on, `old` and `new` what its two sides are called. The verdict is "inflated" where
@@ -109,20 +107,13 @@ class ContaminationCheck(Result):
     matter, in the metric's unit.
     """
 
+    about: MetricFacts
     design: Design
     column: str
     old: str
     new: str
     verdict: Verdict
     reason: str
-    benchmark: str
-    metric: str
-    metric_kind: str
-    higher_is_better: bool
-    direction: Direction = "declared"
-    scale: float
-    unit: str
-    score_unit: str
     conf_level: float
     margin: float | None
     alternative: Alternative
@@ -136,12 +127,8 @@ class ContaminationCheck(Result):
     estimand: str
     clusters: tuple[str, ...] = ()
     dependence: tuple[Dependence, ...] = ()
-    seed: int = 0
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
-    plan: PlanAccount | None = None
+    origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

@@ -258,10 +258,10 @@ def document(result: ScenarioModel) -> Document:
             *method_sections(result),
             *long_tables(result),
             sources_section(
-                result.sources,
-                version=result.version,
-                seed=str(result.seed),
-                plan=result.plan,
+                result.origin.sources,
+                version=result.origin.version,
+                seed=str(result.origin.seed),
+                plan=result.origin.plan,
             ),
         ),
     )
@@ -306,7 +306,7 @@ def _headline(result: ScenarioModel) -> str:
         case "scores only":
             ordered = best_first(result.scenarios, result)
             low, high = ordered[-1], ordered[0]
-            percent = "%" if result.score_unit == "%" else ""
+            percent = "%" if result.about.score_unit == "%" else ""
             shown = [scaled(row.estimate, result.scale, result.digits) for row in (low, high)]
             known = [percent if row.estimate is not None else "" for row in (low, high)]
             ends = [f"{value}{unit} in {row.name}" for value, unit, row in zip(shown, known, (low, high), strict=True)]

@@ -66,7 +66,7 @@ def change_column(result: ScenarioModel, title: str, *, spare: bool = False) -> 
 
 def score_column(result: ScenarioModel, title: str, *, spare: bool = False) -> Column:
     """Return a column of scores."""
-    shown = title if spare else titled(title, result.score_unit)
+    shown = title if spare else titled(title, result.about.score_unit)
     return Column(title=shown, kind="number", scale=result.scale, digits=result.digits, spare=spare)
 
 

@@ -6,11 +6,9 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.result import Estimate, Result, frame_of, row_named
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, frame_of, row_named
 from evalstats.document.model import Note
-from evalstats.schema.plan import PlanAccount
-from evalstats.table.metric import Direction
+from evalstats.table.metric import MetricFacts
 
 DropVerdict = Literal["drop", "gain", "not shown", "invalid"]
 Verdict = Literal["breaks shown", "none shown", "scenarios sampled", "scores only", "no answer", "not converged"]
@@ -261,11 +259,11 @@ class ScenarioReliability:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ScenarioModel(Result):
+class ScenarioModel(OfMetric, Result):
     """Where do models break? The answer, and how it was reached.
 
     All numbers are in the metric's own unit; `scale` and `unit` say how differences are shown (100 and "pp" for
-    proportions), `score_unit` how scores are.
+    proportions), `about.score_unit` how scores are.
 
     Attributes
     ----------
@@ -285,14 +283,7 @@ class ScenarioModel(Result):
         Levels of the random effects.
     """
 
-    benchmark: str
-    metric: str
-    metric_kind: str
-    higher_is_better: bool
-    direction: Direction = "declared"
-    scale: float
-    unit: str
-    score_unit: str
+    about: MetricFacts
     contrast: str
     scenario: str
     scenario_as: Literal["fixed", "random"]
@@ -335,12 +326,8 @@ class ScenarioModel(Result):
     n_clusters: int | None = None
     clusters: tuple[str, ...] = ()
     n_resamples: int | None = None
-    plan: PlanAccount | None = None
-    seed: int = 0
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
+    origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

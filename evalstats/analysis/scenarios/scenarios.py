@@ -10,6 +10,7 @@ import polars as pl
 from evalstats import options as opt
 from evalstats.analysis.design.entries import entries_of
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scenarios.cells import (
     FittedScenarios,
@@ -282,8 +283,7 @@ def _answer(
     fits = AllRandom(table)
     variances, unsplit = variance_rows(fits, choice, level)
     return ScenarioModel(
-        **metric.described(),
-        score_unit=metric.score_unit,
+        about=metric.facts,
         contrast=table.contrast,
         scenario=table.label,
         by_user=table.by_user,
@@ -327,9 +327,7 @@ def _answer(
         n_clusters=table.n_clusters,
         clusters=table.clusters,
         n_resamples=next((test.n_resamples for test in tests if test.n_resamples), None),
-        seed=seed,
-        version=toolkit_version(),
-        sources=sources_of(table.data, table.runs),
+        origin=Origin(sources=sources_of(table.data, table.runs), version=toolkit_version(), seed=seed),
         notes=(
             *run_notes(table.data, table.runs),
             *metric.cautions,
@@ -413,7 +411,8 @@ def _planned(
     )
     account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=None, **given)
     departures = as_notes("plan", account.departures)
-    return replace(result, plan=account, notes=(*departures, *result.notes))
+    origin = replace(result.origin, plan=account)
+    return replace(result, origin=origin, notes=(*departures, *result.notes))
 
 
 def _checked(

@@ -160,7 +160,7 @@ def test_a_plan_settles_margin_and_level_and_departures_are_said():
     results = as_results(split_rows(n=200))
     found = es.contamination(results, split="source", suspects=["suspect"], references=REFERENCES, plan=plan)
     assert (found.conf_level, found.margin) == (0.9, 0.3)
-    assert found.plan is not None
+    assert found.origin.plan is not None
     other = es.contamination(
         results, split="source", suspects=["suspect"], references=REFERENCES, plan=plan, conf_level=0.95
     )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalstats.analysis.provenance import toolkit_version
+from evalstats.analysis.result import Origin
 from evalstats.analysis.scenarios.result import (
     CellRow,
     ChangeRow,
@@ -32,6 +33,7 @@ from evalstats.analysis.scenarios.result import (
 from evalstats.document.model import Note
 from evalstats.simulate.rutbench_truth import published_models
 from evalstats.stats.many.multiplicity import holm
+from evalstats.table.metric import MetricFacts
 
 BEHAVIOURS = (
     "ideal",
@@ -205,7 +207,7 @@ def costs() -> ScenarioModel:
         scenario="language",
         higher_is_better=False,
     )
-    return replace(found, metric="latency")
+    return replace(found, about=replace(found.about, name="latency"))
 
 
 def hostile() -> ScenarioModel:
@@ -217,8 +219,7 @@ def hostile() -> ScenarioModel:
     )
     return replace(
         found,
-        benchmark="b $y$ <b>",
-        metric="co|rrect_$x$",
+        about=replace(found.about, benchmark="b $y$ <b>", name="co|rrect_$x$"),
         notes=(
             Note(kind="few", text="scenario <img src=x onerror=alert(1)> has $5$ items"),
             Note(kind="source", text="a note with <i> and $z$ and {{< pagebreak >}}", caution=False),
@@ -286,13 +287,15 @@ def made(
         conf_level=conf_level,
     )
     return ScenarioModel(
-        benchmark="RUT-Bench",
-        metric="success" if binary else "seconds",
-        metric_kind="binary" if binary else "continuous",
-        higher_is_better=higher_is_better,
-        scale=100.0 if binary else 1.0,
-        unit="pp" if binary else "s",
-        score_unit="%" if binary else "s",
+        about=MetricFacts(
+            benchmark="RUT-Bench",
+            name="success" if binary else "seconds",
+            kind="binary" if binary else "continuous",
+            low=0.0 if binary else None,
+            high=1.0 if binary else None,
+            higher_is_better=higher_is_better,
+            unit="" if binary else "s",
+        ),
         contrast="model",
         scenario=scenario,
         scenario_as="fixed",
@@ -333,8 +336,9 @@ def made(
         n_items=n_items,
         n_trials=n_items * len(models) * len(scenarios),
         n_resamples=2000,
-        version=toolkit_version(),
-        sources=tuple((f"{name}-run", "sha256:" + "0" * 12) for name in table.models),
+        origin=Origin(
+            sources=tuple((f"{name}-run", "sha256:" + "0" * 12) for name in table.models), version=toolkit_version()
+        ),
     )
 
 

@@ -55,8 +55,7 @@ def turned(found: ScenarioModel) -> ScenarioModel:
 
     return replace(
         found,
-        metric="failure",
-        higher_is_better=not found.higher_is_better,
+        about=replace(found.about, name="failure", higher_is_better=not found.higher_is_better),
         cells=scores(found.cells),
         models=scores(found.models),
         scenarios=scores(found.scenarios),
@@ -217,7 +216,7 @@ def test_sampled_scenarios_are_told_by_their_spread() -> None:
     document = found.document()
     # The root of the variance .41.
     assert document.number == "SD 0.64 log-odds"
-    shares = replace(found, family="gaussian", scale=100.0, unit="pp").document()
+    shares = replace(found, family="gaussian").document()
     assert shares.number == "SD 64.0 pp"
     assert shares.tables["variation"].caption.endswith("standard deviations in pp")
     assert document.headline == "Scenarios differ, and no single one stands out"

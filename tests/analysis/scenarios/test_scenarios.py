@@ -214,7 +214,7 @@ def test_a_model_more_changes_no_plain_mean(scores, found):
 def test_seed_moves_drawn_p_alone(scores, found):
     other = scenarios(table(scores), reference="s0", n_resamples=0, seed=5)
     same(numbers(other), numbers(found), 1e-12)
-    assert other.seed == 5
+    assert other.origin.seed == 5
 
 
 def test_ideal_users_are_the_reference():
@@ -245,7 +245,7 @@ def test_plan_is_followed_and_departures_are_said(scores):
     plan = Plan(conf_level=0.9)
     followed = scenarios(table(scores), reference="s0", n_resamples=0, plan=plan)
     assert followed.conf_level == 0.9
-    assert followed.plan is not None
+    assert followed.origin.plan is not None
     departed = scenarios(table(scores), reference="s0", n_resamples=0, plan=plan, conf_level=0.95)
     assert departed.conf_level == 0.95
     assert any("conf" in text or "0.9" in text or "90" in text for text in lines(departed))
