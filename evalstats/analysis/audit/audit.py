@@ -25,6 +25,7 @@ from evalstats.analysis.audit.scores import (
 )
 from evalstats.analysis.audit.votes import with_scores_of_votes
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import Origin
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.grammar import plural
@@ -154,8 +155,7 @@ def audit(
         passed=_passed(findings, unchecked, len(looked)),
         unchecked=tuple(unchecked),
         conf_level=level,
-        version=toolkit_version(),
-        sources=sources_of(given, runs),
+        origin=Origin(sources=sources_of(given, runs), version=toolkit_version()),
         notes=(
             *run_notes(given, runs),
             *plan_notes(plan),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.audit.result import Audit, Audited, Finding, FlippedComparison, Kind, Shift, Verdict
-from evalstats.analysis.provenance import placed, sources_section
+from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Estimate
 from evalstats.document.model import (
     Block,
@@ -56,7 +56,7 @@ def document(result: Audit) -> Document:
                 else []
             ),
             _method(result),
-            sources_section(result.sources, version=result.version),
+            result.origin.section(seed=""),
         ),
     )
 

@@ -5,8 +5,7 @@ from typing import Literal, get_args
 
 import polars as pl
 
-from evalstats.analysis.result import Estimate, Result
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result
 from evalstats.document.model import Note
 from evalstats.errors import Advice, written
 from evalstats.grammar import plural
@@ -140,7 +139,7 @@ class Audited:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Audit(Result):
+class Audit(OfOrigin, Result):
     """Whether numbers can be trusted before anybody compares them.
 
     Attributes
@@ -158,10 +157,8 @@ class Audit(Result):
     passed: tuple[Kind, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
     conf_level: float = 0.95
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
+    origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

@@ -22,6 +22,7 @@ from evalstats.analysis.gap.standardisation import decomposition_of
 from evalstats.analysis.gap.user_drops import drop_forecast_of
 from evalstats.analysis.gap.validity_threats import threats_of
 from evalstats.analysis.provenance import toolkit_version
+from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
@@ -209,7 +210,8 @@ def gap(
     if plan is None:
         return result
     account = plan_account(plan, benchmark=result.live.name, metric=result.live.metric, span=None, **given)
-    return replace(result, plan=account, notes=_once(as_notes("plan", account.departures), result.notes))
+    origin = replace(result.origin, plan=account)
+    return replace(result, origin=origin, notes=_once(as_notes("plan", account.departures), result.notes))
 
 
 def _margin(margin: float | str | None, live: SideScores) -> float | None:
@@ -304,9 +306,7 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
         n_models=shared.n_models,
         n_resamples=shared.n_resamples,
         converged=line is None or line.converged,
-        seed=shared.seed,
-        version=toolkit_version(),
-        sources=(*shared.lab.sources, *shared.live.sources),
+        origin=Origin(sources=(*shared.lab.sources, *shared.live.sources), version=toolkit_version(), seed=shared.seed),
         notes=_once(
             shared.lab.notes,
             shared.live.notes,

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from evalstats.analysis.gap.result import CalibrationLine, LabLiveGap, SideAccount
 from evalstats.analysis.gap.shown import ShownSide, flagged, of_parts, share
 from evalstats.analysis.method_texts import known_methods
-from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.result import level
 from evalstats.document.model import Code, Column, Items, Section, Table, Text, sentence
 from evalstats.document.numbers import number, p_words, titled
@@ -46,7 +45,7 @@ def method(found: LabLiveGap) -> list[Section]:
         if any(items)
     ]
     code = Section(id="code", heading="Code that repeats it", blocks=(Code(code=_code(found)),))
-    provenance = sources_section(found.sources, version=found.version, seed=str(found.seed), plan=found.plan)
+    provenance = found.origin.section()
     drops = _drops(found)
     more = [*_line(found), *_slices(found), *_pairs(found), *([drops] if drops is not None else [])]
     return [*made[:3], *more, *made[3:], provenance, code]
@@ -341,7 +340,7 @@ def _code(found: LabLiveGap) -> str:
         ("margin", found.margin, None),
         ("conf_level", found.conf_level, 0.95),
         ("n_resamples", found.n_resamples, 2000),
-        ("seed", found.seed, 0),
+        ("seed", found.origin.seed, 0),
     )
     said = "".join(f", {name}={value!r}" for name, value, usual in given if value is not None and value != usual)
     metric = "" if found.lab.metric != found.live.metric else f', metric="{found.live.metric}"'.replace("\n", " ")

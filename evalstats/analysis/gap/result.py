@@ -6,11 +6,9 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.result import Estimate, Result, row_named
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, row_named
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
-from evalstats.schema.plan import PlanAccount
 from evalstats.table.metric import Direction
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
@@ -642,7 +640,7 @@ class Threat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LabLiveGap(Result):
+class LabLiveGap(OfOrigin, Result):
     """Does the lab predict the live world, and for which models not? The answer, and how it was reached.
 
     Attributes
@@ -687,12 +685,8 @@ class LabLiveGap(Result):
     n_models: int = 0
     n_resamples: int | None = None
     converged: bool = True
-    plan: PlanAccount | None = None
-    seed: int = 0
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
+    origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

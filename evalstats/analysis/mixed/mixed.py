@@ -12,7 +12,7 @@ from evalstats.analysis.mixed.frame import ModelFrame, model_frame
 from evalstats.analysis.mixed.inference import DfChoice, FittedModel, Inference, choose_inference, term_tests
 from evalstats.analysis.mixed.result import FixedEffect, MixedModel, VarianceComponent
 from evalstats.analysis.provenance import toolkit_version
-from evalstats.analysis.result import finite
+from evalstats.analysis.result import Origin, finite
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
@@ -315,8 +315,7 @@ def describe(
         convergence=fit.convergence,
         singular=fit.singular,
         penalty=fit.penalty,
-        seed=seed,
-        version=toolkit_version(),
+        origin=Origin(version=toolkit_version(), seed=seed),
         notes=(*_cautions(fit, frame, inference), *as_notes("choice", frame.notes, caution=False)),
         numbers=FittedModel(fit=fit, frame=frame, inference=inference),
     )

@@ -15,7 +15,7 @@ import polars as pl
 from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.analysis.mixed.inference import FittedModel, FixedTermTest, Inference
 from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
-from evalstats.analysis.result import Estimate, Result, frame_of, json_safe, row_named
+from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, frame_of, json_safe, row_named
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import InputError
@@ -106,7 +106,7 @@ class ModelComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class MixedModel(Result):
+class MixedModel(OfOrigin, Result):
     """A fitted linear or binomial mixed model, and how it was reached.
 
     Attributes
@@ -158,8 +158,7 @@ class MixedModel(Result):
     convergence: Convergence
     singular: tuple[str, ...] = ()
     penalty: str = ""
-    seed: int = 0
-    version: str = ""
+    origin: Origin = field(default_factory=Origin)
     notes: tuple[Note, ...] = ()
     numbers: Any = field(default=None, compare=False)
 
@@ -325,7 +324,7 @@ class MixedModel(Result):
             _effects_and_deviations,
             names=[" ".join(part for part in parts if part) for parts in named],
             n_resamples=n_resamples,
-            seed=self.seed if seed is None else seed,
+            seed=self.origin.seed if seed is None else seed,
             conf_level=level,
             workers=workers,
             on_step=on_step,
@@ -395,7 +394,7 @@ class MixedModel(Result):
         null = _refitted(self, design, reml=not by_ml and self.method == "REML")
         notes = ("both models were refitted by ML",) if by_ml else ()
         if n_resamples is not None:
-            start = self.seed if seed is None else seed
+            start = self.origin.seed if seed is None else seed
             drawn = parametric_bootstrap(
                 null, full, n_resamples=n_resamples, seed=start, workers=workers, on_step=on_step
             )

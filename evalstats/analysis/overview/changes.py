@@ -15,7 +15,7 @@ from evalstats.analysis.design.metric import Metric, choose_metric, direction_no
 from evalstats.analysis.design.run_settings import RULES, setting_words
 from evalstats.analysis.overview.changes_result import Changes, Day, Drifted, History
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
-from evalstats.analysis.result import estimated
+from evalstats.analysis.result import Origin, estimated
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, share_in_percent
@@ -124,8 +124,7 @@ def changes(
         accept=accepted,
         models=tuple(models or ()),
         metric=metric,
-        version=toolkit_version(),
-        sources=sources_of(data, runs),
+        origin=Origin(sources=sources_of(data, runs), version=toolkit_version()),
         notes=(
             *run_notes(data, runs),
             *plan_notes(plan),

@@ -6,7 +6,7 @@ from datetime import date
 from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.overview.changes_result import Changes, Day, History
-from evalstats.analysis.provenance import placed, sources_section
+from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, scaled, titled
@@ -49,7 +49,7 @@ def document(result: Changes) -> Document:
         evidence=tuple(_evidence(result)),
         method=(
             _method(result),
-            sources_section(result.sources, version=result.version),
+            result.origin.section(seed=""),
         ),
     )
 

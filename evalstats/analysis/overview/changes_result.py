@@ -6,8 +6,7 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
-from evalstats.analysis.result import Estimate, Result, frame_of, row_named
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, frame_of, row_named
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.table.metric import Direction
@@ -110,7 +109,7 @@ class History(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Changes(Result):
+class Changes(OfOrigin, Result):
     """Every model's score by the day of its runs, and whether it has changed.
 
     Attributes
@@ -137,10 +136,8 @@ class Changes(Result):
     accept: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     metric: str | None = None
-    version: str = ""
-    sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
+    origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

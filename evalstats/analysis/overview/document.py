@@ -222,6 +222,6 @@ def _method(result: Overview) -> Section:
     items = (
         "Every question was asked once, with its defaults; each answer is that of its own command.",
         "Intervals and p-values are adjusted within an answer, not over all answers of the overview.",
-        f"evalstats {result.version}; seed {result.seed}.",
+        f"evalstats {result.origin.version}; seed {result.origin.seed}.",
     )
     return Section(id="overview", heading="How the overview was made", blocks=(Items(items=items),))

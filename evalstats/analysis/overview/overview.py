@@ -20,7 +20,7 @@ from evalstats.analysis.leaderboard.published import keep_published
 from evalstats.analysis.overview.changes import changes, has_days
 from evalstats.analysis.overview.result import Answer, Held, Holding, Overview, Refusal
 from evalstats.analysis.provenance import toolkit_version
-from evalstats.analysis.result import Result
+from evalstats.analysis.result import Origin, Result
 from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.analysis.score.result import Score, Scores
 from evalstats.analysis.score.score import score
@@ -172,8 +172,7 @@ def overview(
         holdings=holdings,
         answers=tuple(answers),
         refusals=tuple(refusals),
-        seed=seed,
-        version=toolkit_version(),
+        origin=Origin(version=toolkit_version(), seed=seed),
     )
 
 

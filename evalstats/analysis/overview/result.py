@@ -8,8 +8,7 @@ import msgspec
 import polars as pl
 
 from evalstats.analysis.provenance import placed
-from evalstats.analysis.result import Result, json_safe, result_of
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe, result_of
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,15 +68,13 @@ def _where(question: str, benchmark: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Overview(Result):
+class Overview(OfOrigin, Result):
     """All that a store answers: what it holds, the result of every question that its data allow, and why others are not."""
 
     holdings: tuple[Holding, ...]
     answers: tuple[Answer, ...]
     refusals: tuple[Refusal, ...]
-    seed: int = 0
-    version: str = ""
-    settings: Settings | None = field(default=None, compare=False)
+    origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
@@ -125,9 +122,7 @@ class Overview(Result):
             "holdings": json_safe(self.holdings),
             "answers": answers,
             "refusals": json_safe(self.refusals),
-            "seed": self.seed,
-            "version": self.version,
-            "settings": json_safe(self.settings),
+            "origin": json_safe(self.origin),
         }
 
     @classmethod
@@ -151,9 +146,7 @@ class Overview(Result):
                 for each in read.answers
             ),
             refusals=read.refusals,
-            seed=read.seed,
-            version=read.version,
-            settings=read.settings,
+            origin=read.origin,
         )
 
 
@@ -169,6 +162,4 @@ class _Saved:
     holdings: tuple[Holding, ...]
     answers: tuple[_SavedAnswer, ...]
     refusals: tuple[Refusal, ...]
-    seed: int
-    version: str
-    settings: Settings | None = None
+    origin: Origin

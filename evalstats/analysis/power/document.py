@@ -7,7 +7,6 @@ from typing import Any
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.power.alternatives import best_step
 from evalstats.analysis.power.result import PlanRow, PowerPlan, Solved
-from evalstats.analysis.provenance import sources_section
 from evalstats.document.model import (
     Block,
     Column,
@@ -221,7 +220,7 @@ def _meaning(plan: PowerPlan) -> list[str]:
         ends = f"{power_words(plan.conf_low)} to {power_words(plan.conf_high)}"
         found.append(
             f"Simulated power {power_words(plan.power)}: Monte Carlo interval {ends} from {plan.n_resamples:,} comparisons, "
-            f"seed {plan.seed}."
+            f"seed {plan.origin.seed}."
         )
     if plan.solved == "n_items" and not plan.n_clusters and plan.test == "difference":
         found.append(f"Items grow with the square of 1/difference; the answer has {percent(plan.power)} power.")
@@ -308,7 +307,7 @@ def document(plan: PowerPlan) -> Document:
         evidence=(*_methods(plan), *_trials(plan), *_next(plan)),
         method=(
             *method_sections(plan),
-            sources_section((), version=plan.version, seed=str(plan.seed) if plan.n_resamples else ""),
+            plan.origin.section(seed=None if plan.n_resamples else ""),
         ),
     )
 

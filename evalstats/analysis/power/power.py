@@ -51,6 +51,7 @@ from evalstats.analysis.power.sample_size import (
     task_of,
 )
 from evalstats.analysis.provenance import toolkit_version
+from evalstats.analysis.result import Origin
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
@@ -127,7 +128,6 @@ def assemble(request: Request, basis: Basis, costs: Costs) -> PowerPlan:
         conf_low=rows[0].conf_low,
         conf_high=rows[0].conf_high,
         n_resamples=rows[0].n_resamples,
-        seed=request.seed,
         discordance=design.discordance if isinstance(design, BinaryDesign) else None,
         variance=total,
         icc=(parts.parts.cluster or 0.0) / total
@@ -143,7 +143,7 @@ def assemble(request: Request, basis: Basis, costs: Costs) -> PowerPlan:
         metric=basis.metric,
         scale=basis.scale,
         unit=basis.unit,
-        version=toolkit_version(),
+        origin=Origin(version=toolkit_version(), seed=request.seed),
     )
     if basis.is_pilot:
         look = aim if task.solved != "delta" else replace(aim, delta=0.0)

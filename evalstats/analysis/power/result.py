@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.result import Result, json_safe
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe
 from evalstats.document.model import Note
 
 PowerTest = Literal["difference", "noninferiority", "equivalence", "precision"]
@@ -98,7 +97,7 @@ class TrialRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class PowerPlan(Result):
+class PowerPlan(OfOrigin, Result):
     """How many items, trials or clusters are needed, or what a number of them can show. The answer, and how it was reached.
 
     Numbers are in the metric's own unit; `scale` and `unit` say how they are shown (100 and "pp" for proportions). The power
@@ -144,7 +143,6 @@ class PowerPlan(Result):
     conf_low: float | None = None
     conf_high: float | None = None
     n_resamples: int | None = None
-    seed: int = 0
     discordance: float | None = None
     variance: float | None = None
     icc: float | None = None
@@ -163,10 +161,9 @@ class PowerPlan(Result):
     metric: str = ""
     scale: float = 1.0
     unit: str = ""
-    version: str = ""
     call: str = field(default="", compare=False)
     notes: tuple[Note, ...] = ()
-    settings: Settings | None = field(default=None, compare=False)
+    origin: Origin = field(default_factory=Origin)
 
     @property
     def answer(self) -> float | int | None:

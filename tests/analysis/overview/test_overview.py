@@ -167,7 +167,7 @@ def test_nothing_moves_when_rows_are_shuffled_or_saved(tmp_path) -> None:
 
 def test_a_saved_overview_of_another_shape_is_refused(tmp_path) -> None:
     inside = {"question": "x", "benchmark": "", "result": {"result": "Overview"}}
-    values = {"holdings": [], "answers": [inside], "refusals": [], "seed": 0, "version": ""}
+    values = {"holdings": [], "answers": [inside], "refusals": [], "origin": {}}
     with pytest.raises(InputError, match="one of its answers is an overview"):
         es.Overview.from_dict(values)
     with pytest.raises(InputError, match="not a Overview of this version"):
