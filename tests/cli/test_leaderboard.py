@@ -67,7 +67,7 @@ def test_json_is_the_result(table: Path) -> None:
     values = json.loads(result.stdout)
     assert values["rows"][0]["name"] == "big"
     assert values["rows"][0]["top"] == [[1, True], [2, True]]
-    assert values["seed"] == 3
+    assert values["origin"]["seed"] == 3
     assert len(values["pairs"]) == 6
     assert values["graph"]["n_common"] == 108
 

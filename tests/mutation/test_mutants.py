@@ -154,7 +154,7 @@ def test_questions_of_the_analysis_have_files_that_compute():
 
 
 def test_live_code_changes_and_constants_and_defaults_too():
-    from evalstats.analysis.contamination import sides
+    from evalstats.analysis.contamination import twins
     from evalstats.stats import checks
 
     file = Path(checks.__file__)
@@ -187,4 +187,4 @@ def test_live_code_changes_and_constants_and_defaults_too():
     finally:
         checks.check_count.__kwdefaults__ = defaults
     assert checks.check_count(0, "n") == 0
-    assert sides.FEW_ITEMS == checks.FEW_ITEMS == 10
+    assert twins.FEW_ITEMS == checks.FEW_ITEMS == 10

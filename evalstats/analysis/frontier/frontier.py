@@ -125,6 +125,7 @@ def frontier(
 
     Examples
     --------
+    >>> import polars as pl
     >>> from evalstats import from_frame
     >>> rows = [
     ...     {"item": i, "model": m, "score": int(i % 7 < good), "cost_usd": price * (1 + i % 3)}

@@ -232,7 +232,7 @@ def test_places_change_no_answer() -> None:
         first, second = (compare(data, "a", "b", **options) for data in (plain, with_places))
         assert second.dependence == first.dependence
         assert (second.rows, second.groups, told(second)) == (first.rows, first.groups, told(first))
-        assert (second.sources, second.missing) == (first.sources, first.missing)
+        assert (second.origin.sources, second.missing) == (first.origin.sources, first.missing)
 
 
 def test_flips_in_columns_are_the_flips_one_by_one() -> None:
