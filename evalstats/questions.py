@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.resources import files
 from typing import Any, Literal
 
 from evalstats import options
@@ -163,9 +163,8 @@ def signature_of(name: str) -> inspect.Signature:
     >>> [each for each in signature_of("score").parameters][:3]
     ['data', 'name', 'metric']
     """
-    spec = find_spec(QUESTIONS[name].module)
-    loader: Any = None if spec is None else spec.loader
-    body = ast.parse(loader.get_source(QUESTIONS[name].module)).body
+    folder, _, module = QUESTIONS[name].module.rpartition(".")
+    body = ast.parse(files(folder).joinpath(f"{module}.py").read_text(encoding="utf-8")).body
     (function,) = (each for each in body if isinstance(each, ast.FunctionDef) and each.name == name)
     given, empty = function.args, inspect.Parameter.empty
     positional = [None] * (len(given.args) - len(given.defaults)) + list(given.defaults)
