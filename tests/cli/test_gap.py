@@ -80,7 +80,7 @@ def test_json_is_the_result(folder: Path) -> None:
     values = json.loads(run(*arguments, "-f", "json", "--seed", "4", "--conf-level", "0.9", "--top", "3").stdout)
     assert values["verdict"] == "gap"
     assert [row["name"] for row in values["rows"] if row["verdict"] == "gap"] == ["model-03"]
-    assert (values["seed"], values["conf_level"], values["n_resamples"]) == (4, 0.9, 100)
+    assert (values["origin"]["seed"], values["conf_level"], values["n_resamples"]) == (4, 0.9, 100)
     assert values["lab"]["only_here"] == ["only-lab"]
     assert "live top 3" in [part["label"] for part in values["agreement"]["parts"]]
 

@@ -74,7 +74,7 @@ def test_every_option_reaches_the_plan() -> None:
         )
     )
     assert simulated["n_resamples"] == 500
-    assert simulated["seed"] == 3
+    assert simulated["origin"]["seed"] == 3
 
 
 def test_a_pilot_from_files_and_from_a_store(files: Path, tmp_path: Path) -> None:
