@@ -327,6 +327,11 @@ def table(
     )
 
 
+def code(lines: str) -> Code:
+    """Return lines of Python for `section` and `fold`."""
+    return Code(code=lines)
+
+
 def figure(
     name: str,
     plot: str,
