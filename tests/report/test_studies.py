@@ -136,7 +136,20 @@ def test_the_chance_of_a_rate_is_wilsons() -> None:
             assert claim.chance == pytest.approx((expected.conf_low, expected.conf_high), abs=0.6 / claim.replicates)
 
 
-def test_the_card_counts_promises_and_no_number_is_typed() -> None:
+def test_weak_points_take_their_numbers_from_the_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, load = names("validation")["weaknesses"], es.datasets.load_validation
+
+    def halved(name: str) -> Any:
+        stored = load(name)
+        rows = (replace(row, rate=row.rate / 2, width=row.width and row.width**2) for row in stored.rows)
+        return replace(stored, rows=tuple(rows))
+
+    monkeypatch.setattr(es.datasets, "load_validation", halved)
+    after = run_page("validation")[1]["weaknesses"]
+    assert all(before[lead] != after[lead] for lead in before)
+
+
+def test_the_card_counts_promises_that_are_kept() -> None:
     claims = names("validation")["claims"]
     kept = sum(claim.standing == "kept" for claim in claims)
     assert names("validation")["page"].document.number == f"{kept} of {len(claims)}"
