@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 
-from evalstats.cli.options import Command, Format
+from evalstats.cli.options import Command, OutputStyle
 from evalstats.options import OF_FILES, Flag, Offered, offered
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class AskedOnce(Command):
 class Showing:
     """How a result is shown."""
 
-    format: Annotated[Format, Flag("How to print the result.", "--format -f")] = Format.TEXT
+    format: Annotated[OutputStyle, Flag("How to print the result.", "--format -f")] = OutputStyle.TEXT
     output: Annotated[Path | None, Flag("Write to this file instead of the screen.", "--output -o")] = None
     report: Annotated[
         Sequence[Path],

@@ -77,7 +77,7 @@ def _untyped(ctx: Any) -> None:
     """Show no type."""
 
 
-class Format(StrEnum):
+class OutputStyle(StrEnum):
     """How a result is printed."""
 
     TEXT = "text"
@@ -100,7 +100,7 @@ class Target(StrEnum):
 Paths = Annotated[
     list[Path] | None, typer.Argument(metavar="PATHS", help="Result files, folders, or a store.", show_default=False)
 ]
-OutputFormat = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
+OutputFormat = Annotated[OutputStyle, typer.Option("--format", "-f", help="How to print the result.")]
 Map = Annotated[
     list[str] | None,
     typer.Option(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from evalstats.atomic import write_whole
-from evalstats.cli.options import Format
+from evalstats.cli.options import OutputStyle
 from evalstats.document.escape import SERVICE, clean, wrapped
 from evalstats.errors import InputError
 
@@ -29,7 +29,7 @@ _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\uf
 def written(
     result: "Result",
     *,
-    style: Format = Format.TEXT,
+    style: OutputStyle = OutputStyle.TEXT,
     full: bool = False,
     explain: bool = False,
     quiet: bool = False,
@@ -40,18 +40,18 @@ def written(
     from evalstats.document import formats, terminal
 
     match style:
-        case Format.JSON:
+        case OutputStyle.JSON:
             values = {**result.to_dict(), **(more or {}), **({"explanation": result.explain()} if explain else {})}
             return json_text(values)
-        case Format.MARKDOWN:
+        case OutputStyle.MARKDOWN:
             return result.to_markdown()
-        case Format.HTML:
+        case OutputStyle.HTML:
             return result.to_html()
-        case Format.LATEX:
+        case OutputStyle.LATEX:
             return result.to_latex()
-        case Format.CSV:
+        case OutputStyle.CSV:
             return formats.csv_text(result.to_frame()).rstrip("\n")
-        case Format.TEXT:
+        case OutputStyle.TEXT:
             document = result.document()
             if quiet:
                 return terminal.headline(document)
@@ -59,20 +59,20 @@ def written(
             return terminal.to_text(document, full=full, explain=explain, width=_WIDTH, color=color, hint=hint)
 
 
-def table_written(table: "Table", values: Any, style: Format) -> str:
+def table_written(table: "Table", values: Any, style: OutputStyle) -> str:
     """Return one table in a style; as JSON its values."""
     from evalstats.document import formats, latex, terminal
 
     match style:
-        case Format.JSON:
+        case OutputStyle.JSON:
             return json_text(values)
-        case Format.MARKDOWN:
+        case OutputStyle.MARKDOWN:
             return formats.markdown_table(table)
-        case Format.HTML:
+        case OutputStyle.HTML:
             return formats.html_table(table)
-        case Format.LATEX:
+        case OutputStyle.LATEX:
             return latex.latex_table(table)
-        case Format.TEXT | Format.CSV:
+        case OutputStyle.TEXT | OutputStyle.CSV:
             return terminal.table_text(table, width=_WIDTH)
 
 

@@ -34,7 +34,7 @@ def store(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The store.")],
     action: Annotated[Action, typer.Argument(metavar="ACTION", help="What to do.")] = Action.LIST,
     run: Annotated[str | None, typer.Argument(metavar="RUN", help="Run to remove.", show_default=False)] = None,
-    style: options.OutputFormat = options.Format.TEXT,
+    style: options.OutputFormat = options.OutputStyle.TEXT,
 ) -> None:
     """List a store's runs, check or repair it, remove a run."""
     from evalstats.cli.output import say, table_written
@@ -60,7 +60,7 @@ def store(
         say(_sound(len(opened.sources())))
     else:
         table, values = listing(opened)
-        lines = listing_lines(table, values) if style is options.Format.TEXT else []
+        lines = listing_lines(table, values) if style is options.OutputStyle.TEXT else []
         if lines:
             typer.echo("\n".join(lines))
         else:

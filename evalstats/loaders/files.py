@@ -303,6 +303,25 @@ def _lines_of(path: Path) -> Iterator[str | bytes]:
         yield from bounded_lines(stream.readline, str(path))
 
 
+def line_pieces(path: Path, size: int) -> Iterator[bytes]:
+    """Yield a file of lines in UTF-8, whole lines at a time, about `size` bytes; a longer line is a piece of its own."""
+    with open_bytes(path) as stream:
+        encoding = _encoding_of(cast("io.BufferedReader", stream).peek(4))
+        if encoding == "utf-16":
+            text = io.TextIOWrapper(stream, encoding=encoding, errors="strict", newline="")
+            try:
+                while piece := text.read(size):
+                    yield (piece + next(bounded_lines(text.readline, str(path)), "")).encode()
+            except UnicodeDecodeError as error:
+                raise UnreadableFileError(encoding_message(str(path), error)) from error
+            text.detach()
+            return
+        if encoding != "utf-8":
+            stream.read(len(_BOMS[0][0]))
+        while piece := stream.read(size):
+            yield piece if piece.endswith(b"\n") else piece + next(bounded_lines(stream.readline, str(path)), b"")
+
+
 def _decoded(line: bytes, name: str) -> str:
     try:
         return line.decode()

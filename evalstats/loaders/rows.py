@@ -192,6 +192,22 @@ class Ranges:
         if average:
             seen.averages = True
 
+    def add_frame(self, scores: pl.DataFrame, benchmark: str) -> None:
+        """Take note of all scores in a frame with the column `metric`, and `score` where there are any."""
+        if "score" not in scores.columns:
+            scores = scores.with_columns(pl.lit(None, dtype=pl.Float64).alias("score"))
+        between = ~pl.col("score").is_in([0.0, 1.0])
+        found = scores.group_by("metric", maintain_order=True).agg(
+            pl.col("score").min().alias("low"),
+            pl.col("score").max().alias("high"),
+            pl.col("score").filter(between).first().alias("other"),
+            pl.col("score").filter(between & (pl.col("score") != 100.0)).first().alias("no_percent"),
+        )
+        for metric, *some in found.iter_rows():
+            self.add(benchmark, metric, None)
+            for score in some:
+                self.add(benchmark, metric, score)
+
     def ends(self, benchmark: str, metric: str) -> tuple[float, float]:
         """Return the lowest and the highest score seen; inf and -inf where there is none."""
         seen = self._seen.get((benchmark, metric), _Seen())

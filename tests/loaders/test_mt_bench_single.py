@@ -9,7 +9,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.mt_bench_single import LOADER
+from evalstats.loaders.formats.mt_bench_single import LOADER
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 

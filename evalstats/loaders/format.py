@@ -1,0 +1,364 @@
+"""A format as a declaration: what a file of it is recognised by, its typed record, and the rows that one record gives.
+
+`Format` is a loader. It reads records in blocks (`typed_records`), asks the declaration what they say, and makes the rest: runs,
+models, metrics and their ranges, notes, what was left out. Records that nest are asked one by one (`rows`); flat ones a block
+at a time (`columns`), which costs a third. Modules of `loaders/formats/` hold one format each; another package offers its own
+by the entry-point group `evalstats.loaders`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+import msgspec
+import polars as pl
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.base import Frame, Head, Match, Rows, Shape, Source, in_frames_of_groups
+from evalstats.loaders.records import how_to_name
+from evalstats.loaders.rows import GroupCounter, Ranges, Row, SeenKeys, held, scored, told, unscored
+from evalstats.loaders.typed_records import TypedRecords
+from evalstats.loaders.values import as_number, as_text
+from evalstats.schema.columns import TableName
+from evalstats.schema.data import Problem
+from evalstats.schema.tables import columns_of_rows
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+RECORDS: Final[tuple[Shape, ...]] = ("lines", "array")
+OBJECT: Final[tuple[Shape, ...]] = ("object",)
+JSON: Final[tuple[Shape, ...]] = ("lines", "array", "object")
+TABLE: Final[tuple[Shape, ...]] = ("text", "parquet")
+
+# What one record says: what all of its outcomes share, and each outcome (metric, status, score and the like).
+Sample = tuple[Row, list[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What the first bytes of a file show where it is of a format.
+
+    `keys` are names of members (of the first record, or of the document) or of columns, with blanks between them; all of them are
+    there, at least one of `some` and none of `without`. `text` stands anywhere in the head; `name` is how the file's name ends.
+    """
+
+    keys: str = ""
+    confidence: float = 0.9
+    some: str = ""
+    without: str = ""
+    text: tuple[str, ...] = ()
+    name: str = ""
+    shapes: Collection[Shape] = JSON
+    skip: str = ""
+
+    def match(self, head: Head) -> Match | None:
+        """Say whether a file shows it; with `skip`, in what words a file that goes with results is passed over."""
+        if head.shape not in self.shapes or not head.name.endswith(self.name):
+            return None
+        found = frozenset(head.columns) or head.keys
+        some = self.some.split()
+        if not found.issuperset(self.keys.split()) or (some and found.isdisjoint(some)):
+            return None
+        if not found.isdisjoint(self.without.split()) or not all(text in head.text for text in self.text):
+            return None
+        shown = ", ".join([*self.keys.split(), *(name for name in some if name in found), *self.text])
+        return Match(confidence=self.confidence, reason=self.skip or shown or self.name, skip=bool(self.skip))
+
+
+class FormatFile(Generic[R]):
+    """What is known of one file while its records are read: its runs, trials, metrics, and what a reader should know."""
+
+    def __init__(self, source: Source, declared: "Format[R]") -> None:
+        self.source = source
+        self.records = TypedRecords(
+            source,
+            declared.record,
+            lists=declared.lists,
+            keep=declared.keep,
+            alone=declared.alone,
+            called=declared.called,
+        )
+        self.runs: dict[str, Row] = {}
+        self.metrics: dict[str, Row] = {}
+        self.counts: Counter[str] = Counter()
+        self.more: dict[TableName, list[Row]] = {}
+        self._declared = declared
+        self._trials: dict[Hashable, int] = {}
+        self._seen, self._counter = SeenKeys(), GroupCounter()
+        self._named: dict[tuple[str, ...], str] = {}
+
+    @property
+    def members(self) -> Mapping[str, object]:
+        """Return what the document holds beside its records, of the names that the format keeps."""
+        return self.records.members
+
+    @property
+    def locator(self) -> str:
+        """Where the record stands that is being read."""
+        return self.records.locator
+
+    @property
+    def locators(self) -> list[str]:
+        """Where each record of the block stands that is being read."""
+        return self.records.locators
+
+    def run(self, model: str | None, *parts: str, **about: object) -> str:
+        """Return the name of the run that a record belongs to; `parts` tell runs of one file apart (by default the model does).
+
+        `about` are columns of `runs`. What differs between records of one run is null there. A file that names no model is
+        called by its own name, and a note says so.
+        """
+        key = parts or ((model,) if model else ())
+        run = self._named.get(key)
+        if run is None:
+            run = self._named[key] = self.source.run_id(*key)
+            name = model or self.source.called
+            self.counts[how_to_name(name)] += model is None
+            common: Row = {"run": run, "model": name, "system": name, "benchmark": self._declared.benchmark}
+            self.runs[run] = {**common, "harness": self._declared.harness, **about}
+            return run
+        known = self.runs[run]
+        for name, value in about.items():
+            if known.get(name) != value:
+                known[name] = None
+        return run
+
+    def trial(self, *key: Hashable) -> int:
+        """Return how many records had this key before."""
+        n = self._trials.get(key, 0)
+        self._trials[key] = n + 1
+        return n
+
+    def again(self, *key: Hashable) -> bool:
+        """Tell whether a record had this key before."""
+        return self.trial("again", *key) > 0
+
+    def leave_out(self, why: str) -> None:
+        """Take note that no row is made of the record that is being read; `why` is what it is or lacks, as in "no item"."""
+        self.records.leave_out(why)
+
+    def without(self, frame: pl.DataFrame, where: pl.Expr | pl.Series, why: str) -> pl.DataFrame:
+        """Return a block's columns without the rows `where` this holds, which are left out like a record."""
+        marked = frame.select(where).to_series().fill_null(value=False)
+        if not marked.any():
+            return frame
+        for locator in frame["locator"].filter(marked):
+            self.records.leave_out(why, locator)
+        return frame.filter(~marked)
+
+    def copies(self, frame: pl.DataFrame) -> pl.Series:
+        """Mark the rows that are there before, in this block or an earlier one."""
+        return self._seen.again(frame)
+
+    def trials(self, frame: pl.DataFrame) -> pl.Series:
+        """Return each row's number among those with its key, from 0 and over all blocks."""
+        return self._counter.next(frame)
+
+    def count(self, sentence: str, n: int = 1) -> None:
+        """Count a case of what a reader should know: a sentence with `{n}`, and `{all}` for the number of records."""
+        self.counts[sentence] += n
+
+    def metric(self, name: str, **facts: object) -> None:
+        """Say what is known of a metric beside the range of its scores, as columns of `metrics`."""
+        self.metrics.setdefault(name, {}).update(facts)
+
+    def add(self, table: TableName, row: Row) -> None:
+        """Add a row to another table, such as a number that the file reports (`aggregates`)."""
+        self.more.setdefault(table, []).append(row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format(Generic[R]):
+    """A format of records, declared.
+
+    Attributes
+    ----------
+    name, title, version
+        As in `Loader`: the short name, what it reads, and what is raised whenever the rows change.
+    upstream
+        Where the format was read: repository, commit and file.
+    benchmark, harness
+        What the runs are of, unless a run says otherwise.
+    signs
+        What a file is recognised by; the surest that it shows counts.
+    record
+        A `msgspec.Struct` with the members that are used. A member without a default has to be there.
+    rows
+        What one record says: pairs of what its outcomes share (`run`, `item`, `trial`, ...) and the outcomes
+        (`metric`, and what `scored`, `unscored` or `number` return). Model, system and benchmark come from the run.
+    columns
+        In place of `rows`: the outcomes of a block of records as columns. Those without `run` have `model`, by which runs are
+        told apart; `of_run` are columns that say something of it.
+    lists, keep, alone, called
+        Where the records stand, and what they are called (`TypedRecords`).
+    metrics
+        Facts of the metrics whose scale is fixed, by name (more is better unless they say otherwise); the ranges of others are
+        taken from their scores.
+    failed, unscored
+        Sentences with `{n}` and `{all}` that say what errors and outcomes without a score are, in this format.
+    finish
+        What is known at the end of a file alone, such as names of systems, which it may change in `FormatFile.runs`.
+    plan
+        Groups files that belong together; by default each stands alone.
+    """
+
+    name: str
+    title: str
+    version: str
+    upstream: str
+    benchmark: str
+    harness: str | None
+    signs: tuple[Sign, ...]
+    record: type[R]
+    rows: Callable[[R, FormatFile[R]], Iterable[Sample]] | None = None
+    columns: Callable[[list[R], FormatFile[R]], pl.DataFrame] | None = None
+    lists: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    alone: bool = False
+    called: str = "records"
+    of_run: tuple[str, ...] = ()
+    metrics: Mapping[str, Row] = field(default_factory=dict[str, Row])
+    failed: str = ""
+    unscored: str = ""
+    finish: Callable[[FormatFile[R]], None] | None = None
+    grouped: Callable[[Sequence[Path]], Iterable[Source | Problem]] | None = None
+
+    def sniff(self, head: Head) -> Match | None:
+        """Say whether a file shows one of the signs."""
+        found = [match for sign in self.signs if (match := sign.match(head)) is not None]
+        return max(found, key=lambda match: match.confidence, default=None)
+
+    def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
+        """Group files that belong together."""
+        return [Source(path=path) for path in files] if self.grouped is None else self.grouped(files)
+
+    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
+        """Yield outcomes in blocks, the metrics, the runs, notes, and what was left out."""
+        file, ranges, n = FormatFile(source, self), Ranges(), 0
+        waiting: list[pl.DataFrame] = []
+        for frame in self._blocks(file):
+            n += frame.height
+            self._count(frame, file)
+            ranges.add_frame(frame, self.benchmark)
+            if self.finish is None:
+                yield _with_runs(frame, file)
+            else:
+                waiting.append(frame)
+        if self.finish is not None:
+            self.finish(file)
+        if not n and not file.more:
+            first = next((problem.message for problem in file.records.problems()), "it holds none at all")
+            raise UnreadableFileError(f"{source.path}: none of its {self.called} could be read; {first}")
+        for frame in waiting:
+            yield _with_runs(frame, file)
+        for table, rows in file.more.items():
+            yield Rows(table=table, rows=rows)
+        yield Rows(table="metrics", rows=[self._metric(name, ranges, file) for _, name in ranges])
+        yield Rows(table="runs", rows=list(file.runs.values()))
+        yield from file.records.problems()
+        yield from source.notes(told(file.counts, all=file.records.n_read))
+
+    def _blocks(self, file: FormatFile[R]) -> Iterator[pl.DataFrame]:
+        """Yield outcomes with their runs' names."""
+        for block in file.records.blocks():
+            if self.rows is not None:
+                rows = self.rows
+                samples = (sample for record in block for sample in rows(record, file))
+                yield from (part.frame for part in in_frames_of_groups(samples, "outcomes"))
+            elif (
+                self.columns is not None and (records := list(block)) and (frame := self.columns(records, file)).height
+            ):
+                if "run" not in frame.columns:
+                    apart = frame.select("model", *self.of_run).unique(maintain_order=True).iter_rows(named=True)
+                    runs = {row["model"]: file.run(**row) for row in apart}
+                    frame = frame.with_columns(run=frame["model"].replace_strict(runs, return_dtype=pl.String))
+                yield frame
+
+    def _count(self, frame: pl.DataFrame, file: FormatFile[R]) -> None:
+        for status, sentence in (("error", self.failed), ("unscored", self.unscored)):
+            if sentence:
+                file.counts[sentence] += int((frame["status"] == status).sum())
+
+    def _metric(self, name: str, ranges: Ranges, file: FormatFile[R]) -> Row:
+        fixed: Row = {"higher_is_better": True, **self.metrics[name]} if name in self.metrics else {}
+        return {**ranges.row(self.benchmark, name), **fixed, **file.metrics.get(name, {})}
+
+
+def _with_runs(frame: pl.DataFrame, file: FormatFile[R]) -> Frame:
+    """Return outcomes with what their runs say of model, system and benchmark."""
+    runs = frame["run"]
+    for name in ("model", "system", "benchmark"):
+        known = {run: row[name] for run, row in file.runs.items()}
+        frame = frame.with_columns(runs.replace_strict(known, return_dtype=pl.String).alias(name))
+    return Frame(table="outcomes", frame=frame)
+
+
+def number(value: object, low: float | None = None, high: float | None = None) -> Row:
+    """Return the part of an outcome that says its score, where a value is a number in the range; else why there is none.
+
+    >>> number(0.5)["score"], number("high")["status_reason"], number(11, 0, 10)["status_reason"]
+    (0.5, 'the score is no number', 'the score lies outside 0 to 10')
+    """
+    found = None if isinstance(value, bool) else as_number(value)
+    if found is None:
+        return unscored("there is no score" if value is None else "the score is no number", held(value))
+    if (low is not None and found < low) or (high is not None and found > high):
+        return unscored(f"the score lies outside {low:g} to {high:g}", held(value))
+    return scored(found, value_raw=held(value)) if isinstance(value, str) else scored(found)
+
+
+def series(values: Sequence[object]) -> pl.Series:
+    """Return the values of one member as a column: numbers, true and false, or text; text where they are of several kinds.
+
+    Lists and objects are null.
+
+    >>> series([1, None, 0.5]).to_list(), series(["a", 2.0, [1]]).to_list()
+    ([1.0, None, 0.5], ['a', '2', None])
+    """
+    kinds = {*map(type, values)} - {type(None)}
+    dtype = next((dtype for some, dtype in _DTYPES if kinds <= some), None)
+    try:
+        if dtype is not None:
+            return pl.Series(values, dtype=dtype, strict=False)
+    except (OverflowError, TypeError, UnicodeEncodeError):  # more than 64 bits, or half of a character
+        pass
+    return pl.Series([*map(as_text, values)], dtype=pl.String)
+
+
+def numbers(values: Sequence[object], low: float | None = None, high: float | None = None) -> pl.DataFrame:
+    """Return what `number` says of each value, as the columns `status`, `status_reason`, `score` and `value_raw`.
+
+    >>> numbers([1, None, 0.5])["status"].to_list()
+    ['scored', 'unscored', 'scored']
+    """
+    found = series(values)
+    if found.dtype.is_numeric():
+        score = found.cast(pl.Float64)
+        plain = score.is_finite() & score.is_between(-inf if low is None else low, inf if high is None else high)
+        if plain.all() and not found.null_count():
+            scored_all, nothing = pl.lit("scored"), pl.lit(None, dtype=pl.String)
+            return pl.select(status=scored_all, status_reason=nothing, score=score, value_raw=nothing)
+    return columns_of_rows([{**_OUTCOME, **number(value, low, high)} for value in values], "outcomes")
+
+
+_OUTCOME: Final[Row] = {"status": None, "status_reason": None, "score": None, "value_raw": None}
+_DTYPES: Final = (
+    ({str}, pl.String),
+    ({bool}, pl.Boolean),
+    ({int}, pl.Int64),
+    ({int, float}, pl.Float64),
+)
+
+
+def verdict(value: object) -> Row:
+    """Return the part of an outcome that says whether it was right, where a value is true or false.
+
+    >>> verdict(True)["score"], verdict(None)["status"]
+    (1.0, 'unscored')
+    """
+    if isinstance(value, bool):
+        return scored(float(value))
+    return unscored("there is no verdict" if value is None else "the verdict is neither true nor false", held(value))

@@ -1,0 +1,1 @@
+"""Formats of result files, each a declaration in a module of its own."""
