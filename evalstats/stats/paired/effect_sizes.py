@@ -211,7 +211,7 @@ def tango_margin_test(counts: PairedCounts, *, margin: float, conf_level: float 
     if margin >= 1.0:
         raise InputError(f"margin is {margin:g}; give a proportion between 0 and 1 (0.02 for two points)")
     interval = tango(counts, conf_level=2.0 * level - 1.0)
-    return _answer(
+    return margin_answer(
         margin,
         level,
         "Tango score tests at the margin",
@@ -251,7 +251,7 @@ def t_margin_test(
     centre = estimate.statistic * std_error
     reach = t_quantile(2.0 * level - 1.0, df) * std_error
     low, high = centre - reach, centre + reach
-    return _answer(
+    return margin_answer(
         margin,
         level,
         method,
@@ -261,7 +261,7 @@ def t_margin_test(
     )
 
 
-def _answer(
+def margin_answer(
     margin: float,
     level: float,
     method: str,
@@ -270,6 +270,7 @@ def _answer(
     p: tuple[float, float],
     warnings: tuple[str, ...],
 ) -> MarginTest:
+    """Return what one-sided limits and p (of a loss, of a gain beyond the margin) say."""
     low, high = limits
     noninferior = low is not None and low > -margin
     return MarginTest(
