@@ -170,6 +170,7 @@ _GENERIC: Final = frozenset(
         *(".latest_test_run", ".latest_run_full", ".temp_test_run_data", "latest_test_run", "results", "result"),
         *("output", "outputs", "ragas_results", "promptfoo-results", "promptfoo_results", "eval_results"),
         *("evaluation_results", "eval_results_table", "metrics", "scores", "ragas_scores", "ragas_evaluation"),
+        *("samples.jsonl_results", "eval_results_strict", "eval_results_loose"),
     }
 )
 _GENERIC_FOLDERS: Final = frozenset(

@@ -8,7 +8,7 @@ by the entry-point group `evalstats.loaders`.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -17,7 +17,7 @@ import msgspec
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Frame, Head, Match, Rows, Shape, Source, in_frames_of_groups
+from evalstats.loaders.base import Frame, Head, Match, Rows, Shape, Source, in_frames_of_groups, readable_name
 from evalstats.loaders.records import how_to_name
 from evalstats.loaders.rows import GroupCounter, Ranges, Row, SeenKeys, held, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords
@@ -73,14 +73,9 @@ class FormatFile(Generic[R]):
 
     def __init__(self, source: Source, declared: "Format[R]") -> None:
         self.source = source
-        self.records = TypedRecords(
-            source,
-            declared.record,
-            lists=declared.lists,
-            keep=declared.keep,
-            alone=declared.alone,
-            called=declared.called,
-        )
+        self.records = self._reader(source, declared)
+        self.n_read = 0
+        self.problems: list[Problem] = []
         self.runs: dict[str, Row] = {}
         self.metrics: dict[str, Row] = {}
         self.counts: Counter[str] = Counter()
@@ -90,20 +85,49 @@ class FormatFile(Generic[R]):
         self._seen, self._counter = SeenKeys(), GroupCounter()
         self._named: dict[tuple[str, ...], str] = {}
 
+    @staticmethod
+    def _reader(source: Source, declared: "Format[R]") -> TypedRecords[R]:
+        return TypedRecords(
+            source,
+            declared.record,
+            lists=declared.lists,
+            keep=declared.keep,
+            alone=declared.alone,
+            called=declared.called,
+        )
+
+    def blocks(self) -> Iterator[Iterator[R]]:
+        """Yield the records of the source's file, then of those that belong to it, some thousand at a time."""
+        for path in (self.source.path, *self.source.companions):
+            if path != self.source.path:
+                self.records = self._reader(replace(self.source, path=path, companions=()), self._declared)
+            yield from self.records.blocks()
+            self.n_read += self.records.n_read
+            self.problems += self.records.problems()
+
+    @property
+    def path(self) -> Path:
+        """The file that is being read."""
+        return self.records.source.path
+
     @property
     def members(self) -> Mapping[str, object]:
         """Return what the document holds beside its records, of the names that the format keeps."""
         return self.records.members
 
     @property
+    def _beside(self) -> str:
+        return "" if self.path == self.source.path else f"{readable_name('/'.join(self.path.parts[-2:]))} "
+
+    @property
     def locator(self) -> str:
         """Where the record stands that is being read."""
-        return self.records.locator
+        return f"{self._beside}{self.records.locator}"
 
     @property
     def locators(self) -> list[str]:
         """Where each record of the block stands that is being read."""
-        return self.records.locators
+        return [f"{self._beside}{locator}" for locator in self.records.locators]
 
     def run(self, model: str | None, *parts: str, **about: object) -> str:
         """Return the name of the run that a record belongs to; `parts` tell runs of one file apart (by default the model does).
@@ -115,7 +139,7 @@ class FormatFile(Generic[R]):
         run = self._named.get(key)
         if run is None:
             run = self._named[key] = self.source.run_id(*key)
-            name = model or self.source.called
+            name = model or self.source.called.removesuffix(self._declared.ending)
             self.counts[how_to_name(name)] += model is None
             common: Row = {"run": run, "model": name, "system": name, "benchmark": self._declared.benchmark}
             self.runs[run] = {**common, "harness": self._declared.harness, **about}
@@ -194,6 +218,8 @@ class Format(Generic[R]):
         told apart; `of_run` are columns that say something of it.
     lists, keep, alone, called
         Where the records stand, and what they are called (`TypedRecords`).
+    ending
+        What the names of its files end in, before their type, that is no part of a model's name.
     metrics
         Facts of the metrics whose scale is fixed, by name (more is better unless they say otherwise); the ranges of others are
         taken from their scores.
@@ -201,8 +227,8 @@ class Format(Generic[R]):
         Sentences with `{n}` and `{all}` that say what errors and outcomes without a score are, in this format.
     finish
         What is known at the end of a file alone, such as names of systems, which it may change in `FormatFile.runs`.
-    plan
-        Groups files that belong together; by default each stands alone.
+    grouped
+        Makes sources of files that belong together, whose companions hold records too; by default each stands alone.
     """
 
     name: str
@@ -219,6 +245,7 @@ class Format(Generic[R]):
     keep: tuple[str, ...] = ()
     alone: bool = False
     called: str = "records"
+    ending: str = ""
     of_run: tuple[str, ...] = ()
     metrics: Mapping[str, Row] = field(default_factory=dict[str, Row])
     failed: str = ""
@@ -250,7 +277,7 @@ class Format(Generic[R]):
         if self.finish is not None:
             self.finish(file)
         if not n and not file.more:
-            first = next((problem.message for problem in file.records.problems()), "it holds none at all")
+            first = next((problem.message for problem in file.problems), "it holds none at all")
             raise UnreadableFileError(f"{source.path}: none of its {self.called} could be read; {first}")
         for frame in waiting:
             yield _with_runs(frame, file)
@@ -258,12 +285,12 @@ class Format(Generic[R]):
             yield Rows(table=table, rows=rows)
         yield Rows(table="metrics", rows=[self._metric(name, ranges, file) for _, name in ranges])
         yield Rows(table="runs", rows=list(file.runs.values()))
-        yield from file.records.problems()
-        yield from source.notes(told(file.counts, all=file.records.n_read))
+        yield from file.problems
+        yield from source.notes(told(file.counts, all=file.n_read))
 
     def _blocks(self, file: FormatFile[R]) -> Iterator[pl.DataFrame]:
         """Yield outcomes with their runs' names."""
-        for block in file.records.blocks():
+        for block in file.blocks():
             if self.rows is not None:
                 rows = self.rows
                 samples = (sample for record in block for sample in rows(record, file))
@@ -342,6 +369,21 @@ def numbers(values: Sequence[object], low: float | None = None, high: float | No
             scored_all, nothing = pl.lit("scored"), pl.lit(None, dtype=pl.String)
             return pl.select(status=scored_all, status_reason=nothing, score=score, value_raw=nothing)
     return columns_of_rows([{**_OUTCOME, **number(value, low, high)} for value in values], "outcomes")
+
+
+def verdicts(values: Sequence[object]) -> pl.DataFrame:
+    """Return what `verdict` says of each value, as the columns `status`, `status_reason`, `score` and `value_raw`.
+
+    >>> verdicts([True, None])["status"].to_list()
+    ['scored', 'unscored']
+    """
+    found = series(values)
+    if found.dtype == pl.Boolean and not found.null_count():
+        nothing = pl.lit(None, dtype=pl.String)
+        return pl.select(
+            status=pl.lit("scored"), status_reason=nothing, score=found.cast(pl.Float64), value_raw=nothing
+        )
+    return columns_of_rows([{**_OUTCOME, **verdict(value)} for value in values], "outcomes")
 
 
 _OUTCOME: Final[Row] = {"status": None, "status_reason": None, "score": None, "value_raw": None}

@@ -26,6 +26,8 @@ from tests.loaders import (
     test_every_eval_ever,
     test_harmamp,
     test_helm,
+    test_human_eval,
+    test_ifeval,
     test_inspect_ai,
     test_judge_benchmarks,
     test_langsmith,
@@ -50,6 +52,7 @@ from tests.loaders import (
     test_terminal_bench,
     test_wildbench,
 )
+from tests.loaders.trees import tree
 
 Row = dict[str, Any]
 # The files of one source by their paths in a folder; the first is the one that is damaged most often.
@@ -369,6 +372,8 @@ SEEDS: dict[str, list[Tree]] = {
     "langsmith": _langsmith(),
     "braintrust": [{"m.json": _json({"events": test_braintrust.EVENTS})}, {"m.csv": _csv(test_braintrust.EVENTS)}],
     "helm": _helm(),
+    "human-eval": [tree({test_human_eval.NAME: test_human_eval.SAMPLES})],
+    "ifeval": [tree(test_ifeval.FILES)],
     "swe-bench": [{"lab__model-4.1.dev.json": _json(test_swe_bench.REPORT)}],
     "swe-bench-issues": _swe_issues(),
     "evalplus": _evalplus(),

@@ -9,7 +9,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.formats.mt_bench_single import LOADER
+from evalstats.loaders.formats.mt_bench_single import FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -34,7 +34,7 @@ def judged(tmp_path: Path) -> Any:
     def write(*records: object, name: str = "gpt-4_single.jsonl") -> EvalData:
         path = tmp_path / name
         path.write_text("\n".join(text if isinstance(text, str) else json.dumps(text) for text in records))
-        return read_source(LOADER, with_digest(Source(path=path)))
+        return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
 
