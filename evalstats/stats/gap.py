@@ -27,11 +27,12 @@ from evalstats.stats.mixed.prediction import pooled_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
-    """A family of differences, one for each model. Arrays are float64, shape (n_models,), in the scores' unit.
+    """A family of differences. Arrays are float64, shape (n_differences,), in the scores' unit.
 
-    `df` is inf for normal intervals, `p_adjusted` by Benjamini-Hochberg over models. `adjusted_low` and `adjusted_high` are at
-    the level of false-coverage control where p_adjusted is small enough, else the plain interval; a model is `flagged` where
-    p_adjusted is small enough and that interval leaves out 0.
+    `df` is inf for normal intervals, `p_adjusted` Benjamini-Hochberg's over the family. `adjusted_low` and `adjusted_high` are at
+    the level of false-coverage control where p_adjusted is small enough, else the plain interval; a difference is `flagged` where
+    p_adjusted is small enough and that interval leaves out 0. `reasons` say why one has no interval: it is NaN, and no part of
+    the family.
     """
 
     estimate: FloatArray
@@ -46,6 +47,7 @@ class Differences:
     adjusted_high: FloatArray
     equivalence_low: FloatArray
     equivalence_high: FloatArray
+    reasons: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +116,8 @@ def level_gaps(
     narrow = 1.0 - 2.0 * (1.0 - conf_level)
     statistic = _spread(gap, table)
     return LevelGaps(
-        differences=_family(gap, np.diag(table), df, conf_level),
-        deviations=_family(gap - mean, np.diag(centre @ table @ centre), centred, conf_level),
+        differences=_family(gap, _root(np.diag(table)), df, conf_level),
+        deviations=_family(gap - mean, _root(np.diag(centre @ table @ centre)), centred, conf_level),
         mean=mean,
         std_error=std_error,
         df=mean_df,
@@ -142,14 +144,28 @@ def _satterthwaite(lab: FloatArray, live: FloatArray, laws: tuple[float | None, 
     return np.where(known, (lab + live) ** 2 / np.where(known, doubt, 1.0), np.inf)
 
 
-def _family(estimate: FloatArray, variance: FloatArray, df: FloatArray, conf_level: float) -> Differences:
-    std_error = np.sqrt(np.maximum(variance, 0.0))
-    p_value = np.array([_p(d, s, nu) for d, s, nu in zip(estimate, std_error, df, strict=True)])
-    p_adjusted = benjamini_hochberg(p_value)
+def _root(variance: FloatArray) -> FloatArray:
+    return np.sqrt(np.maximum(variance, 0.0))
+
+
+def _family(
+    estimate: FloatArray,
+    std_error: FloatArray,
+    df: FloatArray,
+    conf_level: float,
+    reasons: tuple[str | None, ...] = (),
+) -> Differences:
+    reasons = reasons or (None,) * estimate.size
+    tested = np.array([reason is None for reason in reasons], dtype=np.bool_)
+    p_value, p_adjusted, wider = (np.full(estimate.size, np.nan) for _ in range(3))
+    rows = zip(estimate[tested], std_error[tested], df[tested], strict=True)
+    p_value[tested] = [_p(d, s, nu) for d, s, nu in rows]
+    p_adjusted[tested] = benjamini_hochberg(p_value[tested])
     found = p_adjusted <= 1.0 - conf_level
     reach = np.array([_quantile(conf_level, nu) for nu in df]) * std_error
     narrow = np.array([_quantile(1.0 - 2.0 * (1.0 - conf_level), nu) for nu in df]) * std_error
-    wider = np.where(found, false_coverage_quantile(found, conf_level, df) * std_error, reach)
+    wider[tested] = false_coverage_quantile(found[tested], conf_level, df[tested]) * std_error[tested]
+    wider = np.where(found, wider, reach)
     return Differences(
         estimate=estimate,
         std_error=std_error,
@@ -163,6 +179,7 @@ def _family(estimate: FloatArray, variance: FloatArray, df: FloatArray, conf_lev
         adjusted_high=estimate + wider,
         equivalence_low=estimate - narrow,
         equivalence_high=estimate + narrow,
+        reasons=reasons,
     )
 
 
@@ -217,17 +234,6 @@ class Combined:
     covariance: FloatArray
     df: FloatArray
     n_clusters: IntArray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateGaps:
-    """Differences of two sides. `std_error`, `df` and `p_value` are NaN where `reasons` says why there is no interval."""
-
-    estimate: FloatArray
-    std_error: FloatArray
-    df: FloatArray
-    p_value: FloatArray
-    reasons: tuple[str | None, ...]
 
 
 def cell_rates(
@@ -320,24 +326,20 @@ def combined(rates: CellRates, weights: FloatArray | sparse.csr_array) -> Combin
     )
 
 
-def rate_gaps(lab: Combined, live: Combined) -> RateGaps:
+def rate_gaps(lab: Combined, live: Combined, *, conf_level: float = 0.95) -> Differences:
     """Return live minus lab with Welch's t: errors of the two sides are independent.
 
     Where a side has fewer than five clusters, or no spread of its scores and no bounds, there is no interval. The df are
     Welch and Satterthwaite's; below 4 (clusters so unequal that they are worth fewer than five) there is none either.
     """
-    estimate = live.estimate - lab.estimate
     variances = (np.diag(lab.covariance), np.diag(live.covariance))
     total = variances[0] + variances[1]
     with np.errstate(invalid="ignore", divide="ignore"):
         df = total**2 / (variances[0] ** 2 / lab.df + variances[1] ** 2 / live.df)
-    reasons = tuple(_reason(lab, live, at, float(df[at])) for at in range(estimate.size))
+    reasons = tuple(_reason(lab, live, at, float(df[at])) for at in range(total.size))
     known = np.array([each is None for each in reasons], dtype=np.bool_)
-    std_error = np.where(known, np.sqrt(total), np.nan)
-    p = np.array(
-        [two_sided_t_p(e / s, d) if ok else np.nan for e, s, d, ok in zip(estimate, std_error, df, known, strict=True)]
-    )
-    return RateGaps(estimate=estimate, std_error=std_error, df=np.where(known, df, np.nan), p_value=p, reasons=reasons)
+    std_error, df = np.where(known, np.sqrt(total), np.nan), np.where(known, df, np.nan)
+    return _family(live.estimate - lab.estimate, std_error, df, conf_level, reasons)
 
 
 def _floor(rate: FloatArray, units: IntArray, flat: np.ndarray, low: float | None, high: float | None) -> FloatArray:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from evalstats.analysis.gap.calibration import verdict_of
 from evalstats.analysis.gap.outcome_sums import NO_LEVEL
 from evalstats.analysis.gap.result import LabLiveGap, ScenarioGap, ScenarioGaps
 from evalstats.analysis.gap.shared_models import SharedCells, SharedModels, too_small
@@ -16,14 +17,20 @@ from evalstats.grammar import and_list
 from evalstats.stats.checks import BoolArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import t_quantile
-from evalstats.stats.gap import CellRates, RateGaps, cell_rates, combined, pooled_gaps, rate_gaps
-from evalstats.stats.many.multiplicity import benjamini_hochberg
+from evalstats.stats.gap import CellRates, Differences, cell_rates, combined, pooled_gaps, rate_gaps
 from evalstats.stats.standardisation import CellTable
 
 _CLUSTERS_FOR_INTERACTION = 20
 _METHOD = (
     "live minus lab by model and scenario, CR2 errors clustered on both sides, Welch t; Benjamini-Hochberg over the table; "
     "partially pooled by REML"
+)
+
+
+# What a row takes of the differences as it is.
+_TAKEN = (
+    *("estimate", "std_error", "df", "conf_low", "conf_high", "p_value", "p_adjusted"),
+    *("adjusted_low", "adjusted_high", "equivalence_low", "equivalence_high"),
 )
 
 
@@ -59,11 +66,13 @@ def scenario_gaps_of(shared: SharedModels) -> ScenarioGaps:
         raise CannotAnswerError("there are no outcomes by scenario on both sides")
     table, dropped = _level_rates(shared, cells, cells.live)
     sides, used = (table.lab, table.live), table.used
-    found = rate_gaps(*(combined(side, np.eye(table.lab.rate.size)) for side in sides))
+    level = shared.conf_level
+    found = rate_gaps(*(combined(side, np.eye(table.lab.rate.size)) for side in sides), conf_level=level)
     # The mean over models for each scenario, weights of shape (n_levels, n_models * n_levels).
     weights = np.eye(len(table.levels))[:, np.newaxis, :] * (used / np.maximum(used.sum(axis=0), 1)).T[:, :, np.newaxis]
     weights = weights.reshape(len(table.levels), -1)
-    means = _rows(shared, table, rate_gaps(*(combined(side, weights) for side in sides)), of_means=True)
+    of_means = rate_gaps(*(combined(side, weights) for side in sides), conf_level=level)
+    means = _rows(shared, table, of_means, of_means=True)
     rows = _rows(shared, table, found, of_means=False)
     why_not, pooled = "", None
     known = np.isfinite(found.std_error)
@@ -78,7 +87,7 @@ def scenario_gaps_of(shared: SharedModels) -> ScenarioGaps:
         for at, (row, value, error) in enumerate(beside):
             df = df_of[row.scenario]
             if df is not None and np.isfinite(value):
-                half = t_quantile(shared.conf_level, df) * error
+                half = t_quantile(level, df) * error
                 rows[at] = replace(row, pooled=value, pooled_low=value - half, pooled_high=value + half)
     few = _few_clusters(table, found)
     return ScenarioGaps(
@@ -87,7 +96,7 @@ def scenario_gaps_of(shared: SharedModels) -> ScenarioGaps:
         rows=tuple(rows),
         tau_interaction=None if pooled is None else pooled.tau,
         p_interaction=None if pooled is None or few else pooled.p_value,
-        conf_level=shared.conf_level,
+        conf_level=level,
         method=_METHOD,
         notes=(*as_notes("left_out", dropped, caution=False), *_notes(table, cells, few, why_not)),
     )
@@ -159,7 +168,7 @@ def _notes(table: LevelRates, cells: SharedCells, few: str, why_not: str) -> lis
     return [Note(kind=kind, text=text, caution=False) for kind, holds, text in told if holds]
 
 
-def _few_clusters(table: LevelRates, found: RateGaps) -> str:
+def _few_clusters(table: LevelRates, found: Differences) -> str:
     """Say why there is no test of interaction: at 8 clusters it rejected 12% of true hypotheses, at 30 3%."""
     fewest = np.minimum(table.lab.n_clusters, table.live.n_clusters).ravel()[np.isfinite(found.std_error)]
     typical = float(np.median(fewest)) if fewest.size else 0.0
@@ -172,79 +181,36 @@ def _few_clusters(table: LevelRates, found: RateGaps) -> str:
 # --- rows ---
 
 
-def _rows(shared: SharedModels, table: LevelRates, found: RateGaps, *, of_means: bool) -> list[ScenarioGap]:
-    """Turn the differences into rows with verdicts; `of_means`: each is a mean over models."""
-    tested = np.flatnonzero(np.isfinite(found.p_value))
-    adjusted = np.full(found.p_value.size, np.nan)
-    if tested.size:
-        adjusted[tested] = benjamini_hochberg(found.p_value[tested])
-    flagged = int((adjusted <= 1.0 - shared.conf_level).sum())
+def _rows(shared: SharedModels, table: LevelRates, found: Differences, *, of_means: bool) -> list[ScenarioGap]:
+    """Turn the differences into rows with verdicts; `of_means`: each is a mean over models, with verdicts of its own family."""
     rows: list[ScenarioGap] = []
-    for at in range(found.estimate.size):
+    for at, reason in enumerate(found.reasons):
         model, level = (None, at) if of_means else divmod(at, len(table.levels))
-        row = _bare_row(shared, table, model, level)
-        if row.estimate is None or found.reasons[at] is not None:
-            rows.append(replace(row, verdict="invalid", reason=row.reason or found.reasons[at]))
-            continue
-        estimate, error, df = (float(each[at]) for each in (found.estimate, found.std_error, found.df))
-        half = t_quantile(shared.conf_level, df) * error
-        row = replace(
-            row,
-            estimate=estimate,
-            std_error=error,
-            df=df,
-            conf_low=estimate - half,
-            conf_high=estimate + half,
-            conf_level=shared.conf_level,
-            p_value=float(found.p_value[at]),
+        pick = slice(None) if model is None else slice(model, model + 1)
+        used = table.used[:, level] if model is None else np.ones(1, dtype=np.bool_)
+        lab, live = (
+            float(rates.mean()) if rates.size and np.isfinite(rates).all() else None
+            for rates in (side.rate[pick, level][used] for side in (table.lab, table.live))
         )
-        share = flagged / tested.size
-        rows.append(_with_verdict(row, (estimate, error, df), float(adjusted[at]), share, shared))
+        row = ScenarioGap(
+            scenario=table.levels[level],
+            model="" if model is None else shared.models[model],
+            estimate=None if lab is None or live is None else live - lab,
+            lab=lab,
+            live=live,
+            n_lab=round(float(table.lab.n[pick, level].sum())),
+            n_live=round(float(table.live.n[pick, level].sum())),
+            verdict="invalid",
+            reason=reason if used.any() else "no model has two clusters of scores on both sides",
+        )
+        if row.estimate is not None and row.reason is None:
+            told = {name: float(getattr(found, name)[at]) for name in _TAKEN}
+            verdict = verdict_of(
+                told["equivalence_low"], told["equivalence_high"], shared.margin, flagged=bool(found.flagged[at])
+            )
+            row = replace(row, **told, conf_level=shared.conf_level, verdict=verdict)
+        rows.append(row)
     return rows
-
-
-def _bare_row(shared: SharedModels, table: LevelRates, model: int | None, level: int) -> ScenarioGap:
-    """Rates and counts of one row, without errors."""
-    pick = slice(None) if model is None else slice(model, model + 1)
-    used = table.used[:, level] if model is None else np.ones(1, dtype=np.bool_)
-    lab, live = table.lab.rate[pick, level][used], table.live.rate[pick, level][used]
-    of_lab, of_live = (float(each.mean()) if each.size and np.isfinite(each).all() else None for each in (lab, live))
-    return ScenarioGap(
-        scenario=table.levels[level],
-        model="" if model is None else shared.models[model],
-        estimate=None if of_lab is None or of_live is None else of_live - of_lab,
-        lab=of_lab,
-        live=of_live,
-        n_lab=round(float(table.lab.n[pick, level].sum())),
-        n_live=round(float(table.live.n[pick, level].sum())),
-        reason=None if lab.size else "no model has two clusters of scores on both sides",
-    )
-
-
-def _with_verdict(
-    row: ScenarioGap, law: tuple[float, float, float], p_adjusted: float, share_flagged: float, shared: SharedModels
-) -> ScenarioGap:
-    """Decide one row: aligned by the narrower interval, gap by the adjusted p-value and interval."""
-    level, (estimate, error, df) = shared.conf_level, law
-    flagged = p_adjusted <= 1.0 - level
-    # Of m intervals, R of which are looked at because they are flagged, each is given at level 1 - R q / m.
-    reach = t_quantile(1.0 - (share_flagged if flagged else 1.0) * (1.0 - level), df) * error
-    low, high = estimate - reach, estimate + reach
-    narrow: tuple[float, float] | None = None
-    if level > 0.5:
-        half = t_quantile(1.0 - 2.0 * (1.0 - level), df) * error
-        narrow = estimate - half, estimate + half
-    aligned = shared.margin is not None and narrow is not None and max(-narrow[0], narrow[1]) < shared.margin
-    beyond = flagged and (low > 0.0 or high < 0.0)
-    return replace(
-        row,
-        p_adjusted=p_adjusted,
-        adjusted_low=low,
-        adjusted_high=high,
-        equivalence_low=None if narrow is None else narrow[0],
-        equivalence_high=None if narrow is None else narrow[1],
-        verdict="aligned" if aligned else "gap" if beyond else "inconclusive",
-    )
 
 
 # --- disclosure ---

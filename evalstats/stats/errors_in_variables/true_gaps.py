@@ -214,7 +214,7 @@ def false_coverage_quantile(
 ) -> FloatArray:
     """Return the quantile for intervals of those found among a family, shape (n,): level 1 - n_found (1 - conf_level) / n."""
     n = found.size
-    tail = (1.0 - conf_level) * max(1, int(found.sum())) / (2.0 * n)
+    tail = (1.0 - conf_level) * max(1, int(found.sum())) / (2.0 * max(1, n))
     normal = np.full(n, -float(special.ndtri(tail)))
     if df is None:
         return normal
