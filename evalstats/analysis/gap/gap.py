@@ -362,8 +362,6 @@ def _scores(shared: SharedModels, name: Literal["lab", "live"]) -> list[dict[str
             f"{name}_std_error": at(errors, j),
             f"{name}_low": at(low, j),
             f"{name}_high": at(high, j),
-            f"{name}_rank_low": int(side.rank_low[j]) or None,
-            f"{name}_rank_high": int(side.rank_high[j]) or None,
             f"{name}_n": int(side.n[j]) or None,
         }
         for j in range(len(side.models))

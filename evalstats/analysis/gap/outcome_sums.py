@@ -17,7 +17,6 @@ from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import LiveMix
 from evalstats.schema.tables import parts_of
-from evalstats.stats.checks import IntArray
 from evalstats.stats.standardisation import CellTable, cell_table
 from evalstats.table.items import HELPER
 from evalstats.table.score_table import ScoreTable
@@ -49,8 +48,7 @@ class OutcomeSums:
 
     `frame` has one row for each cluster x model x combination of factors (as text, NO_LEVEL for none), with its sum of weights
     and of weighted scores; clusters are items of the lab, or groups of them, and live users. `rows` are the outcome rows
-    behind them, with ENTRY; `n` counts the scored ones of each model. `table` and `codes` hold the items of the lab and their
-    clusters.
+    behind them, with ENTRY; `n` counts the scored ones of each model.
     """
 
     metric: Metric
@@ -60,8 +58,6 @@ class OutcomeSums:
     clusters: tuple[str, ...]
     runs: tuple[str, ...]
     notes: tuple[Note, ...]
-    table: ScoreTable | None = None
-    codes: IntArray | None = None
 
     def of(self, models: Sequence[str]) -> pl.DataFrame:
         """Return the sums of some models."""
@@ -154,8 +150,6 @@ def lab_sums(
         n=dict(zip(table.names, table.scored.sum(axis=0).tolist(), strict=True)),
         clusters=said,
         runs=table.runs,
-        table=table,
-        codes=codes,
         notes=(
             *measured.refusal(),
             *measured.notes("weakens"),

@@ -456,7 +456,7 @@ class ModelGap(JudgedGap):
 class GapRow(ModelGap):
     """One model: its gap, and the two scores in each side's own unit with their intervals.
 
-    Ranks are sets, None where they cannot be told. `lab_name` is the name in the lab where it is another.
+    `lab_name` is the name in the lab where it is another.
     """
 
     name: str
@@ -466,13 +466,9 @@ class GapRow(ModelGap):
     lab_std_error: float | None = None
     lab_low: float | None = None
     lab_high: float | None = None
-    lab_rank_low: int | None = None
-    lab_rank_high: int | None = None
     live_std_error: float | None = None
     live_low: float | None = None
     live_high: float | None = None
-    live_rank_low: int | None = None
-    live_rank_high: int | None = None
     lab_n: int | None = None
     live_n: int | None = None
 

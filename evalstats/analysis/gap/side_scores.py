@@ -1,7 +1,7 @@
 """The scores of one side: every model's estimate with the covariance of the errors, from outcomes, votes or published numbers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -24,23 +24,13 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.errors_in_variables.scores import FEWEST_CLUSTERS, cluster_means
-from evalstats.stats.many.ranks import rank_sets, rank_sets_normal
 from evalstats.table.metric import Direction
 from evalstats.table.votes import VoteTable, comparisons_of
 
 SideKind = Literal["outcomes", "comparisons", "aggregates"]
-# From names of models, the best and the worst rank of each among them; zeros where ranks cannot be told.
-RankSets = Callable[[Sequence[str]], tuple[IntArray, IntArray]]
-_ENOUGH_CLUSTERS = 40  # for a normal law of ranks
 _STEADY = 20  # equal clusters, from which a standard error is known well enough
-_RANK_DRAWS = 4_999  # rank sets are shown beside the answer, and decide nothing
 _VOTE_COLUMNS = {"model_a", "model_b"}
 _WORDS: dict[SideKind, str] = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
-
-
-def _no_ranks(names: Sequence[str]) -> tuple[IntArray, IntArray]:
-    none = np.zeros(len(names), dtype=np.int64)
-    return none, none
 
 
 def _unknown(_: Sequence[str]) -> int:
@@ -66,14 +56,12 @@ class SideScores:
     n, n_clusters, n_distinct
         Items, sessions or votes behind each model; clusters behind each, and of the first kind behind all together (0 where
         unknown): one user may meet several models.
-    rank_low, rank_high
-        Rank set of each model among these; zeros where it cannot be told.
     only_here
         Models that the other side does not have, with their estimate and standard error (None where unknown).
     data, outcomes, factors
         What the scores were made from; of outcomes their sums and the factors of these.
-    ranks, count
-        Rank sets of some models among themselves; distinct clusters behind some models together.
+    count
+        Distinct clusters behind some models together.
     """
 
     kind: SideKind
@@ -95,8 +83,6 @@ class SideScores:
     n_clusters: IntArray
     n_distinct: int = 0
     clusters: tuple[str, ...] = ()
-    rank_low: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    rank_high: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     only_here: tuple[tuple[str, float, float | None], ...] = ()
     first_day: str | None = None
     last_day: str | None = None
@@ -107,7 +93,6 @@ class SideScores:
     data: EvalData | None = None
     outcomes: OutcomeSums | None = None
     factors: tuple[str, ...] = ()
-    ranks: RankSets = _no_ranks
     count: Callable[[Sequence[str]], int] = _unknown
 
     @property
@@ -130,14 +115,13 @@ class SideScores:
         return None if self.covariance is None else np.sqrt(np.diag(self.covariance))
 
     def only(self, names: Sequence[str]) -> "SideScores":
-        """Keep the models named, in this order, with their rank sets among themselves; the others stand in `only_here`.
+        """Keep the models named, in this order; the others stand in `only_here`.
 
         Errors are kept where each of these models has one.
         """
         at = [self.models.index(name) for name in names]
         errors = self.std_error()
         known = errors is not None and bool(np.isfinite(errors[at]).all())
-        low, high = (self.ranks if known else _no_ranks)(names)
         rest = [j for j in range(len(self.models)) if j not in set(at)]
         apart = [None if errors is None or not np.isfinite(errors[j]) else float(errors[j]) for j in rest]
         return replace(
@@ -148,8 +132,6 @@ class SideScores:
             n=self.n[at],
             n_clusters=self.n_clusters[at],
             n_distinct=self.count(names),
-            rank_low=low,
-            rank_high=high,
             only_here=tuple(
                 (self.models[j], float(self.estimate[j]), error) for j, error in zip(rest, apart, strict=True)
             ),
@@ -278,7 +260,7 @@ def _of_outcomes(data: EvalData, sums: OutcomeSums, *, live: bool, least: int) -
             notes.append(Note(kind="few", text=text, caution=False))
     unit = "rows" if live else "item means"
     shared = f"errors clustered by {sums.clusters[0]}" if sums.clusters else f"{unit} as independent"
-    side = SideScores(
+    return SideScores(
         kind="outcomes",
         name=metric.benchmark,
         metric=metric.name,
@@ -306,26 +288,6 @@ def _of_outcomes(data: EvalData, sums: OutcomeSums, *, live: bool, least: int) -
         count=lambda names: sums.of(names)[CLUSTER].n_unique(),
     )
 
-    def ranks(names: Sequence[str]) -> tuple[IntArray, IntArray]:
-        """From the items in the lab, from the normal law for many live users."""
-        if sums.table is None:
-            many_users = min(int(side.n_clusters[side.models.index(name)]) for name in names) >= _ENOUGH_CLUSTERS
-            return (partial(_normal_ranks, side) if many_users else _no_ranks)(names)
-        values = side.sign * sums.table.values()[:, [sums.table.names.index(name) for name in names]]
-        sets = rank_sets(values, clusters=sums.codes if sums.clusters else None, marginal=False)
-        return _no_ranks(names) if sets.reason else (sets.low, sets.high)
-
-    return replace(side, ranks=ranks)
-
-
-def _normal_ranks(side: SideScores, names: Sequence[str]) -> tuple[IntArray, IntArray]:
-    at = [side.models.index(name) for name in names]
-    if side.covariance is None:
-        return _no_ranks(names)
-    covariance = side.covariance[np.ix_(at, at)]
-    found = rank_sets_normal(side.sign * side.estimate[at], covariance, n_resamples=_RANK_DRAWS, marginal=False)
-    return _no_ranks(names) if found.reason else (found.low, found.high)
-
 
 def _of_published_numbers(data: EvalData, *, where: str, metric: str | None) -> SideScores:
     """Take published numbers of one metric, one for each model.
@@ -352,7 +314,7 @@ def _of_published_numbers(data: EvalData, *, where: str, metric: str | None) -> 
     errors = np.where(usable.to_numpy(), rows["std_error"].fill_null(np.nan).to_numpy().astype(np.float64), np.nan)
     covariance = np.diag(errors**2) if usable.any() else None
     runs = levels_of(rows["run"])
-    side = SideScores(
+    return SideScores(
         kind="aggregates",
         name=chosen.benchmark,
         metric=chosen.name,
@@ -376,7 +338,6 @@ def _of_published_numbers(data: EvalData, *, where: str, metric: str | None) -> 
         notes=(*run_notes(data, runs), *notes, *as_notes("source", told, caution=False)),
         data=data,
     )
-    return replace(side, ranks=partial(_normal_ranks, side))
 
 
 def _of_votes(data: EvalData, *, cluster: str | Sequence[str], conf_level: float) -> SideScores:
@@ -423,7 +384,6 @@ def _of_votes(data: EvalData, *, cluster: str | Sequence[str], conf_level: float
         sources=found.origin.sources,
         notes=tuple(notes),
         data=data,
-        ranks=partial(_vote_ranks, found),
         count=partial(_distinct_voters, data, found, cluster),
     )
 
@@ -439,21 +399,6 @@ def _distinct_voters(data: EvalData, found: ArenaRanking, cluster: str | Sequenc
     at = [j for j, name in enumerate(table.models) if name in set(names)]
     theirs = np.isin(table.first, at) | np.isin(table.second, at)
     return len(np.unique(table.codes[table.cluster_names.index(first.name)][theirs]))
-
-
-def _vote_ranks(found: ArenaRanking, names: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Count among these models those shown to be better and worse, over all pairs of the arena at once."""
-    place = {name: j for j, name in enumerate(names)}
-    pairs = [pair for pair in found.pairs if {pair.first, pair.second} <= place.keys() and pair.p_adjusted is not None]
-    if not pairs:
-        return _no_ranks(names)
-    above, below = np.zeros(len(names), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
-    for pair in pairs:
-        if pair.verdict in {"better", "worse"}:
-            ends = (pair.first, pair.second) if pair.verdict == "better" else (pair.second, pair.first)
-            below[place[ends[0]]] += 1
-            above[place[ends[1]]] += 1
-    return 1 + above, len(names) - below
 
 
 def _day(moment: object) -> str | None:

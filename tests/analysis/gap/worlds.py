@@ -23,8 +23,7 @@ def side(estimate: np.ndarray, covariance: np.ndarray | None = None, **changes: 
     none = np.zeros(len(estimate), dtype=np.int64)
     plain: dict[str, object] = {
         "kind": "outcomes", "name": "bench", "metric": "success", "unit": "pp", "scale": 100.0, "metric_kind": "binary",
-        "models": tuple(f"m{j}" for j in range(len(estimate))), "n": none, "n_clusters": none, "rank_low": none,
-        "rank_high": none,
+        "models": tuple(f"m{j}" for j in range(len(estimate))), "n": none, "n_clusters": none,
     }  # fmt: skip
     return SideScores(estimate=estimate, covariance=covariance, **{**plain, **changes})
 
