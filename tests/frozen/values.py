@@ -21,7 +21,7 @@ RENAMED: dict[str, str] = {}
 # The same in the cases whose names begin so: a name may mean another thing elsewhere.
 _OF_METRIC = {"metric": "name", "scale": "scale of the metric"}
 RENAMED_IN: dict[str, dict[str, str]] = {
-    "gap": {"gap": "estimate"},
+    "gap": {"gap": "estimate", "slope_p": "p_value", "slope_df": "df", "expected_slope": "expected"},
     **dict.fromkeys(("compar", "score", "leaderboard", "frontier", "scenario", "contamin"), _OF_METRIC),
 }
 # Fields that no result holds any more, since another one tells the same: name -> which one, or why.

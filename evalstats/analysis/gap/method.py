@@ -255,7 +255,7 @@ def _drops(found: LabLiveGap) -> Section | None:
     )
     mean = f"{shown.estimate(cost)} over all models; {share(drops.share_non_ideal)} of live users are difficult"
     slope = ""
-    if drops.slope is not None and drops.slope.conf_low is not None:
+    if drops.slope.conf_low is not None:
         does = "does" if drops.slope.excludes_zero else "is not shown to"
         low, high = number(drops.slope.conf_low), number(drops.slope.conf_high)
         slope = (

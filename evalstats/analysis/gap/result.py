@@ -345,14 +345,24 @@ class ModelDrop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropSlope(Estimate):
+    """The slope of the gap (live less the lab's ideal score, or the calibrated gap) on the drop, over models.
+
+    Errors of both sides and shared ones count. `expected` is the slope if the drop carries over whole, `explained` the share of
+    the variance of true gaps that the drop explains.
+    """
+
+    expected: float | None = None
+    explained: float | None = None
+    converged: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropForecast:
     """The drop from ideal to non-ideal users as a forecast of the gap.
 
-    `spread` is the standard deviation of true drops between models. `slope` is of the gap (live less the lab's ideal
-    score, or the calibrated gap) on the drop over models, errors on both sides and shared ones counted;
-    `expected_slope` if the drop carries over whole. `explained` is the share of the variance of true gaps that the drop
-    explains. `flips` are pairs whose order by forecast differs from that with ideal users, both separated; the one
-    ahead with ideal users first.
+    `spread` is the standard deviation of true drops between models. `flips` are pairs whose order by forecast differs from
+    that with ideal users, both separated; the one ahead with ideal users first.
     """
 
     rows: tuple[ModelDrop, ...]
@@ -361,15 +371,10 @@ class DropForecast:
     mean_drop: Estimate
     spread: float | None = None
     spread_p: float | None = None
-    slope: Estimate | None = None
-    expected_slope: float | None = None
-    explained: float | None = None
+    slope: DropSlope
     flips: tuple[tuple[str, str], ...] = ()
     method: str = ""
     notes: tuple[Note, ...] = ()
-    slope_p: float | None = None
-    slope_df: float | None = None
-    slope_reason: str | None = None
     conf_level: float = 0.95
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.gap.outcome_sums import LIVE_CLUSTERS
-from evalstats.analysis.gap.result import DropForecast, ModelDrop
+from evalstats.analysis.gap.result import DropForecast, DropSlope, ModelDrop
 from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.analysis.result import Estimate
@@ -78,15 +78,10 @@ def drop_forecast_of(shared: SharedModels) -> DropForecast:
         mean_drop=_estimate(float(mean.estimate[0]), float(mean.covariance[0, 0]), float(mean.df[0]), level),
         spread=pooled.spread,
         spread_p=pooled.spread_p,
-        slope=slope.part,
-        expected_slope=slope.expected,
-        explained=slope.explained,
-        slope_p=slope.p_value,
-        slope_df=slope.df,
-        slope_reason=slope.reason,
+        slope=slope,
         flips=tuple((behind, ahead) if shared.lab.turned else (ahead, behind) for ahead, behind in flips),
         method=f"differences {how} to {behaviours.ideal!r} users by {behaviours.column}, errors clustered; "
-        f"{how_pooled}{slope.method}",
+        f"{how_pooled}{'; ' if slope.method else ''}{slope.method}",
         notes=(
             *shares.notes,
             *lab.notes,
@@ -182,7 +177,20 @@ def _live_shares(shared: SharedModels, behaviours: Behaviours) -> LiveShares:
     mix = shared.mix
     if mix is not None:
         return _shares(behaviours, mix.shares, mix.source or f"given from outside, by {mix.factor}")
-    rows, column, n_rows = _labelled_live_rows(shared, behaviours)
+    data = shared.live.data
+    labelled = [
+        (rows.filter(pl.col(column).is_not_null()), column)
+        for rows in (() if data is None else (data.outcomes, data.comparisons))
+        for column in (behaviours.column, "user_kind")
+        if column in rows.columns and rows[column].null_count() < rows.height
+    ]
+    if data is None or not labelled:
+        raise CannotAnswerError(
+            f"live rows do not say how users behave (no {behaviours.column}, no user_kind), and no mix is given from outside; "
+            "without the share of non-ideal users there is no forecast"
+        )
+    rows, column = labelled[0]
+    n_rows = max(data.outcomes.height, data.comparisons.height)
     text = rows[column].cast(pl.String)
     weight = rows["weight"].fill_null(1.0).to_numpy().astype(np.float64)
     totals = {level: float(weight[(text == level).to_numpy()].sum()) for level in text.unique().sort().to_list()}
@@ -203,21 +211,6 @@ def _live_shares(shared: SharedModels, behaviours: Behaviours) -> LiveShares:
         said = f"{plural(n_rows - rows.height, 'live row')} of {n_rows:,} without a label are left out of the shares"
         notes = (*notes, Note(kind="left_out", text=said, caution=False))
     return replace(found, level=np.array(codes, dtype=np.int64), cluster=cluster, weight=weight, notes=notes)
-
-
-def _labelled_live_rows(shared: SharedModels, behaviours: Behaviours) -> tuple[pl.DataFrame, str, int]:
-    """Return the live rows that name a behaviour, the column that does, and how many rows there are."""
-    data = shared.live.data
-    if data is not None:
-        for rows in (data.outcomes, data.comparisons):
-            for column in (behaviours.column, "user_kind"):
-                if column in rows.columns and rows[column].null_count() < rows.height:
-                    n_rows = max(data.outcomes.height, data.comparisons.height)
-                    return rows.filter(pl.col(column).is_not_null()), column, n_rows
-    raise CannotAnswerError(
-        f"live rows do not say how users behave (no {behaviours.column}, no user_kind), and no mix is given from outside; "
-        "without the share of non-ideal users there is no forecast"
-    )
 
 
 def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> LiveShares:
@@ -478,95 +471,59 @@ def _estimate(
 # --- the slope ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropSlope:
-    """The slope of the gap on the drop, or why there is none."""
-
-    part: Estimate | None = None
-    expected: float | None = None
-    explained: float | None = None
-    p_value: float | None = None
-    df: float | None = None
-    reason: str | None = None
-    method: str = ""
-    converged: bool = True
-
-
 def drop_slope(shared: SharedModels, keep: IntArray, drops: Drops, share: float) -> DropSlope:
     """Fit the gap on the drop over the models at places `keep`, with errors on both sides.
 
     On one scale the gap is live less the ideal lab score, and the line is York's with the covariance that the ideal
     score makes by entering gap and drop. On different scales live scores are fitted on ideal score and drop together.
     """
-    n = keep.size
+    n, level = keep.size, shared.conf_level
     if n < FEWEST_FOR_SLOPE:
-        return DropSlope(
-            reason=f"{n} models with a drop and a live score; a slope over models needs {FEWEST_FOR_SLOPE}"
-        )
+        why = f"{n} models with a drop and a live score; a slope over models needs {FEWEST_FOR_SLOPE}"
+        return DropSlope(estimate=None, reason=why)
     scores = shared.own_scores.subset(keep)
-    noise = scores.live_covariance
+    live, noise = scores.live, scores.live_covariance
     if noise is None:
-        return DropSlope(reason="the live scores have no standard errors, so noise and gap cannot be told apart")
+        why = "the live scores have no standard errors, so noise and gap cannot be told apart"
+        return DropSlope(estimate=None, reason=why)
     turn = shared.lab.sign
     own = replace(drops, ideal=turn * drops.ideal, drop=turn * drops.drop).smooth()
     try:
-        fit = _slope_on_one_scale if shared.same_scale else _slope_on_two_scales
-        return fit(scores.live, noise, own, share, shared.conf_level)
+        if shared.same_scale:
+            gap = LabLiveScores(
+                lab=own.drop,
+                live=live - own.ideal,
+                lab_covariance=own.of_drop,
+                live_covariance=noise + own.of_ideal,
+                cross=-own.drop_with_ideal,
+            )
+            fit, df = fit_line(gap, conf_level=level), float(n - 2)
+            slope, variance = fit.slope, slope_covariance(gap, fit.slope, fit.tau2)
+            expected, alone = share, spread_beyond_noise(gap.live, noise + own.of_ideal)
+            method = "York's line of live less ideal score on the drop"
+        else:
+            fit, df = fit_plane(live, np.stack([own.ideal, own.drop]), noise, own.covariance), float(n - 3)
+            slope, variance = float(fit.slopes[1]), float(fit.covariance[1, 1])
+            on_ideal = LabLiveScores(lab=own.ideal, live=live, lab_covariance=own.of_ideal, live_covariance=noise)
+            expected, alone = share * float(fit.slopes[0]), fit_line(on_ideal, conf_level=level).tau2
+            method = "plane of live scores on ideal score and drop, errors on all sides"
+        unlike = no_spread_p(own) <= 1.0 - level
     except (CannotAnswerError, np.linalg.LinAlgError) as error:
-        return DropSlope(reason=str(error))
-
-
-def _slope_on_one_scale(
-    live: FloatArray, noise: FloatArray, drops: Drops, share: float, conf_level: float
-) -> DropSlope:
-    gap = LabLiveScores(
-        lab=drops.drop,
-        live=live - drops.ideal,
-        lab_covariance=drops.of_drop,
-        live_covariance=noise + drops.of_ideal,
-        cross=-drops.drop_with_ideal,
-    )
-    fit = fit_line(gap, conf_level=conf_level)
-    flat = spread_beyond_noise(gap.live, noise + drops.of_ideal)
-    df = float(gap.n_models - 2) if fit.tau2 > 0.0 else None
-    error = math.sqrt(slope_covariance(gap, fit.slope, fit.tau2))
-    return replace(
-        _with_interval(drops, fit.slope, error, df, conf_level),
-        expected=share,
-        explained=_explained(fit.tau2, flat),
-        method="; York's line of live less ideal score on the drop",
+        return DropSlope(estimate=None, reason=str(error))
+    known_df = df if fit.tau2 > 0.0 else None
+    found = DropSlope(
+        estimate=None,
+        conf_level=level,
+        df=known_df,
+        method=method,
+        expected=expected,
+        explained=None if alone <= 0.0 else float(np.clip(1.0 - fit.tau2 / alone, 0.0, 1.0)),
         converged=fit.converged,
     )
-
-
-def _slope_on_two_scales(
-    live: FloatArray, noise: FloatArray, drops: Drops, share: float, conf_level: float
-) -> DropSlope:
-    fit = fit_plane(live, np.stack([drops.ideal, drops.drop]), noise, drops.covariance)
-    on_ideal = LabLiveScores(lab=drops.ideal, live=live, lab_covariance=drops.of_ideal, live_covariance=noise)
-    alone = fit_line(on_ideal, conf_level=conf_level)
-    slope, error = float(fit.slopes[1]), math.sqrt(float(fit.covariance[1, 1]))
-    df = float(drops.ideal.size - 3) if fit.tau2 > 0.0 else None
-    return replace(
-        _with_interval(drops, slope, error, df, conf_level),
-        expected=share * float(fit.slopes[0]),
-        explained=_explained(fit.tau2, alone.tau2),
-        method="; plane of live scores on ideal score and drop, errors on all sides",
-        converged=fit.converged,
-    )
-
-
-def _with_interval(drops: Drops, slope: float, error: float, df: float | None, level: float) -> DropSlope:
-    """Return the slope with its interval and p; none where models hardly differ in their drop."""
-    if no_spread_p(drops) > 1.0 - level:
-        return DropSlope(
-            df=df, reason="models do not differ in their drop by more than noise, so no slope is determined"
-        )
-    half = (normal_quantile(level) if df is None else t_quantile(level, df)) * error
-    part = Estimate(estimate=slope, std_error=error, conf_low=slope - half, conf_high=slope + half, conf_level=level)
-    p = two_sided_normal_p(slope / error) if df is None else two_sided_t_p(slope / error, df)
-    return DropSlope(part=part, p_value=p, df=df)
-
-
-def _explained(tau2: float, alone: float) -> float | None:
-    return None if alone <= 0.0 else float(np.clip(1.0 - tau2 / alone, 0.0, 1.0))
+    if not unlike:
+        why = "models do not differ in their drop by more than noise, so no slope is determined"
+        return replace(found, reason=why)
+    error = math.sqrt(variance)
+    half = (normal_quantile(level) if known_df is None else t_quantile(level, known_df)) * error
+    p = two_sided_normal_p(slope / error) if known_df is None else two_sided_t_p(slope / error, known_df)
+    return replace(found, estimate=slope, std_error=error, conf_low=slope - half, conf_high=slope + half, p_value=p)

@@ -244,8 +244,8 @@ def test_flips_name_the_one_ahead_with_ideal_users_first():
 
 def test_few_models_have_no_slope(lab: pl.DataFrame):
     found = drop_forecast_of(votes(lab))
-    assert found.slope is None
-    assert found.slope_reason == "3 models with a drop and a live score; a slope over models needs 6"
+    assert found.slope.estimate is None
+    assert found.slope.reason == "3 models with a drop and a live score; a slope over models needs 6"
 
 
 def planted(seed: int, carried: float, *, same: bool = True) -> SharedModels:
@@ -264,37 +264,35 @@ def planted(seed: int, carried: float, *, same: bool = True) -> SharedModels:
 @pytest.mark.parametrize("same", [True, False])
 def test_a_drop_that_carries_over_gives_the_share_as_slope(same: bool):
     found = drop_forecast_of(planted(5, 0.6 if same else 1.0, same=same))
-    assert found.slope is not None
     assert found.slope.conf_low is not None
     assert found.slope.conf_high is not None
-    assert found.expected_slope is not None
+    assert found.slope.expected is not None
     truth = 0.6 if same else 1.8
     assert found.slope.conf_low < truth < found.slope.conf_high
     assert found.slope.conf_low > 0.0
-    assert found.slope_p is not None
-    assert found.slope_p < 0.01
-    assert found.explained is not None
-    assert found.explained > 0.5
+    assert found.slope.p_value is not None
+    assert found.slope.p_value < 0.01
+    assert found.slope.explained is not None
+    assert found.slope.explained > 0.5
     if same:
-        assert found.expected_slope == pytest.approx(0.6)
+        assert found.slope.expected == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("same", [True, False])
 def test_a_drop_that_does_not_carry_over_gives_none(same: bool):
     found = drop_forecast_of(planted(6, 0.0, same=same))
-    assert found.slope is not None
     assert found.slope.conf_low is not None
     assert found.slope.conf_high is not None
     assert found.slope.conf_low < 0.0 < found.slope.conf_high
-    assert found.slope_p is not None
-    assert found.slope_p > 0.05
+    assert found.slope.p_value is not None
+    assert found.slope.p_value > 0.05
 
 
 def test_drops_that_are_all_alike_have_no_slope():
     rates = np.tile([0.7, 0.5, 0.5], (8, 1))
     found = drop_forecast_of(votes(lab_of(rates, seed=4)))
-    assert found.slope is None
-    assert "more than noise" in str(found.slope_reason)
+    assert found.slope.estimate is None
+    assert "more than noise" in str(found.slope.reason)
     assert found.spread_p is not None
     assert found.spread_p > 0.05
 
@@ -322,10 +320,10 @@ def slopes(n_models: int, carried: float, tau: float, draws: int, *, same: bool)
         )
         drops = Drops(ideal=seen[:n_models], drop=seen[n_models:], covariance=errors, df=np.full(n_models, 100.0))
         slope = drop_slope(replace(base, scores=scores), np.arange(n_models), drops, 0.6)
-        if slope.part is None or slope.part.conf_low is None or slope.part.conf_high is None:
+        if slope.estimate is None or slope.conf_low is None or slope.conf_high is None:
             continue
-        inside = slope.part.conf_low <= truth <= slope.part.conf_high
-        found.append((slope.part.estimate or 0.0, inside, (slope.p_value or 1.0) <= 0.05))
+        inside = slope.conf_low <= truth <= slope.conf_high
+        found.append((slope.estimate or 0.0, inside, (slope.p_value or 1.0) <= 0.05))
     estimate, inside, flagged = zip(*found, strict=True)
     return float(np.median(estimate)) / unit, float(np.mean(inside)), float(np.mean(flagged))
 
