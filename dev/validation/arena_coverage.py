@@ -5,14 +5,25 @@ python -m dev.validation.arena_coverage --quick   a tenth of the data sets
 """
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from scipy.special import expit, stdtrit
 
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.contrasts import strength_ranks
-from evalstats.stats.arena.covariance import StrengthCovariance, contrast_df, contrast_variance, covariance_of
+from evalstats.stats.arena.covariance import (
+    clustered_meat,
+    contrast_df,
+    contrast_variance,
+    covariance_of,
+    covariance_of_meat,
+    intersection,
+    variances_of,
+    vote_meat,
+)
+from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 
 MODELS = 10
@@ -77,14 +88,16 @@ def measure(world: World, replicates: int) -> dict[str, float]:
     for r in range(replicates):
         rows = world.draw(rng)
         fit = fit_strengths(rows)
-        ours, plain = covariance_of(fit, rows), covariance_of(fit, rows, plain=True)
+        ours, plain = covariance_of(fit, rows), _textbook(fit, rows)
+        # The textbook's variance by two ways can be negative; such an interval covers nothing.
+        plain_error = np.sqrt(np.maximum(variances_of(plain, i, j), 0.0))
         own = np.diagonal(ours.votes)
         t = -stdtrit(contrast_df(ours, i, j), 0.025)
         reaches = {
             "votes, normal": NORMAL * np.sqrt(own[i] + own[j] - 2.0 * ours.votes[i, j]),
-            "plain sandwich, normal": NORMAL * _root(plain, i, j),
-            "plain sandwich, t": t * _root(plain, i, j),
-            "evalstats": t * _root(ours, i, j),
+            "plain sandwich, normal": NORMAL * plain_error,
+            "plain sandwich, t": t * plain_error,
+            "evalstats": t * np.sqrt(contrast_variance(ours, i, j)),
         }
         for name, reach in reaches.items():
             inside[name].append(np.abs(fit.strengths[i] - fit.strengths[j]) <= reach)
@@ -96,9 +109,14 @@ def measure(world: World, replicates: int) -> dict[str, float]:
     return found | {"worst pair": worst, "rank sets wrong": float(np.mean(wrong))}
 
 
-def _root(covariance: StrengthCovariance, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    # The plain variance by two ways can be negative; such an interval covers nothing.
-    return np.sqrt(np.maximum(contrast_variance(covariance, i, j), 0.0))
+def _textbook(fit: PairFit, rows: VoteRows) -> np.ndarray:
+    """Return the sandwich by every way and intersection of ways, each with its G/(G - 1): no jackknife, no repair."""
+    single, total = vote_meat(fit, rows), np.zeros_like(fit.bread)
+    for size in range(1, len(rows.clusters) + 1):
+        for columns in combinations(rows.clusters, size):
+            meat = clustered_meat(fit, [replace(rows, clusters=(intersection(list(columns)),))])
+            total += (-1.0) ** (size + 1) * covariance_of_meat(fit, meat, single).covariance
+    return total
 
 
 def main(arguments: list[str]) -> int:

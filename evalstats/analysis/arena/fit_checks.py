@@ -49,8 +49,7 @@ _READY = check_line("deviance", "ok", "votes are drawn")
 Test = TypeVar("Test")
 # The fields of `FitChecks` that a check fills, and its line.
 Checked = tuple[dict[str, Any], CheckLine]
-Period = Literal["month", "week", "auto"]
-_FEWEST_PERIODS = 3  # for "auto" to take the longer unit
+_FEWEST_MONTHS = 3  # else votes are sorted into weeks
 _DAYS = 7
 _SIGNS = 999
 _FEWEST_VOTES = (
@@ -293,21 +292,19 @@ def drift_of(
     table: VoteTable,
     fit: PairFit,
     *,
-    period: Period = "auto",
     conf_level: float = 0.95,
     points: float = ELO_PER_LOG_ODDS,
 ) -> tuple[RatingDrift, CheckLine]:
     """Test whether ratings change with time (`timestamp`), and rate models by period, in rating points (`points` a log-unit).
 
-    "auto" takes months where votes are of at least 3, otherwise weeks. Two questions are asked, whether anything changes in any
+    Periods are months where votes are of at least 3, otherwise weeks. Two questions are asked, whether anything changes in any
     way and which model rises or falls steadily; the first has a third of `DRIFT_LEVEL` for its false alarms, the second, which
     errs far less often, two thirds.
     """
     try:
-        dated = _dated(table, period)
+        dated = _dated(table)
     except CannotAnswerError as error:
-        unit = "month" if period == "auto" else period
-        return RatingDrift(period=unit, n_periods=0, reason=str(error)), check_line("drift", "not run", str(error))
+        return RatingDrift(period="month", n_periods=0, reason=str(error)), check_line("drift", "not run", str(error))
     reasons: list[str] = []
     test = _attempted(lambda: _of_periods(fit, dated), reasons)
     linear = _attempted(lambda: linear_drift(fit, dated.rows, dated.period, times=dated.times, level=_STEADY), reasons)
@@ -341,7 +338,7 @@ def drift_of(
     return drift, _told(drift, dated)
 
 
-def _dated(table: VoteTable, wanted: Period) -> DatedVotes:
+def _dated(table: VoteTable) -> DatedVotes:
     """Sort votes into periods."""
     if table.votes is None:
         raise CannotAnswerError("votes came merged, so their times are not known")
@@ -355,9 +352,7 @@ def _dated(table: VoteTable, wanted: Period) -> DatedVotes:
     month = (day.dt.year().cast(pl.Int64) * 12 + day.dt.month().cast(pl.Int64) - 1).to_numpy()
     # Weeks begin on Mondays; 1970-01-01 was a Thursday.
     week = ((day.cast(pl.Int32).cast(pl.Int64) + 3) // _DAYS).to_numpy()
-    unit: Literal["month", "week"] = "week" if wanted == "week" else "month"
-    if wanted == "auto" and np.unique(month).size < _FEWEST_PERIODS:
-        unit = "week"
+    unit: Literal["month", "week"] = "week" if np.unique(month).size < _FEWEST_MONTHS else "month"
     number_of = month if unit == "month" else week
     levels, place = np.unique(number_of, return_inverse=True)
     if levels.size < 2:

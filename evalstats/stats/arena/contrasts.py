@@ -388,7 +388,8 @@ def pair_contrasts(
     )
 
 
-_CAP = 10_000_000
+_POWER = 0.8
+_CAP = 10_000_000  # direct votes
 _NO_SPREAD = "the difference has no standard error, so what votes would add is unknown"
 
 
@@ -400,15 +401,13 @@ def more_votes(
     covariance: StrengthCovariance,
     contrasts: PairContrasts,
     *,
-    power: float = 0.8,
     critical: float | None = None,
-    cap: int = _CAP,
 ) -> tuple[tuple[int | None, str | None], ...]:
-    """Count the direct votes that would separate each pair of `contrasts` if the difference is as estimated.
+    """Count the direct votes that separate each pair of `contrasts` with 80% power if the difference is as estimated.
 
     For each pair: the votes between these two alone, on top of those there are, or None and the reason. `critical` is what |t|
     has to exceed: `StrengthRanks.critical` for claims among all pairs; None: the t quantile of one pair alone. Where more votes
-    than `cap` are needed, a reason is given instead of a number.
+    than ten million are needed, a reason is given instead of a number.
 
     Notes
     -----
@@ -422,7 +421,7 @@ def more_votes(
     estimate, df, alpha = contrasts.estimate, contrasts.df, 1.0 - contrasts.conf_level
     bar = -special.stdtrit(df, alpha / 2.0) if critical is None else critical
     decided = contrasts.p_value if critical is None else contrasts.p_adjusted
-    reach = bar + special.stdtrit(df, power)
+    reach = bar + special.stdtrit(df, _POWER)
     # The expected information by eta of one vote between models that differ by `eta`, covariates 0.
     none, one = np.zeros_like(estimate), np.ones_like(estimate)
     information = np.zeros_like(estimate)
@@ -434,7 +433,7 @@ def more_votes(
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = (np.square(contrasts.std_error * reach / estimate) - 1.0) / gain
     lacking = contrasts.reason or (None if critical is None else _clusters_lacking(covariance))
-    return tuple(_one(float(n), float(p), lacking, alpha, cap) for n, p in zip(needed, decided, strict=True))
+    return tuple(_one(float(n), float(p), lacking, alpha) for n, p in zip(needed, decided, strict=True))
 
 
 def _clusters_lacking(covariance: StrengthCovariance) -> str | None:
@@ -446,7 +445,7 @@ def _clusters_lacking(covariance: StrengthCovariance) -> str | None:
     return f"more clusters by {least.name} are needed, not more votes: there are {least.n_clusters}"
 
 
-def _one(needed: float, p: float, reason: str | None, alpha: float, cap: int) -> tuple[int | None, str | None]:
+def _one(needed: float, p: float, reason: str | None, alpha: float) -> tuple[int | None, str | None]:
     """Return the number of votes of one pair, or why there is none."""
     if p <= alpha:
         return None, SEPARATED
@@ -454,8 +453,8 @@ def _one(needed: float, p: float, reason: str | None, alpha: float, cap: int) ->
         return None, reason
     if math.isnan(needed):
         return None, _NO_SPREAD
-    if not needed <= cap:
-        return None, f"more than {cap:,} votes: the estimated difference is too close to 0"
+    if not needed <= _CAP:
+        return None, f"more than {_CAP:,} votes: the estimated difference is too close to 0"
     # A pair that is not separated though its estimate already stands out enough needs a vote at least to change anything.
     return max(1, math.ceil(needed)), None
 

@@ -256,12 +256,12 @@ def sandwich(bread: FloatArray, meat: FloatArray) -> FloatArray:
     return (product + product.T) / 2.0
 
 
-def _term(fit: PairFit, rows: VoteRows, codes: IntArray, *, plain: bool) -> Term:
-    """Return the covariance clustered by `codes`: jackknife where a cluster is large, unless `plain`."""
+def _term(fit: PairFit, rows: VoteRows, codes: IntArray) -> Term:
+    """Return the covariance clustered by `codes`: jackknife where a cluster is large."""
     meat = clustered_meat(fit, [replace(rows, clusters=(codes,))])
     count = meat.n_clusters
     effective, largest = model_clusters(rows, codes)
-    if plain or largest.max() <= LARGE or count == 1:
+    if largest.max() <= LARGE or count == 1:
         covariance = sandwich(fit.bread, meat.matrix) * few_factor(count)
         return Term(covariance=covariance, meat=meat, model_effective=effective)
     total, n_whole = jackknifed(fit, rows, codes)
@@ -275,10 +275,10 @@ def _term(fit: PairFit, rows: VoteRows, codes: IntArray, *, plain: bool) -> Term
     )
 
 
-def _terms(fit: PairFit, rows: VoteRows, columns: Sequence[IntArray], *, plain: bool) -> dict[tuple[int, ...], Term]:
+def _terms(fit: PairFit, rows: VoteRows, columns: Sequence[IntArray]) -> dict[tuple[int, ...], Term]:
     """Return the terms of inclusion and exclusion: each way, each pair of ways, ..., keyed by the ways' places."""
     return {
-        chosen: _term(fit, rows, intersection([columns[w] for w in chosen]), plain=plain)
+        chosen: _term(fit, rows, intersection([columns[w] for w in chosen]))
         for size in range(1, len(columns) + 1)
         for chosen in combinations(range(len(columns)), size)
     }
@@ -381,7 +381,6 @@ class StrengthCovariance:
     ways: tuple[Way, ...] = ()
     repaired: bool = False
     few_clusters: bool = False
-    plain: bool = False
     reason: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -400,10 +399,10 @@ def contrast_variance(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike
     """Return the variances of strength i less strength j, one for each pair of entries of `i` and `j`: V_ii + V_jj - 2 V_ij.
 
     Inclusion and exclusion can come out at or below 0 by chance: then the largest of the one-way variances and that of single
-    votes is returned. A plain covariance is taken as it is.
+    votes is returned.
     """
     first, second = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
-    return _positive(covariance, [variances_of(matrix, first, second) for matrix in _matrices(covariance)])
+    return _positive([variances_of(matrix, first, second) for matrix in _matrices(covariance)])
 
 
 def contrast_df(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike) -> FloatArray:
@@ -429,7 +428,7 @@ def combination_variance(covariance: StrengthCovariance, weights: ArrayLike) -> 
     As `contrast_variance`, for coefficients and single strengths too.
     """
     rows = np.asarray(weights, dtype=np.float64)
-    return _positive(covariance, [np.einsum("cp,pq,cq->c", rows, matrix, rows) for matrix in _matrices(covariance)])
+    return _positive([np.einsum("cp,pq,cq->c", rows, matrix, rows) for matrix in _matrices(covariance)])
 
 
 def _matrices(covariance: StrengthCovariance) -> tuple[FloatArray, ...]:
@@ -437,10 +436,10 @@ def _matrices(covariance: StrengthCovariance) -> tuple[FloatArray, ...]:
     return (covariance.covariance, covariance.votes, *covariance.one_way)
 
 
-def _positive(covariance: StrengthCovariance, variances: list[FloatArray]) -> FloatArray:
+def _positive(variances: list[FloatArray]) -> FloatArray:
     """Return the first variances, or where they are not positive the largest of the others."""
     value, others = variances[0], np.max(variances[1:], axis=0)
-    return value if covariance.plain else np.where(value > _NO_VARIANCE * others, value, others)
+    return np.where(value > _NO_VARIANCE * others, value, others)
 
 
 def contrast_p(fit: PairFit, covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike) -> FloatArray:
@@ -465,14 +464,11 @@ _FEW_DF = 4.0
 _NEGATIVE_ROUNDING = 1e-9  # of the largest eigenvalue: less than that below 0 is rounding
 
 
-def covariance_of(
-    fit: PairFit, rows: VoteRows, *, names: Sequence[str] | None = None, plain: bool = False
-) -> StrengthCovariance:
+def covariance_of(fit: PairFit, rows: VoteRows, *, names: Sequence[str] | None = None) -> StrengthCovariance:
     """Covariance of a fit's parameters, clustered by every way in which votes share something.
 
     `fit`: strengths fitted to `rows`. `names`: what `rows.clusters` are, for the words of the result; by default "way 1",
-    "way 2", ... `plain`: the sandwich as in textbooks: every term with G/(G - 1), no jackknife, no repair; without clusters
-    no correction.
+    "way 2", ...
 
     Notes
     -----
@@ -511,12 +507,11 @@ def covariance_of(
             df=df,
             model_effective=effective,
             method=f"sandwich of single votes, t with {df_words(df)} df",
-            plain=plain,
             reason=_too_few("votes", votes.n_clusters),
         )
     parents = nested_in(columns)
     used = [w for w, parent in enumerate(parents) if parent is None]
-    found = _terms(fit, rows, [columns[w] for w in used], plain=plain)
+    found = _terms(fit, rows, [columns[w] for w in used])
     ways = tuple(
         _way(
             called[w],
@@ -532,7 +527,6 @@ def covariance_of(
         tuple(found[k,].covariance for k in range(len(used))),
         ways,
         np.min([found[k,].model_effective for k in range(len(used))], axis=0),
-        plain=plain,
         warnings=_whole(sum(each.n_whole for key, each in found.items() if len(key) == 1)),
     )
 
@@ -555,7 +549,7 @@ def covariance_of_meat(fit: PairFit, meat: Meat, votes: Meat, *, name: str = "wa
     way = _way(name, meat, jackknife=False, nested=None)
     by_vote = sandwich(fit.bread, votes.matrix)
     alike = np.full(fit.n_models, meat.effective)
-    return _assembled(covariance, by_vote, (covariance,), (way,), alike, plain=False, warnings=warnings)
+    return _assembled(covariance, by_vote, (covariance,), (way,), alike, warnings=warnings)
 
 
 def _assembled(
@@ -565,14 +559,13 @@ def _assembled(
     ways: tuple[Way, ...],
     model_effective: FloatArray,
     *,
-    plain: bool,
     warnings: tuple[str, ...],
 ) -> StrengthCovariance:
     """Put the parts together and say what may be claimed."""
     n_models = model_effective.size
     used = [way for way in ways if way.nested_in is None]
     df = min(way.effective for way in used) - 1.0
-    joint, repair = (covariance[:n_models, :n_models], 0.0) if plain else _repaired(covariance, n_models)
+    joint, repair = _repaired(covariance, n_models)
     words = " and ".join(way.name + (" (one-step jackknife)" if way.jackknife else "") for way in used)
     few = [way for way in used if way.effective < max(n_models, ENOUGH_CLUSTERS)]
     reasons = [reason for way in used if (reason := _too_few(way.name, way.n_clusters))]
@@ -587,7 +580,6 @@ def _assembled(
         ways=ways,
         repaired=repair > 0.0,
         few_clusters=bool(few),
-        plain=plain,
         reason="; ".join(reasons) or None,
         warnings=(*warnings, *_cautions(few, model_effective, df, repair)),
     )

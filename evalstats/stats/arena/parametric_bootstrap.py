@@ -417,14 +417,11 @@ class Simulated:
 
 
 @one_thread
-def simulated(
-    fit: PairFit, rows: VoteRows, *, n_resamples: int = 200, seed: int = 0, as_fitted: bool = False
-) -> Simulated:
+def simulated(fit: PairFit, rows: VoteRows, *, n_resamples: int = 200, seed: int = 0) -> Simulated:
     """Draw votes under a fit, pair by pair as many as were observed, and fit strengths to each draw again.
 
     Every vote counts once, whatever its weight, and graded preferences by their outcome; both bad is a tie. Votes of one cluster
-    are drawn with its tastes (`tastes_of`). `as_fitted` draws with the fitted strengths as they are; by
-    default they are first drawn together.
+    are drawn with its tastes (`tastes_of`), and the fitted strengths are first drawn together.
 
     Notes
     -----
@@ -442,14 +439,12 @@ def simulated(
     tastes = tastes_of(fit, rows)
     tasted = tasted_cells(rows, cell, (cells.first, cells.second), tastes) if tastes.sd else None
     rng = np.random.default_rng(seed)
-    factor = 1.0
-    if not as_fitted:
-        factor = _together(_noise(cells, observed))
-        if tasted is not None:
-            # What tastes add to the noise in strengths is seen in a few draws.
-            pilot = _drawn(fit, cells, observed, tasted, factor=factor, n=_PILOT, rng=rng)
-            spread = float(np.square(pilot.strengths).sum(axis=1).mean())
-            factor = _together(spread / max(float(np.square(observed.strengths).sum()), 1e-300) - factor**2)
+    factor = _together(_noise(cells, observed))
+    if tasted is not None:
+        # What tastes add to the noise in strengths is seen in a few draws.
+        pilot = _drawn(fit, cells, observed, tasted, factor=factor, n=_PILOT, rng=rng)
+        spread = float(np.square(pilot.strengths).sum(axis=1).mean())
+        factor = _together(spread / max(float(np.square(observed.strengths).sum()), 1e-300) - factor**2)
     drawn = _drawn(fit, cells, observed, tasted, factor=factor, n=n_resamples, rng=rng)
     return Simulated(cells=cells, observed=observed, drawn=drawn, tastes=tastes, seed=seed)
 

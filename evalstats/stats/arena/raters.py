@@ -619,9 +619,7 @@ class RaterEvidence:
 Rate = Callable[[BoolArray], tuple[FloatArray, FloatArray] | None]
 
 
-def rater_evidence(
-    votes: DecidedVotes, *, rate: Rate | None = None, seed: int = 0, taste: float | None = None
-) -> RaterEvidence | None:
+def rater_evidence(votes: DecidedVotes, *, rate: Rate | None = None, seed: int = 0) -> RaterEvidence | None:
     """Bet against the honesty of every rater with at least ten decided votes; None where there is none.
 
     Honest means: the rater's strengths of the models are those that the other raters' votes give, plus tastes that are
@@ -632,8 +630,7 @@ def rater_evidence(
     `votes`: with log-odds from ratings without the rater's own votes (`influence.without_each`). `rate`: given which raters
     are to be believed (bool, shape (n_raters,)), returns log-odds and variances as in `votes` from ratings without the
     others; None where these cannot be had. Called where some raters are suspect: what they voted would otherwise make itself
-    look honest. `seed`: draws the raters from whom taste is estimated, where there are very many votes. `taste`: standard
-    deviation of tastes in log-units; None to estimate it.
+    look honest. `seed`: draws the raters from whom taste is estimated, where there are very many votes.
 
     Notes
     -----
@@ -653,11 +650,11 @@ def rater_evidence(
     if not tested.any():
         return None
     believed = np.ones(votes.n_raters, dtype=np.bool_)
-    found, used = None, taste
+    found, used = None, None
     for step in range(_PASSES):
         rest = only_raters(votes, believed)
         line = decided_line(rest.eta, rest.a_won)
-        used = estimated_taste(rest, line, seed=seed, near=used) if taste is None else taste
+        used = estimated_taste(rest, line, seed=seed, near=used)
         found = _evidence(only_raters(votes, tested), votes, line, used)
         doubted = believed.copy()
         doubted[np.flatnonzero(tested)[_suspects(found)]] = False

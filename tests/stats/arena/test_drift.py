@@ -8,7 +8,14 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
-from evalstats.stats.arena.covariance import combination_variance, covariance_of, few_factor
+from evalstats.stats.arena.covariance import (
+    clustered_meat,
+    combination_variance,
+    covariance_of,
+    covariance_of_meat,
+    few_factor,
+    vote_meat,
+)
 from evalstats.stats.arena.drift import (
     _fitted,
     _measured,
@@ -94,7 +101,9 @@ def test_sums_by_cluster_are_the_meat_of_the_covariance():
     fit = fit_strengths(rows)
     scores = sliced_scores(fit, rows, np.zeros(rows.n_rows, dtype=np.int64), 1)
     ours = fit.bread @ meat(scores, rows.clusters[0]) @ fit.bread
-    np.testing.assert_allclose(ours, covariance_of(fit, rows, plain=True).covariance, rtol=1e-9)
+    np.testing.assert_allclose(
+        ours, covariance_of_meat(fit, clustered_meat(fit, [rows]), vote_meat(fit, rows)).covariance, rtol=1e-9
+    )
     votes = fit.bread @ scores.vote_meat()[0] @ fit.bread
     np.testing.assert_allclose(votes, covariance_of(fit, rows).votes, rtol=1e-9)
 

@@ -404,16 +404,16 @@ def test_what_one_cluster_alone_knows_is_not_claimed():
         (4.0, 0.2, None, (4, None)),
         (0.3, 0.2, None, (1, None)),
         (-5.0, 0.2, None, (1, None)),
-        (100.0, 0.2, None, (100, None)),
-        (100.1, 0.2, None, (None, "more than 100 votes: the estimated difference is too close to 0")),
-        (np.inf, 0.2, None, (None, "more than 100 votes: the estimated difference is too close to 0")),
+        (1e7, 0.2, None, (10_000_000, None)),
+        (1e7 + 1, 0.2, None, (None, "more than 10,000,000 votes: the estimated difference is too close to 0")),
+        (np.inf, 0.2, None, (None, "more than 10,000,000 votes: the estimated difference is too close to 0")),
         (np.nan, 0.2, None, (None, "the difference has no standard error, so what votes would add is unknown")),
         (3.2, 0.05, "too few", (None, "separated already")),
         (3.2, 0.06, "too few", (None, "too few")),
     ],
 )
 def test_votes_needed_are_whole_and_at_least_one(needed, p, reason, found):
-    assert _one(needed, p, reason, 0.05, 100) == found
+    assert _one(needed, p, reason, 0.05) == found
 
 
 def test_clusters_that_lack_are_those_of_the_way_with_the_fewest_in_use():

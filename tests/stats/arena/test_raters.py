@@ -136,10 +136,11 @@ def test_both_ways_to_filter_give_the_same() -> None:
     assert by_votes == pytest.approx(by_models, abs=1e-12)
 
 
-def test_sides_and_models_may_be_turned_round() -> None:
+def test_sides_and_models_may_be_turned_round(monkeypatch: pytest.MonkeyPatch) -> None:
     votes = _votes(np.random.default_rng(5), 4, 120)
     turned = decided_votes(votes.rater, (votes.second, votes.first), ~votes.a_won, -votes.eta, votes.uncertainty)
-    one, other = rater_evidence(votes, taste=0.7), rater_evidence(turned, taste=0.7)
+    monkeypatch.setattr(raters, "estimated_taste", lambda *_, **__: 0.7)
+    one, other = rater_evidence(votes), rater_evidence(turned)
     assert one is not None
     assert other is not None
     assert one.log_e[:, 1:] == pytest.approx(other.log_e[:, 1:], abs=0.05)  # the intercept's prior is not turned
@@ -571,14 +572,15 @@ def test_a_suspect_is_left_out_of_ratings_line_and_taste_and_judged_by_the_rest(
     assert asked == []
 
 
-def test_raters_of_ten_votes_and_more_are_judged_under_their_own_numbers() -> None:
+def test_raters_of_ten_votes_and_more_are_judged_under_their_own_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     rater = np.repeat(np.arange(4), [10, 9, 30, 12])
     first = rng.integers(0, 3, rater.size)
     votes = decided_votes(
         rater, (first, (first + 1) % 3), rng.random(rater.size) < 0.5, rng.normal(size=rater.size), np.full(3, 0.1)
     )
-    found = rater_evidence(votes, taste=0.4)
+    monkeypatch.setattr(raters, "estimated_taste", lambda *_, **__: 0.4)
+    found = rater_evidence(votes)
     assert found.rater.tolist() == [0, 2, 3]
     assert found.n_votes.tolist() == [10, 30, 12]
     assert set(found.rings.rater.tolist()) <= {0, 2, 3}

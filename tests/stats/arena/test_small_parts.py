@@ -8,6 +8,7 @@ import pytest
 from scipy import linalg
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.arena import parametric_bootstrap
 from evalstats.stats.arena.bootstrap import _ends, single_votes
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, _reach, fit_strengths, rising_direction
 from evalstats.stats.arena.covariance import (
@@ -341,7 +342,7 @@ def test_clusters_with_deviations_of_their_own_are_noisier_by_what_is_foretold()
 
 
 @pytest.mark.parametrize("raters", [0, 12])
-def test_strengths_of_draws_are_as_far_apart_as_those_observed(raters):
+def test_strengths_of_draws_are_as_far_apart_as_those_observed(raters, monkeypatch):
     """Votes are drawn with strengths drawn together by their noise, that of tastes counted in."""
     rng = np.random.default_rng(5)
     n = 1200
@@ -359,7 +360,8 @@ def test_strengths_of_draws_are_as_far_apart_as_those_observed(raters):
     observed = np.square(fit.strengths).sum()
     # 150 draws, and a pilot of 60 behind them.
     assert spread.mean() == pytest.approx(observed, rel=0.12)
-    further = simulated(fit, rows, n_resamples=150, as_fitted=True)
+    monkeypatch.setattr(parametric_bootstrap, "_together", lambda _: 1.0)
+    further = simulated(fit, rows, n_resamples=150)
     assert np.square(further.drawn.strengths).sum(axis=1).mean() > 1.04 * observed
     assert (len(found.tastes.sd) > 0) is bool(raters)
 
@@ -489,7 +491,7 @@ def test_single_votes_have_one_degree_of_freedom_less_than_they_are_worth():
 def test_clusters_are_few_below_40_and_below_the_number_of_models(n_models, effective, few):
     way = Way(name="rater", n_clusters=60, effective=effective, largest_share=0.03)
     unit = np.eye(n_models)
-    found = _assembled(unit, unit, (unit,), (way,), np.full(n_models, 60.0), plain=False, warnings=())
+    found = _assembled(unit, unit, (unit,), (way,), np.full(n_models, 60.0), warnings=())
     assert found.few_clusters is few
     assert len(found.warnings) == int(few)
     assert found.df == pytest.approx(effective - 1.0)

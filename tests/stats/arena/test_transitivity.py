@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError
+from evalstats.stats.arena import parametric_bootstrap
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.goodness_of_fit import transitivity
 from evalstats.stats.arena.parametric_bootstrap import simulated
@@ -44,11 +45,12 @@ def test_equals_a_count_by_loops(seed):
     assert found.share.observed == found.violations / found.triples
 
 
-def test_llmfao_equals_the_reference(shared_data, golden):
+def test_llmfao_equals_the_reference(shared_data, golden, monkeypatch):
     """6,913 triples and 1,530 violations, and the expectation under Davidson strengths as fitted, not drawn together."""
     known = json.loads((golden / "bt_llmfao.json").read_text())["weak_transitivity"]
     rows = merged(llmfao(shared_data)[0], keep_clusters=False)
-    votes = simulated(fit_strengths(rows, ties="davidson"), rows, n_resamples=400, as_fitted=True)
+    monkeypatch.setattr(parametric_bootstrap, "_together", lambda _: 1.0)
+    votes = simulated(fit_strengths(rows, ties="davidson"), rows, n_resamples=400)
     found = transitivity(votes)
     assert (found.triples, found.violations) == (known["triples"], known["violations"])
     assert found.share.observed == pytest.approx(known["rate"], abs=1e-12)
@@ -59,11 +61,12 @@ def test_llmfao_equals_the_reference(shared_data, golden):
     assert found.share.p_value < 0.01
 
 
-def test_draws_with_the_noise_taken_out_contradict_themselves_more(shared_data):
+def test_draws_with_the_noise_taken_out_contradict_themselves_more(shared_data, monkeypatch):
     rows = merged(llmfao(shared_data)[0], keep_clusters=False)
     fit = fit_strengths(rows)
-    plain = transitivity(simulated(fit, rows, as_fitted=True)).share
     together = transitivity(simulated(fit, rows)).share
+    monkeypatch.setattr(parametric_bootstrap, "_together", lambda _: 1.0)
+    plain = transitivity(simulated(fit, rows)).share
     assert plain.expected < together.expected < plain.observed
 
 
