@@ -17,7 +17,18 @@ import msgspec
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Frame, Head, Match, Rows, Shape, Source, in_frames_of_groups, readable_name
+from evalstats.loaders.base import (
+    Frame,
+    Head,
+    Match,
+    Rows,
+    Shape,
+    Source,
+    in_batches,
+    in_frames_of_groups,
+    readable_name,
+)
+from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.records import how_to_name
 from evalstats.loaders.rows import GroupCounter, Ranges, Row, SeenKeys, held, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords
@@ -69,7 +80,10 @@ class Sign:
 
 
 class FormatFile(Generic[R]):
-    """What is known of one file while its records are read: its runs, trials, metrics, and what a reader should know."""
+    """What is known of one file while its records are read: its runs, trials, metrics, and what a reader should know.
+
+    `kept` is what the format itself remembers from one record to the next, `waiting` what later records have to bring.
+    """
 
     def __init__(self, source: Source, declared: "Format[R]") -> None:
         self.source = source
@@ -80,6 +94,9 @@ class FormatFile(Generic[R]):
         self.metrics: dict[str, Row] = {}
         self.counts: Counter[str] = Counter()
         self.more: dict[TableName, list[Row]] = {}
+        self.published = PublishedRows(higher_is_better=True)
+        self.kept: Row = {}
+        self.waiting: set[Hashable] = set()
         self._declared = declared
         self._trials: dict[Hashable, int] = {}
         self._seen, self._counter = SeenKeys(), GroupCounter()
@@ -190,8 +207,28 @@ class FormatFile(Generic[R]):
         self.metrics.setdefault(name, {}).update(facts)
 
     def add(self, table: TableName, row: Row) -> None:
-        """Add a row to another table, such as a number that the file reports (`aggregates`)."""
+        """Add a row to another table, such as a rating."""
         self.more.setdefault(table, []).append(row)
+
+    def publish(
+        self,
+        value: object,
+        run: str,
+        metric: str,
+        *,
+        ends: tuple[float, float] | None = None,
+        error: object = None,
+        **known: object,
+    ) -> None:
+        """Add a number that the file reports to `aggregates`; `known` stands beside it, model and benchmark are its run's."""
+        of_run = {name: self.runs[run][name] for name in ("run", "model", "benchmark")}
+        self.published.add(value, {**of_run, "metric": metric, **known}, ends=ends, error=error)
+
+    def taken(self) -> Iterator[Rows]:
+        """Yield the rows of other tables that were added since this was asked last."""
+        for table, rows in self.more.items():
+            yield from in_batches(rows, table)
+        self.more = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,61 +303,66 @@ class Format(Generic[R]):
         """Yield outcomes in blocks, the metrics, the runs, notes, and what was left out."""
         file, ranges, n = FormatFile(source, self), Ranges(), 0
         waiting: list[pl.DataFrame] = []
-        for frame in self._blocks(file):
-            n += frame.height
-            self._count(frame, file)
-            ranges.add_frame(frame, self.benchmark)
-            if self.finish is None:
-                yield _with_runs(frame, file)
-            else:
+        for block in file.blocks():
+            for frame in self._frames(block, file):
+                n += frame.height
+                self._count(frame, file)
                 waiting.append(frame)
+                if self.finish is None:
+                    yield from _with_runs(waiting, file, ranges)
+            n += sum(map(len, file.more.values()))
+            yield from file.taken()
         if self.finish is not None:
             self.finish(file)
-        if not n and not file.more:
+            n += sum(map(len, file.more.values()))
+        if not n and not file.published.rows:
             first = next((problem.message for problem in file.problems), "it holds none at all")
             raise UnreadableFileError(f"{source.path}: none of its {self.called} could be read; {first}")
-        for frame in waiting:
-            yield _with_runs(frame, file)
-        for table, rows in file.more.items():
-            yield Rows(table=table, rows=rows)
-        yield Rows(table="metrics", rows=[self._metric(name, ranges, file) for _, name in ranges])
+        yield from _with_runs(waiting, file, ranges)
+        yield from file.taken()
+        yield from in_batches(file.published.rows, "aggregates")
+        seen = {key: ranges.row(*key) for key in ranges}
+        metrics = [self._metric(row, file) for row in {**file.published.metrics, **seen}.values()]
+        yield Rows(table="metrics", rows=metrics)
         yield Rows(table="runs", rows=list(file.runs.values()))
         yield from file.problems
-        yield from source.notes(told(file.counts, all=file.n_read))
+        yield from source.notes([*told(file.counts, all=file.n_read), *file.published.doubts()])
 
-    def _blocks(self, file: FormatFile[R]) -> Iterator[pl.DataFrame]:
-        """Yield outcomes with their runs' names."""
-        for block in file.blocks():
-            if self.rows is not None:
-                rows = self.rows
-                samples = (sample for record in block for sample in rows(record, file))
-                yield from (part.frame for part in in_frames_of_groups(samples, "outcomes"))
-            elif (
-                self.columns is not None and (records := list(block)) and (frame := self.columns(records, file)).height
-            ):
-                if "run" not in frame.columns:
-                    apart = frame.select("model", *self.of_run).unique(maintain_order=True).iter_rows(named=True)
-                    runs = {row["model"]: file.run(**row) for row in apart}
-                    frame = frame.with_columns(run=frame["model"].replace_strict(runs, return_dtype=pl.String))
-                yield frame
+    def _frames(self, block: Iterator[R], file: FormatFile[R]) -> Iterator[pl.DataFrame]:
+        """Yield the outcomes of a block of records, with their runs' names."""
+        if self.rows is not None:
+            rows = self.rows
+            samples = (sample for record in block for sample in rows(record, file))
+            yield from (part.frame for part in in_frames_of_groups(samples, "outcomes"))
+        elif self.columns is not None and (records := list(block)) and (frame := self.columns(records, file)).height:
+            if "run" not in frame.columns:
+                apart = frame.select("model", *self.of_run).unique(maintain_order=True).iter_rows(named=True)
+                runs = {row["model"]: file.run(**row) for row in apart}
+                frame = frame.with_columns(run=frame["model"].replace_strict(runs, return_dtype=pl.String))
+            yield frame
 
     def _count(self, frame: pl.DataFrame, file: FormatFile[R]) -> None:
         for status, sentence in (("error", self.failed), ("unscored", self.unscored)):
             if sentence:
                 file.counts[sentence] += int((frame["status"] == status).sum())
 
-    def _metric(self, name: str, ranges: Ranges, file: FormatFile[R]) -> Row:
+    def _metric(self, row: Row, file: FormatFile[R]) -> Row:
+        name = str(row["metric"])
         fixed: Row = {"higher_is_better": True, **self.metrics[name]} if name in self.metrics else {}
-        return {**ranges.row(self.benchmark, name), **fixed, **file.metrics.get(name, {})}
+        return {**row, **fixed, **file.metrics.get(name, {})}
 
 
-def _with_runs(frame: pl.DataFrame, file: FormatFile[R]) -> Frame:
-    """Return outcomes with what their runs say of model, system and benchmark."""
-    runs = frame["run"]
-    for name in ("model", "system", "benchmark"):
-        known = {run: row[name] for run, row in file.runs.items()}
-        frame = frame.with_columns(runs.replace_strict(known, return_dtype=pl.String).alias(name))
-    return Frame(table="outcomes", frame=frame)
+def _with_runs(frames: list[pl.DataFrame], file: FormatFile[R], ranges: Ranges) -> Iterator[Frame]:
+    """Yield the outcomes that wait, with what their runs say of model, system and benchmark, and let go of them."""
+    while frames:
+        frame = frames.pop(0)
+        runs = frame["run"]
+        for name in ("model", "system", "benchmark"):
+            known = {run: row[name] for run, row in file.runs.items()}
+            frame = frame.with_columns(runs.replace_strict(known, return_dtype=pl.String).alias(name))
+        for benchmark in frame["benchmark"].unique(maintain_order=True):
+            ranges.add_frame(frame.filter(benchmark=benchmark), benchmark)
+        yield Frame(table="outcomes", frame=frame)
 
 
 def number(value: object, low: float | None = None, high: float | None = None) -> Row:
