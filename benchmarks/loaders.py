@@ -1,6 +1,7 @@
 """Speed of every loader on one large file of its format, in MB a second of CPU, beside a bare parse of the same file.
 
-The bare parse is `json` (the whole document, or line by line), `csv.reader`, and YAML's C loader. `python -m benchmarks.loaders`
+The bare parse of a declared format is `msgspec` into its typed records, of any other `json` (the whole document, or line by
+line), `csv.reader`, or YAML's C loader. `python -m benchmarks.loaders`
 takes the names of formats, `--mb` the size.
 """
 
@@ -14,7 +15,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
+
+import msgspec
 
 Row = dict[str, Any]
 
@@ -166,6 +169,17 @@ def _wildbench(i: int) -> Row:
         "score": str(1 + i % 10),
     }
     return {**known, "meta_data": {"error": None}, "model_test": "lab/m", "model_output": _text(i, 1200)}
+
+
+def _wildbench_pair(i: int) -> Row:
+    outputs = {"ref": _text(i, 900), "m": _text(i + 1, 900)}
+    known = {
+        "session_id": _id(i),
+        "parsed_result": {"reason": _text(i, 300), "choice": "A+"},
+        "winner": "ref",
+        "extent": 1,
+    }
+    return {**known, "model_A": "ref", "model_B": "m", "model_outputs": outputs}
 
 
 def _judgebench(i: int) -> Row:
@@ -419,6 +433,7 @@ FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
     ("alpaca-eval", "annotations.json", _list(_alpaca)),
     ("arena-hard", "m.jsonl", _lines(_arena_hard)),
     ("wildbench", "m.json", _list(_wildbench)),
+    ("wildbench-pairs", "m.json", _list(_wildbench_pair)),
     ("judgebench", "dataset=judgebench,judge_model=m.jsonl", _lines(_judgebench)),
     ("llmbar", "result.json", _list(_llmbar)),
     ("reasoning-gym", "sums.json", _list(_reasoning_gym, lambda rows: {**_GYM, "results": rows})),
@@ -432,6 +447,7 @@ FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
 
 def run(megabytes: int = DEFAULT_MB, only: tuple[str, ...] = ()) -> Iterator[Row]:
     """Yield seconds of CPU to read one file of each format, and to parse it only."""
+    from evalstats.loaders.format import Format
     from evalstats.loaders.registry import loader_named, plan, read_source
 
     for name, file, make in FILES:
@@ -443,7 +459,8 @@ def run(megabytes: int = DEFAULT_MB, only: tuple[str, ...] = ()) -> Iterator[Row
             loader, size = loader_named(name), path.stat().st_size / 1e6
             (part,) = plan([path], format=name)[0]
             ours = _seconds(lambda loader=loader, part=part: read_source(loader, part.source))
-            bare = _seconds(lambda path=path: _bare(path))
+            declared = loader if isinstance(loader, Format) and path.suffix in {".json", ".jsonl"} else None
+            bare = _seconds(lambda path=path, declared=declared: _typed(path, declared) if declared else _bare(path))
             speed = f"{size / ours:.0f} MB/s; bare {size / bare:.0f} MB/s"
             what = f"{name} {path.suffix[1:]}, {size:.0f} MB, s"
             yield {"name": what, "ours": ours, "other": bare, "ratio": bare / ours, "note": speed}
@@ -455,6 +472,18 @@ def _seconds(call: Callable[[], object]) -> float:
     began = time.process_time()
     call()
     return time.process_time() - began
+
+
+def _typed(path: Path, declared: Any) -> None:
+    if path.suffix == ".jsonl":
+        msgspec.json.Decoder(declared.record).decode_lines(path.read_bytes())
+        return
+    value = get_type_hints(declared.record)["value"] if declared.keyed else None
+    record: Any = declared.record if value is None else dict[str, value]
+    document: Any = record if declared.keyed or declared.alone else list[record]
+    for name in reversed([name for name in (*declared.lists, "")[0].split(".") if name]):
+        document = msgspec.defstruct("Document", [(name, document)])
+    msgspec.json.decode(path.read_bytes(), type=document)
 
 
 def _bare(path: Path) -> None:

@@ -9,6 +9,7 @@ by the entry-point group `evalstats.loaders`.
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -17,6 +18,8 @@ import msgspec
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
+from evalstats.loaders.arena_cells import VoteOutcome
+from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.base import (
     Frame,
     Head,
@@ -24,15 +27,15 @@ from evalstats.loaders.base import (
     Rows,
     Shape,
     Source,
-    in_batches,
     in_frames_of_groups,
+    plain_name,
     readable_name,
 )
-from evalstats.loaders.published_numbers import PublishedRows
+from evalstats.loaders.files import load_json
 from evalstats.loaders.records import how_to_name
 from evalstats.loaders.rows import GroupCounter, Ranges, Row, SeenKeys, held, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords
-from evalstats.loaders.values import as_number, as_text
+from evalstats.loaders.values import as_dict, as_number, as_text, numbers_of, text_of
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
@@ -43,6 +46,11 @@ RECORDS: Final[tuple[Shape, ...]] = ("lines", "array")
 OBJECT: Final[tuple[Shape, ...]] = ("object",)
 JSON: Final[tuple[Shape, ...]] = ("lines", "array", "object")
 TABLE: Final[tuple[Shape, ...]] = ("text", "parquet")
+# A member that should be a list or an object, and may be anything else without making the record unfit.
+Scalar = str | float | int | bool | None
+# Facts of a metric that says whether something was right, and of one that is a benchmark's headline.
+SHARE: Final[Row] = {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proportion"}
+HEADLINE: Final[Row] = {**SHARE, "primary": True}
 
 # What one record says: what all of its outcomes share, and each outcome (metric, status, score and the like).
 Sample = tuple[Row, list[Row]]
@@ -80,10 +88,7 @@ class Sign:
 
 
 class FormatFile(Generic[R]):
-    """What is known of one file while its records are read: its runs, trials, metrics, and what a reader should know.
-
-    `kept` is what the format itself remembers from one record to the next, `waiting` what later records have to bring.
-    """
+    """What is known of one file while its records are read: its runs, trials, metrics, and what a reader should know."""
 
     def __init__(self, source: Source, declared: "Format[R]") -> None:
         self.source = source
@@ -94,10 +99,9 @@ class FormatFile(Generic[R]):
         self.metrics: dict[str, Row] = {}
         self.counts: Counter[str] = Counter()
         self.more: dict[TableName, list[Row]] = {}
-        self.published = PublishedRows(higher_is_better=True)
-        self.kept: Row = {}
-        self.waiting: set[Hashable] = set()
+        self.tally = Tally()
         self._declared = declared
+        self._apart: set[tuple[str, str]] = set()
         self._trials: dict[Hashable, int] = {}
         self._seen, self._counter = SeenKeys(), GroupCounter()
         self._named: dict[tuple[str, ...], str] = {}
@@ -110,15 +114,27 @@ class FormatFile(Generic[R]):
             lists=declared.lists,
             keep=declared.keep,
             alone=declared.alone,
+            keyed=declared.keyed,
             called=declared.called,
         )
 
     def blocks(self) -> Iterator[Iterator[R]]:
-        """Yield the records of the source's file, then of those that belong to it, some thousand at a time."""
+        """Yield the records of the source's file, then of those that belong to it, some thousand at a time.
+
+        One of the latter that cannot be read is left out of its run and named.
+        """
         for path in (self.source.path, *self.source.companions):
-            if path != self.source.path:
-                self.records = self._reader(replace(self.source, path=path, companions=()), self._declared)
-            yield from self.records.blocks()
+            if plain_name(path) in self._declared.facts:
+                continue
+            try:
+                if path != self.source.path:
+                    self.records = self._reader(replace(self.source, path=path, companions=()), self._declared)
+                yield from self.records.blocks()
+            except UnreadableFileError as error:
+                if path == self.source.path:
+                    raise
+                message = f"{str(error).removeprefix(f'{path}: ')} It is left out of its run."
+                self.problems.append(Problem(path=str(path), message=message, severity="error"))
             self.n_read += self.records.n_read
             self.problems += self.records.problems()
 
@@ -132,6 +148,12 @@ class FormatFile(Generic[R]):
         """Return what the document holds beside its records, of the names that the format keeps."""
         return self.records.members
 
+    @cached_property
+    def facts(self) -> Row:
+        """What the file holds that goes with the records (one of the declared names); nothing where there is none."""
+        path = next((path for path in self.source.companions if plain_name(path) in self._declared.facts), None)
+        return {} if path is None else as_dict(load_json(path))
+
     @property
     def _beside(self) -> str:
         return "" if self.path == self.source.path else f"{readable_name('/'.join(self.path.parts[-2:]))} "
@@ -139,32 +161,39 @@ class FormatFile(Generic[R]):
     @property
     def locator(self) -> str:
         """Where the record stands that is being read."""
-        return f"{self._beside}{self.records.locator}"
+        return f"{self._beside}{self.records.locator}".rstrip()
 
     @property
-    def locators(self) -> list[str]:
+    def locators(self) -> pl.Series:
         """Where each record of the block stands that is being read."""
-        return [f"{self._beside}{locator}" for locator in self.records.locators]
+        places = self.records.locators
+        return f"{self._beside}" + places if self._beside else places
 
     def run(self, model: str | None, *parts: str, **about: object) -> str:
         """Return the name of the run that a record belongs to; `parts` tell runs of one file apart (by default the model does).
 
         `about` are columns of `runs`. What differs between records of one run is null there. A file that names no model is
-        called by its own name, and a note says so.
+        called by its own name, and a note says so; runs of comparisons have none.
         """
         key = parts or ((model,) if model else ())
         run = self._named.get(key)
         if run is None:
             run = self._named[key] = self.source.run_id(*key)
-            name = model or self.source.called.removesuffix(self._declared.ending)
-            self.counts[how_to_name(name)] += model is None
-            common: Row = {"run": run, "model": name, "system": name, "benchmark": self._declared.benchmark}
-            self.runs[run] = {**common, "harness": self._declared.harness, **about}
+            row: Row = {"run": run, "benchmark": self._declared.benchmark, "harness": self._declared.harness}
+            if self._declared.table == "outcomes":
+                name = model or self.source.called.removesuffix(self._declared.ending)
+                self.counts[how_to_name(name)] += model is None
+                row |= {"model": name, "system": name}
+            self.runs[run] = row | about
             return run
         known = self.runs[run]
         for name, value in about.items():
-            if known.get(name) != value:
-                known[name] = None
+            if value is None or known.get(name) == value or (run, name) in self._apart:
+                continue
+            if known.get(name) is not None:
+                self._apart.add((run, name))
+                value = None  # noqa: PLW2901 - records of one run differ in it
+            known[name] = value
         return run
 
     def trial(self, *key: Hashable) -> int:
@@ -190,6 +219,12 @@ class FormatFile(Generic[R]):
             self.records.leave_out(why, locator)
         return frame.filter(~marked)
 
+    def named(self, frame: pl.DataFrame, **columns: str) -> pl.DataFrame:
+        """Return a block's columns without the rows that lack one of these columns, with what a record then lacks."""
+        for column, called in columns.items():
+            frame = self.without(frame, pl.col(column).is_null() | (pl.col(column) == ""), f"no {called}")
+        return frame
+
     def copies(self, frame: pl.DataFrame) -> pl.Series:
         """Mark the rows that are there before, in this block or an earlier one."""
         return self._seen.again(frame)
@@ -207,28 +242,8 @@ class FormatFile(Generic[R]):
         self.metrics.setdefault(name, {}).update(facts)
 
     def add(self, table: TableName, row: Row) -> None:
-        """Add a row to another table, such as a rating."""
+        """Add a row to another table, such as a number that the file reports (`aggregates`)."""
         self.more.setdefault(table, []).append(row)
-
-    def publish(
-        self,
-        value: object,
-        run: str,
-        metric: str,
-        *,
-        ends: tuple[float, float] | None = None,
-        error: object = None,
-        **known: object,
-    ) -> None:
-        """Add a number that the file reports to `aggregates`; `known` stands beside it, model and benchmark are its run's."""
-        of_run = {name: self.runs[run][name] for name in ("run", "model", "benchmark")}
-        self.published.add(value, {**of_run, "metric": metric, **known}, ends=ends, error=error)
-
-    def taken(self) -> Iterator[Rows]:
-        """Yield the rows of other tables that were added since this was asked last."""
-        for table, rows in self.more.items():
-            yield from in_batches(rows, table)
-        self.more = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,18 +260,23 @@ class Format(Generic[R]):
         What the runs are of, unless a run says otherwise.
     signs
         What a file is recognised by; the surest that it shows counts.
+    table
+        What the records say: outcomes, or comparisons (judged pairs).
     record
         A `msgspec.Struct` with the members that are used. A member without a default has to be there.
     rows
         What one record says: pairs of what its outcomes share (`run`, `item`, `trial`, ...) and the outcomes
         (`metric`, and what `scored`, `unscored` or `number` return). Model, system and benchmark come from the run.
     columns
-        In place of `rows`: the outcomes of a block of records as columns. Those without `run` have `model`, by which runs are
-        told apart; `of_run` are columns that say something of it.
-    lists, keep, alone, called
+        In place of `rows`: the outcomes of a block of records as columns. Those without `run` have `part` (a name) or `model`,
+        by which runs are told apart; `of_run` are columns that say something of it. Comparisons have `outcome`, and
+        `status_reason` where there is none; a model against itself is none.
+    lists, keep, alone, keyed, called
         Where the records stand, and what they are called (`TypedRecords`).
     ending
         What the names of its files end in, before their type, that is no part of a model's name.
+    facts
+        Names of the files that go with the others of a source and hold no records (`FormatFile.facts`).
     metrics
         Facts of the metrics whose scale is fixed, by name (more is better unless they say otherwise); the ranges of others are
         taken from their scores.
@@ -278,11 +298,14 @@ class Format(Generic[R]):
     record: type[R]
     rows: Callable[[R, FormatFile[R]], Iterable[Sample]] | None = None
     columns: Callable[[list[R], FormatFile[R]], pl.DataFrame] | None = None
+    table: TableName = "outcomes"
     lists: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     alone: bool = False
+    keyed: bool = False
     called: str = "records"
     ending: str = ""
+    facts: tuple[str, ...] = ()
     of_run: tuple[str, ...] = ()
     metrics: Mapping[str, Row] = field(default_factory=dict[str, Row])
     failed: str = ""
@@ -303,66 +326,94 @@ class Format(Generic[R]):
         """Yield outcomes in blocks, the metrics, the runs, notes, and what was left out."""
         file, ranges, n = FormatFile(source, self), Ranges(), 0
         waiting: list[pl.DataFrame] = []
-        for block in file.blocks():
-            for frame in self._frames(block, file):
-                n += frame.height
-                self._count(frame, file)
+        for frame in self._blocks(file):
+            n += frame.height
+            self._count(frame, file)
+            if self.table == "outcomes":
+                ranges.add_frame(frame, self.benchmark)
+            if self.finish is None or self.table == "comparisons":
+                yield self._with_runs(frame, file)
+            else:
                 waiting.append(frame)
-                if self.finish is None:
-                    yield from _with_runs(waiting, file, ranges)
-            n += sum(map(len, file.more.values()))
-            yield from file.taken()
         if self.finish is not None:
             self.finish(file)
-            n += sum(map(len, file.more.values()))
-        if not n and not file.published.rows:
+        if not n and not file.more:
             first = next((problem.message for problem in file.problems), "it holds none at all")
             raise UnreadableFileError(f"{source.path}: none of its {self.called} could be read; {first}")
-        yield from _with_runs(waiting, file, ranges)
-        yield from file.taken()
-        yield from in_batches(file.published.rows, "aggregates")
-        seen = {key: ranges.row(*key) for key in ranges}
-        metrics = [self._metric(row, file) for row in {**file.published.metrics, **seen}.values()]
-        yield Rows(table="metrics", rows=metrics)
+        for frame in waiting:
+            yield self._with_runs(frame, file)
+        for table, rows in file.more.items():
+            yield Rows(table=table, rows=rows)
+        if metrics := [self._metric(name, ranges, file) for _, name in ranges]:
+            yield Rows(table="metrics", rows=metrics)
         yield Rows(table="runs", rows=list(file.runs.values()))
         yield from file.problems
-        yield from source.notes([*told(file.counts, all=file.n_read), *file.published.doubts()])
+        yield from file.tally.problems(source, self.called)
+        yield from source.notes(told(file.counts, all=file.n_read))
 
-    def _frames(self, block: Iterator[R], file: FormatFile[R]) -> Iterator[pl.DataFrame]:
-        """Yield the outcomes of a block of records, with their runs' names."""
-        if self.rows is not None:
-            rows = self.rows
-            samples = (sample for record in block for sample in rows(record, file))
-            yield from (part.frame for part in in_frames_of_groups(samples, "outcomes"))
-        elif self.columns is not None and (records := list(block)) and (frame := self.columns(records, file)).height:
-            if "run" not in frame.columns:
-                apart = frame.select("model", *self.of_run).unique(maintain_order=True).iter_rows(named=True)
-                runs = {row["model"]: file.run(**row) for row in apart}
-                frame = frame.with_columns(run=frame["model"].replace_strict(runs, return_dtype=pl.String))
-            yield frame
+    def _blocks(self, file: FormatFile[R]) -> Iterator[pl.DataFrame]:
+        """Yield outcomes with their runs' names."""
+        for block in file.blocks():
+            if self.rows is not None:
+                rows = self.rows
+                samples = (sample for record in block for sample in rows(record, file))
+                frames = (part.frame for part in in_frames_of_groups(samples, self.table))
+                yield from frames if self.table == "outcomes" else (_judged(frame, file.tally) for frame in frames)
+            elif (
+                self.columns is not None and (records := list(block)) and (frame := self.columns(records, file)).height
+            ):
+                if "run" not in frame.columns:
+                    frame = self._named(frame, file)
+                yield frame if self.table == "outcomes" else _judged(frame, file.tally)
+
+    def _named(self, frame: pl.DataFrame, file: FormatFile[R]) -> pl.DataFrame:
+        """Return a block's columns with the names of the runs, in place of the parts that tell them apart."""
+        key = next((name for name in ("part", "model") if name in frame.columns), None)
+        known = [name for name in dict.fromkeys((key, "model", *self.of_run)) if name in frame.columns]
+        runs: dict[object, str] = {}
+        for row in frame.select(known).unique(maintain_order=True).iter_rows(named=True):
+            part, model = row.pop("part", None), row.pop("model", None)
+            runs[part if key == "part" else model] = file.run(model, *([part] if part else []), **row)
+        if key is None:
+            return frame.with_columns(run=pl.lit(next(iter(runs.values()), file.run(None))))
+        names = frame[key].replace_strict(runs, return_dtype=pl.String)
+        return frame.with_columns(names.alias("run")).drop("part", strict=False)
 
     def _count(self, frame: pl.DataFrame, file: FormatFile[R]) -> None:
         for status, sentence in (("error", self.failed), ("unscored", self.unscored)):
             if sentence:
                 file.counts[sentence] += int((frame["status"] == status).sum())
 
-    def _metric(self, row: Row, file: FormatFile[R]) -> Row:
-        name = str(row["metric"])
-        fixed: Row = {"higher_is_better": True, **self.metrics[name]} if name in self.metrics else {}
-        return {**row, **fixed, **file.metrics.get(name, {})}
-
-
-def _with_runs(frames: list[pl.DataFrame], file: FormatFile[R], ranges: Ranges) -> Iterator[Frame]:
-    """Yield the outcomes that wait, with what their runs say of model, system and benchmark, and let go of them."""
-    while frames:
-        frame = frames.pop(0)
-        runs = frame["run"]
-        for name in ("model", "system", "benchmark"):
+    def _with_runs(self, frame: pl.DataFrame, file: FormatFile[R]) -> Frame:
+        """Return rows with what their runs say of model, system and benchmark."""
+        for name in ("model", "system", "benchmark") if self.table == "outcomes" else ():
             known = {run: row[name] for run, row in file.runs.items()}
-            frame = frame.with_columns(runs.replace_strict(known, return_dtype=pl.String).alias(name))
-        for benchmark in frame["benchmark"].unique(maintain_order=True):
-            ranges.add_frame(frame.filter(benchmark=benchmark), benchmark)
-        yield Frame(table="outcomes", frame=frame)
+            frame = frame.with_columns(frame["run"].replace_strict(known, return_dtype=pl.String).alias(name))
+        return Frame(table=self.table, frame=frame)
+
+    def _metric(self, name: str, ranges: Ranges, file: FormatFile[R]) -> Row:
+        fixed: Row = {"higher_is_better": True, **self.metrics[name]} if name in self.metrics else {}
+        return {**ranges.row(self.benchmark, name), **fixed, **file.metrics.get(name, {})}
+
+
+def _judged(frame: pl.DataFrame, tally: Tally) -> pl.DataFrame:
+    """Return comparisons with their states, and take note of the labels that are no outcome."""
+    itself = pl.col("model_a") == pl.col("model_b")
+    none = itself | pl.col("outcome").is_null()
+    frame = frame.with_columns(
+        pl.when(~itself).then(name).alias(name)
+        for name in ("outcome", "strength", "preference")
+        if name in frame.columns
+    ).with_columns(
+        setting=pl.lit("lab"),
+        status=pl.when(none).then(pl.lit("unscored")).otherwise(pl.lit("scored")),
+        status_reason=pl.when(itself).then(pl.lit("a model against itself")).otherwise("status_reason"),
+    )
+    lost = frame.filter(none).group_by("value_raw", itself, maintain_order=True).len()
+    for raw, against_itself, n in lost.iter_rows():
+        tally.count_winner(VoteOutcome(raw=raw), against_itself=against_itself, n=n)
+    tally.n_votes += frame.height - int(lost["len"].sum())
+    return frame.drop("locator", strict=False)
 
 
 def number(value: object, low: float | None = None, high: float | None = None) -> Row:
@@ -395,6 +446,16 @@ def series(values: Sequence[object]) -> pl.Series:
     except (OverflowError, TypeError, UnicodeEncodeError):  # more than 64 bits, or half of a character
         pass
     return pl.Series([*map(as_text, values)], dtype=pl.String)
+
+
+def texts(values: Sequence[object]) -> pl.Series:
+    """Return ids or labels as a column of text."""
+    return text_of(series(values))
+
+
+def floats(values: Sequence[object]) -> pl.Series:
+    """Return numbers as a column; what is none is null."""
+    return numbers_of(series(values))[0]
 
 
 def numbers(values: Sequence[object], low: float | None = None, high: float | None = None) -> pl.DataFrame:

@@ -7,9 +7,10 @@ counted, named and left out; a JSON document that is cut off is refused.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast, get_type_hints
 
 import msgspec
+import polars as pl
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
@@ -30,9 +31,13 @@ from evalstats.schema.data import Problem
 
 R = TypeVar("R", bound=msgspec.Struct)
 T = TypeVar("T")
+Place = int | str
+# How the places of a list are written, and its elements undecoded.
+_List = tuple[str, "list[tuple[Place, msgspec.Raw]]"]
 
 # A JSON document of at most so many bytes is held whole while its records are decoded; a longer one is read piece by piece.
 _WHOLE_BYTES: Final = 256 << 20
+_PIECE_BYTES: Final = 1 << 20
 _BLOCK_BYTES: Final = 16 << 20
 _BLOCK_RECORDS: Final = 20_000
 _PLACES: Final = 5
@@ -47,8 +52,9 @@ class TypedRecords(Generic[R]):
     """The records of a file, decoded as `record`, each with its locator ("line 3", "results[2]").
 
     `lists` are where they may stand in a JSON object, as dotted paths; none means that the file is a list of them. `members`
-    holds what else an object has, of the names in `keep`. With `alone`, an object is the file's only record. `called` is what
-    the records are, for messages.
+    holds what else an object has, of the names in `keep`. With `alone`, an object is the file's only record. With `keyed`, the
+    records are the members of an object (of those that `lists` name, else of the document): each becomes a record of `key`
+    and `value`. `called` is what the records are, for messages.
 
     `n_read` counts all that stood in the file, `n_left_out` those that no row was made of.
     """
@@ -61,6 +67,7 @@ class TypedRecords(Generic[R]):
         lists: Sequence[str] = (),
         keep: Iterable[str] = (),
         alone: bool = False,
+        keyed: bool = False,
         called: str = "records",
     ) -> None:
         self.source = source
@@ -70,10 +77,12 @@ class TypedRecords(Generic[R]):
         self.n_read = 0
         self._record = record
         self._decoder = msgspec.json.Decoder(record)
+        self._value = msgspec.json.Decoder(get_type_hints(record)["value"]) if keyed else None
+        self._keyed = keyed
         self._lists = lists
         self._keep = frozenset(keep)
         self._alone = alone
-        self._pattern, self._places, self._at = "{}", cast("Sequence[int]", ()), 0
+        self._pattern, self._places, self._at = "{}", cast("Sequence[Place]", ()), 0
         self._left_out: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
 
@@ -88,20 +97,23 @@ class TypedRecords(Generic[R]):
         return self._pattern.format(self._places[self._at])
 
     @property
-    def locators(self) -> list[str]:
+    def locators(self) -> pl.Series:
         """Where each record of the block stands that was given last."""
-        return [self._pattern.format(place) for place in self._places]
+        before, _, after = self._pattern.partition("{}")
+        return before + pl.Series(self._places).cast(pl.String) + after
 
     def blocks(self) -> Iterator[Iterator[R]]:
         """Yield the records some thousand at a time; each block is gone through before the next is asked for."""
-        shape = self.head.shape
-        if shape == "lines":
+        path, shape = self.source.path, self.head.shape
+        if self._keyed and shape in {"object", "lines"}:  # a document of one line is none of lines
+            yield from self._document()
+        elif shape == "lines":
             yield from self._lines()
         elif shape == "text":
-            path, delimiter = self.source.path, self.head.delimiter
+            delimiter = self.head.delimiter
             yield from self._converted("line {}", _cells(path, delimiter, header_of(path, delimiter)))
         elif shape == "parquet":
-            yield from self._converted("row {}", parquet_records(self.source.path, self._names()))
+            yield from self._converted("row {}", parquet_records(path, self._names()))
         else:
             yield from self._document()
 
@@ -121,7 +133,7 @@ class TypedRecords(Generic[R]):
     def _names(self) -> set[str]:
         return {field.encode_name for field in msgspec.structs.fields(self._record)}
 
-    def _block(self, pattern: str, records: Sequence[R], places: Sequence[int]) -> Iterator[R]:
+    def _block(self, pattern: str, records: Sequence[R], places: Sequence[Place]) -> Iterator[R]:
         self._pattern, self._places = pattern, places
         for self._at, record in enumerate(records):
             yield record
@@ -134,7 +146,7 @@ class TypedRecords(Generic[R]):
                 records = self._decoder.decode_lines(piece)
             except _FAULTS:
                 records = []
-            places: Sequence[int] = range(before + 1, before + n_lines + 1)
+            places: Sequence[Place] = range(before + 1, before + n_lines + 1)
             if len(records) == n_lines:
                 self.n_read += n_lines
             else:
@@ -146,79 +158,98 @@ class TypedRecords(Generic[R]):
             yield self._block("line {}", records, places)
 
     def _document(self) -> Iterator[Iterator[R]]:
-        path = self.source.path
-        with open_bytes(path) as stream:
-            data = stream.read(_WHOLE_BYTES + 1)
+        with open_bytes(self.source.path) as stream:
+            data = b"".join(islice(iter(lambda: stream.read(_PIECE_BYTES), b""), _WHOLE_BYTES // _PIECE_BYTES + 1))
         try:
             if len(data) > _WHOLE_BYTES:
                 raise msgspec.DecodeError
-            lists = [("", [msgspec.Raw(data)])] if self._alone and self.head.shape == "object" else self._found(data)
+            found = [("{}", [("", msgspec.Raw(data))])] if self._is_alone else self._found(data)
         except _FAULTS:
             yield from self._piece_by_piece()
             return
-        for member, elements in lists:
-            first = 0
+        for pattern, elements in found:
             for some in _batches(elements):
-                pattern = f"{member}[{{}}]" if member or len(elements) > 1 or not self._alone else "{}"
                 try:
-                    records, places = [self._decoder.decode(raw) for raw in some], range(first, first + len(some))
+                    records, places = [self._decode(raw, place) for place, raw in some], [place for place, _ in some]
                     self.n_read += len(some)
                 except _FAULTS:
-                    records, places = self._fitting(pattern, enumerate(map(bytes, some), start=first))
-                first += len(some)
+                    records, places = self._fitting(pattern, ((place, bytes(raw)) for place, raw in some))
                 yield self._block(pattern, records, places)
 
-    def _found(self, data: bytes | msgspec.Raw, inside: str = "") -> list[tuple[str, list[msgspec.Raw]]]:
-        """Return the lists of records with their names, undecoded, and keep the members that are asked for."""
+    @property
+    def _is_alone(self) -> bool:
+        return self._alone and self.head.shape == "object"
+
+    def _found(self, data: bytes | msgspec.Raw, inside: str = "") -> list[_List]:
+        """Return the lists of records, undecoded, with how their places are written; keep the members that are asked for."""
         if not inside and bytes(memoryview(data)[:64]).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_LIST):
-            return [("", _RAW(data))]
-        found: list[tuple[str, list[msgspec.Raw]]] = []
+            self._refuse_list()
+            return [("[{}]", [*enumerate(_RAW(data))])]
+        found: list[_List] = []
+        members = _MEMBERS(data)
         if not inside and not self._lists:
-            raise UnreadableFileError(f"{self.source.path}: is one JSON object; a list of {self.called} was expected")
-        for key, raw in _MEMBERS(data).items():
+            self._refuse_object()
+            found.append(("{}", [(key, raw) for key, raw in members.items() if key not in self._keep]))
+        for key, raw in members.items():
             name = f"{inside}{key}"
             opening = bytes(memoryview(raw)[:1])
-            if name in self._lists and opening == _LIST:
-                found.append((name, _RAW(raw)))
+            if name in self._lists and self._keyed and opening == _OBJECT:
+                found.append((f"{name}.{{}}", [*_MEMBERS(raw).items()]))
+            elif name in self._lists and not self._keyed and opening == _LIST:
+                found.append((f"{name}[{{}}]", [*enumerate(_RAW(raw))]))
             elif opening == _OBJECT and any(path.startswith(f"{name}.") for path in self._lists):
                 found += self._found(raw, f"{name}.")
             elif name in self._keep:
                 self.members[name] = msgspec.json.decode(raw)
         return found
 
+    def _refuse_list(self) -> None:
+        if self._keyed:
+            raise UnreadableFileError(f"{self.source.path}: is a list; an object with {self.called} was expected")
+
+    def _refuse_object(self) -> None:
+        if not self._lists and not self._keyed:
+            raise UnreadableFileError(f"{self.source.path}: is one JSON object; a list of {self.called} was expected")
+
     def _piece_by_piece(self) -> Iterator[Iterator[R]]:
         """Read a document that is too long to be held, or that holds NaN; what is wrong with it is raised here."""
-        if self._alone and self.head.shape == "object":
-            yield from self._converted("{}", [(0, load_json(self.source.path))])
+        if self._is_alone:
+            yield from self._converted("{}", [("", load_json(self.source.path))])
             return
         pattern = "{}"
-        values: list[tuple[int, object]] = []
-        for part in iter_json(self.source.path, arrays=(*self._lists,)):
+        values: list[tuple[Place, object]] = []
+        arrays = (*(f"{name}." if self._keyed else name for name in self._lists),)
+        for part in iter_json(self.source.path, arrays=arrays):
             if isinstance(part, JsonItem):
-                if values and (pattern != f"{part.member}[{{}}]" or len(values) >= _BLOCK_RECORDS):
-                    yield from self._converted(pattern, values)
-                    values = []
-                pattern = f"{part.member}[{{}}]"
-                values.append((part.index, part.value))
-            elif not self._lists:
-                raise UnreadableFileError(
-                    f"{self.source.path}: is one JSON object; a list of {self.called} was expected"
-                )
+                self._refuse_list()
+                found, place = f"{part.member}[{{}}]", part.index
             elif part.member in self._keep:
                 self.members[part.member] = part.value
+                continue
+            else:
+                self._refuse_object()
+                inside = next((f"{name}." for name in self._lists if part.member.startswith(f"{name}.")), "")
+                if not self._keyed or bool(inside) != bool(self._lists):
+                    continue
+                found, place = f"{inside}{{}}", part.member.removeprefix(inside)
+            if values and (pattern != found or len(values) >= _BLOCK_RECORDS):
+                yield from self._converted(pattern, values)
+                values = []
+            pattern = found
+            values.append((place, part.value))
         yield from self._converted(pattern, values)
 
-    def _converted(self, pattern: str, values: Iterable[tuple[int, object]]) -> Iterator[Iterator[R]]:
+    def _converted(self, pattern: str, values: Iterable[tuple[Place, object]]) -> Iterator[Iterator[R]]:
         for some in _batches(values):
             yield self._block(pattern, *self._fitting(pattern, some))
 
-    def _fitting(self, pattern: str, values: Iterable[tuple[int, object]]) -> tuple[list[R], list[int]]:
+    def _fitting(self, pattern: str, values: Iterable[tuple[Place, object]]) -> tuple[list[R], list[Place]]:
         """Decode records one by one, from JSON text or from what it held, and leave out those that do not fit."""
         records: list[R] = []
-        places: list[int] = []
+        places: list[Place] = []
         for place, value in values:
             self.n_read += 1
-            found = self._decoded(value) if isinstance(value, bytes) else self._fitted(value)
+            found = self._decoded(value, place) if isinstance(value, bytes) else self._fitted(value, place)
             if isinstance(found, str):
                 self.leave_out(found, pattern.format(place))
             else:
@@ -226,14 +257,21 @@ class TypedRecords(Generic[R]):
                 places.append(place)
         return records, places
 
-    def _decoded(self, text: bytes) -> R | str:
-        try:
+    def _decode(self, text: bytes | msgspec.Raw, place: Place) -> R:
+        if self._value is None:
             return self._decoder.decode(text)
-        except _FAULTS:
-            return self._fitted(json_value(text))  # with NaN, or half of a character; or what is wrong with it
+        return self._record(key=place, value=self._value.decode(text))  # pyright: ignore[reportCallIssue]
 
-    def _fitted(self, value: object) -> R | str:
+    def _decoded(self, text: bytes, place: Place) -> R | str:
+        try:
+            return self._decode(text, place)
+        except _FAULTS:
+            return self._fitted(json_value(text), place)  # with NaN, or half of a character; or what is wrong with it
+
+    def _fitted(self, value: object, place: Place) -> R | str:
         """Return a record, or what is wrong with it in words that are the same for all records of the kind."""
+        if self._keyed and not isinstance(value, NotJson):
+            value = {"key": place, "value": value}
         if not isinstance(value, dict):
             return next((words for kind, words in _NO_RECORD.items() if isinstance(value, kind)), "no JSON object")
         error: msgspec.ValidationError | None = None
