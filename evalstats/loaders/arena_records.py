@@ -9,17 +9,15 @@ from typing import Final, cast
 
 import polars as pl
 
-from evalstats.errors import InputError, Option, UnreadableFileError
-from evalstats.grammar import comma_list
+from evalstats.errors import Option, UnreadableFileError
 from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, UNKNOWN, VoteOutcome
-from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, parquet_fault, read_head
+from evalstats.loaders.base import PARQUET_FAULTS, Head, Source, parquet_fault
 from evalstats.loaders.blocks import delimited_blocks, own_name
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_json, iter_json_lines, iter_rows
 from evalstats.loaders.parquet_sizes import rows_at_once
-from evalstats.loaders.rows import Row, told
+from evalstats.loaders.rows import told
 from evalstats.loaders.values import as_text
 from evalstats.regular import check_regular
-from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.memory import sliced
 
@@ -400,84 +398,3 @@ def _how_to_say(label: str) -> str:
 
 def _counted(labels: Counter[str], most: int | None = None) -> str:
     return ", ".join(f"{label}: {n}" for label, n in labels.most_common(most))
-
-
-class Judgements:
-    """One file of judgements, read record by record: who judged, which runs there are, and what is worth telling.
-
-    `counts` holds sentences with their number for `{n}` and the number of all judgements for `{all}`.
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.head = read_head(source.path)
-        self.word = place_word(self.head)
-        self.columns = columns_of(self.head)
-        self.runs: dict[str, Row] = {}
-        self.counts: Counter[str] = Counter()
-        self.n = 0
-        self._tally = Tally()
-        self._judges: dict[str, set[str]] = {}
-        self._seen: set[str] = set()
-        self._unnamed: list[int] = []
-
-    def records(self, *names: str | tuple[str, ...]) -> Iterator[tuple[Mapping[str, object], list[str], int]]:
-        """Yield the records that have all of some fields (of several in a tuple: one), those as text, and the place.
-
-        The others are left out and told.
-        """
-        called = [(name, ()) if isinstance(name, str) else (name[0], name[1:]) for name in names]
-        for place, record in iter_records(self.head):
-            values = [
-                as_text(record.get(first)) or next(filter(None, (as_text(record.get(name)) for name in rest)), "")
-                for first, rest in called
-            ]
-            if all(values):
-                self.n += 1
-                yield record, values, place
-            else:
-                self._unnamed.append(place)
-
-    def once(self, name: str, place: int) -> None:
-        """Raise `InputError` where something is judged a second time."""
-        if name in self._seen:
-            raise InputError(f"{name!r} is judged twice ({self.word} {place} is the second); drop the copies")
-        self._seen.add(name)
-
-    def run(self, run: str, judge: str | None, **known: object) -> None:
-        """Take note of a run and who judged it; several judges are none that a run could name."""
-        judges = self._judges.setdefault(run, set())
-        if run in self.runs and (not judge or judge in judges):
-            return
-        judges |= {judge} if judge else set()
-        self.runs[run] = {**known, "run": run, "judge": next(iter(judges)) if len(judges) == 1 else None}
-
-    def comparison(self, winner: VoteOutcome, *, model_a: str, model_b: str, **more: object) -> Row:
-        """Make a row of `comparisons` of one judgement, and count its label."""
-        itself = model_a == model_b
-        if itself:
-            winner = VoteOutcome(raw=winner.raw, reason="a model against itself")
-        self._tally.count_winner(winner, against_itself=itself)
-        return {
-            "model_a": model_a,
-            "model_b": model_b,
-            "outcome": winner.outcome,
-            "strength": winner.strength,
-            "setting": "lab",
-            "status": "scored" if winner.outcome else "unscored",
-            "status_reason": winner.reason,
-            "value_raw": winner.raw,
-            **more,
-        }
-
-    def parts(self, rows: Iterable[Row], *, unnamed: str, table: TableName = "comparisons") -> Iterator[Rows | Problem]:
-        """Yield rows in batches, then the runs, and what is worth telling; `unnamed` is what a record without names lacks."""
-        yield from in_batches(rows, table)
-        if not self.n:
-            raise UnreadableFileError(f"{self.source.path}: holds no {unnamed.partition(' name ')[0]}")
-        yield Rows(table="runs", rows=list(self.runs.values()))
-        if self._unnamed:
-            n, places = len(self._unnamed), comma_list(self._unnamed)
-            yield from self.source.notes([f"{n:,} {unnamed} and are left out ({self.word} {places})"], "error")
-        yield from self._tally.problems(self.source, self.word)
-        yield from self.source.notes(told(self.counts, all=self.n))

@@ -24,7 +24,6 @@ from tests.loaders import (
     test_devicerepair,
     test_eq_bench,
     test_every_eval_ever,
-    test_garak,
     test_harmamp,
     test_helm,
     test_human_eval,
@@ -39,7 +38,6 @@ from tests.loaders import (
     test_mmlu_pro,
     test_mt_bench_pairs,
     test_mt_bench_single,
-    test_mteb,
     test_open_llm_leaderboard,
     test_openai_evals,
     test_promptfoo,
@@ -174,14 +172,6 @@ def _reasoning_gym() -> list[Tree]:
             f"{where}/algebra/sums.json": _json(test_reasoning_gym.dataset(*results)),
             f"{where}/summary.json": _json(test_reasoning_gym.SUMMARY),
         }
-    ]
-
-
-def _wildbench() -> list[Tree]:
-    pair, score = test_wildbench.PAIR, test_wildbench.SCORE
-    return [
-        {f"{test_wildbench.FOLDER}/my-model.json": _json([pair, pair | {"session_id": "s2", "winner": "tie"}])},
-        {"v2/score.v2/eval=gpt-4o/my-model.json": _json([score, score | {"session_id": "s2", "score": "3"}])},
     ]
 
 
@@ -342,6 +332,7 @@ _MADE = [test_arena_hard.NEW, test_arena_hard.OLD]
 _TWO_TURNS = [test_mt_bench_pairs.PAIR, test_mt_bench_pairs.PAIR | {"turn": 2, "g1_winner": "tie"}]
 _ANNOTATED = [test_alpaca_eval.ANNOTATION, test_alpaca_eval.ANNOTATION | {"instruction": "Go", "preference": 1.2}]
 _ASKED = [test_mmlu_pro.QUESTION, test_mmlu_pro.QUESTION | {"question_id": 71, "pred": None}]
+_SCORE, _CHOICE = test_wildbench.SCORE, test_wildbench.PAIR
 _LOG = [test_openai_evals.spec("gpt-x"), test_openai_evals.match(0), test_openai_evals.match(1, correct=False)]
 
 SEEDS: dict[str, list[Tree]] = {
@@ -362,14 +353,6 @@ SEEDS: dict[str, list[Tree]] = {
     "mt-bench-single": [
         {"gpt-4_single.jsonl": _lines([test_mt_bench_single.RECORD, test_mt_bench_single.rated(turn=2)])}
     ],
-    "mteb": [
-        {
-            f"{test_mteb.FOLDER}/Sick.json": _json(test_mteb.RESULT),
-            f"{test_mteb.FOLDER}/model_meta.json": _json(test_mteb.META),
-        },
-        {"Sick.json": _json(test_mteb.OLD)},
-    ],
-    "garak": [{"garak.r1.report.jsonl": _lines(test_garak.ENTRIES)}],
     "judgebench": _judgebench(),
     "llmbar": _llmbar(),
     "mmlu-pro": [{test_mmlu_pro.NAME: _json(_ASKED)}, {"law_result.json": _json(_ASKED)}],
@@ -378,7 +361,12 @@ SEEDS: dict[str, list[Tree]] = {
     "alpaca-eval": [{"annotations.json": _json(_ANNOTATED)}, {"annotations.jsonl": _lines(_ANNOTATED)}],
     "arena-hard": [{"gpt-4.1/my-model.jsonl": _lines(_MADE[:1])}, {"my-model.jsonl": _lines(_MADE[1:])}],
     "mt-bench": [{"gpt-4_pair.jsonl": _lines(_TWO_TURNS)}],
-    "wildbench": _wildbench(),
+    "wildbench": [
+        {"v2/score.v2/eval=gpt-4o/my-model.json": _json([_SCORE, _SCORE | {"session_id": "s2", "score": "3"}])}
+    ],
+    "wildbench-pairs": [
+        {f"{test_wildbench.FOLDER}/my-model.json": _json([_CHOICE, _CHOICE | {"session_id": "s2", "winner": "tie"}])}
+    ],
     "langsmith": _langsmith(),
     "braintrust": [{"m.json": _json({"events": test_braintrust.EVENTS})}, {"m.csv": _csv(test_braintrust.EVENTS)}],
     "helm": _helm(),

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.alpaca_eval import LOADER, item_of, share_of_baseline
 from evalstats.loaders.base import Source, with_digest
+from evalstats.loaders.formats.alpaca_eval import FORMAT, item_of, shares_of_baseline
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 
@@ -38,7 +38,7 @@ def annotations(tmp_path: Path) -> Any:
     def write(content: str | list[dict[str, Any]]) -> EvalData:
         path = tmp_path / "annotations.json"
         path.write_text(content if isinstance(content, str) else json.dumps(content))
-        return read_source(LOADER, with_digest(Source(path=path)))
+        return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
 
@@ -121,6 +121,10 @@ def test_bare_nan_in_json_is_read(annotations: Any) -> None:
     assert annotations(text).comparisons["status"].to_list() == ["unscored"]
 
 
+def share_of_baseline(value: object) -> tuple[float | None, str | None]:
+    return shares_of_baseline([value]).select("preference", "status_reason").row(0)
+
+
 @given(st.floats() | st.integers() | st.text() | st.none() | st.booleans())
 def test_a_share_or_a_reason_and_never_both(value: object) -> None:
     share, reason = share_of_baseline(value)
@@ -162,7 +166,7 @@ def test_items_are_named_by_instruction_and_part(annotations: Any) -> None:
 
 def test_flat_and_raw_records_name_the_same_item() -> None:
     sha = hashlib.sha1(b"Name a fruit", usedforsecurity=False).hexdigest()[:12]
-    assert item_of({"instruction_sha": sha, "dataset": "koala"}) == item_of(ANNOTATION)
+    assert item_of(None, sha, "koala") == item_of("Name a fruit", None, "koala") == f"koala.{sha}"
 
 
 def test_a_repeated_annotation_is_told(annotations: Any) -> None:
@@ -172,7 +176,7 @@ def test_a_repeated_annotation_is_told(annotations: Any) -> None:
 def test_an_annotation_without_a_generator_is_left_out_and_told(annotations: Any) -> None:
     data = annotations([{**ANNOTATION, "generator_2": None}, ANNOTATION])
     assert data.comparisons.height == 1
-    assert told(data, "error") == "1 annotations name no generator_1 or generator_2 and are left out (record 0)"
+    assert told(data, "error") == "1 of 2 annotations are left out (no generator_2): [0]"
 
 
 @pytest.mark.parametrize("content", ["[]", '[{"generator_1": "x", "generator_2": null, "preference": 1}]', "[3]"])

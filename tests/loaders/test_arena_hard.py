@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
-from evalstats.loaders.judged_games import ARENA_HARD as LOADER
-from evalstats.loaders.judged_games import UNNAMED_BASELINE
+from evalstats.loaders.formats.arena_hard import FORMAT, UNNAMED_BASELINE
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
 
@@ -40,7 +39,7 @@ def judgements(tmp_path: Path) -> Any:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
-        return read_source(LOADER, with_digest(Source(path=path)))
+        return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
 
@@ -131,16 +130,20 @@ def test_games_beyond_the_second_are_left_out_and_told(judgements: Any) -> None:
     assert "2 games beyond the second" in told(data)
 
 
-def test_an_item_that_stands_twice_is_refused(judgements: Any) -> None:
-    with pytest.raises(UnreadableFileError, match=r"is judged twice \(line 2 is the second\)"):
-        judgements([NEW, NEW])
+def test_an_item_that_stands_twice_counts_once_and_is_told(judgements: Any) -> None:
+    data = judgements([NEW, {**NEW, "games": [{"score": "A=B"}] * 2}])
+    assert data.comparisons["outcome"].to_list() == ["a", "b"]
+    assert told(data, "error") == "1 of 2 judgements are left out (judged before): line 2"
 
 
 def test_a_judgement_without_question_or_model_is_left_out_and_told(judgements: Any) -> None:
     data = judgements([{**NEW, "uid": None}, NEW, {**OLD, "model": ""}])
     assert data.comparisons.height == 2
-    assert told(data, "error") == "2 judgements name no question or model and are left out (line 1, 3)"
-    with pytest.raises(UnreadableFileError, match="holds no judgements"):
+    assert told(data, "error").split("\n") == [
+        "1 of 3 judgements are left out (no uid or question_id): line 1",
+        "1 of 3 judgements are left out (no model): line 3",
+    ]
+    with pytest.raises(UnreadableFileError, match="none of its judgements could be read"):
         judgements([{**NEW, "uid": None}])
 
 
@@ -155,7 +158,7 @@ def test_scores_agree_with_a_plain_count(
     path = tmp_path_factory.mktemp("x") / "m.jsonl"
     records = [{**NEW, "uid": str(n), "games": [{"score": label} for label in pair]} for n, pair in enumerate(games)]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    table = read_source(LOADER, with_digest(Source(path=path))).comparisons
+    table = read_source(FORMAT, with_digest(Source(path=path))).comparisons
     won = sum((pair[0] or "").startswith("B>") for pair in games) + sum(
         (pair[1] or "").startswith("A>") for pair in games
     )

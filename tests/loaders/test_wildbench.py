@@ -9,8 +9,8 @@ import pytest
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
+from evalstats.loaders.formats.wildbench import PAIRS, SCORES
 from evalstats.loaders.registry import read, read_source
-from evalstats.loaders.wildbench import LOADER
 from evalstats.schema.data import EvalData
 
 PAIR: dict[str, Any] = {
@@ -40,7 +40,7 @@ def results(tmp_path: Path) -> Any:
         path = tmp_path / folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(records))
-        return read_source(LOADER, with_digest(Source(path=path)))
+        return read_source(PAIRS if "model_A" in records[0] else SCORES, with_digest(Source(path=path)))
 
     return write
 
@@ -109,7 +109,7 @@ def test_scores(results: Any) -> None:
         ("s2", "my-model", "score", None, "unscored"),
         ("s3", "my-model", "score", None, "unscored"),
     ]
-    assert data.outcomes["value_raw"].to_list() == ["7", None, "11"]
+    assert data.outcomes["value_raw"].to_list() == ['"7"', None, "11"]
     assert data.metrics.select("low", "high", "higher_is_better").row(0) == (1.0, 10.0, True)
 
 
@@ -124,12 +124,13 @@ def test_an_unknown_judge_is_told(results: Any) -> None:
 
 @pytest.mark.parametrize("record", [PAIR, SCORE])
 def test_copies_and_nameless_records(results: Any, record: dict[str, Any]) -> None:
-    with pytest.raises(UnreadableFileError, match="is judged twice"):
-        results([record, record])
-    with pytest.raises(UnreadableFileError, match="holds no judgements"):
+    with pytest.raises(UnreadableFileError, match="none of its judgements could be read"):
         results([{**record, "session_id": None}])
-    data = results([record, {**record, "session_id": ""}])
-    assert told(data, "error") == "1 judgements name no session or model and are left out (record 1)"
+    data = results([record, {**record, "session_id": ""}, record])
+    assert told(data, "error").split("\n") == [
+        "1 of 3 judgements are left out (no session_id): [1]",
+        "1 of 3 judgements are left out (judged before): [2]",
+    ]
 
 
 def test_real_scores(shared_data: Path) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ParamSpec, Protocol, cast, overload
 
+import polars as pl
+
 from evalstats import options as opt
 from evalstats.analysis.compare.checks import (
     DEFAULT_LEVEL,
@@ -36,8 +38,7 @@ from evalstats.analysis.design.clusters import (
 )
 from evalstats.analysis.design.comparability import difference_notes, identical_runs, refusal, run_comparability
 from evalstats.analysis.design.dependence import crossed_factors
-from evalstats.analysis.design.entries import both_systems
-from evalstats.analysis.design.metric import Metric, direction_notes, margin_in_unit
+from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes, margin_in_unit
 from evalstats.analysis.design.missing import is_ignorable
 from evalstats.analysis.design.runs import (
     draws_note,
@@ -62,7 +63,15 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
 from evalstats.table.items import ITEM_OF_VARIANTS
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
-from evalstats.table.systems import require_outcomes
+from evalstats.table.systems import (
+    System,
+    refuse_same_rows,
+    require_outcomes,
+    rows_among,
+    rows_named,
+    shared_benchmarks,
+    system_of,
+)
 from evalstats.table.trial_sets import trial_sets
 
 P = ParamSpec("P")
@@ -254,7 +263,7 @@ def _refuse_margin_of_several_units(
     """One margin means the same for several metrics only where they are shown in one unit."""
     require_outcomes(data, *names)
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
-    found = [both_systems(data, *names, metric=name, contrast=column)[0] for name in metrics]
+    found = [_both_systems(data, *names, column, asked.but(metric=name))[0] for name in metrics]
     if len({(each.scale, each.shown_unit) for each in found}) > 1:
         units = ", ".join(f"{each.name} in {each.shown_unit or 'a unit of its own'}" for each in found)
         raise InputError(
@@ -272,9 +281,7 @@ def _answer(
     """
     require_outcomes(data, baseline, candidate)
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
-    metric, first, second = both_systems(
-        data, baseline, candidate, metric=asked.metric, contrast=column, plan=asked.plan
-    )
+    metric, first, second = _both_systems(data, baseline, candidate, column, asked)
     settings, account = _in_force(asked, metric, baseline, family)
     called = label_of("trial", data.factor_names())
     trials = trial_design(
@@ -420,6 +427,27 @@ def _average(data: EvalData, paired: ScoreTable, clusters: Sequence[str], asked:
         )
     refuse_clusters(found, clusters, paired)
     return found
+
+
+def _both_systems(
+    data: EvalData, baseline: str, candidate: str, column: str, asked: opt.GivenOptions
+) -> tuple[Metric, System, System]:
+    """Find both sides' rows, the benchmark they share, and the metric."""
+    first = rows_named(data.outcomes, baseline, contrast=column, role="baseline")
+    second = rows_named(data.outcomes, candidate, contrast=column, role="candidate")
+    refuse_same_rows(first, second, (baseline, candidate))
+    shared = shared_benchmarks(first, second, (baseline, candidate))
+    metric = asked.metric
+    if metric is None and asked.plan is not None and len(shared) == 1:
+        metric = asked.plan.primary_for(shared[0])
+    both = pl.concat([first, second])
+    rows = rows_among(both, both["benchmark"].is_in(shared))
+    chosen = choose_metric(data, rows, metric, contrast=column)
+    return (
+        chosen,
+        system_of(first, baseline, chosen, role="baseline"),
+        system_of(second, candidate, chosen, role="candidate"),
+    )
 
 
 # --- from the design to the result ---
