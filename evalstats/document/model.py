@@ -4,11 +4,11 @@ A `Document` is made by the `document.py` of an analysis. The terminal, a page, 
 `explain()` are views of it. Texts are plain; every view escapes for itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from evalstats.document.numbers import MINUS, interval_words, number, p_value
+from evalstats.document.numbers import MINUS, interval_words, number, p_value, titled
 from evalstats.errors import Advice, written
 
 Tone = Literal["good", "bad", "caution", "neutral"]
@@ -135,6 +135,39 @@ class Column:
         )
 
 
+class Measured(Protocol):
+    """What has numbers in one unit, with intervals of one level: a result about one metric."""
+
+    @property
+    def conf_level(self) -> float: ...  # noqa: D102 (the level of its intervals)
+    @property
+    def scale(self) -> float: ...  # noqa: D102 (what numbers are multiplied by where they are shown)
+    @property
+    def unit(self) -> str: ...  # noqa: D102 (of differences, where scores have another)
+
+
+def number_column(
+    result: Measured, title: str, unit: str | None = None, *, digits: int = 1, sign: bool = False, spare: bool = False
+) -> Column:
+    """Return a column of a result's numbers, its unit in the title: that of differences, unless another is given."""
+    unit = result.unit if unit is None else unit
+    return Column(title=titled(title, unit), kind="number", scale=result.scale, digits=digits, sign=sign, spare=spare)
+
+
+def interval_column(
+    result: Measured,
+    title: str = "",
+    *,
+    scale: float | None = None,
+    digits: int = 1,
+    sign: bool = False,
+    spare: bool = False,
+) -> Column:
+    """Return the column of a result's intervals, titled by their level."""
+    title, scale = title or f"{100 * result.conf_level:.5g}% CI", result.scale if scale is None else scale
+    return Column(title=title, kind="interval", scale=scale, digits=digits, sign=sign, spare=spare)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Rows of values as they are; columns say how they are written.
@@ -228,6 +261,12 @@ class Section:
     id: str
     heading: str
     blocks: tuple[Block, ...]
+
+
+def listed(name: str, heading: str, texts: Iterable[str]) -> Section:
+    """Return a section of short statements, each a sentence; one without a block where there are none."""
+    lines = tuple(sentence(text) for text in texts if text)
+    return Section(id=name, heading=heading, blocks=(Items(items=lines),) if lines else ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

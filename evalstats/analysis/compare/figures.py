@@ -1,26 +1,26 @@
 """Figures of a comparison: the difference by group, by method, what the two cost, and which items flipped."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
-from evalstats.analysis.compare.result import Comparison, GroupRow, Verdict
-from evalstats.analysis.costs import WORDS, CostRow
-from evalstats.analysis.result import MethodRow, as_columns
+from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, Verdict
+from evalstats.analysis.costs import WORDS
+from evalstats.analysis.result import Estimate, as_columns
 from evalstats.document.model import Figure, Table, Tone
 from evalstats.document.numbers import declared, digits_of_interval, interval, number, p_value, scaled
 from evalstats.grammar import plural
+from evalstats.stats.checks import FEW_CLUSTERS
 
 MOST_GROUPS = 40
 _LONG_NAME = 18  # letters; beside an axis the title above has to name the sides then
-FEWEST_RATIOS = 2  # a figure of one ratio says no more than its numbers
+_FEWEST_RATIOS = 2  # a figure of one ratio says no more than its numbers
 
-SAME = "The same question by other methods"
-ONCE = "For a single look, chosen beforehand"
-OTHER = "Other questions, each with an answer of its own"
+_SAME = "The same question by other methods"
+_ONCE = "For a single look, chosen beforehand"
+_OTHER = "Other questions, each with an answer of its own"
 
-TONES: dict[Verdict, Tone] = {
+_TONES: dict[Verdict, Tone] = {
     "better": "good",
     "worse": "bad",
     "equivalent": "neutral",
@@ -28,68 +28,109 @@ TONES: dict[Verdict, Tone] = {
     "powerless": "neutral",
     "invalid": "caution",
 }
-_SETTLED = ("better", "worse", "equivalent")
 
 
 def difference(result: Comparison, *, table: Table | None = None) -> Figure:
     """Return the figure of the difference with its interval, and below it the difference within every group.
 
-    At most 40 groups are drawn, those with the most items; one without an interval says why.
+    At most 40 groups are drawn, those with the most items: the largest difference first, those without an interval last.
     """
-    groups = shown_groups(result)
-    rows = [_overall(result), *_by_labels(result), *(_group(result, group) for group in groups)]
+    groups = sorted(
+        sorted(result.groups, key=lambda group: (-group.n_items, group.level))[:MOST_GROUPS],
+        key=lambda group: (
+            group.conf_low is None,
+            -math.inf if group.estimate is None else -group.estimate,
+            group.level,
+        ),
+    )
+    rows = [
+        {**_decided(result, result, "All items" if result.labels is None else "Corrected"), "strong": True},
+        *_by_labels(result),
+        *(_decided(result, group, group.level) for group in groups),
+    ]
     by = f", overall and by {result.by}" if groups else ""
     more = f" Drawn are the {MOST_GROUPS} groups with the most items." if len(result.groups) > MOST_GROUPS else ""
+    first, *higher = dict.fromkeys(
+        f"{100 * level:.5g}%" for level in (result.conf_level, *{group.conf_level for group in groups})
+    )
+    together = f" ({higher[0]} for each {result.by}, so that all hold together)" if higher else ""
     return Figure(
         id="difference",
         plot="forest",
         rows=as_columns(rows),
-        options=_options(result),
+        options=_axis(result),
         alt=f"Difference in {result.metric}{by}, {result.candidate.name} minus {result.baseline.name}: {rows[0]['words']}.",
-        caption=f"The difference in {result.metric}{by}, with {_levels(result, groups)}; filled points are "
+        caption=f"The difference in {result.metric}{by}, with {first} intervals{together}; filled points are "
         f"settled.{more}",
         table=table,
     )
 
 
-def _levels(result: Comparison, groups: Sequence[GroupRow]) -> str:
-    """Name the intervals by their level, and that of the groups', which hold together only at a higher one."""
-    levels = [f"{100 * level:.5g}%" for level in (result.conf_level, *{group.conf_level for group in groups})]
-    higher = f" ({levels[1]} for each {result.by}, so that all hold together)" if len(set(levels)) > 1 else ""
-    return f"{levels[0]} intervals{higher}"
-
-
 def methods(result: Comparison, *, table: Table | None = None) -> Figure:
-    """Return the figure of the same difference by every method."""
-    found = grouped_methods(result)
+    """Return the figure of the same difference by every method, in groups by what each answers.
+
+    Where the run is watched while it goes on, the rows from the fixed-n headline on are for a single look.
+    """
+    found = [row for row in result.rows if row.term == "difference"]
+    beside = [row for row in found if row.role not in ("headline", "other estimand")]
+    once = len(beside)
+    if result.sequential is not None:
+        once = next((place for place, row in enumerate(beside) if row.role == "sensitivity"), once)
     parts = (
-        ("", [_method(result, row) for row in found.headline]),
-        (SAME, [_method(result, row) for row in found.same]),
-        (ONCE, [_method(result, row) for row in found.once]),
-        (OTHER, [_method(result, row) for row in found.other]),
+        ("", [row for row in found if row.role == "headline"]),
+        (_SAME, beside[:once]),
+        (_ONCE, beside[once:]),
+        (_OTHER, [row for row in found if row.role == "other estimand"]),
     )
-    rows = [{**row, "group": title} for title, own in parts for row in own]
+    rows: list[dict[str, Any]] = []
+    for title, own in parts:
+        for row in own:
+            headline, better = row.role == "headline", (row.estimate or 0.0) > 0
+            tone = "neutral" if not row.excludes_zero else "good" if better == result.higher_is_better else "bad"
+            words = "no interval" if row.p_value is None else f"test only, p {p_value(row.p_value)}"
+            drawn = _drawn(result, row, row.method, words=words)
+            tone = _TONES[result.verdict] if headline else tone
+            rows.append({**drawn, "tone": tone, "settled": row.excludes_zero, "strong": headline, "group": title})
     agree = sum(bool(row["settled"]) for row in rows)
     return Figure(
         id="methods",
         plot="forest",
         rows=as_columns(rows),
-        options=_options(result),
+        options=_axis(result),
         alt=f"The same difference by {plural(len(rows), 'method')}; {agree} of the intervals exclude 0.",
         caption="The same difference by every method; the first row decides, and filled points exclude 0.",
         table=table,
     )
 
 
-def costs(result: Comparison, rows: Sequence[CostRow], *, table: Table | None = None) -> Figure:
-    """Return the figure of what the candidate takes as a multiple of the baseline; `rows` are those of `drawn_costs`."""
+def costs(result: Comparison, *, table: Table) -> Figure | Table:
+    """Return the figure of what the candidate takes as a multiple of the baseline; the table where too few can be drawn."""
     who, whose = result.candidate.name, result.baseline.name
-    drawn = [_cost(row) for row in rows]
-    said = [f"{row['label']} {row['words']}" for row in drawn]
+    rows: list[dict[str, Any]] = []
+    for row in result.costs:
+        low, high = row.conf_low, row.conf_high
+        if not (row.ratio and low and high and low > 0):
+            continue
+        outside = not low <= 1 <= high
+        rows.append(
+            {
+                # A ratio has no unit.
+                "label": WORDS[row.quantity].partition(" (")[0],
+                "words": f"× {number(row.ratio)} {interval(low, high)}",
+                "estimate": row.ratio,
+                "conf_low": low,
+                "conf_high": high,
+                "tone": "neutral" if not outside else "good" if high < 1 else "bad",
+                "settled": outside,
+            }
+        )
+    if len(rows) < _FEWEST_RATIOS:
+        return table
+    said = "; ".join(f"{row['label']} {row['words']}" for row in rows)
     return Figure(
         id="costs",
         plot="forest",
-        rows=as_columns(drawn),
+        rows=as_columns(rows),
         options={
             "title": f"{who} as a multiple of {whose} (log scale)",
             "reference": 1.0,
@@ -97,7 +138,7 @@ def costs(result: Comparison, rows: Sequence[CostRow], *, table: Table | None = 
             "sides": ("← takes less", "takes more →"),
             "side_tones": ("good", "bad"),
         },
-        alt=f"What {who} takes as a multiple of {whose}: {'; '.join(said)}.",
+        alt=f"What {who} takes as a multiple of {whose}: {said}.",
         caption=f"What {who} takes as a multiple of {whose}; filled points are settled.",
         table=table,
     )
@@ -183,75 +224,12 @@ def narrowing(result: Comparison) -> Figure | None:
     )
 
 
-def shown_groups(comparison: Comparison) -> list[GroupRow]:
-    """Return the groups that are drawn: largest difference first, those without an interval last."""
-    largest = sorted(comparison.groups, key=lambda group: (-group.n_items, group.level))[:MOST_GROUPS]
-
-    def order(group: GroupRow) -> tuple[bool, float, str]:
-        return (group.conf_low is None, math.inf if group.estimate is None else -group.estimate, group.level)
-
-    return sorted(largest, key=order)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodGroups:
-    """A comparison's rows by what they answer: the headline, the same question, the same for one look, other questions."""
-
-    headline: tuple[MethodRow, ...]
-    same: tuple[MethodRow, ...]
-    once: tuple[MethodRow, ...]
-    other: tuple[MethodRow, ...]
-
-    @property
-    def all(self) -> tuple[MethodRow, ...]:
-        """The rows in that order."""
-        return (*self.headline, *self.same, *self.once, *self.other)
-
-
-def grouped_methods(comparison: Comparison) -> MethodGroups:
-    """Return the rows of the difference by what they answer.
-
-    Where the run is watched while it goes on, the rows from the fixed-n headline on are for a single look.
-    """
-    rows = [row for row in comparison.rows if row.term == "difference"]
-    kept = [row for row in rows if row.role not in ("headline", "other estimand")]
-    start = len(kept)
-    if comparison.sequential is not None:
-        start = next((place for place, row in enumerate(kept) if row.role == "sensitivity"), len(kept))
-    return MethodGroups(
-        headline=tuple(row for row in rows if row.role == "headline"),
-        same=tuple(kept[:start]),
-        once=tuple(kept[start:]),
-        other=tuple(row for row in rows if row.role == "other estimand"),
-    )
-
-
-def drawn_costs(rows: Sequence[CostRow]) -> tuple[CostRow, ...]:
-    """Return the rows that can be drawn: those with a ratio above 0 and its interval; nothing where there are too few."""
-    found = tuple(row for row in rows if row.ratio and row.conf_low and row.conf_high and row.conf_low > 0)
-    return found if len(found) >= FEWEST_RATIOS else ()
-
-
 def digits_of(comparison: Comparison) -> int:
     """Return how many decimals its differences are shown with."""
     return digits_of_interval(comparison.conf_low, comparison.conf_high, comparison.scale)
 
 
-def why_none(n_items: int, n_clusters: int | None, reason: str) -> str:
-    """Say in a few words why there is no interval.
-
-    >>> why_none(12, 3, "too few clusters"), why_none(1, None, "")
-    ('3 clusters', '1 item')
-    """
-    if n_clusters is not None and n_clusters < 5:
-        return plural(n_clusters, "cluster")
-    return reason if reason and n_items > 1 else plural(n_items, "item")
-
-
-# --- rows ---
-
-
-def _options(result: Comparison) -> dict[str, Any]:
+def _axis(result: Comparison) -> dict[str, Any]:
     """Return the axis of a difference: candidate minus baseline, in the unit it is shown in."""
     who, whose = result.candidate.name, result.baseline.name
     first, second = (whose, who) if result.higher_is_better else (who, whose)
@@ -275,96 +253,41 @@ def _options(result: Comparison) -> dict[str, Any]:
     return options
 
 
-def _numbers(result: Comparison, estimate: float | None, low: float | None, high: float | None) -> dict[str, Any]:
-    values = (("estimate", estimate), ("conf_low", low), ("conf_high", high))
-    return {name: None if value is None else value * result.scale for name, value in values}
+def _drawn(result: Comparison, found: Estimate, label: str, *, detail: str = "", words: str) -> dict[str, Any]:
+    """Return a difference as a row of a forest; `words` stand in the place of its interval where there is none."""
+    digits, values = digits_of(result), (found.estimate, found.conf_low, found.conf_high)
+    if found.conf_low is not None and found.conf_high is not None:
+        ends = interval(found.conf_low, found.conf_high, result.scale, digits, sign=True)
+        words = f"{scaled(found.estimate, result.scale, digits, sign=True)} {ends}"
+    shown = (None if value is None else value * result.scale for value in values)
+    row = dict(zip(("estimate", "conf_low", "conf_high"), shown, strict=True))
+    return {"label": label, **({"detail": detail} if detail else {}), "words": words, **row}
 
 
-def _words(result: Comparison, estimate: float | None, low: float | None, high: float | None, reason: str) -> str:
-    """Write an estimate and its interval, or why one of them is missing."""
-    digits = digits_of(result)
-    if low is not None and high is not None:
-        shown = scaled(estimate, result.scale, digits, sign=True)
-        return f"{shown} {interval(low, high, result.scale, digits, sign=True)}"
-    return f"no interval: {reason}" if estimate is not None else f"no estimate: {reason}"
+def _decided(result: Comparison, found: Comparison | GroupRow, label: str) -> dict[str, Any]:
+    """Return the difference over all items, or within one group, with its verdict."""
+    why = plural(found.n_items, "item")
+    if found.n_clusters is not None and found.n_clusters < FEW_CLUSTERS:
+        why = plural(found.n_clusters, "cluster")
+    elif found.verdict_reason and found.n_items > 1:
+        why = found.verdict_reason
+    words = f"no {'estimate' if found.estimate is None else 'interval'}: {why}"
+    row = _drawn(result, found, label, detail=plural(found.n_items, "item"), words=words)
+    return {**row, "tone": _TONES[found.verdict], "settled": found.verdict in DECIDED}
 
 
-def _overall(result: Comparison) -> dict[str, Any]:
-    reason = why_none(result.n_items, result.n_clusters, result.verdict_reason)
-    return {
-        "label": "All items" if result.labels is None else "Corrected",
-        "detail": plural(result.n_items, "item"),
-        "words": _words(result, result.estimate, result.conf_low, result.conf_high, reason),
-        **_numbers(result, result.estimate, result.conf_low, result.conf_high),
-        "tone": TONES[result.verdict],
-        "settled": result.verdict in _SETTLED,
-        "strong": True,
-    }
-
-
-def _by_labels(result: Comparison) -> list[dict[str, Any]]:
-    """Return what the judge and people's labels say by themselves, where labels correct a judge."""
+def _by_labels(result: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield what the judge and people's labels say by themselves, where labels correct a judge."""
     account = result.labels
-    if account is None:
-        return []
-    parts = (
-        ("Judge alone", plural(account.n_judged, "item"), account.judged, "neutral"),
-        ("Labels alone", plural(account.n_labels, "item"), account.labels_only, "neutral"),
-    )
-    return [
-        {
-            "label": name,
-            "detail": detail,
-            "words": _words(result, each.estimate, each.conf_low, each.conf_high, ""),
-            **_numbers(result, each.estimate, each.conf_low, each.conf_high),
-            "tone": tone,
+    if account is not None:
+        judge, labels = plural(account.n_judged, "item"), plural(account.n_labels, "item")
+        yield {
+            **_drawn(result, account.judged, "Judge alone", detail=judge, words="no interval: "),
+            "tone": "neutral",
             "settled": False,
         }
-        for name, detail, each, tone in parts
-    ]
-
-
-def _group(result: Comparison, group: GroupRow) -> dict[str, Any]:
-    reason = why_none(group.n_items, group.n_clusters, group.verdict_reason)
-    return {
-        "label": group.level,
-        "detail": plural(group.n_items, "item"),
-        "words": _words(result, group.estimate, group.conf_low, group.conf_high, reason),
-        **_numbers(result, group.estimate, group.conf_low, group.conf_high),
-        "tone": TONES[group.verdict],
-        "settled": group.verdict in _SETTLED,
-    }
-
-
-def _method(result: Comparison, row: MethodRow) -> dict[str, Any]:
-    headline = row.role == "headline"
-    low, high = row.conf_low, row.conf_high
-    if low is not None and high is not None:
-        words = _words(result, row.estimate, low, high, "")
-    else:
-        words = "no interval" if row.p_value is None else f"test only, p {p_value(row.p_value)}"
-    better = (row.estimate or 0.0) > 0
-    tone = "neutral" if not row.excludes_zero else "good" if better == result.higher_is_better else "bad"
-    return {
-        "label": row.method,
-        "words": words,
-        **_numbers(result, row.estimate, low, high),
-        "tone": TONES[result.verdict] if headline else tone,
-        "settled": row.excludes_zero,
-        "strong": headline,
-    }
-
-
-def _cost(row: CostRow) -> dict[str, Any]:
-    low, high = row.conf_low or math.nan, row.conf_high or math.nan
-    outside = not low <= 1 <= high
-    return {
-        # A ratio has no unit.
-        "label": WORDS[row.quantity].partition(" (")[0],
-        "words": f"× {number(row.ratio)} {interval(low, high)}",
-        "estimate": row.ratio,
-        "conf_low": low,
-        "conf_high": high,
-        "tone": "neutral" if not outside else "good" if high < 1 else "bad",
-        "settled": outside,
-    }
+        yield {
+            **_drawn(result, account.labels_only, "Labels alone", detail=labels, words="no interval: "),
+            "tone": "neutral",
+            "settled": False,
+        }

@@ -2,12 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable
 
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed
-from evalstats.document.model import Items, Section, Text, sentence
+from evalstats.document.model import Section, Text, listed
 from evalstats.document.numbers import declared, interval_words, number, p_value, scaled
 from evalstats.grammar import plural
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
@@ -20,29 +19,22 @@ _AT_MARGIN = "tests at the margin"
 
 def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]:
     """Return the parts on the method; nothing was estimated where the runs cannot be compared."""
-    if refused:
-        grave = [each.explanation for each in result.run_differences if each.severity == "invalid"]
-        why = "Runs are compared before any test. A test would lay the whole difference to the systems, however it came about."
-        parts = [Section(id="method", heading="Why nothing was tested", blocks=(Text(text=why), _items(grave)))]
-    else:
-        parts = [
-            Section(id="method", heading="How it was answered", blocks=tuple(Text(text=text) for text in _how(result))),
-            _section("assumptions", "What this takes for granted", assumptions(result)),
-            _section("changes", "What would change the answer", changes(result)),
-            _section("references", "References", references(result)),
-        ]
     of = result.origin
-    parts.append(of.section(seed=f"{of.seed} (permutations only)"))
+    origin = of.section(seed=f"{of.seed} (permutations only)")
+    if refused:
+        heading = "Why nothing was tested"
+        why = "Runs are compared before any test. A test would lay the whole difference to the systems, however it came about."
+        grave = [each.explanation for each in result.run_differences if each.severity == "invalid"]
+        blocks = (Text(text=why), *listed("method", heading, grave).blocks)
+        return Section(id="method", heading=heading, blocks=blocks), origin
+    parts = (
+        Section(id="method", heading="How it was answered", blocks=tuple(Text(text=text) for text in _how(result))),
+        listed("assumptions", "What this takes for granted", assumptions(result)),
+        listed("changes", "What would change the answer", _changes(result)),
+        listed("references", "References", references(result)),
+        origin,
+    )
     return tuple(part for part in parts if part.blocks)
-
-
-def _section(name: str, heading: str, texts: Iterable[str]) -> Section:
-    kept = [text for text in texts if text]
-    return Section(id=name, heading=heading, blocks=(_items(kept),) if kept else ())
-
-
-def _items(texts: Iterable[str]) -> Items:
-    return Items(items=tuple(sentence(text) for text in texts))
 
 
 # --- how ---
@@ -142,7 +134,7 @@ def assumptions(result: Comparison) -> list[str]:
 # --- what would change it ---
 
 
-def changes(result: Comparison) -> list[str]:
+def _changes(result: Comparison) -> list[str]:
     """Return what would change the conclusion of a comparison: answers, data, missing scores, clusters, a margin."""
     low, high = result.conf_low, result.conf_high
     found = _flips(result)
@@ -159,7 +151,17 @@ def changes(result: Comparison) -> list[str]:
         least = sized(max(abs(result.equivalence_low), abs(result.equivalence_high)), result)
         found.append(f"A smaller margin: with one of {least} or less the two would not have been called equivalent")
     found += _more_data(result)
-    found += _fewer_missing(result)
+    rows, now = [row for row in result.missing.rows if row.conf_low is not None], result.excludes_zero
+    if rows and result.verdict not in _REFUSALS and low is not None:
+        lost = next((row for row in rows if row.excludes_zero != now), None)
+        if lost is None:
+            found.append(
+                f"Not the missing scores: whatever they are, the interval {'excludes' if now else 'includes'} zero"
+            )
+        else:
+            ends = interval_words(lost.conf_low, lost.conf_high, result.scale)
+            what = f"The missing scores: with {lost.note.partition(';')[0]}, the interval would be {ends}"
+            found.append(f"{what} and {'include' if now else 'exclude'} zero")
     if result.margin is None and result.verdict == "inconclusive":
         found.append(
             "A margin, but not now: with the largest difference that does not matter declared before looking, data like these "
@@ -210,23 +212,6 @@ def _flips(result: Comparison) -> list[str]:
     if now:
         return [f"{of}: had {other} alone got {it} right instead, the interval would reach zero"]
     return [f"{of}: had {leader} alone got {it} right, the interval would exclude zero"]
-
-
-def _fewer_missing(result: Comparison) -> list[str]:
-    rows = [row for row in result.missing.rows if row.conf_low is not None]
-    if not rows or result.verdict in _REFUSALS or result.conf_low is None:
-        return []
-    now = result.excludes_zero
-    lost = [row for row in rows if row.excludes_zero != now]
-    if not lost:
-        return [f"Not the missing scores: whatever they are, the interval {'excludes' if now else 'includes'} zero"]
-    worst = lost[0]
-    return [
-        (
-            f"The missing scores: with {worst.note.partition(';')[0]}, the interval would be "
-            f"{interval_words(worst.conf_low, worst.conf_high, result.scale)} and {'include' if now else 'exclude'} zero"
-        ),
-    ]
 
 
 def _more_data(result: Comparison) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evalstats.analysis.design.clusters import label_of, nested
-from evalstats.document.model import Note
+from evalstats.document.model import Column, Note, Table
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import Option
 from evalstats.grammar import plural_of
@@ -179,6 +179,23 @@ def partitions_named(rows: Iterable[ItemFactor], *, besides: Iterable[str | None
         if row.kind == "partition" and not row.copies and row.factor not in said
     ]
     return f"for these {' and '.join(named[:_NAMED])}" if named else ""
+
+
+def dependence_table(rows: Iterable[ItemFactor], caption: str) -> Table:
+    """Return what the factors are as a table; `caption` says what was looked at."""
+    columns = (
+        Column(title="Factor", kind="name"),
+        Column(title="Levels", kind="count"),
+        Column(title="They are", kind="text"),
+        Column(title="Design effect", kind="number"),
+        Column(title="By chance", kind="interval", spare=True),
+        Column(title="p (adjusted)", kind="p"),
+    )
+    cells = tuple(
+        (row.factor, row.n_levels, row.what, row.design_effect, (row.band_low, row.band_high), row.p_adjusted)
+        for row in rows
+    )
+    return Table(id="dependence", columns=columns, rows=cells, caption=caption)
 
 
 def deciding_factor(table: ScoreTable, rows: Sequence[ItemFactor], *, fewest: int = FEW_CLUSTERS) -> ItemFactor | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from evalstats.analysis.design.averages import weighted_words
-from evalstats.analysis.design.dependence import partitions_named
+from evalstats.analysis.design.dependence import dependence_table, partitions_named
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.design.missing import too_much_missing
 from evalstats.analysis.leaderboard import figures
@@ -427,20 +427,8 @@ def _dependence(result: Leaderboard) -> Section | None:
     these, flagged = result.these_items, [row for row in result.dependence if row.flag == "warn"]
     if not flagged and these is None:
         return None
-    columns = (
-        Column(title="Factor", kind="name"),
-        Column(title="Levels", kind="count"),
-        Column(title="They are"),
-        Column(title="Design effect", kind="number"),
-        Column(title="If unrelated", kind="interval", digits=2, spare=True),
-        Column(title="p (adjusted)", kind="p"),
-    )
-    rows = tuple(
-        (row.factor, row.n_levels, row.what, row.design_effect, (row.band_low, row.band_high), row.p_adjusted)
-        for row in result.dependence
-    )
     caption = f"Do item differences run in groups? {result.dependence_of}".replace("? ", "? Looked at: ", 1)
-    blocks: list[Block] = [Table(id="dependence", columns=columns, rows=rows, caption=caption)]
+    blocks: list[Block] = [dependence_table(result.dependence, caption)]
     if these is not None and these.n_separated:
         best = f"; {and_list(these.best, 3)} could then be best" if these.best else ""
         pairs = plural(these.n_separated, "pair")
