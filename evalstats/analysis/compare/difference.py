@@ -19,7 +19,7 @@ were not seen would undo the result (`evalstats.stats.one_sample`).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -136,9 +136,6 @@ class Difference:
         return self.if_claimed if verdict in ("better", "worse") else ()
 
 
-Built = tuple[Difference, Callable[[], Sequence[MethodRow]]]
-
-
 def paired_difference(
     scores: PairedScores,
     metric: MetricFacts,
@@ -155,57 +152,48 @@ def paired_difference(
     nothing.
     """
     chosen = _chosen(scores, metric, method)
-    build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered, "stratified": _stratified}[
-        chosen
-    ]
-    found, beside = build(scores, metric, conf_level, seed)
+    build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered, "stratified": _stratified}
+    found = build[chosen](scores, metric, conf_level, seed, further)
     if further:
-        more = further_rows(
-            chosen,
-            scores.baseline,
-            scores.candidate,
-            scores.differences,
-            metric,
-            margin=margin,
-            conf_level=conf_level,
-            seed=seed,
-        )
-        found = replace(found, rows=(*beside(), *more))
+        pair = scores.baseline, scores.candidate, scores.differences
+        more = further_rows(chosen, *pair, metric, margin=margin, conf_level=conf_level, seed=seed)
+        found = replace(found, rows=(*found.rows, *more))
     wider = _over_partitions(found.headline, scores, metric)
     if wider is not found.headline:
         note = "for new items of these same levels; the wider of this and the next decides"
         rows = tuple(replace(row, role="second interval") for row in found.rows[:1])
-        found = replace(
-            found, headline=wider, rows=(*(method_row(wider, "headline", note) for _ in rows), *rows, *found.rows[1:])
-        )
-    found = replace(found, mde=_reachable(found, metric, conf_level))
+        decides = tuple(method_row(wider, "headline", note) for _ in rows)
+        found = replace(found, headline=wider, rows=(*decides, *rows, *found.rows[1:]))
+    # No difference can be detected where no verdict could follow, nor one beyond the metric's range.
+    hopeless = found.smallest_p is not None and found.smallest_p > 1 - conf_level
+    beyond = metric.span is not None and found.mde is not None and found.mde >= metric.span
+    if hopeless or beyond or _few_effective(found.headline):
+        found = replace(found, mde=None)
     found = _with_runs(found, scores, metric)
-    found = _with_unseen_failures(found, scores, metric, margin=margin, conf_level=conf_level)
+    if _is_graded(scores, metric) and found.headline.conf_low is not None:
+        found = _with_unseen_failures(found, scores, metric, margin=margin, conf_level=conf_level)
     if method == "auto":
         return found
     ignored = bool(scores.clusters) and chosen != "cr2"
     told = ("items are clustered, and the method asked for takes them as independent: the interval may be too short",)
-    more = notes("dependence", told if ignored else (), remedy="Leave out the method")
-    return replace(found, method_reason="it was asked for", notes=(*found.notes, *more))
+    cautions = notes("dependence", told if ignored else (), remedy="Leave out the method")
+    return replace(found, method_reason="it was asked for", notes=(*found.notes, *cautions))
 
 
 def headline_interval(scores: PairedScores, metric: MetricFacts, *, conf_level: float, method: str) -> IntervalEstimate:
     """Return the headline estimate alone, at another level (for equivalence and simultaneous intervals)."""
-    found = _of_items(scores, metric, conf_level=conf_level, method=method)
+    match _chosen(scores, metric, method):
+        case "tango":
+            found = tango(PairedCounts.from_scores(scores.baseline, scores.candidate), conf_level=conf_level)
+        case "stratified":
+            found = _headline_of_strata(scores, metric, conf_level)
+        case "cr2":
+            found = _headline_of_clusters(scores, metric, conf_level)[0]
+        case "augmented-t":
+            found = _augmented_headline(scores, metric, conf_level)
+        case _:
+            found = paired_t(scores.differences, bound=metric.span, conf_level=conf_level)
     return _counting_runs(_over_partitions(found, scores, metric), scores, metric)
-
-
-def _of_items(scores: PairedScores, metric: MetricFacts, *, conf_level: float, method: str) -> IntervalEstimate:
-    chosen = _chosen(scores, metric, method)
-    if chosen == "tango":
-        return tango(_counts(scores), conf_level=conf_level)
-    if chosen == "stratified":
-        return _headline_of_strata(scores, metric, conf_level)
-    if chosen == "cr2":
-        return _headline_of_clusters(scores, metric, conf_level)[0]
-    if chosen == "augmented-t":
-        return _augmented_headline(scores, metric, conf_level)
-    return paired_t(scores.differences, bound=metric.span, conf_level=conf_level)
 
 
 def _over_partitions(found: IntervalEstimate, scores: PairedScores, metric: MetricFacts) -> IntervalEstimate:
@@ -260,7 +248,12 @@ def _chosen(scores: PairedScores, metric: MetricFacts, method: str) -> str:
             f"method {method!r} takes every item alike; leave it out, or leave out the average over levels"
         )
     if method == "auto":
-        return _choose(scores, metric)
+        if scores.clusters:
+            return "cr2"
+        if metric.kind == "binary" and _single_binary(scores) and scores.runs is None:
+            return "tango"
+        # Where all differences are equal, t has no spread to go by; the augmented t has an answer.
+        return "t" if metric.span is None or (_is_graded(scores, metric) and _varies(scores)) else "augmented-t"
     if method == "cr2" and not scores.clusters:
         raise InputError(
             "method 'cr2' is for clustered items, and no cluster column is in force; name one, or use method 'auto'"
@@ -272,35 +265,26 @@ def _chosen(scores: PairedScores, metric: MetricFacts, method: str) -> str:
     return method
 
 
-def _choose(scores: PairedScores, metric: MetricFacts) -> str:
-    if scores.clusters:
-        return "cr2"
-    if metric.kind == "binary" and _single_binary(scores) and scores.runs is None:
-        return "tango"
-    if metric.span is None:
-        return "t"
-    # Where all differences are equal, t has no spread to go by; the augmented t has an answer.
-    return "t" if _graded(scores, metric) and np.ptp(scores.differences) > 0 else "augmented-t"
-
-
 def _augmented_headline(scores: PairedScores, metric: MetricFacts, conf_level: float) -> IntervalEstimate:
     n_trials = _known_trials(scores, metric)
     return augmented_t(scores.differences, bound=metric.span or 1.0, n_trials=n_trials, conf_level=conf_level)
 
 
 def _known_trials(scores: PairedScores, metric: MetricFacts) -> int | None:
-    # The floor is for trials: how many stand behind a graded score, or a share in one row, is unknown.
-    known = not _graded(scores, metric) and (scores.n_trials > 1 or _at_bounds(scores, metric))
+    """Return the trials behind an item, which bound the pseudo-items; None for graded scores and shares in one row."""
+    both = np.concatenate([scores.baseline, scores.candidate])
+    at_bounds = bool(((both == metric.low) | (both == metric.high)).all())
+    known = not _is_graded(scores, metric) and (scores.n_trials > 1 or at_bounds)
     return scores.n_trials if known else None
 
 
-def _graded(scores: PairedScores, metric: MetricFacts) -> bool:
+def _is_graded(scores: PairedScores, metric: MetricFacts) -> bool:
+    """Whether single answers score between right and wrong."""
     return not scores.passes and metric.is_graded(scores.baseline, scores.candidate)
 
 
-def _at_bounds(scores: PairedScores, metric: MetricFacts) -> bool:
-    both = np.concatenate([scores.baseline, scores.candidate])
-    return bool(((both == metric.low) | (both == metric.high)).all())
+def _varies(scores: PairedScores) -> bool:
+    return bool(np.ptp(scores.differences) > 0)
 
 
 def _single_binary(scores: PairedScores) -> bool:
@@ -308,25 +292,25 @@ def _single_binary(scores: PairedScores) -> bool:
     return scores.n_trials == 1 and bool(np.isin(both, (0.0, 1.0)).all())
 
 
-def _counts(scores: PairedScores) -> PairedCounts:
-    return PairedCounts.from_scores(scores.baseline, scores.candidate)
-
-
-def _tango(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: int) -> Built:  # noqa: ARG001 - one signature for all
-    counts = _counts(scores)
+def _tango(
+    scores: PairedScores,
+    metric: MetricFacts,
+    conf_level: float,
+    seed: int,  # noqa: ARG001 - one signature for all
+    further: bool,  # noqa: FBT001 - given by place
+) -> Difference:
+    counts = PairedCounts.from_scores(scores.baseline, scores.candidate)
     headline = tango(counts, conf_level=conf_level)
-
-    def rows() -> Sequence[MethodRow]:
+    rows: tuple[MethodRow, ...] = ()
+    if further:
         law = percentile_law(scores.differences, conf_level=conf_level)
         words = "for comparison with published bootstraps; too short near 0 and 1 below 300 items"
-        return (
+        rows = (
             method_row(headline, "headline", "score interval; its p is the test that the interval inverts"),
             _p_row("McNemar mid-p", mcnemar_midp(counts), headline, note="two-sided, on the discordant items"),
             _p_row("McNemar exact", mcnemar_exact(counts), headline, note="two-sided binomial; conservative"),
             method_row(law, "second interval", words),
         )
-
-    discordance = counts.discordant / counts.n
     doubts: list[str] = []
     if counts.discordant == 0:
         doubts.append("no discordant items: the two agree on every item")
@@ -334,138 +318,147 @@ def _tango(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: i
         doubts.append(
             f"only {plural(counts.discordant, 'discordant item')}; fewer than {MIN_DISCORDANT} decide nothing"
         )
-    difference = Difference(
+    return Difference(
         headline=headline,
         method_reason="the score is binary with one trial an item, and no clusters are declared",
+        rows=rows,
         table=counts,
-        mde=mde_paired_binary(counts.n, discordance, conf_level=conf_level, power=POWER),
+        mde=mde_paired_binary(counts.n, counts.discordant / counts.n, conf_level=conf_level, power=POWER),
         smallest_p=_least_p(scores, metric),
         doubts=tuple(doubts),
         notes=notes("few", headline.warnings),
     )
-    return difference, rows
 
 
-def _augmented(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: int) -> Built:
-    d = scores.differences
-    span = metric.span or 1.0
+def _augmented(
+    scores: PairedScores,
+    metric: MetricFacts,
+    conf_level: float,
+    seed: int,
+    further: bool,  # noqa: FBT001 - given by place
+) -> Difference:
+    d, span, trials = scores.differences, metric.span or 1.0, scores.n_trials
     headline = _augmented_headline(scores, metric, conf_level)
-
-    def rows() -> Sequence[MethodRow]:
+    rows: tuple[MethodRow, ...] = ()
+    if further:
         law = percentile_law(d, conf_level=conf_level)
         augmented_law = augmented_percentile(d, bound=span, conf_level=conf_level)
         plain = paired_t(d, bound=span, conf_level=conf_level)
-        return (
+        rows = (
             method_row(headline, "headline", "t on item means with one +bound and one −bound pseudo-item added"),
             _flip_row(sign_flip(d, seed=seed), headline),
             method_row(law, "second interval", "exact law of the bootstrap over items; no seed"),
             method_row(augmented_law, "second interval", "the same with the two pseudo-items"),
             method_row(plain, "second interval", "plain t; too short where scores crowd at a bound"),
         )
-
-    trials = scores.n_trials
-    why = (
-        "an item's value is a share of all sets of k of its trials"
-        if scores.passes
-        else "all items differ by the same amount, so t has no spread to go by"
-        if _graded(scores, metric) and np.ptp(d) == 0
-        else f"there are at least {trials} trials an item"
-        if trials > 1
-        else "an item's score is a share of several answers"
-    )
+    if scores.passes:
+        why = "an item's value is a share of all sets of k of its trials"
+    elif _is_graded(scores, metric) and not _varies(scores):
+        why = "all items differ by the same amount, so t has no spread to go by"
+    else:
+        several = f"there are at least {trials} trials an item"
+        why = several if trials > 1 else "an item's score is a share of several answers"
     shrunken = _mde(headline, conf_level)
-    difference = Difference(
+    return Difference(
         headline=headline,
         method_reason=f"{why}; item means are compared, and no clusters are declared",
+        rows=rows,
         # The two pseudo-items shrink the mean that is tested by n/(n + 2).
         mde=None if shrunken is None else shrunken * (len(d) + 2) / len(d),
         smallest_p=_least_p(scores, metric),
         doubts=_no_change(d),
         notes=notes("few", headline.warnings),
     )
-    return difference, rows
 
 
-def _plain_t(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: int) -> Built:
+def _plain_t(
+    scores: PairedScores,
+    metric: MetricFacts,
+    conf_level: float,
+    seed: int,
+    further: bool,  # noqa: FBT001 - given by place
+) -> Difference:
     d = scores.differences
     headline = paired_t(d, bound=metric.span, conf_level=conf_level)
-    few = (f"only {len(d)} items",) if len(d) < MIN_DISCORDANT else ()
-
-    def rows() -> Sequence[MethodRow]:
+    rows: list[MethodRow] = []
+    if further:
         law = percentile_law(d, conf_level=conf_level)
-        found = (
+        rows += [
             method_row(headline, "headline", "t on the item differences"),
             _flip_row(sign_flip(d, seed=seed), headline),
             method_row(law, "second interval", "exact law of the bootstrap over items; no seed"),
-        )
-        if metric.span is None:
-            return found
-        wider = augmented_t(d, bound=metric.span, n_trials=None, conf_level=conf_level)
-        words = "with one pseudo-item up and one down; safer where few items differ"
-        return (*found, method_row(wider, "second interval", words))
-
-    kind = (
-        "without bounds" if metric.span is None else "graded" if _graded(scores, metric) else f"taken as {metric.kind}"
-    )
-    difference = Difference(
+        ]
+        if metric.span is not None:
+            wider = augmented_t(d, bound=metric.span, n_trials=None, conf_level=conf_level)
+            words = "with one pseudo-item up and one down; safer where few items differ"
+            rows.append(method_row(wider, "second interval", words))
+    few = (f"only {len(d)} items",) if len(d) < MIN_DISCORDANT else ()
+    kind = "graded" if _is_graded(scores, metric) else f"taken as {metric.kind}"
+    return Difference(
         headline=headline,
-        method_reason=f"the score is {kind}, and no clusters are declared",
+        method_reason=f"the score is {'without bounds' if metric.span is None else kind}, and no clusters are declared",
+        rows=tuple(rows),
         mde=_mde(headline, conf_level),
         smallest_p=_least_p(scores, metric),
         doubts=(*_no_change(d), *(few or _few_differing(d))),
         no_equivalence=few,
         notes=notes("few", headline.warnings),
     )
-    return difference, rows
 
 
-def _clustered(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: int) -> Built:
-    d = scores.differences
+def _clustered(
+    scores: PairedScores,
+    metric: MetricFacts,
+    conf_level: float,
+    seed: int,
+    further: bool,  # noqa: FBT001 - given by place
+) -> Difference:
+    d, coarsest = scores.differences, _coarsest(scores.clusters)
     headline, found = _headline_of_clusters(scores, metric, conf_level)
-    coarsest = _coarsest(scores.clusters)
     flip = cluster_sign_flip(d, coarsest, seed=seed)
-
-    def rows() -> Sequence[MethodRow]:
-        beside = [
-            method_row(headline, "headline", _unclipped_note(found, metric)),
-            _flip_row(flip, headline, unit="cluster"),
-        ]
+    rows: list[MethodRow] = []
+    if further:
+        low, high, own = found.conf_low_unclipped, found.conf_high_unclipped, found.estimate
+        clipped = low is not None and high is not None and (low, high) != (own.conf_low, own.conf_high)
+        ends = f"[{(low or 0.0) * metric.scale:.1f}, {(high or 0.0) * metric.scale:.1f}]"
+        unclipped = f"clipped to the possible range; unclipped {ends}" if clipped else ""
+        rows = [method_row(headline, "headline", unclipped), _flip_row(flip, headline, unit="cluster")]
         if found.n_clusters >= FEW_CLUSTERS:
             wild, words = wild_cluster_p(d, coarsest, seed=seed), f"null imposed, 9999 draws, seed {seed}"
-            beside.append(_p_row("wild cluster bootstrap (Webb)", wild, headline, note=words))
+            rows.append(_p_row("wild cluster bootstrap (Webb)", wild, headline, note=words))
         alike = cluster_weighted_mean(d, coarsest, conf_level=conf_level)
-        beside.append(method_row(alike, "other estimand", "every cluster counts once"))
+        rows.append(method_row(alike, "other estimand", "every cluster counts once"))
         if metric.span is not None and found.n_clusters >= FEW_CLUSTERS:
             near_bounds = _augmented_clusters(d, coarsest, metric.span, conf_level)
             words = "every cluster counts once; safer where scores crowd at a bound"
-            beside.append(method_row(near_bounds, "other estimand", words))
+            rows.append(method_row(near_bounds, "other estimand", words))
         law = percentile_law(d, conf_level=conf_level, clusters=coarsest)
         words = "exact law of the cluster bootstrap; too short with few clusters"
-        return (*beside, method_row(law, "second interval", words))
-
-    doubts, differing = (*_cluster_doubts(headline, flip, conf_level), *_few_differing(d)), flip.n_nonzero
+        rows.append(method_row(law, "second interval", words))
+    differing = flip.n_nonzero
     few = (f"Only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
-    difference = Difference(
+    short = [f"{text}: the interval may be too short" for text in few if headline.conf_low is not None]
+    return Difference(
         headline=headline,
         method_reason="items are clustered, so clusters are the unit that carries information",
+        rows=tuple(rows),
         mde=_mde_of_clusters(found, scores, metric, conf_level),
         smallest_p=smallest_p_clusters(found.n_clusters),
         design_effect=found.design_effect,
         effective_clusters=found.effective_clusters,
-        doubts=doubts,
+        doubts=(*_cluster_doubts(headline, flip, conf_level), *_few_differing(d)),
         no_equivalence=(*_few_effective(headline), *few),
-        notes=notes(
-            "few",
-            (
-                *headline.warnings,
-                *[f"{text}: the interval may be too short" for text in few if headline.conf_low is not None],
-            ),
-        ),
+        notes=notes("few", (*headline.warnings, *short)),
     )
-    return difference, rows
 
 
-def _stratified(scores: PairedScores, metric: MetricFacts, conf_level: float, seed: int) -> Built:
+def _stratified(
+    scores: PairedScores,
+    metric: MetricFacts,
+    conf_level: float,
+    seed: int,
+    further: bool,  # noqa: FBT001 - given by place
+) -> Difference:
     """Average over fixed levels: within each, items are new; the levels are these."""
     d, strata = scores.differences, _strata_of(scores)
     headline = _headline_of_strata(scores, metric, conf_level)
@@ -474,31 +467,31 @@ def _stratified(scores: PairedScores, metric: MetricFacts, conf_level: float, se
     clustered = bool(scores.clusters)
     flip = cluster_sign_flip(pulls, _coarsest(scores.clusters), seed=seed) if clustered else sign_flip(pulls, seed=seed)
 
-    def rows() -> Sequence[MethodRow]:
+    rows: tuple[MethodRow, ...] = ()
+    if further:
         plain = headline_interval(replace(scores, strata=None), metric, conf_level=conf_level, method="auto")
-        return (
+        rows = (
             method_row(headline, "headline", "from the variance within levels"),
             _flip_row(flip, headline, unit="cluster" if clustered else "item"),
             method_row(plain, "other estimand", "every item alike, for new items of a like mix of levels"),
         )
-
     doubts = _cluster_doubts(headline, flip, conf_level) if clustered else ()
     few = (f"only {flip.n_nonzero} clusters differ at all",) if clustered and flip.n_nonzero < FEW_CLUSTERS else ()
-    difference = Difference(
+    return Difference(
         headline=headline,
         method_reason="levels of a factor are averaged over, so they are fixed and items are new within them",
+        rows=rows,
         mde=_mde(headline, conf_level),
         smallest_p=smallest_p_clusters(headline.n_clusters or len(d)),
         doubts=(*_no_change(d), *doubts, *_few_differing(d)),
         no_equivalence=(*_few_effective(headline), *few) if clustered else (),
         notes=notes("few", headline.warnings),
     )
-    return difference, rows
 
 
 def _headline_of_strata(scores: PairedScores, metric: MetricFacts, conf_level: float) -> IntervalEstimate:
     d, strata, span = scores.differences, _strata_of(scores), metric.span
-    if not scores.clusters and span is not None and not (_graded(scores, metric) and np.ptp(d) > 0):
+    if not scores.clusters and span is not None and not (_is_graded(scores, metric) and _varies(scores)):
         return stratified_augmented_t(
             d,
             strata.codes,
@@ -523,7 +516,11 @@ def _headline_of_clusters(
     scores: PairedScores, metric: MetricFacts, conf_level: float
 ) -> tuple[IntervalEstimate, ClusterMean]:
     """Return CR2's estimate, or, where all clusters agree and CR2 has no spread to go by, augmented t on cluster means."""
-    found = _cluster_estimate(scores, metric, conf_level)
+    low, high = (None, None) if metric.span is None else (-metric.span, metric.span)
+    if len(scores.clusters) == 1:
+        found = cluster_mean(scores.differences, scores.clusters[0], conf_level=conf_level, low=low, high=high)
+    else:
+        found = multiway_mean(scores.differences, scores.clusters, conf_level=conf_level, low=low, high=high)
     estimate = found.estimate
     if estimate.conf_low is not None or found.n_clusters < FEW_CLUSTERS or metric.span is None:
         return estimate, found
@@ -536,13 +533,6 @@ def _augmented_clusters(differences: Floats, codes: Ints, span: float, conf_leve
     # n_trials only bounds the pseudo-item from below; cluster means have no lattice, so it is made inactive.
     found = augmented_t(means, bound=span, n_trials=len(differences), conf_level=conf_level)
     return replace(found, method="augmented t on cluster means", n_clusters=len(means))
-
-
-def _cluster_estimate(scores: PairedScores, metric: MetricFacts, conf_level: float) -> ClusterMean:
-    low, high = (None, None) if metric.span is None else (-metric.span, metric.span)
-    if len(scores.clusters) == 1:
-        return cluster_mean(scores.differences, scores.clusters[0], conf_level=conf_level, low=low, high=high)
-    return multiway_mean(scores.differences, scores.clusters, conf_level=conf_level, low=low, high=high)
 
 
 def _coarsest(clusters: Sequence[Ints]) -> Ints:
@@ -571,14 +561,6 @@ def _few_effective(headline: IntervalEstimate) -> tuple[str, ...]:
     return (f"effectively {1 + headline.df:.1f} clusters ({headline.df:.1f} degrees of freedom)",)
 
 
-def _unclipped_note(found: ClusterMean, metric: MetricFacts) -> str:
-    low, high = found.conf_low_unclipped, found.conf_high_unclipped
-    shown = found.estimate
-    if low is None or high is None or (low == shown.conf_low and high == shown.conf_high):
-        return ""
-    return f"clipped to the possible range; unclipped [{low * metric.scale:.1f}, {high * metric.scale:.1f}]"
-
-
 def _least_p(scores: PairedScores, metric: MetricFacts) -> float:
     """Return the smallest p that so many items of this kind of score could show, whatever the answers are.
 
@@ -604,14 +586,6 @@ def _few_differing(differences: Floats) -> tuple[str, ...]:
         return ()
     verb = conjugate(differing, "differ")
     return (f"only {plural(differing, 'item')} {verb}; fewer than {MIN_DISCORDANT} decide nothing",)
-
-
-def _reachable(found: Difference, metric: MetricFacts, conf_level: float) -> float | None:
-    """Return the detectable difference, or None where no verdict could follow or it lies beyond the metric's range."""
-    hopeless = found.smallest_p is not None and found.smallest_p > 1 - conf_level
-    if found.mde is None or hopeless or _few_effective(found.headline):
-        return None
-    return found.mde if metric.span is None or found.mde < metric.span else None
 
 
 def _mde(headline: IntervalEstimate, conf_level: float) -> float | None:
@@ -646,8 +620,6 @@ def _with_unseen_failures(
     Where either side failed outright on some item, a result that possible failures would undo is none; elsewhere it is
     qualified. Clustered items are counted as if failures came one by one, which is the least that cannot be excluded.
     """
-    if not _graded(scores, metric) or found.headline.conf_low is None:
-        return found
     if metric.worst is None:
         return _with_unseen_tail(found, scores, metric, margin=margin, conf_level=conf_level)
     # Weighted so that their means are those that are compared, where levels are averaged over.

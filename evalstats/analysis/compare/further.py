@@ -38,55 +38,38 @@ def further_rows(
 
     In `differences` those that are rounding alone are one number.
     """
-    if method == "tango":
-        counts = PairedCounts.from_scores(baseline, candidate)
-        return (_bca(differences, conf_level), *_binary_rows(counts, metric, margin, conf_level))
     if method in ("cr2", "stratified"):
         return ()
-    rows = [_bca(differences, conf_level)]
+    words = "exact law, no seed; for comparison with published BCa intervals, and no cure near 0 and 1"
+    bca = method_row(bca_law(differences, conf_level=conf_level), "second interval", words)
+    unit = f" {metric.shown_unit}".rstrip()
+    if method == "tango":
+        counts = PairedCounts.from_scores(baseline, candidate)
+        closed, pseudo = newcombe(counts, conf_level=conf_level), bonett_price(counts, conf_level=conf_level)
+        posterior = paired_posterior(counts, margin=margin, conf_level=conf_level)
+        told = [f"P(candidate above baseline) {_probability(posterior.p_better)}"]
+        if margin is not None:
+            size = f"{declared(margin, metric.scale)}{unit}"
+            told.append(f"P(above by more than {size}) {_probability(posterior.p_above_margin)}")
+            told.append(f"P(below by more than {size}) {_probability(posterior.p_below_margin)}")
+        told.append("probabilities of the difference given the data and the prior, not p-values")
+        return (
+            bca,
+            method_row(closed, "second interval", "square-and-add; closed form, a little wider"),
+            method_row(pseudo, "second interval", "one pseudo-item in each discordant cell"),
+            method_row(posterior.estimate, "second interval", "; ".join(told)),
+        )
+    rows = [bca]
     if (metric.span is None or metric.kind == "ordinal") and len(differences) <= MOST_RANKED:
         words = "the centre of symmetric differences (Hodges and Lehmann), which is not the mean"
         rows.append(method_row(signed_rank(differences, conf_level=conf_level), "other estimand", words))
     if len(differences) <= MOST_STUDENTISED:
-        rows.append(_studentised(differences, metric, conf_level, seed))
+        found, words = bootstrap_t(differences, conf_level=conf_level, seed=seed), f"seed {seed}"
+        if found.error_low is not None and found.error_high is not None:
+            ends = " and ".join(scaled(error, metric.scale) for error in (found.error_low, found.error_high))
+            words += f"; Monte Carlo error of its ends {ends}{unit}"
+        rows.append(method_row(found.estimate, "second interval", words))
     return tuple(rows)
-
-
-def _bca(differences: Floats, conf_level: float) -> MethodRow:
-    words = "exact law, no seed; for comparison with published BCa intervals, and no cure near 0 and 1"
-    return method_row(bca_law(differences, conf_level=conf_level), "second interval", words)
-
-
-def _studentised(differences: Floats, metric: MetricFacts, conf_level: float, seed: int) -> MethodRow:
-    """Return the studentised bootstrap, with how far its ends may be off by the luck of the draws."""
-    found = bootstrap_t(differences, conf_level=conf_level, seed=seed)
-    words = [f"seed {seed}"]
-    if found.error_low is not None and found.error_high is not None:
-        ends = " and ".join(scaled(error, metric.scale) for error in (found.error_low, found.error_high))
-        words.append(f"Monte Carlo error of its ends {ends}{f' {metric.shown_unit}' if metric.shown_unit else ''}")
-    return method_row(found.estimate, "second interval", "; ".join(words))
-
-
-def _binary_rows(
-    counts: PairedCounts, metric: MetricFacts, margin: float | None, conf_level: float
-) -> tuple[MethodRow, ...]:
-    """Closed-form intervals and the posterior of a right-or-wrong score with one trial."""
-    posterior = paired_posterior(counts, margin=margin, conf_level=conf_level)
-    words = [f"P(candidate above baseline) {_probability(posterior.p_better)}"]
-    if margin is not None:
-        shown = f"{declared(margin, metric.scale)}{f' {metric.shown_unit}' if metric.shown_unit else ''}"
-        words.append(f"P(above by more than {shown}) {_probability(posterior.p_above_margin)}")
-        words.append(f"P(below by more than {shown}) {_probability(posterior.p_below_margin)}")
-    words.append("probabilities of the difference given the data and the prior, not p-values")
-    return (
-        method_row(
-            newcombe(counts, conf_level=conf_level), "second interval", "square-and-add; closed form, a little wider"
-        ),
-        method_row(
-            bonett_price(counts, conf_level=conf_level), "second interval", "one pseudo-item in each discordant cell"
-        ),
-        method_row(posterior.estimate, "second interval", "; ".join(words)),
-    )
 
 
 def _probability(p: float | None) -> str:
@@ -112,7 +95,24 @@ def effect_rows(
     found = superiority(differences, clusters=coarsest, conf_level=conf_level)
     note = "chance that the candidate does better on an item, ties counted half"
     rows = [method_row(found, "other estimand", note, term="superiority")]
-    risk = [] if failures is None or failures.undoing <= 0 else [_failures_row(failures)]
+    risk: list[MethodRow] = []
+    if failures is not None and failures.undoing > 0:
+        seen = f"; {plural(failures.failures, 'such failure')} seen" if failures.failures else ""
+        possible = f"{share_in_percent(failures.possible)}{' more' if failures.failures else ''}"
+        note = (
+            f"share of items on which the side ahead would have to fall to the worst score for the difference to be gone{seen}; "
+            f"{failures.n:,} items cannot exclude {possible}"
+        )
+        undo = MethodRow(
+            term="failures to undo it",
+            method="unseen-failure limit",
+            role="other estimand",
+            conf_level=failures.conf_level,
+            estimate=failures.undoing,
+            n_items=failures.n,
+            note=note,
+        )
+        risk.append(undo)
     if clusters:
         return (*rows, *risk)
     if table is not None:
@@ -122,24 +122,6 @@ def effect_rows(
         size = standardised_difference(differences, conf_level=conf_level)
         rows.append(_effect_row("d_z", size, "mean difference in standard deviations of the differences"))
     return (*rows, *risk)
-
-
-def _failures_row(found: UnseenFailures) -> MethodRow:
-    seen = f"; {plural(found.failures, 'such failure')} seen" if found.failures else ""
-    more = " more" if found.failures else ""
-    note = (
-        f"share of items on which the side ahead would have to fall to the worst score for the difference to be gone{seen}; "
-        f"{found.n:,} items cannot exclude {share_in_percent(found.possible)}{more}"
-    )
-    return MethodRow(
-        term="failures to undo it",
-        method="unseen-failure limit",
-        role="other estimand",
-        conf_level=found.conf_level,
-        estimate=found.undoing,
-        n_items=found.n,
-        note=note,
-    )
 
 
 def _effect_row(term: str, found: EffectSize, note: str) -> MethodRow:
