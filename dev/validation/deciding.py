@@ -12,7 +12,7 @@ from evalstats.analysis.compare import difference
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.compare.verdict import Evidence, decide
+from evalstats.analysis.compare.verdict import decide
 from evalstats.analysis.design.metric import Metric
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
@@ -54,25 +54,7 @@ def decided(
     """
     with nullcontext() if detectable else patch.object(difference, "mde_clusters", return_value=None):
         found = paired_difference(scores, of, conf_level=LEVEL, method="auto", seed=seed, further=checks)
-    verdict, _ = decide(
-        Evidence(
-            conf_low=found.headline.conf_low,
-            conf_high=found.headline.conf_high,
-            no_interval_reason=found.headline.reason,
-            conf_level=LEVEL,
-            smallest_p=found.smallest_p,
-            mde=found.mde,
-            margin=None,
-            equivalence_low=None,
-            equivalence_high=None,
-            higher_is_better=of.higher_is_better,
-            doubts=found.doubts,
-            no_equivalence=found.no_equivalence,
-            smallest_p_of="the test",
-            scale=of.scale,
-            unit=of.shown_unit,
-        )
-    )
+    verdict, _ = decide(found, of, conf_level=LEVEL)
     return Decision(
         low=found.headline.conf_low,
         high=found.headline.conf_high,

@@ -9,11 +9,10 @@ from dev.validation.deciding import compared_missing, decided, metric
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 from evalstats.analysis.compare.design import PairedDesign
 from evalstats.analysis.compare.difference import PairedScores
-from evalstats.analysis.compare.missing import judged, missing_account
-from evalstats.analysis.design.missing import MOST_MISSING
+from evalstats.analysis.compare.verdict import judged, missing_account
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.schema.data import EvalData
-from evalstats.table.score_table import ScoreTable
+from evalstats.table.score_table import MOST_MISSING, ScoreTable
 
 NAME = "missing-failures"
 REPLICATES, PART = 2_000, 100

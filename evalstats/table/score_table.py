@@ -288,6 +288,19 @@ def _passed(trials: Ints, successes: Floats, passes: tuple[PassKind, int]) -> Fl
     return values
 
 
+# Above this share of some side's scores, a claim has to hold with all that is missing at its worst.
+MOST_MISSING, _ROUNDING = 0.05, 1e-9
+
+
+def too_much_missing(*shares: float) -> bool:
+    """Whether so much of some side's scores is missing that a claim has to hold with all of it at its worst: above 5%.
+
+    >>> too_much_missing(0.0, 1 / 3 * 0.15), too_much_missing(0.0, 0.051)
+    (False, True)
+    """
+    return max(shares) > MOST_MISSING + _ROUNDING
+
+
 def refuse_unpaired(table: ScoreTable) -> None:
     """Refuse a table without an item that every system has; of two whose ids are nearly alike, say so."""
     if table.paired().any():

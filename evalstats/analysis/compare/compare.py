@@ -1,33 +1,32 @@
 """Is B better than A? The comparison of two systems on the same items: read, table, design, estimate, result."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ParamSpec, Protocol, cast, overload
 
 import polars as pl
 
 from evalstats import options as opt
-from evalstats.analysis.compare.checks import (
-    DEFAULT_LEVEL,
-    as_python,
-    check_level,
-    check_looks,
-    check_metrics,
-    check_options,
-)
 from evalstats.analysis.compare.design import PairedDesign, decided
-from evalstats.analysis.compare.difference import Difference, PairedScores, paired_difference
-from evalstats.analysis.compare.flips import Flips, ScenarioFlips, flipped_items, flips_by_level
+from evalstats.analysis.compare.difference import Difference, PairedScores
+from evalstats.analysis.compare.flips import flipped_items, flips_by_level
 from evalstats.analysis.compare.further import effect_rows
-from evalstats.analysis.compare.labels import corrected, labels_of
-from evalstats.analysis.compare.levels import by_level, by_other_averages, items_in_no_row, shown, stratified_row
-from evalstats.analysis.compare.missing import account_for_missing, judged, missing_beyond, rests_on_missing
-from evalstats.analysis.compare.result import Comparison, Comparisons, LabelAccount, TheseItems, Verdict
+from evalstats.analysis.compare.labels import labels_of
+from evalstats.analysis.compare.levels import by_level, by_other_averages, items_in_no_row, stratified_row
+from evalstats.analysis.compare.result import Comparison, Comparisons, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
-from evalstats.analysis.compare.verdict import at_margin, decide, evidence_of, verdict_of, withheld
+from evalstats.analysis.compare.verdict import (
+    Judged,
+    at_margin,
+    judged,
+    missing_account,
+    missing_beyond,
+    verdict_of,
+    withheld,
+)
 from evalstats.analysis.costs import cost_rows
-from evalstats.analysis.design.averages import Average, fixed_by, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.design.averages import fixed_by, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import (
     candidate_groups,
     chosen_clusters,
@@ -38,8 +37,7 @@ from evalstats.analysis.design.clusters import (
 )
 from evalstats.analysis.design.comparability import difference_notes, identical_runs, refusal, run_comparability
 from evalstats.analysis.design.dependence import crossed_factors
-from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes, margin_in_unit
-from evalstats.analysis.design.missing import is_ignorable
+from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes, margin_in_unit, open_direction
 from evalstats.analysis.design.runs import (
     draws_note,
     paired_trials,
@@ -60,7 +58,8 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.columns import STATUSES
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
+from evalstats.schema.plan import Plan, PlanAccount, is_ignorable, plan_account, settled, with_plan
+from evalstats.stats.runs import RunSpread
 from evalstats.table.items import ITEM_OF_VARIANTS
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
 from evalstats.table.systems import (
@@ -75,6 +74,8 @@ from evalstats.table.systems import (
 from evalstats.table.trial_sets import trial_sets
 
 P = ParamSpec("P")
+_LEVEL = 0.95
+_METHODS = ("auto", "tango", "augmented-t", "t", "cr2")
 
 
 class _ByMetrics(Protocol[P]):
@@ -219,9 +220,9 @@ def compare(
     'better'
     """
     asked = opt.GivenOptions.of(compare, locals())
-    several = None if metric is None or isinstance(metric, str) else tuple(metric)
+    several = () if metric is None or isinstance(metric, str) else tuple(metric)
     data = as_data(data) if plan is None else with_plan(as_data(data), plan)
-    check_options(asked, (baseline, candidate))
+    _check_options(asked, (baseline, candidate))
     if sequential or labels is not None:
         data.need_rows("a sequential interval or a correction by labels")
     if shared_trials and data.merged and trial_sets(data.outcomes) is None:
@@ -230,9 +231,54 @@ def compare(
             f"{Option('map', blank='COLUMN', of='trial')}"
         )
     sides = data.written(baseline), data.written(candidate)
-    if several is not None:
-        return _answer_each(data, *sides, asked, check_metrics(several, asked))
-    return _answer(data.with_metric(asked.metric, higher_is_better=higher_is_better), *sides, asked)
+    if metric is None or isinstance(metric, str):
+        return _answer(data.with_metric(metric, higher_is_better=higher_is_better), *sides, asked)
+    _check_metrics(several, asked)
+    return _answer_each(data, *sides, asked, several)
+
+
+def _check_options(asked: opt.GivenOptions, names: tuple[str, str]) -> None:
+    """Refuse options that do not exist, or contradict each other."""
+    if isinstance(asked.seed, float | str) or asked.seed < 0:
+        raise InputError(f"seed is {asked.seed}; it must be a whole number from 0")
+    if asked.method not in _METHODS:
+        raise InputError(f"method {asked.method!r} is unknown; choose one of {', '.join(_METHODS)}")
+    if asked.labels is not None:
+        unlike = {
+            "by": asked.by,
+            "sequential": asked.sequential,
+            "average": asked.average or asked.weights,
+            "pass_hat": asked.pass_hat,
+            "pass_at": asked.pass_at,
+            "method": asked.method != "auto",
+        }
+        for name, wanted in unlike.items():
+            if wanted:
+                raise InputError(f"labels correct the mean difference over all items; leave out {Option(name)}")
+    if asked.contrast in ("item", "task"):
+        raise InputError(
+            f"contrast {asked.contrast!r} names what is paired, not what is compared; name what tells the sides apart"
+        )
+    if names[0] == names[1]:
+        raise InputError(f"baseline and candidate are both {names[0]!r}; name two different runs or models")
+
+
+def _check_metrics(metrics: tuple[str, ...], asked: opt.GivenOptions) -> None:
+    """Refuse a list of metrics without one, with one twice, and beside what speaks of a single metric."""
+    if not metrics:
+        raise InputError(f"the list of metrics is empty; name one or several with {Option('metric')}")
+    if twice := [name for name in dict.fromkeys(metrics) if metrics.count(name) > 1]:
+        raise InputError(f"metric {twice[0]!r} is named twice; name each once with {Option('metric')}")
+    for name in ("by", "sequential", "labels", "pass_hat", "pass_at"):
+        if getattr(asked, name) not in (None, False):
+            raise InputError(
+                f"several metrics are compared over all items; leave out {Option(name)}, or ask for one metric"
+            )
+    if asked.higher_is_better is not None:
+        raise InputError(
+            "each of several metrics has a direction of its own; declare it in evalstats.toml, such as [metrics.cost] with "
+            "higher_is_better = false, or ask for one metric"
+        )
 
 
 def _answer_each(
@@ -240,7 +286,16 @@ def _answer_each(
 ) -> Comparisons:
     """Answer for each metric at the level of Bonferroni over all: intervals hold together, and each p belongs to its own."""
     if asked.margin is not None:
-        _refuse_margin_of_several_units(data, (baseline, candidate), asked, metrics)
+        # One margin means the same for several metrics only where they are shown in one unit.
+        require_outcomes(data, baseline, candidate)
+        column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+        known = [_both_systems(data, baseline, candidate, column, asked.but(metric=name))[0] for name in metrics]
+        if len({(each.scale, each.shown_unit) for each in known}) > 1:
+            units = ", ".join(f"{each.name} in {each.shown_unit or 'a unit of its own'}" for each in known)
+            raise InputError(
+                f"one margin cannot serve metrics of several units ({units}); declare each in evalstats.toml "
+                "in [[margins]], or ask for one metric"
+            )
     rows: list[Comparison] = []
     for name in metrics:
         try:
@@ -254,22 +309,7 @@ def _answer_each(
         rows.append(replace(found, p_adjusted=None if p is None else min(1.0, len(metrics) * p)))
     plan: Plan | None = asked.plan
     level = asked.conf_level if asked.conf_level is not None or plan is None else plan.conf_level
-    return Comparisons(rows=tuple(rows), conf_level=DEFAULT_LEVEL if level is None else level)
-
-
-def _refuse_margin_of_several_units(
-    data: EvalData, names: tuple[str, str], asked: opt.GivenOptions, metrics: tuple[str, ...]
-) -> None:
-    """One margin means the same for several metrics only where they are shown in one unit."""
-    require_outcomes(data, *names)
-    column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
-    found = [_both_systems(data, *names, column, asked.but(metric=name))[0] for name in metrics]
-    if len({(each.scale, each.shown_unit) for each in found}) > 1:
-        units = ", ".join(f"{each.name} in {each.shown_unit or 'a unit of its own'}" for each in found)
-        raise InputError(
-            f"one margin cannot serve metrics of several units ({units}); declare each in evalstats.toml "
-            "in [[margins]], or ask for one metric"
-        )
+    return Comparisons(rows=tuple(rows), conf_level=_LEVEL if level is None else level)
 
 
 def _answer(
@@ -304,14 +344,15 @@ def _answer(
     paired = table.take(table.paired())
 
     clusters, of_clusters = chosen_clusters(data, table, settings.cluster, table.runs, contrast=column)
-    average = _average(data, paired, clusters, asked)
+    average = wanted_average(data, paired.items, average=asked.average, over=asked.over, weights=asked.weights)
+    refuse_clusters(average, clusters, paired)
     design = PairedDesign(
         data=data,
         table=table,
         paired=paired,
         cautions=metric.cautions,
         trials=trials,
-        conf_level=DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level,
+        conf_level=settings.conf_level,
         margin=margin_in_unit(settings.margin, table.metric),
         method=asked.method,
         seed=asked.seed,
@@ -333,7 +374,7 @@ def _answer(
         and not fixed_by(average, paired, name)
     ]
     declares = bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS})
-    design, undeclared = decided(design, known, settled=declares, split=split)
+    design, looked_at, findings = decided(design, known, settled=declares, split=split)
 
     result = _estimated(design, contrast=asked.contrast, notes=(*dropped, *of_trials, *of_clusters))
     departures = () if account is None else account.departures
@@ -342,7 +383,6 @@ def _answer(
         origin=replace(result.origin, plan=account),
         run_differences=differences,
         notes=(*as_notes("plan", departures), *result.notes),
-        asked=as_python(asked),
     )
     refused = refusal(differences)
     if refused is not None:
@@ -354,6 +394,7 @@ def _answer(
     copies = () if design.clusters else duplicate_notes(data, table.items, table.runs, table.metric)
     levels = tuple(row for name in split for row in by_level(design, name))
     in_no_row = [text for name in split for text in items_in_no_row(design, name, settings.by)]
+    flips_by = split[0] if split else "scenario"
     asks = (note for note in direction_notes(metric.direction) if note.caution)
     return replace(
         result,
@@ -361,10 +402,12 @@ def _answer(
         qualifiers=(*asks, *result.qualifiers),
         rows=(*result.rows, *(row for name in split if (row := stratified_row(design, name)) is not None)),
         groups=levels,
-        dependence=undeclared.rows,
-        findings=undeclared.findings,
+        dependence=looked_at,
+        findings=findings,
         other_averages=by_other_averages(design, result, split),
-        flipped_by=_flips_by(design, split[0] if split else "scenario"),
+        flipped_by=flips_by_level(paired, flips_by, clusters=design.clusters, conf_level=design.conf_level)
+        if flips_by in paired.items.columns and paired.items[flips_by].n_unique() > 1
+        else (),
         notes=(
             *result.notes,
             *as_notes("choice", (*candidates.notes, *untested), caution=False),
@@ -402,31 +445,40 @@ def _in_force(
         by=families[0] if len(families) == 1 and not family and not (asked.sequential and asked.by is None) else None,
         cluster=tuple(found["clusters"] or ()),
         margin=found["margin"],
-        conf_level=found["conf_level"],
+        conf_level=_LEVEL if found["conf_level"] is None else found["conf_level"],
         accept=tuple(found["accept"] or ()),
         missing=found["missing"],
         runs=found["runs"],
         run_sd=found["run_sd"],
     )
-    check_level(DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level, settings.margin)
+    level, margin, lowest = settings.conf_level, settings.margin, 0.5 if settings.margin is None else 0.8
+    if isinstance(level, str) or not lowest < level < 1:
+        why = "" if margin is None else " (equivalence is judged by the interval at twice the level less one)"
+        raise InputError(f"conf_level is {level}; it must lie above {lowest} and below 1{why}, such as 0.95")
     if len(family) > 1:
-        level = DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level
         settings = settings.but(conf_level=1 - (1 - level) / len(family))
-    check_looks(settings)
+    _check_looks(settings)
     if plan is None:
         return settings, None
     return settings, plan_account(plan, benchmark=metric.benchmark, metric=metric.name, span=metric.span, **named)
 
 
-def _average(data: EvalData, paired: ScoreTable, clusters: Sequence[str], asked: opt.GivenOptions) -> Average | None:
-    """Return the average that was asked for, over the items that both sides answered."""
-    found = wanted_average(data, paired.items, average=asked.average, over=asked.over, weights=asked.weights)
-    if found is not None and asked.sequential:
+def _check_looks(settings: opt.GivenOptions) -> None:
+    """Refuse what looks while the run goes on cannot have."""
+    on = Option("sequential", value=True)
+    if settings.planned_n is not None and not settings.sequential:
+        raise InputError(f"planned_n is for looks while the run goes on; ask for them with {on}")
+    if settings.sequential and settings.method != "auto":
+        raise InputError(f"method {settings.method!r} gives an interval for one look; leave it out with {on}")
+    if settings.sequential and settings.by is not None:
+        raise InputError(
+            "looks while the run goes on are at all items together; leave out the split by "
+            f"{settings.by!r}, or look at the end"
+        )
+    if settings.sequential and (settings.average or settings.weights) is not None:
         raise InputError(
             "looks while the run goes on are at all items alike; leave out the average, or look at the end"
         )
-    refuse_clusters(found, clusters, paired)
-    return found
 
 
 def _both_systems(
@@ -456,14 +508,7 @@ def _both_systems(
 def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -> Comparison:
     """Estimate the difference on all paired items, and judge it."""
     metric, paired, margin, scores = design.metric, design.paired, design.margin, design.scores()
-    found = paired_difference(
-        scores,
-        metric,
-        conf_level=design.conf_level,
-        method=design.method if design.widened_by is None else "auto",
-        seed=design.seed,
-        margin=margin,
-    )
+    found = design.difference(scores, method=design.method if design.widened_by is None else "auto", further=True)
     watched = None
     if design.sequential:
         watched = sequential_account(
@@ -474,42 +519,44 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
             margin=margin,
         )
         found = as_difference(watched, found)
-    elif paired.passes is None:
+    elif paired.passes is None and design.labels is None:
         same = same_items_row(paired.items, paired.systems, design.trials, conf_level=design.conf_level)
         differ = draws_note(paired.items, paired.systems, design.trials)
         found = replace(found, rows=(*found.rows, *([] if same is None else [same])), notes=(*found.notes, *differ))
-    found, account = _corrected(design, found, scores)
     if design.identical is not None:
         found = replace(found, doubts=(design.identical,), no_equivalence=(*found.no_equivalence, design.identical))
     found = design.without_claims(found)
 
-    missing = account_for_missing(design, watching=watched is not None)
-    loss = missing_beyond(missing, metric, margin)
-    if loss is not None:
-        found = replace(found, no_equivalence=(*found.no_equivalence, loss))
+    missing = missing_account(design)
+    loss, gain = missing_beyond(missing, metric, margin), missing_beyond(missing, metric, margin, loss=False)
+    found = replace(found, no_equivalence=(*found.no_equivalence, *([] if loss is None else [loss])))
     if watched is None:
-        low, high = design.equivalence(scores)
+        ends = design.equivalence(scores)
         stands = at_margin(found, scores, metric, margin, design.conf_level)
     else:
-        low, high = watched.equivalence_low, watched.equivalence_high
+        ends = watched.equivalence_low, watched.equivalence_high
         stands = withheld(sequential_at_margin(watched), "; ".join(found.no_equivalence) or None)
-    stands = withheld(stands, design.open_direction)
-    gain = missing_beyond(missing, metric, margin, loss=False)
+    stands = withheld(stands, open_direction(metric.name) if metric.direction == "asked" else None)
     if loss is None and gain is not None:
         found = replace(found, no_equivalence=(*found.no_equivalence, gain))
-    noninferior = stands is not None and stands.noninferior
-    verdict, reason = verdict_of(design, evidence_of(design, found, low, high, noninferior=noninferior))
+    verdict, reason = verdict_of(design, found, ends, noninferior=stands is not None and stands.noninferior)
     these, beside = _on_these_items(design, verdict)
     if watched is None:
-        found = shown(found, design.too_few, beside)
-    headline = found.headline
-    shaken = rests_on_missing(missing, verdict, margin=margin)
+        found = design.shown(found, beside)
+    headline, have_meant = found.headline, design.table.counts()
+    lost = (have_meant[1] - have_meant[0]).sum(axis=0).tolist()
+    only_errors = design.table.seen.all() and lost == [system.count("error") for system in design.table.systems]
     ruled = judged(
-        missing, verdict, reason, estimate=headline.estimate, names=design.names, cause=_missing_cause(design.table)
+        missing,
+        verdict,
+        reason,
+        estimate=headline.estimate,
+        names=design.names,
+        margin=margin,
+        cause="harness errors" if only_errors else "",
     )
-
     trials = replace(design.trials, shared=False)
-    first, second = (
+    sides = [
         score_of(
             item_scores(side, design.clusters, trials, average=design.average),
             side,
@@ -519,20 +566,22 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
             trials=trials,
         )
         for side in (paired.select(0), paired.select(1))
-    )
-    plain = scores.strata is None and account is None
-    names = tuple(label_of(name, design.data.factor_names()) for name in design.clusters)
+    ]
+    clusters = tuple(label_of(name, design.data.factor_names()) for name in design.clusters)
+    average = "" if design.sequential else plain_average(design.data, paired.items, design.clusters)
+    # Effect sizes take every item alike, which an average over levels does not; with labels they are the judge's.
+    plain = scores.strata is None and design.labels is None
     return Comparison(
         **estimated(headline, conf_level=design.conf_level, reason=headline.reason if design.too_few else None),
         about=metric.facts,
-        baseline=first,
-        candidate=second,
+        baseline=sides[0],
+        candidate=sides[1],
         contrast=contrast,
         tasks=tuple(name for name in paired.items["task"].unique().sort().to_list() if name),
         statistic=headline.statistic,
         method_reason=found.method_reason,
-        estimand=_estimand(design, names, scores),
-        average=_average_words(design),
+        estimand=_estimand(design, clusters, scores),
+        average=average if design.average is None else design.average.words(paired.items),
         verdict=ruled.verdict,
         verdict_reason=ruled.reason,
         qualifiers=(*found.qualifiers(ruled.verdict), *ruled.qualifiers),
@@ -541,7 +590,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         n_items=len(paired),
         n_trials=paired.n_trials(),
         n_clusters=headline.n_clusters,
-        clusters=names,
+        clusters=clusters,
         runs_counted=scores.runs is not None,
         run_std_error=None if scores.runs is None else math.sqrt(scores.runs.middle_variance),
         design_effect=found.design_effect,
@@ -550,14 +599,13 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         smallest_p=found.smallest_p,
         these_items=these,
         margin=margin,
-        equivalence_low=None if design.too_few else low,
-        equivalence_high=None if design.too_few else high,
+        equivalence_low=None if design.too_few else ends[0],
+        equivalence_high=None if design.too_few else ends[1],
         at_margin=stands,
         sequential=watched,
         missing=replace(missing, withheld=ruled.withheld),
-        labels=account,
-        flipped=flipped_items(paired, design.data.runs) if _may_flip(design) else Flips(),
-        # Effect sizes take every item alike, which an average over levels does not; with labels they are the judge's.
+        labels=found.labels,
+        flipped=flipped_items(paired, design.data.runs),
         effects=effect_rows(
             scores.differences, found.table, scores.clusters, design.conf_level, failures=found.failures
         )
@@ -565,37 +613,14 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         else (),
         costs=cost_rows(paired, clusters=design.clusters, conf_level=design.conf_level),
         origin=Origin(sources=sources_of(design.data, paired.runs), version=toolkit_version(), seed=design.seed),
-        notes=(
-            *recorded_notes(design.data, paired.runs),
-            *found.notes,
-            *(factor.note() for factor in (design.widened_by, design.too_few) if factor is not None),
-            *run_notes(design.trials, scores.runs, paired.systems, metric, wider=_wider(found)),
-            *as_notes("missing", [shaken] if shaken else []),
-            *design.cautions,
-            *(note for note in difference_notes(design.differences) if note.caution),
-            *as_notes("comparability", [] if design.identical is None else [design.identical]),
-            *as_notes("missing", _left_out(design, told=ruled.names_missing)),
-            *_own_cautions(first, second),
-            *as_notes("choice", (*notes, *(() if watched is None else watched.notes)), caution=False),
-            *as_notes("left_out", [remark for system in paired.systems for remark in system.remarks], caution=False),
-            *(note for note in difference_notes(design.differences) if not note.caution),
+        notes=_notes(
+            design,
+            found,
+            ruled,
+            sides=sides,
+            spread=scores.runs,
+            choices=(*notes, *(() if watched is None else watched.notes)),
         ),
-    )
-
-
-def _corrected(design: PairedDesign, found: Difference, scores: PairedScores) -> tuple[Difference, LabelAccount | None]:
-    """Correct the difference by people's labels, where there are such."""
-    if design.labels is None:
-        return found, None
-    return corrected(
-        found,
-        design.labels.pair((scores.baseline, scores.candidate), scores.clusters),
-        design.metric,
-        labels=design.labels,
-        names=design.names,
-        conf_level=design.conf_level,
-        margin=design.margin,
-        runs=scores.runs,
     )
 
 
@@ -606,8 +631,8 @@ def _on_these_items(design: PairedDesign, verdict: Verdict) -> tuple[TheseItems 
         return None, ()
     plain = replace(design, clusters=design.declared, widened_by=None, too_few=None)
     scores = plain.scores()
-    found, _ = _corrected(plain, plain.difference(scores), scores)
-    then, _ = decide(evidence_of(plain, found, *plain.equivalence(scores)))
+    found = plain.difference(scores)
+    then, _ = verdict_of(plain, found, plain.equivalence(scores))
     these = TheseItems(
         **estimated(found.headline, conf_level=design.conf_level),
         factor=factor.factor,
@@ -620,23 +645,45 @@ def _on_these_items(design: PairedDesign, verdict: Verdict) -> tuple[TheseItems 
     return these, (method_row(found.headline, "sensitivity", f"if items of one {factor.factor} were independent"),)
 
 
-def _may_flip(design: PairedDesign) -> bool:
-    """Whether an item of the metric succeeds or fails."""
-    return design.metric.kind in ("binary", "proportion")
-
-
-def _flips_by(design: PairedDesign, column: str) -> tuple[ScenarioFlips, ...]:
-    """Count what was gained and lost in every level of a factor; nothing where there is one level, or none."""
-    paired = design.paired
-    if not _may_flip(design) or column not in paired.items.columns or paired.items[column].n_unique() < 2:
-        return ()
-    return flips_by_level(paired, column, clusters=design.clusters, conf_level=design.conf_level)
-
-
-def _wider(found: Difference) -> float:
-    """Return how many times as wide as without it the interval is that counts runs."""
+def _notes(
+    design: PairedDesign,
+    found: Difference,
+    ruled: Judged,
+    *,
+    sides: Sequence[Score],
+    spread: RunSpread | None,
+    choices: Iterable[str],
+) -> tuple[Note, ...]:
+    """Return cautions and remarks; `spread` is what the runs add, `choices` what was chosen without being asked."""
+    paired, runs = design.paired, design.paired.runs
     counting, without = found.headline.std_error, None if found.without_runs is None else found.without_runs.std_error
-    return counting / without if counting and without else 1.0
+    return (
+        *recorded_notes(design.data, runs),
+        *found.notes,
+        *(factor.note() for factor in (design.widened_by, design.too_few) if factor is not None),
+        *run_notes(
+            design.trials,
+            spread,
+            paired.systems,
+            design.metric,
+            wider=counting / without if counting and without else 1.0,
+        ),
+        *ruled.cautions,
+        *design.cautions,
+        *(note for note in difference_notes(design.differences) if note.caution),
+        *as_notes("comparability", [] if design.identical is None else [design.identical]),
+        *as_notes("missing", _left_out(design, told=ruled.names_missing)),
+        # What a side's own interval has to say that the comparison does not say itself.
+        *(
+            replace(note, text=f"In the score of {side.name}: {note.text}", caution=False)
+            for side in sides
+            for note in side.notes
+            if note.kind == "few" and note.caution and side.n_clusters is not None
+        ),
+        *as_notes("choice", choices, caution=False),
+        *as_notes("left_out", [remark for system in paired.systems for remark in system.remarks], caution=False),
+        *(note for note in difference_notes(design.differences) if not note.caution),
+    )
 
 
 def _estimand(design: PairedDesign, clusters: tuple[str, ...], scores: PairedScores) -> str:
@@ -653,20 +700,6 @@ def _estimand(design: PairedDesign, clusters: tuple[str, ...], scores: PairedSco
     return f"mean difference over items{variants}, {over}{also} ({sampled} sampled)"
 
 
-def _average_words(design: PairedDesign) -> str:
-    if design.average is not None:
-        return design.average.words(design.paired.items)
-    return "" if design.sequential else plain_average(design.data, design.paired.items, design.clusters)
-
-
-def _missing_cause(table: ScoreTable) -> str:
-    """Say that all scores that are missing are harness errors; "" where some are missing otherwise."""
-    have, meant = table.counts()
-    lost = (meant - have).sum(axis=0)
-    errors = [system.count("error") for system in table.systems]
-    return "harness errors" if table.seen.all() and lost.tolist() == errors else ""
-
-
 def _left_out(design: PairedDesign, *, told: bool) -> list[str]:
     """Say how many rows are harness errors, else how many items are not paired; `told`: the verdict says what is missing."""
     counted = [(each.name, each.count("error"), each.count(*STATUSES)) for each in design.table.systems]
@@ -680,16 +713,6 @@ def _left_out(design: PairedDesign, *, told: bool) -> list[str]:
     weakened = any(each.setting == "items" for each in design.differences if each.severity == "weakens")
     return (
         [f"{total - n:,} of {total:,} items could not be paired and are left out"] if n < total and not weakened else []
-    )
-
-
-def _own_cautions(*sides: Score) -> tuple[Note, ...]:
-    """Remarks on either side's own interval that the comparison does not give itself."""
-    return tuple(
-        replace(note, text=f"In the score of {side.name}: {note.text}", caution=False)
-        for side in sides
-        for note in side.notes
-        if note.kind == "few" and note.caution and side.n_clusters is not None
     )
 
 

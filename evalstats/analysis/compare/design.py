@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
-from evalstats.analysis.compare.labels import Labels, corrected_headline
+from evalstats.analysis.compare.labels import Labels, corrected, corrected_headline
 from evalstats.analysis.compare.result import LevelDifferences
 from evalstats.analysis.design.averages import Average
 from evalstats.analysis.design.clusters import label_of, nested, without_nested
 from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor, dependence, effective_levels
-from evalstats.analysis.design.metric import open_direction
 from evalstats.analysis.design.runs import TrialDesign
+from evalstats.analysis.result import MethodRow
 from evalstats.document.model import Note
+from evalstats.grammar import plural_of
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
-from evalstats.stats.runs import RunSpread
 from evalstats.stats.stratified import Strata
 from evalstats.table.items import level_places
 from evalstats.table.metric import MetricFacts
@@ -83,35 +83,27 @@ class PairedDesign:
         first, second = self.table.names
         return first, second
 
-    @property
-    def open_direction(self) -> str | None:
-        """Why neither side can be called the better one, where the metric's direction has to be asked for."""
-        return open_direction(self.metric.name) if self.metric.direction == "asked" else None
-
     def strata(self, items: ScoreTable) -> Strata | None:
         """Return the levels averaged over; None where every item counts alike."""
         return None if self.average is None else self.average.strata(items.items)
 
     def scores(self) -> PairedScores:
         """Return what the difference is made of."""
-        strata = self.strata(self.paired)
+        strata, passes = self.strata(self.paired), self.table.passes is not None
+        runs = None
+        if not (self.sequential or passes):  # these have no part that is the runs'
+            weights = None if strata is None else strata.item_weights
+            runs = self.trials.spread(self.paired.items, self.table.systems, self.metric, weights=weights)
         return PairedScores(
             baseline=self.paired.column(0),
             candidate=self.paired.column(1),
             n_trials=self.paired.fewest_trials,
             clusters=tuple(map(self.paired.codes, self.clusters)),
             fixed=tuple(map(self.paired.codes, self.partitions)),
-            passes=self.table.passes is not None,
+            passes=passes,
             strata=strata,
-            runs=self._runs(strata),
+            runs=runs,
         )
-
-    def _runs(self, strata: Strata | None) -> RunSpread | None:
-        """Return how far whole runs differ; the items' pass^k and looks while the run goes on have no such part."""
-        if self.sequential or self.table.passes is not None:
-            return None
-        weights = None if strata is None else strata.item_weights
-        return self.trials.spread(self.paired.items, self.table.systems, self.metric, weights=weights)
 
     @property
     def fitting_method(self) -> str:
@@ -125,18 +117,30 @@ class PairedDesign:
         method = other.fitting_method
         return headline_interval(other.scores(), self.metric, conf_level=self.conf_level, method=method).width
 
-    def difference(self, scores: PairedScores) -> Difference:
-        """Return the difference without the rows that decide nothing."""
+    def difference(self, scores: PairedScores, *, method: str = "", further: bool = False) -> Difference:
+        """Return the difference, corrected by people's labels where there are such; `further` asks for the rows beside it."""
         found = paired_difference(
             scores,
             self.metric,
             conf_level=self.conf_level,
-            method=self.fitting_method,
+            method=method or self.fitting_method,
             seed=self.seed,
             margin=self.margin,
-            further=False,
+            further=further,
         )
-        return self.without_claims(found)
+        if self.labels is None:
+            return found
+        pair = self.labels.pair((scores.baseline, scores.candidate), scores.clusters)
+        return corrected(
+            found,
+            pair,
+            self.metric,
+            labels=self.labels,
+            names=self.names,
+            conf_level=self.conf_level,
+            margin=self.margin,
+            runs=scores.runs,
+        )
 
     def without_claims(self, found: Difference) -> Difference:
         """Forbid any claim where items clearly go by a factor with too few levels."""
@@ -144,6 +148,19 @@ class PairedDesign:
             return found
         why = self.too_few.why()
         return replace(found, doubts=(*found.doubts, why), no_equivalence=(*found.no_equivalence, why))
+
+    def shown(self, found: Difference, beside: Sequence[MethodRow] = ()) -> Difference:
+        """Return a difference as it is shown, where a factor that nobody declared decides.
+
+        The interval of independent items stands `beside` the wider one. Where there are too few levels there is none that is wide
+        enough, and none is shown at the head.
+        """
+        if self.too_few is None or found.headline.n_clusters is not None:
+            return replace(found, rows=(*found.rows[:1], *beside, *found.rows[1:]))
+        unknown = dict.fromkeys(("std_error", "conf_low", "conf_high", "statistic", "df", "p_value"))
+        reason = f"{self.too_few.n_levels} {plural_of(self.too_few.factor)} are too few for an interval"
+        bare = replace(found.headline, reason=reason, **unknown)
+        return replace(found, headline=bare, mde=None, rows=(*beside, *found.rows[1:]))
 
     def equivalence(self, scores: PairedScores) -> tuple[float | None, float | None]:
         """Return the interval that decides equivalence, where a margin is declared."""
@@ -163,7 +180,7 @@ class PairedDesign:
         # Within a level each item may have one variant left; clusters that no longer hold two items are not clusters.
         own = tuple(name for name in self.declared if len(np.unique(paired.codes(name))) < len(paired))
         here = replace(self, table=level, paired=paired, conf_level=conf_level, clusters=own, declared=own)
-        here = replace(here, widened_by=None, too_few=None, partitions=())
+        here = replace(here, widened_by=None, too_few=None, partitions=(), labels=None)
         factor = self.too_few or self.widened_by
         n_levels = 1 if factor is None else len(np.unique(paired.codes(factor.column)))
         if factor is None or not 1 < n_levels < len(paired):
@@ -178,21 +195,14 @@ class PairedDesign:
 # --- factors that nobody declared ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undeclared:
-    """Factors that nobody declared: all that were looked at, and those over which the difference varies."""
-
-    rows: tuple[ItemFactor, ...]
-    findings: tuple[LevelDifferences, ...]
-
-
 def decided(
     design: PairedDesign, columns: Sequence[str], *, settled: bool, split: Sequence[str]
-) -> tuple[PairedDesign, Undeclared]:
-    """Look which of the factors decides; where somebody declared what items share (`settled`), that holds.
+) -> tuple[PairedDesign, tuple[ItemFactor, ...], tuple[LevelDifferences, ...]]:
+    """Return the design with the factor that decides in force, all factors looked at, and those over which the difference varies.
 
-    What a factor that decides explains is not counted again: the others are then looked at with it as the unit. A factor that
-    the comparison is split by is shown level by level and is no finding.
+    Where somebody declared what items share (`settled`), that holds. What a factor that decides explains is not counted again:
+    the others are then looked at with it as the unit. A factor that the comparison is split by is shown level by level and is no
+    finding.
     """
     paired, names, seed = design.paired, design.data.factor_names(), design.seed
     rows = dependence(paired, columns, design.clusters, names=names, seed=seed)
@@ -200,27 +210,34 @@ def decided(
     design = replace(design, declared=design.clusters, partitions=() if settled else partitions)
     apart = rows
     if not settled:
-        widest = _widest(design, [row for row in rows if row.widens])
-        if widest is not None:
+        suspected = [(design.width(_joined(design, row)), row) for row in rows if row.widens]
+        width, widest = max(suspected, key=lambda each: each[0], default=(0.0, None))
+        if widest is not None and width > design.width(design.clusters):
             clusters = _joined(design, widest)
             design = replace(design, clusters=clusters, widened_by=widest)
             others = [name for name in columns if name != widest.column]
             apart = _besides(paired, widest, rows, dependence(paired, others, clusters, names=names, seed=seed))
         too_few = [row for row in apart if row.forbids]
         design = replace(design, too_few=max(too_few, key=lambda row: row.design_effect, default=None))
-    findings = [*(row for row in rows if row.copies), *(row for row in apart if row.varies and not row.copies)]
-    shown = [row for row in findings if row.column not in (*split, *design.declared)]
-    return design, Undeclared(rows=rows, findings=_by_levels(design, shown))
-
-
-def _widest(design: PairedDesign, rows: Iterable[ItemFactor]) -> ItemFactor | None:
-    """Return the factor whose interval is the widest, where one is wider than that of the items."""
-    width, widest = design.width(design.clusters), None
-    for row in rows:
-        own = design.width(_joined(design, row))
-        if own > width:
-            width, widest = own, row
-    return widest
+    varying = [*(row for row in rows if row.copies), *(row for row in apart if row.varies and not row.copies)]
+    findings: list[LevelDifferences] = []
+    for row in varying:
+        if row.column in (*split, *design.declared):
+            continue
+        differences = design.scores().differences
+        levels = [
+            (name, len(places), float(np.mean(differences[places])))
+            for name, places in level_places(paired.items[row.column])
+            if name is not None
+        ]
+        finding = LevelDifferences(
+            factor=label_of(row.column, names),
+            levels=tuple(sorted(levels, key=lambda level: (-level[2], level[0]))),
+            copies=row.copies,
+            p_value=None if row.copies else row.p_adjusted,
+        )
+        findings.append(finding)
+    return design, rows, tuple(findings)
 
 
 def _joined(design: PairedDesign, row: ItemFactor) -> tuple[str, ...]:
@@ -242,23 +259,3 @@ def _besides(
         elif row.column != main.column and not nested(unit, paired.codes(row.column)):
             left.append(row)
     return tuple(left)
-
-
-def _by_levels(design: PairedDesign, rows: Iterable[ItemFactor]) -> tuple[LevelDifferences, ...]:
-    names, found = design.data.factor_names(), list[LevelDifferences]()
-    for row in rows:
-        differences, codes = design.scores().differences, design.paired.items[row.column]
-        levels = [
-            (name, len(places), float(np.mean(differences[places])))
-            for name, places in level_places(codes)
-            if name is not None
-        ]
-        found.append(
-            LevelDifferences(
-                factor=label_of(row.column, names),
-                levels=tuple(sorted(levels, key=lambda level: (-level[2], level[0]))),
-                copies=row.copies,
-                p_value=None if row.copies else row.p_adjusted,
-            )
-        )
-    return tuple(found)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.compare.further import further_rows
-from evalstats.analysis.compare.result import Verdict
+from evalstats.analysis.compare.result import LabelAccount, Verdict
 from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
@@ -110,7 +110,7 @@ class Difference:
 
     `without_runs` is the headline before the variation from run to run was counted in, where it was. `doubts` forbid a
     direction, `no_equivalence` forbids a verdict of equivalence; `if_claimed` and `if_equivalent` are phrases for the first line
-    of a verdict that is given all the same.
+    of a verdict that is given all the same. `labels` tells what the judge and people's labels say by themselves.
     """
 
     headline: IntervalEstimate
@@ -128,6 +128,7 @@ class Difference:
     if_claimed: tuple[Note, ...] = ()
     if_equivalent: tuple[Note, ...] = ()
     failures: UnseenFailures | None = None
+    labels: LabelAccount | None = None
 
     def qualifiers(self, verdict: Verdict) -> tuple[Note, ...]:
         """Return what must stand on the first line, after such a verdict."""

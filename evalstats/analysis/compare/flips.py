@@ -18,6 +18,8 @@ from evalstats.table.score_table import ScoreTable
 
 # A mean of this much is a success: more trials right than wrong, or as many.
 MIDDLE = 0.5
+# Kinds of metrics by which an item succeeds or fails.
+MAY_FLIP = ("binary", "proportion")
 _PLACE, _FITS = f"{HELPER}place", f"{HELPER}fits"
 
 
@@ -117,21 +119,15 @@ class Flips(Sequence[Flip]):
 
     def columns(self) -> dict[str, list[object]]:
         """Return all of them with where their rows stand, for the CSV."""
-        sources = [
-            pl.when(pl.col(f"{side}_run").is_null())
-            .then(pl.lit(""))
-            .otherwise(
-                pl.concat_str(
-                    # An empty part is left out, as in `RowSource`.
-                    pl.coalesce(_said(f"{side}_file"), _said(f"{side}_run")),
-                    _said(f"{side}_locator"),
-                    separator=", ",
-                    ignore_nulls=True,
-                )
+        sources: list[pl.Expr] = []
+        for side in _SIDES:
+            # An empty part is left out, as in `RowSource`.
+            run, file, place = (
+                pl.when(pl.col(f"{side}_{name}") != "").then(pl.col(f"{side}_{name}")) for name in _OF_SOURCE
             )
-            .alias(f"{side}_source")
-            for side in _SIDES
-        ]
+            source = pl.concat_str(pl.coalesce(file, run), place, separator=", ", ignore_nulls=True)
+            known = pl.when(pl.col(f"{side}_run").is_null()).then(pl.lit("")).otherwise(source)
+            sources.append(known.alias(f"{side}_source"))
         return self._frame.select(*_OF_FLIP, *sources).to_dict(as_series=False)
 
 
@@ -143,10 +139,6 @@ _FLIPPED = {
     **dict.fromkeys(_OF_FLIP[4:], pl.Float64),
     **dict.fromkeys([f"{side}_{name}" for side in _SIDES for name in _OF_SOURCE], pl.String),
 }
-
-
-def _said(name: str) -> pl.Expr:
-    return pl.when(pl.col(name) != "").then(pl.col(name))
 
 
 def _flip(row: dict[str, Any]) -> Flip:
@@ -177,7 +169,12 @@ class ScenarioFlips:
 
 
 def flipped_items(paired: ScoreTable, runs: pl.DataFrame) -> Flips:
-    """List the items on which one side mostly succeeds and the other mostly fails, each with its rows' places."""
+    """List the items on which one side mostly succeeds and the other mostly fails, each with its rows' places.
+
+    None where the metric's items neither succeed nor fail.
+    """
+    if paired.metric.kind not in MAY_FLIP:
+        return Flips()
     changed = _changed(paired)
     items, values = paired.items.filter(pl.Series(changed)), paired.values()[changed]
     columns = {name: items[name] if name in items.columns else [None] * items.height for name in _OF_FLIP[:4]}
@@ -197,9 +194,10 @@ def flips_by_level(
     several, the coarsest). Which levels are screened follows from the number of flips alone, on which the test conditions
     (those that could reach a p of 1 - conf_level), so that leaving out the others costs nothing (Gilbert 2005, Applied
     Statistics 54:143). The score that decides is the comparison itself: a large scenario that is lost item by item is found
-    here, a loss that is spread thinly is not. Items without a level come last and are not screened.
+    here, a loss that is spread thinly is not. Items without a level come last and are not screened. Nothing where the metric's
+    items neither succeed nor fail.
     """
-    if factor not in paired.items.columns:
+    if paired.metric.kind not in MAY_FLIP or factor not in paired.items.columns:
         return ()
     better = 1.0 if paired.metric.higher_is_better else -1.0
     change = better * np.sign(paired.column(1) - paired.column(0)) * _changed(paired)

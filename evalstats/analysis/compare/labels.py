@@ -262,7 +262,7 @@ def corrected(
     conf_level: float,
     margin: float | None,
     runs: RunSpread | None,
-) -> tuple[Difference, LabelAccount]:
+) -> Difference:
     """Put the corrected difference in the judge's place; the judge's and the labels' own stand below it."""
     found, headline = corrected_headline(pair, metric, conf_level=conf_level, runs=runs)
     by_errors = _by_errors(pair, metric, conf_level)
@@ -288,16 +288,14 @@ def corrected(
     mde = None
     if headline.std_error and headline.df:
         mde = mde_from_std_error(headline.std_error, headline.df, conf_level=conf_level, power=_POWER)
-    return (
-        Difference(
-            headline=headline,
-            without_runs=None if runs is None else found.estimate,
-            method_reason="people labelled a part of the items, and the judge's scores of all are corrected by it",
-            rows=tuple(rows),
-            mde=mde,
-            notes=(*_cautions(found, pair, metric, names), *labels.notes),
-        ),
-        account,
+    return Difference(
+        headline=headline,
+        without_runs=None if runs is None else found.estimate,
+        method_reason="people labelled a part of the items, and the judge's scores of all are corrected by it",
+        rows=tuple(rows),
+        mde=mde,
+        labels=account,
+        notes=(*_cautions(found, pair, metric, names), *labels.notes),
     )
 
 

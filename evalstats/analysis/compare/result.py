@@ -265,8 +265,6 @@ class Comparison(OfMetric, Result, Estimate):
         What limits the verdict, such as scores that are missing; the first line of every output says so.
     labels
         Where people's labels correct the judge: what the judge and the labels say by themselves. The two scores are the judge's.
-    asked
-        Options that were given, as Python: (name, value).
     dependence
         What the factors of the items are, and whether the differences go by them.
     these_items
@@ -317,7 +315,6 @@ class Comparison(OfMetric, Result, Estimate):
     other_averages: tuple[OtherAverage, ...] = ()
     by: str | None = None
     groups: tuple[GroupRow, ...] = ()
-    asked: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
     origin: Origin = field(default_factory=Origin)
 

@@ -1,133 +1,96 @@
-"""The verdict on a difference, and how the candidate stands at a declared margin."""
+"""The verdict on a difference: by its interval and a declared margin, and which claims the missing scores forbid."""
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from evalstats.analysis.compare.design import PairedDesign
-from evalstats.analysis.compare.difference import Difference, PairedScores
-from evalstats.analysis.compare.result import AtMargin, Verdict
-from evalstats.document.numbers import declared, digits_of_interval, number, p_value, scaled
+from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
+from evalstats.analysis.compare.result import AtMargin, Missing, Verdict
+from evalstats.analysis.design.metric import open_direction
+from evalstats.analysis.result import method_row, notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import declared, digits_of_interval, number, p_value, scaled, share_in_percent
+from evalstats.grammar import plural
+from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import t_margin_test, tango_margin_test
 from evalstats.stats.runs import with_runs
 from evalstats.table.metric import MetricFacts
+from evalstats.table.score_table import ScoreTable, too_much_missing
+
+Ends = tuple[float | None, float | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What a verdict is made from; intervals are those of the headline method, adjusted for their family.
+def verdict_of(
+    design: PairedDesign, found: Difference, equivalence: Ends, *, noninferior: bool = False
+) -> tuple[Verdict, str]:
+    """Return the verdict of a design, and the reason for it.
 
-    `doubts` are the reasons for which no direction may be claimed even though the interval excludes 0; `no_equivalence`
-    those for which the two may not be called equivalent. `smallest_p_of` names the test that `smallest_p` belongs to.
+    A factor that nobody declared may leave the verdict open, and says nothing of what the design could have shown.
     """
-
-    conf_low: float | None
-    conf_high: float | None
-    no_interval_reason: str | None
-    conf_level: float
-    smallest_p: float | None
-    mde: float | None
-    margin: float | None
-    equivalence_low: float | None
-    equivalence_high: float | None
-    higher_is_better: bool
-    doubts: tuple[str, ...]
-    no_equivalence: tuple[str, ...]
-    smallest_p_of: str
-    scale: float
-    unit: str
-    noninferior: bool = False
-
-
-def evidence_of(
-    design: PairedDesign,
-    found: Difference,
-    low: float | None,
-    high: float | None,
-    *,
-    noninferior: bool = False,
-) -> Evidence:
-    """Gather what the verdict on a difference is made from; `low` and `high` are the interval that decides equivalence."""
-    headline, metric = found.headline, design.metric
-    if headline.n_clusters:
-        test = "the cluster sign-flip, which must agree,"
-    else:
-        test = "the sign-flip on these items" if headline.method.startswith("paired t") else "the test"
-    return Evidence(
-        conf_low=headline.conf_low,
-        conf_high=headline.conf_high,
-        no_interval_reason=headline.reason,
+    undeclared = design.widened_by is not None or design.too_few is not None
+    verdict, reason = decide(
+        replace(found, smallest_p=None) if undeclared else found,
+        design.metric,
         conf_level=design.conf_level,
-        smallest_p=found.smallest_p,
-        mde=found.mde,
         margin=design.margin,
-        equivalence_low=low,
-        equivalence_high=high,
+        equivalence=equivalence,
         noninferior=noninferior,
-        higher_is_better=metric.higher_is_better,
-        doubts=(*filter(None, [design.open_direction]), *found.doubts),
-        no_equivalence=found.no_equivalence,
-        smallest_p_of=test,
-        scale=metric.scale,
-        unit=metric.shown_unit,
     )
-
-
-def verdict_of(design: PairedDesign, evidence: Evidence) -> tuple[Verdict, str]:
-    """Return the verdict; a factor that nobody declared may leave it open, and says nothing of the design."""
-    if design.widened_by is None and design.too_few is None:
-        return decide(evidence)
-    verdict, reason = decide(replace(evidence, smallest_p=None))
     if design.too_few is not None and verdict == "inconclusive":
         return verdict, design.too_few.why()
-    return ("inconclusive", reason) if verdict == "invalid" else (verdict, reason)
+    return ("inconclusive", reason) if undeclared and verdict == "invalid" else (verdict, reason)
 
 
-def withheld(account: AtMargin | None, why: str | None) -> AtMargin | None:
-    """Take a claim of non-inferiority back, for a reason that the test does not know."""
-    if account is None or why is None or not account.noninferior:
-        return account
-    return replace(account, noninferior=False, reason=f"{account.reason}, but {why}")
+def decide(
+    found: Difference,
+    metric: MetricFacts,
+    *,
+    conf_level: float,
+    margin: float | None = None,
+    equivalence: Ends = (None, None),
+    noninferior: bool = False,
+) -> tuple[Verdict, str]:
+    """Return the verdict and the reason for it, in words; intervals are adjusted for their family.
 
-
-def decide(evidence: Evidence) -> tuple[Verdict, str]:
-    """Return the verdict and the reason for it, in words.
-
-    The order is fixed: invalid, powerless, equivalent, better or worse, inconclusive.
+    The order is fixed: invalid, powerless, equivalent, better or worse, inconclusive. `equivalence` is the interval that is held
+    to the margin; `noninferior` tells that a loss beyond it is excluded.
     """
-    low, high, margin = evidence.conf_low, evidence.conf_high, evidence.margin
-    unit = f" {evidence.unit}" if evidence.unit else ""
-    if evidence.smallest_p is not None and evidence.smallest_p > 1 - evidence.conf_level:
-        if low is None and evidence.no_interval_reason:
-            return "invalid", evidence.no_interval_reason
+    headline, unit = found.headline, f" {metric.shown_unit}".rstrip()
+    low, high, level = headline.conf_low, headline.conf_high, _percent(conf_level)
+    if found.smallest_p is not None and found.smallest_p > 1 - conf_level:
+        if low is None and headline.reason:
+            return "invalid", headline.reason
+        test = "the sign-flip on these items" if headline.method.startswith("paired t") else "the test"
+        if headline.n_clusters:
+            test = "the cluster sign-flip, which must agree,"
         return "powerless", (
-            f"no outcome of this design could have shown a difference: the p of {evidence.smallest_p_of} cannot go below "
-            f"{p_value(evidence.smallest_p)}"
+            f"no outcome of this design could have shown a difference: the p of {test} cannot go below "
+            f"{p_value(found.smallest_p)}"
         )
     if low is None or high is None:
-        return "invalid", evidence.no_interval_reason or "the data give no interval"
-    upward: Verdict = "better" if evidence.higher_is_better else "worse"
-    downward: Verdict = "worse" if evidence.higher_is_better else "better"
-    direction = upward if low > 0 else downward if high < 0 else None
+        return "invalid", headline.reason or "the data give no interval"
+    sides: tuple[Verdict, Verdict] = ("better", "worse") if metric.higher_is_better else ("worse", "better")
+    direction = sides[0] if low > 0 else sides[1] if high < 0 else None
     if margin is not None:
-        ends, within = (
-            (evidence.equivalence_low, evidence.equivalence_high),
-            f"{declared(margin, evidence.scale)}{unit}",
-        )
-        inside = ends[0] is not None and ends[1] is not None and -margin < ends[0] and ends[1] < margin
-        underpowered = evidence.mde is None or evidence.mde > margin
-        if underpowered and direction is None and not inside and not evidence.noninferior:
-            found = "" if evidence.mde is None else number(evidence.mde * evidence.scale, 1)
-            power = f": only {found}{unit} or more would be detected with 80% power" if found else ""
+        least, most = equivalence
+        within = f"{declared(margin, metric.scale)}{unit}"
+        inside = _inside(least, most, margin)
+        underpowered = found.mde is None or found.mde > margin
+        if underpowered and direction is None and not inside and not noninferior:
+            size = "" if found.mde is None else number(found.mde * metric.scale, 1)
+            power = f": only {size}{unit} or more would be detected with 80% power" if size else ""
             return "powerless", f"the interval includes 0, and a margin of {within} is out of reach{power}"
         if inside:
-            why = f"the {_percent(2 * evidence.conf_level - 1)} interval lies within ±{within}"
-            forbid = "; ".join(evidence.no_equivalence)
+            why = f"the {_percent(2 * conf_level - 1)} interval lies within ±{within}"
+            forbid = "; ".join(found.no_equivalence)
             return ("inconclusive", f"{why}, but {forbid}") if forbid else ("equivalent", why)
-    level = _percent(evidence.conf_level)
     if direction is None:
         return "inconclusive", f"the {level} interval includes 0"
-    if evidence.doubts:
-        return "inconclusive", f"the interval excludes 0, but {'; '.join(evidence.doubts)}"
+    asked = [open_direction(metric.name)] if metric.direction == "asked" else []
+    if doubts := [*asked, *found.doubts]:
+        return "inconclusive", f"the interval excludes 0, but {'; '.join(doubts)}"
     return direction, f"the {level} interval excludes 0"
 
 
@@ -135,6 +98,16 @@ def _percent(level: float) -> str:
     # One that was given has few digits; one that an adjustment made is shown with four.
     given = declared(level, 100)
     return f"{given if len(given) <= 7 else f'{100 * level:.4g}'}%"
+
+
+# --- at a declared margin ---
+
+
+def withheld(account: AtMargin | None, why: str | None) -> AtMargin | None:
+    """Take a claim of non-inferiority back, for a reason that the test does not know."""
+    if account is None or why is None or not account.noninferior:
+        return account
+    return replace(account, noninferior=False, reason=f"{account.reason}, but {why}")
 
 
 def at_margin(
@@ -183,3 +156,223 @@ def at_margin(
         noninferior_p=tested.noninferior_p if good else tested.nonsuperior_p,
         equivalence_p=tested.tost_p,
     )
+
+
+# --- what is missing ---
+
+
+def missing_account(design: PairedDesign) -> Missing:
+    """Count what is missing and repeat the headline analysis with every missing score put at either end.
+
+    Where the metric has no bounds, the lowest and highest item scores seen stand for them. Items that neither side has at all
+    do not exist here; one that a side lacks, or holds as an error or unscored, is missing for it. While a run is watched, items
+    that are not finished yet are no missing scores.
+    """
+    table, metric = design.table, design.metric
+    if design.sequential:
+        return _missing_so_far(replace(design, sequential=False))
+    first, second = table.scored.T
+    share_first, share_second = (float(column.copy().mean()) for column in table.lost_shares().T)
+    lacks = share_first > 0, share_second > 0
+    counted = Missing(
+        n_both=int((first & second).sum()),
+        n_only_baseline=int((first & ~second).sum()),
+        n_only_candidate=int((second & ~first).sum()),
+        n_neither=int((~first & ~second).sum()),
+        only_baseline=table.labels(first & ~second),
+        only_candidate=table.labels(second & ~first),
+        share_baseline=share_first,
+        share_candidate=share_second,
+        ignorable=design.ignorable,
+    )
+    if not table.incomplete:
+        return replace(counted, explanation=_complete_words(table))
+    seen, run = table.values(), table.n_scored + table.n_lost
+    low = float(np.nanmin(seen)) if metric.low is None else metric.low
+    high = float(np.nanmax(seen)) if metric.high is None else metric.high
+    lowest, highest = table.filled(low), table.filled(high)
+    n_trials = table.steps or int(run[run > 0].min(initial=int(run.max())))
+    codes, fixed = (tuple(map(table.codes, names)) for names in (design.clusters, design.partitions))
+
+    def assigned(*, baseline_high: bool, candidate_high: bool) -> PairedScores:
+        return PairedScores(
+            baseline=(highest if baseline_high else lowest)[:, 0].copy(),
+            candidate=(highest if candidate_high else lowest)[:, 1].copy(),
+            n_trials=n_trials,
+            clusters=codes,
+            fixed=fixed,
+            strata=design.strata(table),
+        )
+
+    def interval(scores: PairedScores, level: float) -> IntervalEstimate:
+        return headline_interval(scores, metric, conf_level=level, method=design.fitting_method)
+
+    good = metric.higher_is_better
+    cases = {
+        "every missing score at the lowest value": assigned(baseline_high=False, candidate_high=False),
+        "every missing score at the highest value": assigned(baseline_high=True, candidate_high=True),
+        "missing scores against the candidate": assigned(baseline_high=good, candidate_high=not good),
+        "missing scores for the candidate": assigned(baseline_high=not good, candidate_high=good),
+    }
+    rows = tuple(method_row(interval(case, design.conf_level), "sensitivity", words) for words, case in cases.items())
+    least = most = None
+    if design.margin is not None:
+        narrower = [interval(case, 2 * design.conf_level - 1) for case in cases.values()]
+        lows, highs = [each.conf_low for each in narrower], [each.conf_high for each in narrower]
+        least = None if None in lows else min(end for end in lows if end is not None)
+        most = None if None in highs else max(end for end in highs if end is not None)
+    estimates = [row.estimate * metric.scale for row in rows if row.estimate is not None]
+    between = f"{number(min(estimates), 1)} and {number(max(estimates), 1)}{f' {metric.shown_unit}'.rstrip()}"
+    where = "with the missing scores at either end" if metric.bounds is None else "whatever the missing scores are"
+    words = [f"{where}, the difference on all items lies between {between}"]
+    if metric.bounds is None:
+        words.append("the metric has no bounds, so the lowest and the highest score seen stand for them")
+    if design.ignorable:
+        words.append("they are declared to be missing for a reason that has nothing to do with the answers")
+    return replace(
+        counted,
+        rows=rows,
+        explanation="; ".join(words),
+        open_below=(metric.high is None and lacks[0]) or (metric.low is None and lacks[1]),
+        open_above=(metric.low is None and lacks[0]) or (metric.high is None and lacks[1]),
+        least=least,
+        most=most,
+    )
+
+
+def _missing_so_far(design: PairedDesign) -> Missing:
+    """Account for what is missing among the items that both sides have finished."""
+    every, watched = missing_account(design), "the run is watched while it goes on"
+    if not any(bool((system.rows["status"] != "scored").any()) for system in design.table.systems):
+        return replace(every, rows=(), share_baseline=0.0, share_candidate=0.0, explanation=watched)
+    done = missing_account(replace(design, table=design.table.take(np.flatnonzero(design.table.seen.all(axis=1)))))
+    return replace(
+        every,
+        rows=done.rows,
+        least=done.least,
+        most=done.most,
+        share_baseline=done.share_baseline,
+        share_candidate=done.share_candidate,
+        explanation=f"{watched}; of the items that both sides finished, {done.explanation}",
+    )
+
+
+def _complete_words(table: ScoreTable) -> str:
+    have, _ = table.counts()
+    short = int((have < have.max(axis=0)).sum())
+    if not short:
+        return "every item has a score on both sides, in every trial"
+    return (
+        f"every item has a score on both sides; {plural(short, 'item')} of one side or the other "
+        f"{'has' if short == 1 else 'have'} fewer trials than the rest, and trials that no file holds are not filled in"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A verdict after a look at what is missing: forbidden (`withheld` is then what it was), limited, or as it was.
+
+    `qualifiers` limit it on the first line, `cautions` below.
+    """
+
+    verdict: Verdict
+    reason: str
+    qualifiers: tuple[Note, ...] = ()
+    cautions: tuple[Note, ...] = ()
+    withheld: Verdict | None = None
+    names_missing: bool = False
+
+
+def judged(
+    missing: Missing,
+    verdict: Verdict,
+    reason: str,
+    *,
+    estimate: float | None,
+    names: tuple[str, str],
+    margin: float | None = None,
+    cause: str = "",
+) -> Judged:
+    """Forbid a direction that the missing scores could undo, or, where few are missing, limit it.
+
+    Scores that are missing because they would have been failures make a side look better than it is. Where the interval with
+    all of them at their worst includes 0, or the metric has no bound on the side of a failure, no direction is claimed from the
+    rest, unless the user declares the reason harmless or at most 5% of either side are missing. A verdict of equivalence that
+    does not survive every assignment of the missing scores is cautioned. `cause` is what all missing scores are, where that is
+    one thing ("harness errors").
+    """
+    if missing.ignorable or verdict not in ("better", "worse", "equivalent"):
+        return Judged(verdict=verdict, reason=reason)
+    if verdict == "equivalent":
+        beyond = [
+            row for row in missing.rows if margin is not None and not _inside(row.conf_low, row.conf_high, margin)
+        ]
+        told = [row.note.partition(";")[0] for row in beyond[:1]]
+        rests = (
+            f"the verdict rests on scores that are missing: with {case}, the interval leaves the margin"
+            for case in told
+        )
+        return Judged(verdict=verdict, reason=reason, cautions=notes("missing", rests))
+    upward = (estimate or 0.0) > 0
+    ends = [(row, row.conf_low if upward else row.conf_high) for row in missing.rows]
+    lost = [row for row, end in ends if end is None or not (end > 0 if upward else end < 0)]
+    few = not too_much_missing(missing.share_baseline, missing.share_candidate)
+    unlimited = not few and (missing.open_below if upward else missing.open_above)
+    if not (lost or unlimited):
+        return Judged(verdict=verdict, reason=reason)
+    shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
+    lacking = [(share_in_percent(share), name) for share, name in shares if share > 0]
+    are_what = f"are {cause} and left out" if cause else "are missing"
+    if len(lacking) == 2 and lacking[0][0] == lacking[1][0]:
+        are = f"{lacking[0][0]} of the scores of either side {are_what}"
+    else:
+        first, *rest = (
+            f"{share} of the scores of {name}" if not i else f"{share} of {name}"
+            for i, (share, name) in enumerate(lacking)
+        )
+        are = f"{' and '.join((first, *rest))} {are_what}"
+    case = lost[0].note.partition(";")[0] if lost else ""
+    if few:
+        told = notes("missing", (f"{are}, and with {case} the interval includes 0",))
+        return Judged(verdict=verdict, reason=reason, qualifiers=told, names_missing=bool(cause))
+    could = f"with {case} it includes 0" if lost else "the metric has no bound that limits what they could be"
+    why = (
+        f"{reason}, but {are}, and {could}; where the reason they are missing has nothing to do with the answers, "
+        "that can be declared"
+    )
+    return Judged(verdict="inconclusive", reason=why, withheld=verdict, names_missing=bool(cause))
+
+
+def _inside(low: float | None, high: float | None, margin: float) -> bool:
+    return low is not None and high is not None and -margin < low <= high < margin
+
+
+def missing_beyond(missing: Missing, metric: MetricFacts, margin: float | None, *, loss: bool = True) -> str | None:
+    """Say that the missing scores alone could make a loss (or a gain) beyond the margin, where they could.
+
+    Up to 5% missing of either side, the estimate with all of them at their worst has to stay within the margin. Above, the
+    bounds decide: the limit of that interval has to, as it has to where nothing is missing. A gain beyond the margin, which
+    only equivalence excludes, is looked at above 5%.
+    """
+    if margin is None or not missing.rows or missing.ignorable:
+        return None
+    many_missing = too_much_missing(missing.share_baseline, missing.share_candidate)
+    if not loss and not many_missing:
+        return None
+    downward = loss == metric.higher_is_better
+    if many_missing:
+        end = missing.least if downward else missing.most
+        if missing.open_below if downward else missing.open_above:
+            return "scores are missing, and the metric has no bound that limits what they could be"
+        what = f"the {'lower' if downward else 'upper'} limit of the difference on all items"
+    else:
+        estimates = [row.estimate for row in missing.rows if row.estimate is not None]
+        end = min(estimates, default=None) if downward else max(estimates, default=None)
+        what = "the difference on all items"
+    whom = f"with the missing scores {'against' if loss else 'for'} the candidate"
+    if end is None:
+        return f"{whom} there is no interval"
+    if (end if downward else -end) > -margin:
+        return None
+    unit = f" {metric.shown_unit}" if metric.shown_unit else ""
+    return f"{whom} {what} would be {scaled(end, metric.scale, sign=True)}{unit}, beyond the margin"

@@ -9,7 +9,6 @@ from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.design.averages import fixed_by, other_averages
 from evalstats.analysis.design.comparability import MIN_SHARED, identical_runs
 from evalstats.analysis.design.dependence import ItemFactor, crossed_factors, deciding_factor, dependence
-from evalstats.analysis.design.missing import too_much_missing
 from evalstats.analysis.leaderboard.board import Board
 from evalstats.analysis.leaderboard.ranks import (
     MIN_CLUSTERS,
@@ -31,7 +30,7 @@ from evalstats.stats.many.pairwise import PairwiseDifferences
 from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import rests_on_unseen_tail
 from evalstats.table.items import Bools
-from evalstats.table.score_table import ScoreTable
+from evalstats.table.score_table import ScoreTable, too_much_missing
 
 _NAMED = 3
 

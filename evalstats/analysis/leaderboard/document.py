@@ -7,7 +7,6 @@ from itertools import pairwise
 from evalstats.analysis.design.averages import weighted_words
 from evalstats.analysis.design.dependence import dependence_table, partitions_named
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
-from evalstats.analysis.design.missing import too_much_missing
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
@@ -18,6 +17,7 @@ from evalstats.document.model import Block, Column, Document, Items, Note, Secti
 from evalstats.document.numbers import digits_of_interval, interval_words, number, p_words, share_in_percent, titled
 from evalstats.errors import Option
 from evalstats.grammar import and_list, conjugate, is_are, plural, plural_of
+from evalstats.table.score_table import too_much_missing
 
 _SHOWN = 20
 _FEW_PAIRS = 10

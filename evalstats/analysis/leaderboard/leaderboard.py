@@ -17,7 +17,6 @@ from evalstats.analysis.design.clusters import (
 )
 from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGraph, RunKinds, shared_counts
 from evalstats.analysis.design.entries import entries_of, entry_of, entry_table
-from evalstats.analysis.design.missing import is_ignorable
 from evalstats.analysis.design.runs import (
     draws_note,
     left_out_of_several_runs,
@@ -44,13 +43,13 @@ from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.winner import corrected
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
-from evalstats.analysis.result import Origin, json_safe, notes
+from evalstats.analysis.result import Origin, notes
 from evalstats.analysis.settings import recorded
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
-from evalstats.schema.plan import plan_account, settled, with_plan
+from evalstats.schema.plan import is_ignorable, plan_account, settled, with_plan
 from evalstats.stats.computation import one_thread
 from evalstats.table.items import ITEM_OF_VARIANTS
 from evalstats.table.systems import SeveralRunsError, require_outcomes
@@ -177,7 +176,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
             raise InputError(
                 "published numbers have no items to average over; leave out the average, or give item scores"
             )
-        found = published_leaderboard(
+        return published_leaderboard(
             data,
             metric=asked.metric,
             baseline=asked.baseline,
@@ -190,7 +189,6 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
             accept=asked.accept,
             clusters=asked.cluster or (),
         )
-        return replace(found, asked=json_safe(asked.given()))
     require_outcomes(data, *(asked.models or ()))
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
     ambiguous: dict[str, SeveralRunsError] = {}
@@ -233,7 +231,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     )
     of_entries = (*notes("dependence", of_clusters, caution=False), *notes("left_out", remarks, caution=False))
     left_out = left_out_of_several_runs(ambiguous, remedy=Option("contrast", "run"))
-    return replace(found, asked=json_safe(asked.given()), notes=(*left_out, *found.notes, *of_entries))
+    return replace(found, notes=(*left_out, *found.notes, *of_entries))
 
 
 def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.GivenOptions) -> Leaderboard:

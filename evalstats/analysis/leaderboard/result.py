@@ -179,8 +179,6 @@ class Leaderboard(OfMetric, Result):
         Where a factor that nobody declared is the clusters: what would be shown if items were independent.
     other_leaders
         Other averages by which another model leads, or the one best is not.
-    asked
-        Options that differ from their defaults, as JSON has them; with them the call is made again.
     basis
         What the comparisons rest on: the same items for all, or for each pair the items it shares.
     """
@@ -220,7 +218,6 @@ class Leaderboard(OfMetric, Result):
     these_items: PairsOfTheseItems | None = None
     other_leaders: tuple[OtherLeader, ...] = ()
     origin: Origin = field(default_factory=Origin)
-    asked: dict[str, Any] = field(default_factory=dict[str, Any])
     notes: tuple[Note, ...] = ()
 
     @property

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from evalstats.analysis.design.missing import too_much_missing
 from evalstats.analysis.score.result import ClaimTest
 from evalstats.document.numbers import scaled, share_in_percent
 from evalstats.errors import InputError, Option
@@ -13,6 +12,7 @@ from evalstats.stats.checks import check_count
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.table.metric import MetricFacts
+from evalstats.table.score_table import too_much_missing
 
 IntervalAt = Callable[[float], IntervalEstimate]
 # Below this the level of an interval is 1 to a computer, and only a law in closed form could say more.

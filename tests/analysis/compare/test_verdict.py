@@ -1,6 +1,7 @@
 """The order in which verdicts are decided, and that each needs its own evidence."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,79 +10,94 @@ from hypothesis import strategies as st
 
 from evalstats import datasets
 from evalstats.analysis.compare.compare import _invalid, compare
-from evalstats.analysis.compare.verdict import Evidence, decide
+from evalstats.analysis.compare.difference import Difference
+from evalstats.analysis.compare.result import Verdict
+from evalstats.analysis.compare.verdict import decide
+from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.document.model import Note, NoteKind
 from evalstats.document.terminal import headline
+from evalstats.stats.estimate import IntervalEstimate
 from tests.analysis.builders import data_of, rows_of
 
-PLAIN = Evidence(
-    conf_low=0.01,
-    conf_high=0.05,
-    no_interval_reason=None,
-    conf_level=0.95,
-    smallest_p=1e-6,
-    mde=0.02,
-    margin=None,
-    equivalence_low=None,
-    equivalence_high=None,
-    higher_is_better=True,
-    doubts=(),
-    no_equivalence=(),
-    smallest_p_of="the test",
-    scale=100,
-    unit="pp",
-)
-AROUND_0 = replace(PLAIN, conf_low=-0.03, conf_high=0.02)
+SHARE = Metric(benchmark="b", name="s", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="")
+
+
+def decided(
+    low: float | None = 0.01,
+    high: float | None = 0.05,
+    *,
+    reason: str | None = None,
+    smallest_p: float = 1e-6,
+    mde: float | None = 0.02,
+    margin: float | None = None,
+    equivalence: tuple[float | None, float | None] = (None, None),
+    higher: bool = True,
+    doubts: tuple[str, ...] = (),
+    no_equivalence: tuple[str, ...] = (),
+) -> tuple[Verdict, str]:
+    estimate = IntervalEstimate(
+        estimate=0.02, method="Tango", conf_level=0.95, n=100, conf_low=low, conf_high=high, reason=reason
+    )
+    found = Difference(
+        headline=estimate,
+        method_reason="",
+        smallest_p=smallest_p,
+        mde=mde,
+        doubts=doubts,
+        no_equivalence=no_equivalence,
+    )
+    metric = replace(SHARE, higher_is_better=higher)
+    return decide(found, metric, conf_level=0.95, margin=margin, equivalence=equivalence)
+
+
+AROUND_0: dict[str, Any] = {"low": -0.03, "high": 0.02}
 
 
 @pytest.mark.parametrize(
     ("evidence", "verdict"),
     [
-        (PLAIN, "better"),
-        (replace(PLAIN, higher_is_better=False), "worse"),
-        (replace(PLAIN, conf_low=-0.05, conf_high=-0.01), "worse"),
+        ({}, "better"),
+        ({"higher": False}, "worse"),
+        ({"low": -0.05, "high": -0.01}, "worse"),
         (AROUND_0, "inconclusive"),
-        (replace(PLAIN, doubts=("only 4 discordant items",)), "inconclusive"),
-        (replace(PLAIN, conf_low=None, conf_high=None, no_interval_reason="3 clusters"), "invalid"),
+        ({"doubts": ("only 4 discordant items",)}, "inconclusive"),
+        ({"low": None, "high": None, "reason": "3 clusters"}, "invalid"),
         # A design that could never show anything is powerless even when its interval excludes 0.
-        (replace(PLAIN, smallest_p=0.0625), "powerless"),
-        (replace(PLAIN, smallest_p=0.0625, conf_low=None, conf_high=None, no_interval_reason="4 clusters"), "invalid"),
+        ({"smallest_p": 0.0625}, "powerless"),
+        ({"smallest_p": 0.0625, "low": None, "high": None, "reason": "4 clusters"}, "invalid"),
         # A margin, an interval around 0, and too little power for the margin.
-        (replace(AROUND_0, margin=0.01, equivalence_low=-0.025, equivalence_high=0.015), "powerless"),
+        ({**AROUND_0, "margin": 0.01, "equivalence": (-0.025, 0.015)}, "powerless"),
         # Enough power, but the data lie astride the margin.
-        (replace(AROUND_0, margin=0.025, equivalence_low=-0.027, equivalence_high=0.015), "inconclusive"),
-        (replace(AROUND_0, margin=0.04, equivalence_low=-0.025, equivalence_high=0.015), "equivalent"),
+        ({**AROUND_0, "margin": 0.025, "equivalence": (-0.027, 0.015)}, "inconclusive"),
+        ({**AROUND_0, "margin": 0.04, "equivalence": (-0.025, 0.015)}, "equivalent"),
         # Equivalence comes before a direction: a difference that is sure and does not matter.
-        (replace(PLAIN, margin=0.1, equivalence_low=0.015, equivalence_high=0.045), "equivalent"),
-        (replace(PLAIN, margin=0.01, equivalence_low=0.015, equivalence_high=0.045), "better"),
+        ({"margin": 0.1, "equivalence": (0.015, 0.045)}, "equivalent"),
+        ({"margin": 0.01, "equivalence": (0.015, 0.045)}, "better"),
         # Too few clusters for equivalence, whatever the interval.
         (
-            replace(
-                AROUND_0,
-                margin=0.04,
-                equivalence_low=-0.025,
-                equivalence_high=0.015,
-                no_equivalence=("effectively 2.7 clusters",),
-            ),
+            {
+                **AROUND_0,
+                "margin": 0.04,
+                "equivalence": (-0.025, 0.015),
+                "no_equivalence": ("effectively 2.7 clusters",),
+            },
             "inconclusive",
         ),
         # No difference at all could be found: the margin is out of reach.
-        (replace(AROUND_0, mde=None, margin=0.01, equivalence_low=-0.025, equivalence_high=0.015), "powerless"),
+        ({**AROUND_0, "mde": None, "margin": 0.01, "equivalence": (-0.025, 0.015)}, "powerless"),
     ],
 )
-def test_verdicts(evidence: Evidence, verdict: str) -> None:
-    assert decide(evidence)[0] == verdict
+def test_verdicts(evidence: dict[str, Any], verdict: str) -> None:
+    assert decided(**evidence)[0] == verdict
 
 
 def test_reasons_carry_the_numbers() -> None:
-    assert "the p of the test cannot go below 0.062" in decide(replace(PLAIN, smallest_p=0.0625))[1]
-    powerless = replace(AROUND_0, margin=0.01, equivalence_low=-0.025, equivalence_high=0.015)
-    assert "margin of 1 pp" in decide(powerless)[1]
-    assert "only 2.0 pp" in decide(powerless)[1]
-    assert decide(replace(AROUND_0, margin=0.04, equivalence_low=-0.025, equivalence_high=0.015))[1].startswith(
-        "the 90% interval"
-    )
+    assert "the p of the test cannot go below 0.062" in decided(smallest_p=0.0625)[1]
+    powerless = decided(**AROUND_0, margin=0.01, equivalence=(-0.025, 0.015))[1]
+    assert "margin of 1 pp" in powerless
+    assert "only 2.0 pp" in powerless
+    assert decided(**AROUND_0, margin=0.04, equivalence=(-0.025, 0.015))[1].startswith("the 90% interval")
 
 
 @given(
@@ -93,11 +109,10 @@ def test_reasons_carry_the_numbers() -> None:
 def test_a_direction_is_claimed_only_by_an_interval_that_excludes_0(
     low: float, width: float, *, higher: bool, doubts: tuple[str, ...]
 ) -> None:
-    evidence = replace(PLAIN, conf_low=low, conf_high=low + width, higher_is_better=higher, doubts=doubts)
-    verdict, _ = decide(evidence)
+    verdict, _ = decided(low, low + width, higher=higher, doubts=doubts)
     excludes = low > 0 or low + width < 0
     assert (verdict in ("better", "worse")) == (excludes and not doubts)
-    swapped, _ = decide(replace(evidence, conf_low=-low - width, conf_high=-low))
+    swapped, _ = decided(-low - width, -low, higher=higher, doubts=doubts)
     assert {verdict, swapped} in ({"better", "worse"}, {"inconclusive"})
 
 

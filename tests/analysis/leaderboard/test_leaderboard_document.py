@@ -238,7 +238,8 @@ def planned() -> Leaderboard:
 
 def test_code_of_the_answer_gives_the_answer_again() -> None:
     found = boards.plain(baseline="south", adjust="holm", conf_level=0.9)
-    assert boards.plain(**found.asked) == found
+    assert found.settings is not None
+    assert boards.plain(**found.settings.options) == found
     assert "es.leaderboard(data, baseline='south', adjust='holm', conf_level=0.9)" in printed(found)
 
 
