@@ -2,19 +2,20 @@
 
 `Format` is a loader. It reads records in blocks (`typed_records`), asks the declaration what they say, and makes the rest: runs,
 models, metrics and their ranges, notes, what was left out. Records that nest are asked one by one (`rows`); flat ones a block
-at a time (`columns`), which costs a third. Modules of `loaders/formats/` hold one format each; another package offers its own
-by the entry-point group `evalstats.loaders`.
+at a time (`columns`), which costs a third. A format whose records mean something only together has a `reader`, which sees the
+first record and the end. Modules of `loaders/formats/` hold one format each; another package offers its own by the entry-point
+group `evalstats.loaders`.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain, repeat
 from math import inf
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
-import msgspec
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
@@ -27,20 +28,23 @@ from evalstats.loaders.base import (
     Rows,
     Shape,
     Source,
+    in_batches,
     in_frames_of_groups,
     plain_name,
     readable_name,
 )
 from evalstats.loaders.files import load_json
+from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.records import how_to_name
-from evalstats.loaders.rows import GroupCounter, Ranges, Row, SeenKeys, held, scored, told, unscored
+from evalstats.loaders.rows import Factors, GroupCounter, Ranges, Row, SeenKeys, held, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_dict, as_number, as_text, numbers_of, text_of
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
 
-R = TypeVar("R", bound=msgspec.Struct)
+R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
 
 RECORDS: Final[tuple[Shape, ...]] = ("lines", "array")
 OBJECT: Final[tuple[Shape, ...]] = ("object",)
@@ -54,6 +58,10 @@ HEADLINE: Final[Row] = {**SHARE, "primary": True}
 
 # What one record says: what all of its outcomes share, and each outcome (metric, status, score and the like).
 Sample = tuple[Row, list[Row]]
+
+
+def _unknown(_: str) -> None:
+    """Say nothing of a metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +96,10 @@ class Sign:
 
 
 class FormatFile(Generic[R]):
-    """What is known of one file while its records are read: its runs, trials, metrics, and what a reader should know."""
+    """What is known of one file while its records are read: its runs, trials, metrics, and what a reader should know.
+
+    `kept` is what the format itself remembers from one record to the next, `waiting` what later records have to bring.
+    """
 
     def __init__(self, source: Source, declared: "Format[R]") -> None:
         self.source = source
@@ -100,6 +111,10 @@ class FormatFile(Generic[R]):
         self.counts: Counter[str] = Counter()
         self.more: dict[TableName, list[Row]] = {}
         self.tally = Tally()
+        self.published = PublishedRows(higher_is_better=True)
+        self.kept: Row = {}
+        self.waiting: set[Hashable] = set()
+        self.factors = Factors()
         self._declared = declared
         self._apart: set[tuple[str, str]] = set()
         self._trials: dict[Hashable, int] = {}
@@ -144,6 +159,11 @@ class FormatFile(Generic[R]):
         return self.records.source.path
 
     @property
+    def head(self) -> Head:
+        """The first bytes of the file that is being read."""
+        return self.records.head
+
+    @property
     def members(self) -> Mapping[str, object]:
         """Return what the document holds beside its records, of the names that the format keeps."""
         return self.records.members
@@ -172,8 +192,8 @@ class FormatFile(Generic[R]):
     def run(self, model: str | None, *parts: str, **about: object) -> str:
         """Return the name of the run that a record belongs to; `parts` tell runs of one file apart (by default the model does).
 
-        `about` are columns of `runs`. What differs between records of one run is null there. A file that names no model is
-        called by its own name, and a note says so; runs of comparisons have none.
+        `about` are columns of `runs`. What differs between records of one run is null there. A model without a name is called
+        after the file, and a note says so; runs of comparisons have none.
         """
         key = parts or ((model,) if model else ())
         run = self._named.get(key)
@@ -182,7 +202,8 @@ class FormatFile(Generic[R]):
             row: Row = {"run": run, "benchmark": self._declared.benchmark, "harness": self._declared.harness}
             if self._declared.table == "outcomes":
                 name = model or self.source.called.removesuffix(self._declared.ending)
-                self.counts[how_to_name(name)] += model is None
+                if not model:
+                    self.unnamed(name)
                 row |= {"model": name, "system": name}
             self.runs[run] = row | about
             return run
@@ -196,6 +217,10 @@ class FormatFile(Generic[R]):
             known[name] = value
         return run
 
+    def unnamed(self, name: str) -> None:
+        """Say that the file names no model, what it is called, and what to do about it."""
+        self.counts[how_to_name(name, self._declared.naming)] += 1
+
     def trial(self, *key: Hashable) -> int:
         """Return how many records had this key before."""
         n = self._trials.get(key, 0)
@@ -206,9 +231,9 @@ class FormatFile(Generic[R]):
         """Tell whether a record had this key before."""
         return self.trial("again", *key) > 0
 
-    def leave_out(self, why: str) -> None:
-        """Take note that no row is made of the record that is being read; `why` is what it is or lacks, as in "no item"."""
-        self.records.leave_out(why)
+    def leave_out(self, why: str, locator: str | None = None) -> None:
+        """Take note that no row is made of a record, by default the one being read; `why` is what it is or lacks ("no item")."""
+        self.records.leave_out(why, locator)
 
     def without(self, frame: pl.DataFrame, where: pl.Expr | pl.Series, why: str) -> pl.DataFrame:
         """Return a block's columns without the rows `where` this holds, which are left out like a record."""
@@ -242,8 +267,40 @@ class FormatFile(Generic[R]):
         self.metrics.setdefault(name, {}).update(facts)
 
     def add(self, table: TableName, row: Row) -> None:
-        """Add a row to another table, such as a number that the file reports (`aggregates`)."""
+        """Add a row to another table, such as a rating."""
         self.more.setdefault(table, []).append(row)
+
+    def publish(
+        self,
+        value: object,
+        run: str,
+        metric: str,
+        *,
+        ends: tuple[float, float] | None = None,
+        error: object = None,
+        **known: object,
+    ) -> None:
+        """Add a number that the file reports to `aggregates`; `known` stands beside it, model and benchmark are its run's."""
+        of_run = {name: self.runs[run][name] for name in ("run", "model", "benchmark")}
+        self.published.add(value, {**of_run, "metric": metric, **known}, ends=ends, error=error)
+
+    def taken(self) -> Iterator[Rows]:
+        """Yield the rows of other tables that were added since this was asked last."""
+        for table, rows in self.more.items():
+            yield from in_batches(rows, table)
+        self.more = {}
+
+
+class Reader(Protocol[R_contra]):
+    """What a format knows of one file whose records mean something only together."""
+
+    def rows(self, record: R_contra) -> Iterable[Sample]:
+        """Return what one record says, or nothing yet."""
+        ...
+
+    def finish(self) -> Iterable[Sample]:
+        """Return what only the end of the file tells; names of systems may be changed in `FormatFile.runs`."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +320,8 @@ class Format(Generic[R]):
     table
         What the records say: outcomes, or comparisons (judged pairs).
     record
-        A `msgspec.Struct` with the members that are used. A member without a default has to be there.
+        A `msgspec.Struct` with the members that are used. A member without a default has to be there. `dict[str, Any]` where
+        only the file says which members there are.
     rows
         What one record says: pairs of what its outcomes share (`run`, `item`, `trial`, ...) and the outcomes
         (`metric`, and what `scored`, `unscored` or `number` return). Model, system and benchmark come from the run.
@@ -271,6 +329,8 @@ class Format(Generic[R]):
         In place of `rows`: the outcomes of a block of records as columns. Those without `run` have `part` (a name) or `model`,
         by which runs are told apart; `of_run` are columns that say something of it. Comparisons have `outcome`, and
         `status_reason` where there is none; a model against itself is none.
+    reader
+        In place of `rows` and `finish`: makes a `Reader` of one file, where records mean something only together.
     lists, keep, alone, keyed, called
         Where the records stand, and what they are called (`TypedRecords`).
     ending
@@ -280,10 +340,14 @@ class Format(Generic[R]):
     metrics
         Facts of the metrics whose scale is fixed, by name (more is better unless they say otherwise); the ranges of others are
         taken from their scores.
+    better
+        Says of the other metrics whether more of them is better, by name; None where nothing tells.
     failed, unscored
         Sentences with `{n}` and `{all}` that say what errors and outcomes without a score are, in this format.
     finish
         What is known at the end of a file alone, such as names of systems, which it may change in `FormatFile.runs`.
+    expected, naming
+        What a file without a record should have held and where the harness writes it; how a model gets a name.
     grouped
         Makes sources of files that belong together, whose companions hold records too; by default each stands alone.
     """
@@ -298,6 +362,7 @@ class Format(Generic[R]):
     record: type[R]
     rows: Callable[[R, FormatFile[R]], Iterable[Sample]] | None = None
     columns: Callable[[list[R], FormatFile[R]], pl.DataFrame] | None = None
+    reader: Callable[[FormatFile[R]], Reader[R]] | None = None
     table: TableName = "outcomes"
     lists: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
@@ -308,9 +373,12 @@ class Format(Generic[R]):
     facts: tuple[str, ...] = ()
     of_run: tuple[str, ...] = ()
     metrics: Mapping[str, Row] = field(default_factory=dict[str, Row])
+    better: Callable[[str], bool | None] = _unknown
     failed: str = ""
     unscored: str = ""
     finish: Callable[[FormatFile[R]], None] | None = None
+    expected: str = ""
+    naming: str = "Rename the file to say otherwise"
     grouped: Callable[[Sequence[Path]], Iterable[Source | Problem]] | None = None
 
     def sniff(self, head: Head) -> Match | None:
@@ -325,46 +393,51 @@ class Format(Generic[R]):
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes in blocks, the metrics, the runs, notes, and what was left out."""
         file, ranges, n = FormatFile(source, self), Ranges(), 0
+        reader = None if self.reader is None else self.reader(file)
+        waits = (self.finish is not None or reader is not None) and self.table == "outcomes"
         waiting: list[pl.DataFrame] = []
-        for frame in self._blocks(file):
-            n += frame.height
-            self._count(frame, file)
-            if self.table == "outcomes":
-                ranges.add_frame(frame, self.benchmark)
-            if self.finish is None or self.table == "comparisons":
-                yield self._with_runs(frame, file)
-            else:
+        for block in file.blocks():
+            for frame in self._frames(block, file, reader):
+                n += frame.height
                 waiting.append(frame)
+                if not waits:
+                    yield from self._with_runs(waiting, file, ranges)
+            n += sum(map(len, file.more.values()))
+            yield from file.taken()
         if self.finish is not None:
             self.finish(file)
-        if not n and not file.more:
+        if reader is not None:
+            waiting += (part.frame for part in in_frames_of_groups(reader.finish(), self.table))
+        n += len(waiting) + sum(map(len, file.more.values()))
+        if not n and not file.published.rows:
             first = next((problem.message for problem in file.problems), "it holds none at all")
-            raise UnreadableFileError(f"{source.path}: none of its {self.called} could be read; {first}")
-        for frame in waiting:
-            yield self._with_runs(frame, file)
-        for table, rows in file.more.items():
-            yield Rows(table=table, rows=rows)
-        if metrics := [self._metric(name, ranges, file) for _, name in ranges]:
+            advice = f". {self.expected}" if self.expected else ""
+            raise UnreadableFileError(f"{source.path}: none of its {self.called} could be read; {first}{advice}")
+        yield from self._with_runs(waiting, file, ranges)
+        yield from file.taken()
+        yield from in_batches(file.published.rows, "aggregates")
+        seen = {key: ranges.row(*key, higher_is_better=self.better(key[1])) for key in ranges}
+        if metrics := [self._metric(row, file) for row in {**file.published.metrics, **seen}.values()]:
             yield Rows(table="metrics", rows=metrics)
+        if file.factors.own_names:
+            for run in file.runs.values():
+                run["factor_names"] = file.factors.own_names
         yield Rows(table="runs", rows=list(file.runs.values()))
         yield from file.problems
         yield from file.tally.problems(source, self.called)
-        yield from source.notes(told(file.counts, all=file.n_read))
+        yield from source.notes([*told(file.counts, all=file.n_read), *file.published.doubts()])
 
-    def _blocks(self, file: FormatFile[R]) -> Iterator[pl.DataFrame]:
-        """Yield outcomes with their runs' names."""
-        for block in file.blocks():
-            if self.rows is not None:
-                rows = self.rows
-                samples = (sample for record in block for sample in rows(record, file))
-                frames = (part.frame for part in in_frames_of_groups(samples, self.table))
-                yield from frames if self.table == "outcomes" else (_judged(frame, file.tally) for frame in frames)
-            elif (
-                self.columns is not None and (records := list(block)) and (frame := self.columns(records, file)).height
-            ):
-                if "run" not in frame.columns:
-                    frame = self._named(frame, file)
-                yield frame if self.table == "outcomes" else _judged(frame, file.tally)
+    def _frames(self, block: Iterator[R], file: FormatFile[R], reader: Reader[R] | None) -> Iterator[pl.DataFrame]:
+        """Yield the rows of a block of records, with their runs' names."""
+        frames: Iterable[pl.DataFrame] = ()
+        if self.columns is not None:
+            frame = self.columns(records, file) if (records := list(block)) else pl.DataFrame()
+            frames = [frame if "run" in frame.columns else self._named(frame, file)] if frame.height else []
+        else:
+            by_record = map(self.rows, block, repeat(file)) if self.rows is not None else ()
+            samples = map(reader.rows, block) if reader is not None else by_record
+            frames = (part.frame for part in in_frames_of_groups(chain.from_iterable(samples), self.table))
+        yield from frames if self.table == "outcomes" else (_judged(frame, file.tally) for frame in frames)
 
     def _named(self, frame: pl.DataFrame, file: FormatFile[R]) -> pl.DataFrame:
         """Return a block's columns with the names of the runs, in place of the parts that tell them apart."""
@@ -379,21 +452,27 @@ class Format(Generic[R]):
         names = frame[key].replace_strict(runs, return_dtype=pl.String)
         return frame.with_columns(names.alias("run")).drop("part", strict=False)
 
-    def _count(self, frame: pl.DataFrame, file: FormatFile[R]) -> None:
-        for status, sentence in (("error", self.failed), ("unscored", self.unscored)):
-            if sentence:
-                file.counts[sentence] += int((frame["status"] == status).sum())
+    def _with_runs(self, frames: list[pl.DataFrame], file: FormatFile[R], ranges: Ranges) -> Iterator[Frame]:
+        """Yield the rows that wait, with what their runs say of model, system and benchmark, and let go of them."""
+        while frames:
+            frame = frames.pop(0)
+            if self.table == "outcomes":
+                for status, sentence in (("error", self.failed), ("unscored", self.unscored)):
+                    if sentence:
+                        file.counts[sentence] += int((frame["status"] == status).sum())
+                for name in ("model", "system", "benchmark"):
+                    known = {run: row[name] for run, row in file.runs.items()}
+                    first, alike = next(iter(known.values())), len({*known.values()}) == 1
+                    by_run = pl.col("run").replace_strict(known, return_dtype=pl.String)
+                    frame = frame.with_columns((pl.lit(first, pl.String) if alike else by_run).alias(name))
+                for part in frame.partition_by("benchmark", maintain_order=True):
+                    ranges.add_frame(part, part["benchmark"][0])
+            yield Frame(table=self.table, frame=frame)
 
-    def _with_runs(self, frame: pl.DataFrame, file: FormatFile[R]) -> Frame:
-        """Return rows with what their runs say of model, system and benchmark."""
-        for name in ("model", "system", "benchmark") if self.table == "outcomes" else ():
-            known = {run: row[name] for run, row in file.runs.items()}
-            frame = frame.with_columns(frame["run"].replace_strict(known, return_dtype=pl.String).alias(name))
-        return Frame(table=self.table, frame=frame)
-
-    def _metric(self, name: str, ranges: Ranges, file: FormatFile[R]) -> Row:
+    def _metric(self, row: Row, file: FormatFile[R]) -> Row:
+        name = str(row["metric"])
         fixed: Row = {"higher_is_better": True, **self.metrics[name]} if name in self.metrics else {}
-        return {**ranges.row(self.benchmark, name), **fixed, **file.metrics.get(name, {})}
+        return {**row, **fixed, **file.metrics.get(name, {})}
 
 
 def _judged(frame: pl.DataFrame, tally: Tally) -> pl.DataFrame:
@@ -442,7 +521,7 @@ def series(values: Sequence[object]) -> pl.Series:
     dtype = next((dtype for some, dtype in _DTYPES if kinds <= some), None)
     try:
         if dtype is not None:
-            return pl.Series(values, dtype=dtype, strict=False)
+            return pl.Series(values, dtype=dtype, strict=dtype != pl.Float64)
     except (OverflowError, TypeError, UnicodeEncodeError):  # more than 64 bits, or half of a character
         pass
     return pl.Series([*map(as_text, values)], dtype=pl.String)

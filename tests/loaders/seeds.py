@@ -24,6 +24,7 @@ from tests.loaders import (
     test_devicerepair,
     test_eq_bench,
     test_every_eval_ever,
+    test_garak,
     test_harmamp,
     test_helm,
     test_human_eval,
@@ -38,6 +39,7 @@ from tests.loaders import (
     test_mmlu_pro,
     test_mt_bench_pairs,
     test_mt_bench_single,
+    test_mteb,
     test_open_llm_leaderboard,
     test_openai_evals,
     test_promptfoo,
@@ -353,6 +355,14 @@ SEEDS: dict[str, list[Tree]] = {
     "mt-bench-single": [
         {"gpt-4_single.jsonl": _lines([test_mt_bench_single.RECORD, test_mt_bench_single.rated(turn=2)])}
     ],
+    "mteb": [
+        {
+            f"{test_mteb.FOLDER}/Sick.json": _json(test_mteb.RESULT),
+            f"{test_mteb.FOLDER}/model_meta.json": _json(test_mteb.META),
+        },
+        {"Sick.json": _json(test_mteb.OLD)},
+    ],
+    "garak": [{"garak.r1.report.jsonl": _lines(test_garak.ENTRIES)}],
     "judgebench": _judgebench(),
     "llmbar": _llmbar(),
     "mmlu-pro": [{test_mmlu_pro.NAME: _json(_ASKED)}, {"law_result.json": _json(_ASKED)}],

@@ -146,7 +146,7 @@ def test_every_loader_has_a_seed_that_it_recognises_and_reads_whole(tmp_path: Pa
             data = read(*write(tmp_path / name / str(k), tree), strict=True)
             # Exported tables keep the names of the loaders that made them.
             assert set(data.runs["loader"]) == {name} or name == _RESTORED
-            assert data.outcomes.height + data.comparisons.height + data.aggregates.height > 0
+            assert any(data.table(table).height for table in ("outcomes", "comparisons", "ratings", "aggregates"))
 
 
 @pytest.mark.parametrize("name", _NAMES)

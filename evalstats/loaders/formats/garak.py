@@ -1,0 +1,190 @@
+"""garak: the report of a scan, one entry a line; every attempt whose outputs were judged (status 2) gives outcomes.
+
+The task is the probe. The item is a digest of the prompt, since the ids of attempts are new in each run; outputs are trials. A
+detector's score is a metric of its name: from 0 to 1, where 1 is a hit. `hit` is 1 where any detector reaches the threshold of
+the run, as garak's log of hits counts. An output that the generator did not give is an error; one that a detector could not
+judge is unscored. Lines `eval` hold the rate of passes of a probe and a detector.
+"""
+
+from collections.abc import Iterator
+from hashlib import blake2s
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from evalstats.loaders.format import Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.rows import Row, scored, unscored
+from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, dicts, json_text
+
+_COMPLETE: Final = 2
+_THRESHOLD: Final = 0.5
+_SETTINGS: Final = ("generations", "seed", "deprefix", "eval_threshold", "system_prompt")
+_NO_OUTPUT: Final = unscored("the generator gave no output", error=True)
+_DETECTOR: Final[Row] = {"low": 0.0, "high": 1.0, "higher_is_better": False, "unit": "proportion"}
+_NOT_JUDGED: Final = "{n} attempts were answered and never judged: the run did not end"
+
+
+class _Entry(Struct):
+    entry_type: str
+    status: Any = None
+    uuid: Any = None
+    probe_classname: Any = None
+    prompt: Any = None
+    outputs: Any = None
+    detector_results: Any = None
+    intent: Any = None
+    probe: Any = None
+    detector: Any = None
+    passed: Any = None
+    total: Any = None
+    total_evaluated: Any = None
+    confidence: Any = None
+    confidence_lower: Any = None
+    confidence_upper: Any = None
+    garak_version: Any = None
+    start_time: Any = None
+    target: Any = field(default=None, name="plugins.target_name")
+    # Until version 0.13.
+    model: Any = field(default=None, name="plugins.model_name")
+    target_type: Any = field(default=None, name="plugins.target_type")
+    model_type: Any = field(default=None, name="plugins.model_type")
+    generations: Any = field(default=None, name="run.generations")
+    seed: Any = field(default=None, name="run.seed")
+    deprefix: Any = field(default=None, name="run.deprefix")
+    system_prompt: Any = field(default=None, name="run.system_prompt")
+    eval_threshold: Any = field(default=None, name="run.eval_threshold")
+
+
+def _rows(entry: _Entry, file: FormatFile[_Entry]) -> Iterator[Sample]:
+    if entry.entry_type == "start_run setup":
+        _begin(entry, file)
+    elif entry.entry_type == "init":
+        about = {"harness_version": as_text(entry.garak_version), "timestamp": as_time(entry.start_time)}
+        file.runs[_run(file)].update(about)
+    elif entry.entry_type == "eval":
+        _rate(entry, file)
+    elif entry.entry_type == "completion":
+        file.runs[_run(file)]["status"] = "success"
+    elif entry.entry_type == "attempt":
+        # Written when its outputs are there, and again when they are judged.
+        uuid, judged = as_text(entry.uuid), entry.status == _COMPLETE
+        (file.waiting.discard if judged else file.waiting.add)(uuid)
+        if judged:
+            yield from _attempt(entry, file)
+
+
+def _begin(entry: _Entry, file: FormatFile[_Entry]) -> None:
+    kind = as_text(entry.target_type) or as_text(entry.model_type)
+    settings = {name: value for name in _SETTINGS if (value := getattr(entry, name)) is not None}
+    known = {"config": json_text({**settings, "target_type": kind}), "status": "started"}
+    file.kept["run"] = file.run(as_text(entry.target) or as_text(entry.model) or kind, **known)
+    threshold = as_number(entry.eval_threshold)
+    file.kept["threshold"] = _THRESHOLD if threshold is None else threshold
+
+
+def _run(file: FormatFile[_Entry]) -> str:
+    if "run" not in file.kept:
+        file.kept |= {"run": file.run(None), "threshold": _THRESHOLD}
+    return str(file.kept["run"])
+
+
+def _attempt(entry: _Entry, file: FormatFile[_Entry]) -> Iterator[Sample]:
+    probe, run = as_text(entry.probe_classname), _run(file)
+    text, language = _asked(entry.prompt)
+    if not probe or text is None:
+        file.leave_out("no probe_classname" if not probe else "no prompt")
+        return
+    item = blake2s(text.encode(errors="replace"), digest_size=6).hexdigest()
+    shared: Row = {
+        "run": run,
+        "task": probe,
+        "item": item,
+        "scenario": probe.partition(".")[0],
+        "locator": file.locator,
+    }
+    shared |= {"language": language, "intent": as_text(entry.intent)}
+    found = {name: as_list(scores) for name, scores in as_dict(entry.detector_results).items()}
+    for name in found.keys() - file.metrics.keys():
+        file.metric(name, **_DETECTOR)
+    threshold = as_number(file.kept["threshold"]) or _THRESHOLD
+    for place, output in enumerate(as_list(entry.outputs)):
+        trial = {**shared, "trial": file.trial(run, probe, item)}
+        if output is None:
+            yield trial, [{"metric": name, **_NO_OUTPUT} for name in (*found, "hit")]
+            continue
+        values = {name: scores[place] if place < len(scores) else None for name, scores in found.items()}
+        outcomes = {name: number(value, 0.0, 1.0) for name, value in values.items()}
+        yield (
+            trial,
+            [{"metric": name, **outcome} for name, outcome in {**outcomes, "hit": _hit(outcomes, threshold)}.items()],
+        )
+
+
+def _hit(outcomes: dict[str, Row], threshold: float) -> Row:
+    scores = [as_number(outcome.get("score")) for outcome in outcomes.values()]
+    if any(score is not None and score >= threshold for score in scores):
+        return scored(1.0)
+    lost = not scores or None in scores
+    return unscored("a detector gave no score" if scores else "no detector judged it") if lost else scored(0.0)
+
+
+def _asked(prompt: object) -> tuple[str | None, str | None]:
+    """Return what a prompt says in all its turns, with the files it attaches, and its language."""
+    if isinstance(prompt, str):
+        return prompt, None
+    turns = [as_dict(turn) for turn in dicts(as_dict(prompt).get("turns"))]
+    contents = [
+        turn["content"] if isinstance(turn.get("content"), dict) else {"text": turn.get("content")} for turn in turns
+    ]
+    said = [
+        [as_text(as_dict(content).get(name)) or "" for name in ("text", "data_checksum", "lang")]
+        for content in contents
+    ]
+    if not said:
+        return None, None
+    return "\n".join(text + checksum for text, checksum, _ in said), said[-1][2] or None
+
+
+def _rate(entry: _Entry, file: FormatFile[_Entry]) -> None:
+    n = as_count(entry.total_evaluated if entry.total_evaluated is not None else entry.total)
+    passed, detector = as_count(entry.passed), as_text(entry.detector)
+    if not n or passed is None or not detector:
+        return
+    # The interval is of the rate of hits.
+    low, high = as_number(entry.confidence_lower), as_number(entry.confidence_upper)
+    ends = None if low is None or high is None else (1 - high, 1 - low)
+    known: Row = {"task": as_text(entry.probe), "n": n, "unit": "proportion"}
+    if ends is not None and (level := as_number(entry.confidence)) is not None:
+        known["conf_level"] = level
+    metric = f"pass rate, {detector.removeprefix('detector.')}"
+    file.publish(passed / n, _run(file), metric, ends=ends, **known)
+
+
+def _finish(file: FormatFile[_Entry]) -> None:
+    file.count(_NOT_JUDGED, len(file.waiting))
+
+
+FORMAT: Final = Format(
+    name="garak",
+    title="garak reports (garak.*.report.jsonl)",
+    version="1",
+    upstream="NVIDIA/garak at cafbe99, garak/attempt.py, garak/evaluators/base.py and garak/command.py",
+    benchmark="garak",
+    harness="garak",
+    signs=(
+        Sign("entry_type", 0.95, text=('"start_run setup"', "plugins."), shapes=("lines",)),
+        Sign("entry_type probe_classname detector_results", 0.95, shapes=("lines", "array")),
+        Sign(
+            "attempt_id attempt_idx generator probe detector score",
+            0.95,
+            shapes=("lines",),
+            skip="only the hits of a garak report",
+        ),
+    ),
+    record=_Entry,
+    rows=_rows,
+    called="entries",
+    finish=_finish,
+    metrics={"hit": {"higher_is_better": False, "primary": True}},
+    failed="{n} outcomes have no output of the generator; they are harness errors",
+)
