@@ -140,7 +140,7 @@ def column_map(pairs: Sequence[str] | None) -> "ColumnMap | None":
 
 
 # What single rows say of themselves: ranks and scores do not use it.
-_OF_ROWS = ("value_raw", "status_reason", "tags", "timestamp", "locator", "cost_usd", "latency_s", "n_turns")
+_OF_ROWS = ("value_raw", "status_reason", "tags", "timestamp", "locator", "link", "cost_usd", "latency_s", "n_turns")
 _OF_TOKENS = ("input_tokens", "output_tokens")
 
 

@@ -152,6 +152,7 @@ class Anonymizer:
             "rater": self._people,
             "tags": self._tags,
             "locator": self._null,
+            "link": self._null,
             "value_raw": self._null,
             "status_reason": self._reasons,
             "source": lambda series, _: mapped(series, self.names.of_path),

@@ -105,6 +105,7 @@ OUTCOMES: tuple[GlossaryColumn, ...] = (
         "Where in its source the row stands: a line (from 1), a place in a list or a row (from 0), a file in an archive",
         since=2,
     ),
+    _text("link", "Address of the sample in the harness's own viewer, where there is one", since=5),
 )
 
 COMPARISONS: tuple[GlossaryColumn, ...] = (

@@ -31,7 +31,7 @@ from evalstats.schema.tables import (
 # What tables are called that do not name their benchmark.
 UNNAMED = "table"
 # Columns with a level for every row, or for what is compared: no groups of items.
-_NO_GROUPS = frozenset({"run", "model", "system", "score", "value_raw", "locator", "trial", "status"})
+_NO_GROUPS = frozenset({"run", "model", "system", "score", "value_raw", "locator", "link", "trial", "status"})
 # A table of published numbers has these, and a standard error or an interval where ranks are wanted.
 _PUBLISHED = frozenset({"model", "estimate"})
 _MODEL_COLUMNS: dict[TableName, tuple[str, ...]] = {

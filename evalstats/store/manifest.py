@@ -34,7 +34,8 @@ from evalstats.schema.tables import factor_cast, shared_dtypes
 # Raised when a standard column or the layout changes so that an older evalstats would misread the store.
 # 3: `higher_is_better` is null where nothing declares it; before, true stood there.
 # 4: `simulated` says that a run is, which stood in its note before.
-SCHEMA_VERSION = 4
+# 5: outcomes have `link`.
+SCHEMA_VERSION = 5
 
 MANIFEST = "manifest.json"
 _SEAL = "sha256"

@@ -35,7 +35,7 @@ _PAYS, _MOST_MERGED = 2.0, 20_000_000
 _MOST_TRIALS, _BITS = 1024, 32
 COSTS = ("n_turns", "cost_usd", "latency_s", "input_tokens", "output_tokens")
 # What differs from trial to trial, and is told otherwise or of the first row alone.
-_OF_TRIALS = frozenset({"trial", "n_trials", "locator", "timestamp", "tags", "value_raw", TRIAL_LABEL, *COSTS})
+_OF_TRIALS = frozenset({"trial", "n_trials", "locator", "link", "timestamp", "tags", "value_raw", TRIAL_LABEL, *COSTS})
 _IDENTITY = ("run", "model", "system", "benchmark", "task", "item", "variant", "metric", "judge")
 # These tell how rows were made or why they have no score; rows that differ in them stay apart.
 _TELLING = frozenset({"weight", "setting", "status_reason", "prompt_hash"})
@@ -320,4 +320,4 @@ def _completed(found: pl.DataFrame, dtypes: pl.Schema, fixed: Mapping[str, str |
     ]
     beside = [name for name in found.columns if name not in dtypes]
     rows = found.with_columns(lacking).select(map(by_name, (*dtypes, *beside)))
-    return rows.with_columns(by_name(name).cast(dtypes[name]) for name in ("value_raw", "status_reason", "locator"))
+    return rows.with_columns(by_name(name).cast(dtypes[name]) for name in ("value_raw", "status_reason", "locator", "link"))

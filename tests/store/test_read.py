@@ -214,7 +214,7 @@ def age(folder: Path, factors: dict[str, pl.Series]) -> None:
     """Make a stored source one of schema version 1: its outcomes lack what came later, and may have factors of that name."""
     path = folder / "outcomes-0000.parquet"
     later = [column.name for column in TABLES["outcomes"] if column.since > 1]
-    assert later == ["input_tokens", "output_tokens", "locator"]
+    assert later == ["input_tokens", "output_tokens", "locator", "link"]
     pl.read_parquet(path).drop(later).with_columns(
         series.alias(name) for name, series in factors.items()
     ).write_parquet(path)
