@@ -299,7 +299,7 @@ def formats_page() -> str:
 
 
 _FORMATS = """Files are recognised by what is in them; `evalstats formats FILE` says what a file is taken for. Any other table is
-read by [naming its columns](../own-tables.md).
+read by [naming its columns](../own-tables.md), and [a format of your own](your-own.md) is declared in twenty lines.
 """
 
 

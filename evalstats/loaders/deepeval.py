@@ -15,9 +15,8 @@ import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source
-from evalstats.loaders.inspect_ai import Factors
 from evalstats.loaders.records import Held, Records, hashed, how_to_name
-from evalstats.loaders.rows import Ranges, Row, held, metric_row, scored, told, unscored
+from evalstats.loaders.rows import Factors, Ranges, Row, held, metric_row, scored, told, unscored
 from evalstats.loaders.values import as_amount, as_dict, as_list, as_number, as_text, dicts, first_line, get, json_text
 from evalstats.schema.data import Problem
 

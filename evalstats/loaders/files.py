@@ -259,7 +259,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, object]]:
     number = 0
     for line in _lines_of(path):
         number += 1
-        _check_objects(line, path)
+        check_objects(line, path)
         value = json_value(line)
         if not isinstance(value, NotJson):
             yield number, value
@@ -369,7 +369,7 @@ def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
         raise UnreadableFileError(
             f"{path}: is longer than {max_chars >> 20} MiB, too large for one JSON document of this kind"
         )
-    _check_objects(data, path)
+    check_objects(data, path)
     value = json_value(data)
     if not isinstance(value, NotJson):
         return value
@@ -389,7 +389,7 @@ def object_bytes(text: str | bytes) -> int:
     return len(text) + sum(n * each for n, (_, each) in zip(counts, _OBJECT_BYTES, strict=True))
 
 
-def _check_objects(text: str | bytes, path: Path) -> None:
+def check_objects(text: str | bytes, path: Path) -> None:
     """Refuse a JSON text whose objects may take more memory than a file of this size may; never one that is not packed."""
     if len(text) < _LONG_CHARS:
         return
@@ -551,7 +551,7 @@ class JsonStream:
             raise UnreadableFileError(
                 f"{self._name}: one element is longer than {MAX_RECORD_CHARS >> 20} MiB, or a bracket is never closed"
             )
-        _check_objects(self._window, self._path)
+        check_objects(self._window, self._path)
         held = len(self._window)
         try:
             more = self._read(max(_CHUNK, 3 * held if held < _LONG_CHARS else held // 2))

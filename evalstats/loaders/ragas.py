@@ -15,9 +15,8 @@ from typing import Final
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
-from evalstats.loaders.inspect_ai import Factors
 from evalstats.loaders.records import Records, hashed, how_to_name
-from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
+from evalstats.loaders.rows import Factors, Ranges, Row, held, scored, told, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, json_text, shortened, word_score
 from evalstats.schema.data import Problem
 

@@ -290,6 +290,6 @@ def _plain(value: object) -> object:
     return text if whole is None else whole[1]
 
 
-def how_to_name(name: str) -> str:
+def how_to_name(name: str, advice: str = "Rename the file to say otherwise") -> str:
     """Say that the file names no model, and what to do about it."""
-    return f"the file does not say which model it is of; it is called {name!r} after the file. Rename the file to say otherwise"
+    return f"the file does not say which model it is of; it is called {name!r} after the file. {advice}"

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import polars as pl
 
@@ -35,89 +35,60 @@ from evalstats.schema.data import EvalData, Problem, combine, same_votes, with_d
 from evalstats.schema.memory import Budget, HeldOnce
 from evalstats.schema.tables import check_key, concat_tables
 
-# Module and attribute of each built-in loader. Order settles equal confidence.
-BUILT_IN: tuple[tuple[str, str], ...] = (
-    ("evalstats.loaders.lm_eval", "LOADER"),
-    ("evalstats.loaders.lighteval_details", "LOADER"),
-    ("evalstats.loaders.inspect_ai", "LOADER"),
-    ("evalstats.loaders.tau_bench", "LOADER"),
-    ("evalstats.loaders.promptfoo", "LOADER"),
-    ("evalstats.loaders.deepeval", "LOADER"),
-    ("evalstats.loaders.openai_evals", "LOADER"),
-    ("evalstats.loaders.ragas", "LOADER"),
-    ("evalstats.loaders.mlflow", "LOADER"),
-    ("evalstats.loaders.tau2_bench", "LOADER"),
-    ("evalstats.loaders.rutbench", "LOADER"),
-    ("evalstats.loaders.tenacious", "LOADER"),
-    ("evalstats.loaders.harmamp", "LOADER"),
-    ("evalstats.loaders.devicerepair", "LOADER"),
-    ("evalstats.loaders.aider", "LOADER"),
-    ("evalstats.loaders.arena_votes", "LOADER"),
-    ("evalstats.loaders.formats.mt_bench_single", "FORMAT"),
-    ("evalstats.loaders.formats.human_eval", "FORMAT"),
-    ("evalstats.loaders.formats.ifeval", "FORMAT"),
-    ("evalstats.loaders.formats.mteb", "FORMAT"),
-    ("evalstats.loaders.formats.garak", "FORMAT"),
-    ("evalstats.loaders.judge_benchmarks", "JUDGEBENCH"),
-    ("evalstats.loaders.judge_benchmarks", "LLMBAR"),
-    ("evalstats.loaders.mmlu_pro", "LOADER"),
-    ("evalstats.loaders.eq_bench", "LOADER"),
-    ("evalstats.loaders.reasoning_gym", "LOADER"),
-    ("evalstats.loaders.formats.alpaca_eval", "FORMAT"),
-    ("evalstats.loaders.formats.arena_hard", "FORMAT"),
-    ("evalstats.loaders.formats.mt_bench", "FORMAT"),
-    ("evalstats.loaders.formats.wildbench", "SCORES"),
-    ("evalstats.loaders.formats.wildbench", "PAIRS"),
-    ("evalstats.loaders.langsmith", "LOADER"),
-    ("evalstats.loaders.braintrust", "LOADER"),
-    ("evalstats.loaders.helm", "LOADER"),
-    ("evalstats.loaders.terminal_bench", "LOADER"),
-    ("evalstats.loaders.bfcl", "LOADER"),
-    ("evalstats.loaders.swe_bench", "LOADER"),
-    ("evalstats.loaders.swe_bench_issues", "LOADER"),
-    ("evalstats.loaders.code_trials", "EVALPLUS"),
-    ("evalstats.loaders.code_trials", "CRUXEVAL"),
-    ("evalstats.loaders.every_eval_ever", "LOADER"),
-    ("evalstats.loaders.exported_tables", "LOADER"),
-    ("evalstats.loaders.livecodebench", "LOADER"),
-    ("evalstats.loaders.leaderboards", "LOADER"),
-    ("evalstats.loaders.benchbench", "LOADER"),
-    ("evalstats.loaders.open_llm_leaderboard", "LOADER"),
-    ("evalstats.loaders.score_table", "LOADER"),
-    ("evalstats.loaders.table", "LOADER"),
+_JSON: Final[frozenset[Shape]] = frozenset({"object", "array", "lines"})
+_ANY: Final[frozenset[Shape]] = frozenset({*_JSON, "empty", "zip", "parquet", "text", "binary"})
+# Module and attribute of each built-in loader, and the shapes of files of which it is asked: of others it need not be imported.
+# Order settles equal confidence.
+BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
+    ("evalstats.loaders.lm_eval", "LOADER", _ANY),
+    ("evalstats.loaders.lighteval_details", "LOADER", _ANY),
+    ("evalstats.loaders.inspect_ai", "LOADER", _ANY),
+    ("evalstats.loaders.tau_bench", "LOADER", _JSON),
+    ("evalstats.loaders.promptfoo", "LOADER", _JSON),
+    ("evalstats.loaders.deepeval", "LOADER", _JSON),
+    ("evalstats.loaders.openai_evals", "LOADER", _JSON),
+    ("evalstats.loaders.ragas", "LOADER", _ANY),
+    ("evalstats.loaders.mlflow", "LOADER", _JSON),
+    ("evalstats.loaders.tau2_bench", "LOADER", _JSON),
+    ("evalstats.loaders.rutbench", "LOADER", _JSON),
+    ("evalstats.loaders.tenacious", "LOADER", _JSON),
+    ("evalstats.loaders.harmamp", "LOADER", _ANY),
+    ("evalstats.loaders.devicerepair", "LOADER", _ANY),
+    ("evalstats.loaders.aider", "LOADER", _ANY),
+    ("evalstats.loaders.arena_votes", "LOADER", _ANY),
+    ("evalstats.loaders.formats.mt_bench_single", "FORMAT", _JSON),
+    ("evalstats.loaders.formats.human_eval", "FORMAT", _JSON),
+    ("evalstats.loaders.formats.ifeval", "FORMAT", _JSON),
+    ("evalstats.loaders.formats.mteb", "FORMAT", _JSON),
+    ("evalstats.loaders.formats.garak", "FORMAT", _JSON),
+    ("evalstats.loaders.judge_benchmarks", "JUDGEBENCH", _JSON),
+    ("evalstats.loaders.judge_benchmarks", "LLMBAR", _JSON),
+    ("evalstats.loaders.mmlu_pro", "LOADER", _JSON),
+    ("evalstats.loaders.eq_bench", "LOADER", _JSON),
+    ("evalstats.loaders.reasoning_gym", "LOADER", _JSON),
+    ("evalstats.loaders.formats.alpaca_eval", "FORMAT", _ANY),
+    ("evalstats.loaders.formats.arena_hard", "FORMAT", _ANY),
+    ("evalstats.loaders.formats.mt_bench", "FORMAT", _ANY),
+    ("evalstats.loaders.formats.wildbench", "SCORES", _ANY),
+    ("evalstats.loaders.formats.wildbench", "PAIRS", _ANY),
+    ("evalstats.loaders.langsmith", "LOADER", _ANY),
+    ("evalstats.loaders.braintrust", "LOADER", _ANY),
+    ("evalstats.loaders.helm", "LOADER", _JSON),
+    ("evalstats.loaders.terminal_bench", "LOADER", _JSON),
+    ("evalstats.loaders.bfcl", "LOADER", _JSON),
+    ("evalstats.loaders.swe_bench", "LOADER", _JSON),
+    ("evalstats.loaders.swe_bench_issues", "LOADER", _JSON),
+    ("evalstats.loaders.code_trials", "EVALPLUS", _JSON),
+    ("evalstats.loaders.code_trials", "CRUXEVAL", _JSON),
+    ("evalstats.loaders.every_eval_ever", "LOADER", _JSON),
+    ("evalstats.loaders.exported_tables", "LOADER", _ANY),
+    ("evalstats.loaders.livecodebench", "LOADER", _JSON),
+    ("evalstats.loaders.leaderboards", "LOADER", _ANY),
+    ("evalstats.loaders.benchbench", "LOADER", _ANY),
+    ("evalstats.loaders.open_llm_leaderboard", "LOADER", _ANY),
+    ("evalstats.loaders.score_table", "LOADER", _ANY),
+    ("evalstats.loaders.table", "LOADER", _ANY),
 )
-# Formats that are JSON throughout: of a table or an archive they are not asked, nor imported.
-_JSON_ONLY = frozenset(
-    f"evalstats.loaders.{name}"
-    for name in (
-        "bfcl",
-        "code_trials",
-        "deepeval",
-        "eq_bench",
-        "every_eval_ever",
-        "helm",
-        "judge_benchmarks",
-        "livecodebench",
-        "mlflow",
-        "mmlu_pro",
-        "formats.human_eval",
-        "formats.ifeval",
-        "formats.mt_bench_single",
-        "formats.mteb",
-        "formats.garak",
-        "openai_evals",
-        "promptfoo",
-        "reasoning_gym",
-        "rutbench",
-        "swe_bench",
-        "swe_bench_issues",
-        "tau2_bench",
-        "tau_bench",
-        "tenacious",
-        "terminal_bench",
-    )
-)
-_JSON = frozenset({"object", "array", "lines"})
 _VOTES = "arena-votes"
 _HIDDEN = (".", "__MACOSX")
 # What a harness hides of its own accord: DeepEval keeps its newest run so.
@@ -152,9 +123,7 @@ class Remappable(Protocol):
 def loaders(shape: Shape | None = None) -> tuple[Loader, ...]:
     """All loaders, or those worth asking about a file of a shape: the built-in ones, then those that other packages offer."""
     built_in = [
-        getattr(import_module(module), name)
-        for module, name in BUILT_IN
-        if shape is None or shape in _JSON or module not in _JSON_ONLY
+        getattr(import_module(module), name) for module, name, shapes in BUILT_IN if shape is None or shape in shapes
     ]
     offered = [point.load() for point in entry_points(group="evalstats.loaders")]
     return (*built_in, *offered)

@@ -4,13 +4,15 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.loaders.values import as_text
+from evalstats.schema.columns import column_names
 from evalstats.schema.metrics import is_money_or_time
 
 _BITS: Final = 64
@@ -323,3 +325,65 @@ class GroupCounter:
         counted = rows.group_by("group").agg(pl.len().cast(pl.Int64).alias("n"))
         self._counts = pl.concat([self._counts, counted]).group_by("group").agg(pl.col("n").sum())
         return within + start
+
+
+# Longer text is a prompt or a document, not a level of a factor.
+_FACTOR_CHARS: Final = 1_000
+_MOST_FACTORS: Final = 200
+# Columns that a loader fills itself, besides the standard ones.
+_TAKEN: Final = frozenset({*column_names("outcomes"), "prompt_hash", "limit_reached"})
+_PREFIX: Final = "metadata_"
+
+
+class Factors:
+    """Turn the metadata of samples into factors, and remember what was renamed or left out.
+
+    Text, numbers and booleans become factors under their own names. A name that is a standard column gets the prefix
+    `metadata_`. The scenario of a sample is its `scenario`, or else its `category`, where that is text.
+
+    >>> factors = Factors()
+    >>> factors.of({"category": "law", "level": 3, "item": "x", "steps": [1, 2]})
+    {'scenario': 'law', 'level': 3, 'metadata_item': 'x'}
+    >>> factors.own_names
+    ['category=scenario']
+    """
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self.left_out: dict[str, None] = {}
+        self.own_names: list[str] = []
+
+    def of(self, metadata: dict[str, object]) -> dict[str, object]:
+        """Return the factors of one sample."""
+        found: dict[str, object] = {}
+        scenario = next((key for key in ("scenario", "category") if isinstance(metadata.get(key), str)), None)
+        for key, value in metadata.items():
+            if not isinstance(value, str | int | float | bool):
+                continue
+            if key == scenario:
+                self.own_names = ["category=scenario"] if key == "category" else self.own_names
+                found["scenario"] = as_text(value)
+            elif self._has_room(key) and not (isinstance(value, str) and len(value) > _FACTOR_CHARS):
+                found[_column(as_text(key) or key)] = _level(value)
+            elif len(self.left_out) < _MOST_FACTORS:
+                self.left_out.setdefault(key)
+        return found
+
+    def _has_room(self, key: str) -> bool:
+        if len(self._names) < _MOST_FACTORS:
+            self._names.add(key)
+        return key in self._names
+
+
+def _level(value: object) -> object:
+    if isinstance(value, str):
+        return as_text(value)
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _column(key: str) -> str:
+    """Return a column's name for a key; no two keys get the same one."""
+    bare = key
+    while bare.startswith(_PREFIX):
+        bare = bare.removeprefix(_PREFIX)
+    return f"{_PREFIX}{key}" if bare in _TAKEN or not bare else key

@@ -1,13 +1,14 @@
 """Records of a result file as typed `msgspec` structs, in blocks: JSON, JSON Lines, delimited text or Parquet, packed or not.
 
-What a struct does not declare is passed over by the decoder and never becomes an object. A record that does not fit is
-counted, named and left out; a JSON document that is cut off is refused.
+What a struct does not declare is passed over by the decoder and never becomes an object. Where only the file says which
+members there are, records are dicts or lists (`dict[str, Any]`, `list[Any]`). A record that does not fit is counted, named and
+left out; a JSON document that is cut off is refused.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, Generic, TypeVar, cast, get_type_hints
+from typing import Final, Generic, TypeVar, cast, get_origin, get_type_hints
 
 import msgspec
 import polars as pl
@@ -18,6 +19,7 @@ from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.files import (
     JsonItem,
     NotJson,
+    check_objects,
     header_of,
     iter_cells,
     iter_json,
@@ -29,7 +31,7 @@ from evalstats.loaders.files import (
 from evalstats.loaders.records import cell_value, parquet_records
 from evalstats.schema.data import Problem
 
-R = TypeVar("R", bound=msgspec.Struct)
+R = TypeVar("R")
 T = TypeVar("T")
 Place = int | str
 # How the places of a list are written, and its elements undecoded.
@@ -39,7 +41,7 @@ _List = tuple[str, "list[tuple[Place, msgspec.Raw]]"]
 _WHOLE_BYTES: Final = 256 << 20
 _PIECE_BYTES: Final = 1 << 20
 _BLOCK_BYTES: Final = 16 << 20
-_BLOCK_RECORDS: Final = 20_000
+_BLOCK_RECORDS: Final = 5_000
 _PLACES: Final = 5
 _FAULTS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _RAW: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -76,6 +78,7 @@ class TypedRecords(Generic[R]):
         self.members: dict[str, object] = {}
         self.n_read = 0
         self._record = record
+        self._members = _members(record)
         self._decoder = msgspec.json.Decoder(record)
         self._value = msgspec.json.Decoder(get_type_hints(record)["value"]) if keyed else None
         self._keyed = keyed
@@ -113,7 +116,7 @@ class TypedRecords(Generic[R]):
             delimiter = self.head.delimiter
             yield from self._converted("line {}", _cells(path, delimiter, header_of(path, delimiter)))
         elif shape == "parquet":
-            yield from self._converted("row {}", parquet_records(path, self._names()))
+            yield from self._converted("row {}", parquet_records(path, self._members))
         else:
             yield from self._document()
 
@@ -130,9 +133,6 @@ class TypedRecords(Generic[R]):
             what = f"{self._counts[why]:,} of {self.n_read:,} {self.called} are left out ({why}): "
             yield from self.source.notes([what + comma_list(places, _PLACES)], "error")
 
-    def _names(self) -> set[str]:
-        return {field.encode_name for field in msgspec.structs.fields(self._record)}
-
     def _block(self, pattern: str, records: Sequence[R], places: Sequence[Place]) -> Iterator[R]:
         self._pattern, self._places = pattern, places
         for self._at, record in enumerate(records):
@@ -141,6 +141,8 @@ class TypedRecords(Generic[R]):
     def _lines(self) -> Iterator[Iterator[R]]:
         before = 0
         for piece in line_pieces(self.source.path, _BLOCK_BYTES):
+            if len(piece) > 2 * _BLOCK_BYTES:  # one line is long
+                check_objects(piece, self.source.path)
             n_lines = piece.count(b"\n") + (not piece.endswith(b"\n"))
             try:
                 records = self._decoder.decode_lines(piece)
@@ -163,12 +165,12 @@ class TypedRecords(Generic[R]):
         try:
             if len(data) > _WHOLE_BYTES:
                 raise msgspec.DecodeError
-            found = [("{}", [("", msgspec.Raw(data))])] if self._is_alone else self._found(data)
+            found = [("", [("", msgspec.Raw(data))])] if self._is_alone else self._found(data)
         except _FAULTS:
             yield from self._piece_by_piece()
             return
         for pattern, elements in found:
-            for some in _batches(elements):
+            for some in _raw_batches(elements, self.source.path):
                 try:
                     records, places = [self._decode(raw, place) for place, raw in some], [place for place, _ in some]
                     self.n_read += len(some)
@@ -214,7 +216,7 @@ class TypedRecords(Generic[R]):
     def _piece_by_piece(self) -> Iterator[Iterator[R]]:
         """Read a document that is too long to be held, or that holds NaN; what is wrong with it is raised here."""
         if self._is_alone:
-            yield from self._converted("{}", [("", load_json(self.source.path))])
+            yield from self._converted("", [("", load_json(self.source.path))])
             return
         pattern = "{}"
         values: list[tuple[Place, object]] = []
@@ -272,17 +274,29 @@ class TypedRecords(Generic[R]):
         """Return a record, or what is wrong with it in words that are the same for all records of the kind."""
         if self._keyed and not isinstance(value, NotJson):
             value = {"key": place, "value": value}
-        if not isinstance(value, dict):
-            return next((words for kind, words in _NO_RECORD.items() if isinstance(value, kind)), "no JSON object")
-        error: msgspec.ValidationError | None = None
+        kind = list if get_origin(self._record) is list else dict
+        if not isinstance(value, kind):
+            nothing = f"no JSON {'list' if kind is list else 'object'}"
+            return next((words for kind, words in _NO_RECORD.items() if isinstance(value, kind)), nothing)
         of_text = self.head.shape == "text"
-        members = cast("dict[str, object]", value)
-        for record in ({name: cell_value(cell) for name, cell in members.items()}, members) if of_text else (members,):
-            try:
-                return msgspec.convert(record, self._record, strict=not of_text)
-            except msgspec.ValidationError as fault:
-                error = fault
-        return str(error).replace("Object missing required field", "no").replace("`", "").lower()
+        if of_text and self._members is not None:
+            cells = cast("dict[str, object]", value)
+            value = {
+                name: cells[name] if is_text else cell_value(cells[name])
+                for name, is_text in self._members.items()
+                if name in cells
+            }
+        try:
+            return msgspec.convert(value, self._record, strict=not of_text)
+        except msgspec.ValidationError as error:
+            return str(error).replace("Object missing required field", "no").replace("`", "").lower()
+
+
+def _members(record: object) -> Mapping[str, bool] | None:
+    """Return which members a record has, and whether each is a text; None for a record that has any."""
+    if not isinstance(record, type) or not issubclass(record, msgspec.Struct):
+        return None
+    return {field.encode_name: field.type in {str, str | None} for field in msgspec.structs.fields(record)}
 
 
 _NO_RECORD: Final[dict[type, str]] = {
@@ -296,6 +310,21 @@ def _batches(values: Iterable[T]) -> Iterator[list[T]]:
     rest = iter(values)
     while batch := list(islice(rest, _BLOCK_RECORDS)):
         yield batch
+
+
+def _raw_batches(
+    elements: Sequence[tuple[Place, msgspec.Raw]], path: Path
+) -> Iterator[Sequence[tuple[Place, msgspec.Raw]]]:
+    """Cut undecoded records into blocks by their bytes; refuse one whose objects would take too much memory."""
+    first = size = 0
+    for place, (_, raw) in enumerate(elements, start=1):
+        n_bytes = memoryview(raw).nbytes
+        if n_bytes > _BLOCK_BYTES:
+            check_objects(bytes(raw), path)
+        size += n_bytes
+        if size >= _BLOCK_BYTES or place == len(elements):
+            yield elements[first:place]
+            first, size = place, 0
 
 
 def _cells(path: Path, delimiter: str, header: Sequence[str]) -> Iterator[tuple[int, object]]:

@@ -320,4 +320,6 @@ def _completed(found: pl.DataFrame, dtypes: pl.Schema, fixed: Mapping[str, str |
     ]
     beside = [name for name in found.columns if name not in dtypes]
     rows = found.with_columns(lacking).select(map(by_name, (*dtypes, *beside)))
-    return rows.with_columns(by_name(name).cast(dtypes[name]) for name in ("value_raw", "status_reason", "locator", "link"))
+    return rows.with_columns(
+        by_name(name).cast(dtypes[name]) for name in ("value_raw", "status_reason", "locator", "link")
+    )

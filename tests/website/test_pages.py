@@ -181,7 +181,7 @@ def test_every_built_in_format_has_a_page() -> None:
     text = pages.formats_page().replace("\\", "")
     rows = re.findall(r"^\| (\[?)([\w-]+)", text, re.MULTILINE)
     linked = {name for bracket, name in rows if bracket}
-    built_in = {getattr(import_module(module), name).name for module, name in BUILT_IN}
+    built_in = {getattr(import_module(module), name).name for module, name, _ in BUILT_IN}
     assert built_in - linked == set(), "docs/formats/ has no page of that name or with it in its heading"
 
 
