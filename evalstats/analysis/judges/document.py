@@ -11,7 +11,7 @@ from evalstats.analysis.judges.result import (
     PeopleAgreement,
     Standing,
 )
-from evalstats.analysis.result import Estimate, columns
+from evalstats.analysis.result import Estimate, columns, level
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, Value
 from evalstats.document.numbers import interval_words, number, p_words
 from evalstats.grammar import and_list, plural
@@ -70,10 +70,17 @@ def document(result: JudgeReport) -> Document:
     if not result.rows:
         return _without_people(result) if result.people is None else _people_alone(result, result.people)
     best = result.rows[0]
-    favours = _favouring(result)
+    # The best judge, if its errors favour one model.
+    favours = best if best.favours_p is not None and best.favours_p < _SURE else None
     tone: Tone = "bad" if favours else _TONES[best.standing]
-    level = f"{100 * result.conf_level:g}% CI"
-    known = "" if best.ends is None else f"{level} {_ends(best)}"
+    known = "no interval" if best.ends is None else f"{level(result)} CI {_ends(best)}"
+    # How far the judge stands from people on what both it and two people rated.
+    apart, beside = best.difference, ""
+    if apart is not None and apart.estimate is not None:
+        part = (
+            "" if best.n_double == best.n_units else f" on the {best.n_double:,} {result.unit}s that two people rated"
+        )
+        beside = f"difference {number(apart.estimate, 2, sign=True)} ({_ends(apart)}){part}"
     people = None if result.people is None else result.people.estimate
     among = "" if people is None else f"{result.truth} among themselves {number(people, 2)}"
     who = plural(best.n_people, "person", "people") if result.truth == "people" else result.truth
@@ -81,20 +88,22 @@ def document(result: JudgeReport) -> Document:
     units = f"{plural(best.n_units, result.unit)} that it and {who} rated{two}"
     clusters = f", in clusters by {and_list(result.clusters)}" if result.clusters else ""
     also = " and people" if result.truth == "people" else ""
-    scope = f"For {result.unit}s{also} like these: {units}{clusters}"
+    what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
+    judge = best.name if len(result.rows) == 1 else f"any of {len(result.rows)} judges"
+    makers = (_errors, _models, _corrected, biases_section, _confusion, _spread)
     return Document(
         kind="judges",
-        title=_title(result),
+        title=f"Can {judge} stand in for {result.truth}{f' on {what}' if what else ''}?",
         label="favours a model" if favours else _LABELS[best.standing],
         tone=tone,
         headline=_headline(result, favours),
         number=f"Alpha {number(best.estimate, 2)}",
-        number_words=", ".join(part for part in (known or "no interval", among, _apart(result, best)) if part),
-        scope=scope,
+        number_words=", ".join(filter(None, (known, among, beside))),
+        scope=f"For {result.unit}s{also} like these: {units}{clusters}",
         answer=(_figure(result), *_labels(result)),
         notes=result.notes,
         actions=tuple(_actions(result, favours)),
-        evidence=tuple(_evidence(result)),
+        evidence=tuple(section for make in makers if (section := make(result)) is not None),
         method=(
             _method(result),
             _REFERENCES,
@@ -104,17 +113,8 @@ def document(result: JudgeReport) -> Document:
     )
 
 
-def _apart(result: JudgeReport, best: JudgeRow) -> str:
-    """Say how far the judge stands from people on what both the judge and two people rated."""
-    if best.difference is None or best.difference.estimate is None:
-        return ""
-    part = "" if best.n_double == best.n_units else f" on the {best.n_double:,} {result.unit}s that two people rated"
-    return f"difference {number(best.difference.estimate, 2, sign=True)} ({_ends(best.difference)}){part}"
-
-
 def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
     """Return what can be said of people whom no judge is held against."""
-    level = f"{100 * result.conf_level:g}%"
     what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
     rows = [*people.persons, people]
     names = [f"{row.name} with the others" for row in people.persons] + [f"{result.truth} among themselves"]
@@ -124,7 +124,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         columns=(
             Column(title="Who", kind="name"),
             Column(title="Alpha", kind="number", digits=2),
-            Column(title=f"{level} CI", kind="interval", digits=2),
+            Column(title=f"{level(result)} CI", kind="interval", digits=2),
             Column(title="Same rating", kind="amount"),
             Column(title="AC1", kind="number", digits=2, spare=True),
             Column(title=units, kind="count", spare=True),
@@ -144,7 +144,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         id="agreement",
         plot="forest",
         rows={"label": names, **_estimates(rows)},
-        options={"title": f"Krippendorff's alpha, {result.scale}, {level} interval", "reference": None},
+        options={"title": f"Krippendorff's alpha, {result.scale}, {level(result)} interval", "reference": None},
         alt=f"Agreement beyond chance of {result.truth} among themselves: {number(people.estimate, 2)}.",
         caption="Agreement beyond chance; 0 is chance, 1 is perfect",
         table=table,
@@ -163,7 +163,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         tone="neutral",
         headline=f"Two ratings by {result.truth} are the same on {_percent(people.raw)} of {result.unit}s",
         number=f"Alpha {number(people.estimate, 2)}",
-        number_words="no interval" if people.ends is None else f"{level} CI {_ends(people)}",
+        number_words="no interval" if people.ends is None else f"{level(result)} CI {_ends(people)}",
         scope=f"{plural(people.n_units, result.unit)} that {whose} rated{clusters}",
         answer=(figure,),
         notes=result.notes,
@@ -227,18 +227,6 @@ def _labels(result: JudgeReport) -> tuple[Text, ...]:
 # --- the answer ---
 
 
-def _title(result: JudgeReport) -> str:
-    what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
-    who = result.rows[0].name if len(result.rows) == 1 else f"any of {len(result.rows)} judges"
-    return f"Can {who} stand in for {result.truth}{f' on {what}' if what else ''}?"
-
-
-def _favouring(result: JudgeReport) -> JudgeRow | None:
-    """Return the best judge if its errors favour one model."""
-    best = result.rows[0]
-    return best if best.favours_p is not None and best.favours_p < _SURE else None
-
-
 def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
     best = result.rows[0]
     if favours is not None:
@@ -273,7 +261,6 @@ def _figure(result: JudgeReport) -> Figure:
     if result.people is not None:
         rows.append((f"{result.truth} among themselves", result.people, "plain"))
     told = [f"{name} {number(each.estimate, 2)}" for name, each, _ in rows]
-    level = f"{100 * result.conf_level:g}%"
     return Figure(
         id="agreement",
         plot="forest",
@@ -282,7 +269,7 @@ def _figure(result: JudgeReport) -> Figure:
             "tone": [tone for _, _, tone in rows],
             **_estimates([each for _, each, _ in rows]),
         },
-        options={"title": f"Krippendorff's alpha, {result.scale}, {level} interval", "reference": None},
+        options={"title": f"Krippendorff's alpha, {result.scale}, {level(result)} interval", "reference": None},
         alt=f"Agreement beyond chance: {', '.join(told)}.",
         caption=f"Agreement beyond chance with single people{_first_of(result.rows)}; 0 is chance, 1 is perfect",
         table=_judges_table(result),
@@ -300,7 +287,6 @@ def _first_of(rows: Sequence[object]) -> str:
 
 
 def _judges_table(result: JudgeReport) -> Table:
-    level = f"{100 * result.conf_level:g}% CI"
     rows: list[tuple[Value, ...]] = [
         (
             row.name,
@@ -326,13 +312,13 @@ def _judges_table(result: JudgeReport) -> Table:
         columns=(
             Column(title="Judge", kind="name"),
             Column(title="Alpha", kind="number", digits=2),
-            Column(title=level, kind="interval", digits=2),
+            Column(title=f"{level(result)} CI", kind="interval", digits=2),
             Column(title="Same rating", kind="amount"),
             Column(title="Kappa", kind="number", digits=2, spare=True),
             Column(title="AC1", kind="number", digits=2, spare=True),
             Column(title="ICC", kind="number", digits=2, spare=True),
             Column(title="Minus people", kind="number", digits=2, sign=True, spare=True),
-            Column(title=f"{level} of it", kind="interval", digits=2, spare=True),
+            Column(title=f"{level(result)} CI of it", kind="interval", digits=2, spare=True),
             Column(title=f"{result.unit.capitalize()}s", kind="count", spare=True),
             Column(title="By two people", kind="count", spare=True),
         ),
@@ -365,12 +351,6 @@ def _actions(result: JudgeReport, favours: JudgeRow | None) -> list[str]:
 # --- evidence ---
 
 
-def _evidence(result: JudgeReport) -> list[Section]:
-    parts = (_errors, _models, _corrected, biases_section, _confusion, _spread)
-    sections = [part(result) for part in parts]
-    return [section for section in sections if section is not None]
-
-
 def _errors(result: JudgeReport) -> Section | None:
     """Tell how judges err on average, where ratings are numbers."""
     known = [row for row in result.rows if row.bias is not None]
@@ -392,7 +372,7 @@ def _errors(result: JudgeReport) -> Section | None:
         columns=(
             Column(title="Judge", kind="name"),
             Column(title=f"Judge minus {result.truth}", kind="number", digits=2, sign=True),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
+            Column(title=f"{level(result)} CI", kind="interval", digits=2),
             Column(title="Yes where people say yes", kind="amount"),
             Column(title="No where people say no", kind="amount"),
         ),
@@ -438,7 +418,7 @@ def _models(result: JudgeReport) -> Section | None:
                 Column(title="Judge", kind="name"),
                 Column(title="Model", kind="name"),
                 Column(title=f"Judge minus {result.truth}", kind="number", digits=2, sign=True),
-                Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
+                Column(title=f"{level(result)} CI", kind="interval", digits=2),
                 Column(title=f"{result.unit.capitalize()}s", kind="count"),
             ),
             rows=tuple((row.judge, row.name, row.estimate, row.ends, row.n_units) for row in rows),
@@ -463,7 +443,7 @@ def _corrected(result: JudgeReport) -> Section | None:
             Column(title="Model", kind="name"),
             Column(title="Judge", kind="number", digits=2),
             Column(title="Corrected", kind="number", digits=2),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
+            Column(title=f"{level(result)} CI", kind="interval", digits=2),
             Column(title="Labels alone", kind="number", digits=2, spare=True),
             Column(title="By its error rates", kind="number", digits=2, spare=True),
             Column(title="Labels", kind="count"),
@@ -522,9 +502,9 @@ def _confusion(result: JudgeReport) -> Section | None:
         id="confusion",
         columns=(
             Column(title=result.truth),
-            *(Column(title=f"{best.name}: {level}", kind="count") for level in best.levels),
+            *(Column(title=f"{best.name}: {rating}", kind="count") for rating in best.levels),
         ),
-        rows=tuple((level, *row) for level, row in zip(best.levels, best.confusion, strict=True)),
+        rows=tuple((rating, *row) for rating, row in zip(best.levels, best.confusion, strict=True)),
         caption="How often each pair of ratings was given",
     )
     return Section(id="confusion", heading=head, blocks=(table,))
@@ -587,7 +567,7 @@ def biases_section(result: JudgeReport) -> Section | None:
                     Column(title="Judge", kind="name"),
                     Column(title="What it goes by", kind="text"),
                     Column(title="Found", kind="amount"),
-                    Column(title=f"{100 * result.conf_level:g}% CI", kind="amount"),
+                    Column(title=f"{level(result)} CI", kind="amount"),
                     Column(title="None", kind="amount", spare=True),
                     Column(title=f"{result.unit.capitalize()}s", kind="count", spare=True),
                 ),

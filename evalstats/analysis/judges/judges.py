@@ -20,6 +20,7 @@ from evalstats.analysis.judges.ratings import (
 from evalstats.analysis.judges.result import BiasRow, JudgeReport, JudgeRow, PeopleAgreement, PersonRow, Standing
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, Origin, estimated
+from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
@@ -129,7 +130,14 @@ def judges(
     among = _among_people(ratings, over)
     if not ratings.judges:
         return _report(given, ratings, over, (), people=_people_alone(ratings, among, over))
-    met, apart = _met(ratings)
+    rated = ratings.counts(ratings.people).sum(axis=1) > 0
+    met = [name for name in ratings.judges if bool((rated & (ratings.counts([name]).sum(axis=1) > 0)).any())]
+    others = [name for name in ratings.judges if name not in met]
+    if not met:
+        raise CannotAnswerError(f"{and_list(others)} and {ratings.truth_name} rated no {ratings.unit} in common")
+    apart = (
+        [f"{and_list(others)} rated nothing that {ratings.truth_name} rated, and cannot be measured"] if others else []
+    )
     checked = [_judge_row(ratings, name, over) for name in met]
     rows = [row for row, _ in checked]
     if all(row.estimate is None for row in rows):
@@ -150,7 +158,7 @@ def judges(
         (
             *_cautions(rows, by_model, ratings.truth_name),
             *bias_notes(checks.rows, names[0]),
-            *apart,
+            *as_notes("left_out", apart, caution=False),
             *(note for _, note in checked if note is not None),
             *notes,
         ),
@@ -208,17 +216,6 @@ def _without_people(data: EvalData, read: Verdicts, families: Mapping[str, str],
 
 
 # --- agreement ---
-
-
-def _met(ratings: Ratings) -> tuple[list[str], list[Note]]:
-    """Return the judges who rated anything that people rated, and a note on the others."""
-    people = ratings.counts(ratings.people).sum(axis=1) > 0
-    met = [name for name in ratings.judges if bool((people & (ratings.counts([name]).sum(axis=1) > 0)).any())]
-    apart = [name for name in ratings.judges if name not in met]
-    if not met:
-        raise CannotAnswerError(f"{and_list(apart)} and {ratings.truth_name} rated no {ratings.unit} in common")
-    text = f"{and_list(apart)} rated nothing that {ratings.truth_name} rated, and cannot be measured"
-    return met, [Note(kind="left_out", text=text, caution=False)] if apart else []
 
 
 def _estimate(found: numbers.IntervalEstimate) -> Estimate:
@@ -314,7 +311,13 @@ def _judge_row(ratings: Ratings, name: str, over: Over) -> tuple[JudgeRow, Note 
         tied = Estimate(estimate=None, conf_level=level, reason="people are tied on everything that the judge rated")
         return _cell(statistic, level) if known.any() else tied
 
-    bias = None
+    icc = bias = None
+    answers = np.column_stack((given, ratings.truth))[both]
+    if ratings.scale != "nominal" and len(answers) > 1:
+        try:
+            icc = _estimate(intraclass_correlations(answers, conf_level=level).estimates["ICC2"])
+        except InputError as error:
+            icc = Estimate(estimate=None, method="ICC2", conf_level=level, reason=str(error))
     if ratings.is_number:
         bias = _estimate(_mean((given - ratings.truth)[both], ratings.codes_of(both), level))
     counts = confusion(first, second, q) if q <= MOST_ORDERED and known.any() else ()
@@ -329,7 +332,7 @@ def _judge_row(ratings: Ratings, name: str, over: Over) -> tuple[JudgeRow, Note 
         raw=against_most(lambda: raw_agreement(pairs, **within)),
         kappa=against_most(lambda: cohen_kappa(first, second, q, weights, **within)),
         ac1=against_most(lambda: gwet_ac1(pairs, **within)),
-        icc=_icc(np.column_stack((given, ratings.truth))[both], ratings, level),
+        icc=icc,
         bias=bias,
         favours_p=_favours(ratings, name),
         levels=ratings.levels,
@@ -355,16 +358,6 @@ def _mean(values: FloatArray, codes: IntArray | None, level: float) -> numbers.I
     if codes is None or values.size < 2:
         return mean_t(values, conf_level=level)
     return cluster_mean(values, codes, conf_level=level).estimate
-
-
-def _icc(pairs: FloatArray, ratings: Ratings, level: float) -> Estimate | None:
-    if ratings.scale == "nominal" or len(pairs) < 2:
-        return None
-    try:
-        found = intraclass_correlations(pairs, conf_level=level).estimates["ICC2"]
-    except InputError as error:
-        return Estimate(estimate=None, method="ICC2", conf_level=level, reason=str(error))
-    return _estimate(found)
 
 
 def _yes_and_no(ratings: Ratings, given: FloatArray, units: BoolArray, level: float) -> dict[str, Any]:
