@@ -77,7 +77,15 @@ def multiple_choice(panel: Panel) -> Iterator[Observation | NotChecked]:
             yield NotChecked(kind=kind, reason=_NO_ANSWERS)
         return
     if answers.rekeyed.any():
-        yield _rekeyed(panel, answers.rekeyed)
+        n = int(answers.rekeyed.sum())
+        yield Observation(
+            kind="versions",
+            text=f"{n:,} of {plural(panel.items.height, 'item')} {has_have(n)} different keys in different runs",
+            remedy="Score every run by the newer keys",
+            n_items=n,
+            examples=panel.item_names(answers.rekeyed, _SHOWN),
+            treatments=(Treatment(words="without these items", keep=panel.of_items(~answers.rekeyed)),),
+        )
     yield from _guessed(panel, answers)
     yield from _positions(panel, answers)
     yield from _shared(panel, answers)
@@ -110,7 +118,12 @@ def answers_of(panel: Panel) -> Answers | None:
 
 
 def _coded(panel: Panel, texts: pl.Series, keys: pl.Series, labels: list[str], rekeyed: Bools) -> Answers | None:
-    positions = _positions_of(labels)
+    positions: dict[str, int] | None = None
+    if all(len(label) == 1 and label.isascii() and label.isalpha() and label.isupper() for label in labels):
+        positions = {label: ord(label) - ord("A") for label in labels}
+    elif all(label.isascii() and label.isdigit() and int(label) <= _MOST_LABELS for label in labels):
+        first = min(1, *(int(label) for label in labels)) if len(labels) > 1 else 0
+        positions = {label: int(label) - first for label in labels}
     if positions is not None:
         known = {place: label for label, place in positions.items()}
         labels = [known.get(place, "") for place in range(max(known) + 1)]
@@ -129,35 +142,22 @@ def _coded(panel: Panel, texts: pl.Series, keys: pl.Series, labels: list[str], r
         return None
     of_items = counts.argmax(axis=1).astype(np.int64)
     fits = told & (keyed == of_items[panel.item])
-    # Of several trials the first counts.
-    choices = panel.firsts(np.where(fits, chosen, -1), -1)
+    options = None
+    for name in _OPTIONS:
+        if options is None and name in panel.rows.columns and panel.rows[name].dtype.is_numeric():
+            found = first_rows(panel, name).cast(pl.Int64, strict=False)
+            if found.null_count() == 0 and int(found.to_numpy().min()) >= 1:
+                options = found.to_numpy().astype(np.int64)
     return Answers(
-        choices=choices,
+        # Of several trials the first counts.
+        choices=panel.firsts(np.where(fits, chosen, -1), -1),
         keys=of_items,
         labels=tuple(labels),
         chosen=chosen,
         rekeyed=rekeyed,
-        options=_options(panel),
+        options=options,
         ordered=positions is not None,
     )
-
-
-def _positions_of(labels: list[str]) -> dict[str, int] | None:
-    if all(len(label) == 1 and label.isascii() and label.isalpha() and label.isupper() for label in labels):
-        return {label: ord(label) - ord("A") for label in labels}
-    if all(label.isascii() and label.isdigit() and int(label) <= _MOST_LABELS for label in labels):
-        first = min(1, *(int(label) for label in labels)) if len(labels) > 1 else 0
-        return {label: int(label) - first for label in labels}
-    return None
-
-
-def _options(panel: Panel) -> Ints | None:
-    for name in _OPTIONS:
-        if name in panel.rows.columns and panel.rows[name].dtype.is_numeric():
-            found = first_rows(panel, name).cast(pl.Int64, strict=False)
-            if found.null_count() == 0 and int(found.to_numpy().min()) >= 1:
-                return found.to_numpy().astype(np.int64)
-    return None
 
 
 # --- keys ---
@@ -192,7 +192,18 @@ def _suspects(
     n = int(suspect.sum())
     told = f"{n:,} of {plural(panel.items.height, 'key')} {conjugate(n, 'look')} wrong: "
     told += "weak models meet them, strong ones do not" if rivals is None else "strong models agree on another option"
-    told += f", as on {_shown(panel, int(places[0]), rivals, answers)}"
+    shown, examples = list[str](), list[str]()
+    for item, name in zip(places[:_SHOWN].tolist(), panel.item_names(places, _SHOWN), strict=True):
+        if rivals is None or answers is None or not rivals.suspect[item]:
+            shown.append(name)
+            examples.append(f"{name}: correlation with strength {number(float(slopes.correlation[item]), 2)}")
+            continue
+        key, other = answers.labels[answers.keys[item]], answers.labels[rivals.option[item]]
+        share = f"{rivals.n_chosen[item]} of {rivals.n_models[item]}"
+        stronger = share_in_percent(float(rivals.strong_share[item]))
+        shown.append(f"{name} ({share} say {other}, key {key})")
+        examples.append(f"{name}: key {key}, but {share} models say {other}, of the stronger half {stronger}")
+    told += f", as on {shown[0]}"
     treatments = [Treatment(words="without these items", keep=panel.of_items(~suspect))]
     if rivals is not None and answers is not None:
         chosen = rivals.suspect
@@ -205,40 +216,8 @@ def _suspects(
         text=told,
         remedy="Read these items before trusting their keys; leave out those that are wrong",
         n_items=n,
-        examples=tuple(_example(panel, int(i), slopes, rivals, answers) for i in places[:_SHOWN]),
+        examples=tuple(examples),
         treatments=tuple(treatments),
-    )
-
-
-def _shown(panel: Panel, item: int, rivals: RivalOptions | None, answers: Answers | None) -> str:
-    (name,) = panel.item_names([item])
-    if rivals is None or answers is None or not rivals.suspect[item]:
-        return name
-    return (
-        f"{name} ({rivals.n_chosen[item]} of {rivals.n_models[item]} say {answers.labels[rivals.option[item]]}, "
-        f"key {answers.labels[answers.keys[item]]})"
-    )
-
-
-def _example(panel: Panel, item: int, slopes: ItemSlopes, rivals: RivalOptions | None, answers: Answers | None) -> str:
-    (name,) = panel.item_names([item])
-    if rivals is None or answers is None or not rivals.suspect[item]:
-        return f"{name}: correlation with strength {number(float(slopes.correlation[item]), 2)}"
-    return (
-        f"{name}: key {answers.labels[answers.keys[item]]}, but {rivals.n_chosen[item]} of {rivals.n_models[item]} models say "
-        f"{answers.labels[rivals.option[item]]}, of the stronger half {share_in_percent(float(rivals.strong_share[item]))}"
-    )
-
-
-def _rekeyed(panel: Panel, rekeyed: Bools) -> Observation:
-    n = int(rekeyed.sum())
-    return Observation(
-        kind="versions",
-        text=f"{n:,} of {plural(panel.items.height, 'item')} {has_have(n)} different keys in different runs",
-        remedy="Score every run by the newer keys",
-        n_items=n,
-        examples=panel.item_names(rekeyed, _SHOWN),
-        treatments=(Treatment(words="without these items", keep=panel.of_items(~rekeyed)),),
     )
 
 
@@ -268,7 +247,14 @@ def _guessed(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecke
     if answers.options is None:
         yield NotChecked(kind="guessed answers", reason="no column says how many options an item has")
         return
-    blind = _blind(panel, answers.options)
+    blind: list[tuple[str, str]] = []
+    for j, name in enumerate(panel.models):
+        own = panel.each((panel.model == j) & panel.scored)
+        if own.size < _FEWEST_ROWS:
+            continue
+        level = chance_level(panel.score[own] == 1, answers.options[panel.item[own]])
+        if level.p_value > _CLEAR:
+            blind.append((name, f"{number(100 * level.score, 1)}% right, chance {number(100 * level.chance, 1)}%"))
     if blind:
         yield Observation(
             kind="guessed answers",
@@ -316,18 +302,6 @@ def _unread(panel: Panel, answers: Answers, unread: Bools) -> Observation:
         ),
         treatments=tuple(treatments),
     )
-
-
-def _blind(panel: Panel, options: Ints) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for j, name in enumerate(panel.models):
-        own = panel.each((panel.model == j) & panel.scored)
-        if own.size < _FEWEST_ROWS:
-            continue
-        level = chance_level(panel.score[own] == 1, options[panel.item[own]])
-        if level.p_value > _CLEAR:
-            found.append((name, f"{number(100 * level.score, 1)}% right, chance {number(100 * level.chance, 1)}%"))
-    return found
 
 
 # --- positions and shared errors ---

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from evalstats.analysis.audit.result import Audit, Audited, Finding, FlippedComparison, Kind, Shift, Verdict
 from evalstats.analysis.provenance import placed
-from evalstats.analysis.result import Estimate
+from evalstats.analysis.result import Estimate, level
 from evalstats.document.model import (
     Block,
     Column,
@@ -39,13 +39,21 @@ def document(result: Audit) -> Document:
     """Return all that is said of an audit."""
     # The findings that the answer only names.
     others = tuple(_told(result, each) for each in result.findings[_TOLD:])
+    benchmarks = list(dict.fromkeys(each.benchmark for each in result.metrics))
+    where = placed(benchmarks[0]) if len(benchmarks) == 1 else f" on {and_list(benchmarks)}"
+    looked = [
+        f"{each.metric}{placed(each.benchmark)}: {plural(each.n_models, 'model')}, {plural(each.n_items, 'item')}, "
+        f"{plural(each.n_rows, 'row')}"
+        for each in result.metrics
+    ]
+    more = f"; and {plural(len(looked) - 2, 'more metric')}" if len(looked) > 2 else ""
     return Document(
         kind="audit",
-        title=f"Can {_whose(result)} be trusted?",
+        title=f"Can these scores{where} be trusted?",
         label="Settle first" if result.n_flipping else "Holds" if result.n_pairs else "No comparison",
         tone="bad" if result.n_flipping else "good" if result.n_pairs else "neutral",
         headline=_headline(result),
-        scope=_scope(result),
+        scope="; ".join(looked[:2]) + more,
         answer=_answer(result),
         notes=result.notes,
         evidence=(_findings(result),) if result.findings else (),
@@ -62,12 +70,6 @@ def document(result: Audit) -> Document:
 
 
 # --- the answer ---
-
-
-def _whose(result: Audit) -> str:
-    names = list(dict.fromkeys(each.benchmark for each in result.metrics))
-    where = placed(names[0]) if len(names) == 1 else f" on {and_list(names)}"
-    return f"these scores{where}"
 
 
 def _headline(result: Audit) -> str:
@@ -87,16 +89,6 @@ def _headline(result: Audit) -> str:
     which = f"{flipping} of {n} findings {conjugate(flipping, 'change')}" if n > 1 else "The one finding changes"
     depend = conjugate(result.n_depend, "depend")
     return f"{which} a conclusion; {result.n_depend:,} of {pairs} {depend} on {'it' if flipping == 1 else 'them'}"
-
-
-def _scope(result: Audit) -> str:
-    told = [
-        f"{each.metric}{placed(each.benchmark)}: {plural(each.n_models, 'model')}, {plural(each.n_items, 'item')}, "
-        f"{plural(each.n_rows, 'row')}"
-        for each in result.metrics
-    ]
-    rest = f"; and {plural(len(told) - 2, 'more metric')}" if len(told) > 2 else ""
-    return "; ".join(told[:2]) + rest
 
 
 def _answer(result: Audit) -> tuple[Block, ...]:
@@ -126,37 +118,26 @@ def _consequence(audited: Audited, finding: Finding) -> str:
     shift = finding.shifts[0]
     # A treatment begins with a word of ours ("without these items"), never with a name.
     when = f"{shift.treatment[:1].upper()}{shift.treatment[1:]}"
+    moved = shift.leader_after and shift.leader_before != shift.leader_after
+    top = f"; {shift.leader_after} leads instead of {shift.leader_before}" if moved else ""
     if not shift.flips:
-        return f"{when}, no verdict changes{_top(shift)}."
+        return f"{when}, no verdict changes{top}."
     flip = shift.flips[0]
     if flip.after.estimate is None:
         numbers = f"{_estimate(audited, flip.before)} now, and no comparison then"
     else:
         numbers = f"{_estimate(audited, flip.before)} becomes {_estimate(audited, flip.after)}"
     if not (shift.n_flips or shift.n_lost):
-        return f"{when}, no verdict changes; {flip.first} minus {flip.second} moves most: {numbers}{_top(shift)}."
-    return f"{when}, {_change(flip)}: {numbers}{_others(shift)}{_top(shift)}."
-
-
-def _top(shift: Shift) -> str:
-    if shift.leader_before == shift.leader_after or not shift.leader_after:
-        return ""
-    return f"; {shift.leader_after} leads instead of {shift.leader_before}"
-
-
-def _others(shift: Shift) -> str:
-    """Say how many comparisons change beside the one that was told."""
-    if shift.n_flips + shift.n_lost < 2:
-        return ""
-    if not shift.n_lost:
-        return f"; {shift.n_flips:,} of {shift.n_pairs:,} comparisons flip"
-    flips = f"{plural(shift.n_flips, 'flip')} and " if shift.n_flips else ""
-    return f"; of {shift.n_pairs:,} comparisons {flips}{shift.n_lost:,} cannot be made"
-
-
-def _change(flip: FlippedComparison) -> str:
-    words = _CHANGES[flip.verdict_before, flip.verdict_after]
-    return words.format(first=flip.first, second=flip.second)
+        return f"{when}, no verdict changes; {flip.first} minus {flip.second} moves most: {numbers}{top}."
+    change = _CHANGES[flip.verdict_before, flip.verdict_after].format(first=flip.first, second=flip.second)
+    # How many comparisons change beside the one that is told.
+    others = ""
+    if shift.n_lost and shift.n_flips + shift.n_lost > 1:
+        flips = f"{plural(shift.n_flips, 'flip')} and " if shift.n_flips else ""
+        others = f"; of {shift.n_pairs:,} comparisons {flips}{shift.n_lost:,} cannot be made"
+    elif shift.n_flips > 1:
+        others = f"; {shift.n_flips:,} of {shift.n_pairs:,} comparisons flip"
+    return f"{when}, {change}: {numbers}{others}{top}."
 
 
 def _estimate(audited: Audited, found: Estimate) -> str:
@@ -199,7 +180,6 @@ def _figure(result: Audit) -> Figure | None:
     def scaled(values: Sequence[float | None]) -> list[float | None]:
         return [None if value is None else value * audited.scale for value in values]
 
-    level = f"{100 * result.conf_level:g}%"
     unit = f" ({audited.unit})" if audited.unit else ""
     told = [
         f"{flip.first} minus {flip.second}, {finding.kind}: {_estimate(audited, flip.before)} becomes "
@@ -221,7 +201,7 @@ def _figure(result: Audit) -> Figure | None:
             ],
         },
         options={
-            "title": f"Difference{unit}: before (square), after with its {level} interval",
+            "title": f"Difference{unit}: before (square), after with its {level(result)} interval",
             "columns": {"kind": "Finding", "verdict": "Then"},
         },
         alt=f"Comparisons that move most: {'; '.join(told)}.",
@@ -273,12 +253,11 @@ def _findings(result: Audit) -> Section:
 
 
 def _method(result: Audit) -> Section:
-    level = f"{100 * result.conf_level:g}%"
     clusters = sorted({name for each in result.metrics for name in each.clusters})
     by = f", clustered by {and_list(clusters)}" if clusters else ""
     drawn = (
-        f"Conclusions: the verdict on every two models with 10 shared items or more, each by its own {level} paired interval, "
-        f"not adjusted for their number{by}."
+        "Conclusions: the verdict on every two models with 10 shared items or more, each by its own "
+        f"{level(result)} paired interval, not adjusted for their number{by}."
     )
     flips = (
         "A finding flips a conclusion where another defensible handling of its rows gives another verdict; it moves one where a "

@@ -264,7 +264,6 @@ def _each_run(panel: Panel, most: int) -> tuple[Treatment, ...]:
     key = list(_TRIAL)
     known = panel.data.runs.select("run", "timestamp", "source").unique("run", keep="first")
     known = known.with_columns(pl.col("run").cast(panel.rows.schema["run"]))
-    known = known.with_columns(pl.col("run").cast(panel.rows.schema["run"]))
     rows = panel.rows.select(*key, "run").with_row_index(_PLACE).join(known, on="run", how="left")
     rows = rows.sort("timestamp", "source", "run", _PLACE, nulls_last=True)
     numbered = rows.with_columns(
