@@ -77,6 +77,19 @@ def item_sets(panel: Panel) -> Iterator[Observation | NotChecked]:
     sizes = present.sum(axis=0)
     order = sorted(range(m), key=lambda j: int(sizes[j]))
     fewest = order[0]
+    treatments: list[Treatment] = []
+    if shared >= _MOST * n:
+        # A small remainder would be other items, not another handling of these.
+        words = f"on the {plural(shared, 'item')} that all models have"
+        treatments.append(Treatment(words=words, keep=panel.of_items(~lacking)))
+        # Failures may be what is missing; and a model that is behind may have been ahead there, as a comparison asks too.
+        worst = panel.metric.worst
+        ends = [] if worst is None else [worst, panel.metric.low, panel.metric.high]
+        treatments += [
+            Treatment(words=f"counted as {end:g} where they are missing", absent=end)
+            for end in dict.fromkeys(ends)
+            if end is not None
+        ]
     text = f"Models were run on different items: all share {shared:,} of {n:,}, and {panel.models[fewest]} has {sizes[fewest]:,}"
     yield Observation(
         kind="item sets",
@@ -85,7 +98,7 @@ def item_sets(panel: Panel) -> Iterator[Observation | NotChecked]:
         n_items=int(lacking.sum()),
         models=tuple(panel.models[j] for j in order[:5] if sizes[j] < n),
         examples=panel.item_names(lacking),
-        treatments=(*_complete(panel, present), *_absent(panel, present)),
+        treatments=tuple(treatments),
     )
 
 
@@ -143,28 +156,6 @@ def _without_their_items(panel: Panel, rows: Bools) -> tuple[Treatment, ...]:
         return ()
     words = f"without the {plural(int(concerned.sum()), 'item')} concerned"
     return (Treatment(words=words, keep=~panel.of_items(concerned)),)
-
-
-def _complete(panel: Panel, there: Bools) -> tuple[Treatment, ...]:
-    """Keep the items that all models have, if these are most: a small remainder would be other items, not another handling."""
-    whole: Bools = there.sum(axis=1) == there.shape[1]
-    if whole.mean() < _MOST or whole.all():
-        return ()
-    return (
-        Treatment(words=f"on the {plural(int(whole.sum()), 'item')} that all models have", keep=panel.of_items(whole)),
-    )
-
-
-def _absent(panel: Panel, there: Bools) -> tuple[Treatment, ...]:
-    """Give what a model has no row of either end of the scale, the worst first. Only where most is there.
-
-    Failures may be what is missing; and a model that is behind may have been ahead there, as a comparison asks too.
-    """
-    worst = panel.metric.worst
-    if worst is None or float((there.sum(axis=1) == there.shape[1]).mean()) < _MOST:
-        return ()
-    ends = [worst, *(end for end in (panel.metric.low, panel.metric.high) if end is not None and end != worst)]
-    return tuple(Treatment(words=f"counted as {end:g} where they are missing", absent=end) for end in ends)
 
 
 class _Concerned(TypedDict):
