@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from evalstats import options as opt
-from evalstats.analysis.design.comparability import RunDifference, run_comparability
+from evalstats.analysis.design.comparability import run_comparability
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes
 from evalstats.analysis.design.run_settings import RULES, setting_words
 from evalstats.analysis.overview.changes_result import Changes, Day, Drifted, History
@@ -99,17 +99,29 @@ def changes(
     given: dict[str, Any] = settled(plan, accept=named or None, conf_level=conf_level)
     level = check_level(DEFAULT_LEVEL if given["conf_level"] is None else given["conf_level"])
     accepted = check_settings(given["accept"] or ())
-    until = _day_of(since)
+    try:
+        until = date.fromisoformat(since) if isinstance(since, str) else since
+    except ValueError:
+        raise InputError(f"reference is {since!r}; give a day as 2026-01-31") from None
     if not data.outcomes.height:
         raise CannotAnswerError(
             "the data hold no scores of items, so there is nothing to watch; add runs with `evalstats ingest`"
         )
     rows, undated = _dated(data)
-    rows = _kept(rows, models)
+    names: list[str] = rows["system"].unique().sort().to_list()
+    for name in models or ():
+        if name not in names:
+            raise InputError(unknown_name(name, names))
+    rows = rows.filter(pl.col("system").is_in(list(models))) if models else rows
     found, notes = _all_series(data, rows, metric, cluster, accepted)
     n_watched = sum(_too_few(each, until) is None for each in found)
     histories = tuple(_history(each, until, level, max(n_watched, 1)) for each in found)
-    order = sorted(range(len(found)), key=lambda k: (_rank(histories[k]), histories[k].benchmark, histories[k].name))
+
+    def place(k: int) -> tuple[bool, bool, bool, str, str]:
+        row = histories[k]
+        return not row.worse, not row.drifted, row.verdict == "too few", row.benchmark, row.name
+
+    order = sorted(range(len(found)), key=place)
     days = tuple(day for k in order for day in _scores(found[k], level))
     runs = sorted(set(rows["run"].to_list()))
     return Changes(
@@ -134,19 +146,6 @@ def changes(
             *_lost_notes(histories, days),
         ),
     )
-
-
-def _rank(row: History) -> int:
-    return 0 if row.worse else 1 if row.drifted else 2 if row.verdict != "too few" else 3
-
-
-def _day_of(reference: str | date | None) -> date | None:
-    if reference is None or isinstance(reference, date):
-        return reference
-    try:
-        return date.fromisoformat(reference)
-    except ValueError:
-        raise InputError(f"reference is {reference!r}; give a day as 2026-01-31") from None
 
 
 # --- what there is ---
@@ -180,14 +179,6 @@ def _dated(data: EvalData) -> tuple[pl.DataFrame, list[Note]]:
         return rows, []
     text = f"{plural(len(lacking), 'run')} without a date {is_are(len(lacking))} left out: {and_list(lacking, 3)}"
     return rows.filter(pl.col(_DAY).is_not_null()), [Note(kind="left_out", text=text)]
-
-
-def _kept(rows: pl.DataFrame, models: Sequence[str] | None) -> pl.DataFrame:
-    names: list[str] = rows["system"].unique().sort().to_list()
-    for name in models or ():
-        if name not in names:
-            raise InputError(unknown_name(name, names))
-    return rows.filter(pl.col("system").is_in(list(models))) if models else rows
 
 
 def _all_series(
@@ -307,14 +298,8 @@ def _setting_changes(
         if each.setting in _EXPECTED or (each.setting == "status" and each.candidate == "success"):
             continue
         cut = each.setting not in accept and (each.severity == "invalid" or each.setting in _TREATMENTS | {"judge"})
-        yield "cut" if cut else "told", _words(each)
-
-
-def _words(each: RunDifference) -> str:
-    what = setting_words(each.setting)
-    if each.baseline and each.candidate:
-        return f"{what} changed from {each.baseline} to {each.candidate}"
-    return f"{what} changed"
+        change = f" from {each.baseline} to {each.candidate}" if each.baseline and each.candidate else ""
+        yield "cut" if cut else "told", f"{setting_words(each.setting)} changed{change}"
 
 
 def _item_changes(table: ScoreTable, place: int) -> Iterator[tuple[Severity, str]]:

@@ -7,8 +7,8 @@ from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.overview.changes_result import Changes, Day, History
 from evalstats.analysis.provenance import placed
-from evalstats.analysis.result import level
-from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
+from evalstats.analysis.result import level, scaled_values
+from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, scaled, titled
 from evalstats.grammar import and_list, first_lines, plural
 
@@ -32,34 +32,26 @@ class _Part:
 def document(result: Changes) -> Document:
     """Return what is said of scores that are watched over time."""
     changed = [row for row in result.rows if row.drifted]
-    label, tone = _label(result)
+    label: tuple[str, Tone] = ("no drift shown", "good") if result.judged else ("too few runs", "caution")
+    if changed:
+        label = "drift", "bad" if any(row.worse for row in changed) else "caution"
     one = changed[0] if len(changed) == 1 else None
+    figures = [_figure(result, benchmark, place) for place, benchmark in enumerate(result.benchmarks)]
     return Document(
         kind="overview",
         title="Has any score changed from run to run?",
-        label=label,
-        tone=tone,
+        label=label[0],
+        tone=label[1],
         headline="; ".join((_headline(result), *asked_direction(*(row.direction for row in result.rows)))),
         number=scaled(one.estimate, one.scale, 1, sign=True) + _unit(one.unit) if one else "",
         number_words=f"{level(result)} confidence sequence {_sequence(one)}" if one else "",
         scope=_scope(result),
-        answer=tuple(_answer(result)),
+        answer=(*figures, models_table(result)) if len(figures) > 1 else tuple(figures),
         notes=result.notes,
         actions=tuple(_actions(result)),
         evidence=tuple(_evidence(result)),
-        method=(
-            _method(result),
-            result.origin.section(seed=""),
-        ),
+        method=(_method(result), result.origin.section(seed="")),
     )
-
-
-def _label(result: Changes) -> tuple[str, Tone]:
-    if any(row.worse for row in result.rows):
-        return "drift", "bad"
-    if any(row.drifted for row in result.rows):
-        return "drift", "caution"
-    return ("no drift shown", "good") if result.judged else ("too few runs", "caution")
 
 
 def _headline(result: Changes) -> str:
@@ -126,20 +118,16 @@ def _scope(result: Changes) -> str:
     return f"{plural(models, 'model')}{where}, runs {when}; each item against itself"
 
 
-def _answer(result: Changes) -> list[Block]:
-    figures = [_figure(result, benchmark, place) for place, benchmark in enumerate(result.benchmarks)]
-    found: list[Block] = [figures[0]]
-    if len(figures) > 1:
-        found = [*figures, models_table(result)]
-    return found
-
-
 def models_table(result: Changes) -> Table:
     """Return the table of all models: last score, change, verdict."""
     several_benchmarks = len(result.benchmarks) > 1
     units = {row.unit for row in result.rows}
     unit = units.pop() if len(units) == 1 else ""
     scores = {row.score_unit for row in result.rows}
+    # A rise is bad where all metrics are better low.
+    turned: dict[str, Tone] = (
+        {} if any(row.higher_is_better for row in result.rows) else {"rose": "bad", "dropped": "good"}
+    )
     columns = (
         Column(title="Model", kind="name"),
         Column(title="Benchmark", kind="name"),
@@ -168,17 +156,10 @@ def models_table(result: Changes) -> Table:
         columns=columns,
         rows=rows,
         caption=f"The change that shows most, runs since a day against those before; CS: {level(result)} confidence sequence",
-        tones={word: _tone(result, word) for word in _TONES},
+        tones={**_TONES, **turned},
         most=8,
         frame=result.changes_frame().to_dict(as_series=False),
     ).without_empty_columns()
-
-
-def _tone(result: Changes, word: str) -> Tone:
-    """Return the tone of a verdict; a rise is bad where all metrics are better low."""
-    if word in ("dropped", "rose") and not any(row.higher_is_better for row in result.rows):
-        return "bad" if word == "rose" else "good"
-    return _TONES[word]
 
 
 def _figure(result: Changes, benchmark: str, place: int) -> Figure:
@@ -199,9 +180,9 @@ def _figure(result: Changes, benchmark: str, place: int) -> Figure:
         rows={
             "model": [row.name for row, _ in days],
             "day": [day.day.isoformat() for _, day in days],
-            "estimate": [_times(day.estimate, head.scale) for _, day in days],
-            "conf_low": [_times(day.conf_low, head.scale) for _, day in days],
-            "conf_high": [_times(day.conf_high, head.scale) for _, day in days],
+            "estimate": scaled_values([day.estimate for _, day in days], head.scale),
+            "conf_low": scaled_values([day.conf_low for _, day in days], head.scale),
+            "conf_high": scaled_values([day.conf_high for _, day in days], head.scale),
             "aside": [not day.watched for _, day in days],
             "words": [_told(row, day) for row, day in days],
         },
@@ -210,7 +191,7 @@ def _figure(result: Changes, benchmark: str, place: int) -> Figure:
                 "model": [name for name, _ in parts],
                 "first": [part.first.isoformat() for _, part in parts],
                 "last": [part.last.isoformat() for _, part in parts],
-                "estimate": [_times(part.value, head.scale) for _, part in parts],
+                "estimate": scaled_values([part.value for _, part in parts], head.scale),
                 "tone": [part.tone for _, part in parts],
                 "words": [part.words for _, part in parts],
             },
@@ -237,10 +218,6 @@ def _parts(result: Changes, row: History) -> list[_Part]:
     last = max(day.day for day in days if day.day < row.since)
     tone = "bad" if row.worse else "good"
     return [_Part(row.first, last, row.before, "neutral", words), _Part(row.since, row.last, row.after, tone, "")]
-
-
-def _times(value: float | None, scale: float) -> float | None:
-    return None if value is None else value * scale
 
 
 def _told(row: History, day: Day) -> str:
@@ -286,16 +263,12 @@ def _evidence(result: Changes) -> list[Section]:
         found.append(Section(id="earlier", heading=head, blocks=(told,)))
     changed = [(row, day) for row in result.rows for day in result.days_of(row) if day.changes]
     if changed:
-        found.append(Section(id="settings", heading=_settings_heading(result), blocks=(_settings_table(result),)))
+        cut = {(day.name, day.benchmark) for day in result.days if not day.watched}
+        anew = f"For {plural(len(cut), 'model')} watching began anew when something else changed"
+        heading = anew if cut else "What else changed between runs"
+        found.append(Section(id="settings", heading=heading, blocks=(_settings_table(result),)))
     found.append(Section(id="days", heading="Every score by day", blocks=(days_table(result),)))
     return found
-
-
-def _settings_heading(result: Changes) -> str:
-    cut = {(day.name, day.benchmark) for day in result.days if not day.watched}
-    if cut:
-        return f"For {plural(len(cut), 'model')} watching began anew when something else changed"
-    return "What else changed between runs"
 
 
 def _settings_table(result: Changes) -> Table:

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from evalstats.analysis.overview.result import Answer, Held, Overview
 from evalstats.document.model import (
@@ -9,7 +10,6 @@ from evalstats.document.model import (
     Column,
     Document,
     Items,
-    Note,
     Section,
     Table,
     Text,
@@ -30,8 +30,17 @@ _RATED: dict[Held, str] = {"scores": "score", "votes": "vote", "ratings": "ratin
 def document(result: Overview) -> Document:
     """Return all that is said of an overview."""
     said = list(zip(result.answers, result.documents(), strict=True))
-    lines = [_line(answer, each) for answer, each in said]
-    first = _fitting(lines)
+    # An answer a line: the question and where, the verdict, the headline (not made to begin with a capital: that may be a
+    # model's name), the number.
+    lines = [
+        " ".join(
+            sentence(part) for part in (f"{answer.where}: {each.label.upper()}", each.headline, number_of(each)) if part
+        )
+        for answer, each in said
+    ]
+    # Those that have room on a terminal, one at least.
+    room = list(accumulate(len(textwrap.wrap(line, _WIDTH)) or 1 for line in lines))
+    first = min(len(lines), max(1, sum(taken <= _ROOM for taken in room)))
     answer: list[Block] = [Items(items=tuple(lines[:first]))] if lines else []
     if first < len(lines):
         answer.append(Text(text=f"{plural(len(lines) - first, 'more answer')} with {Option('full', value=True)}."))
@@ -39,15 +48,20 @@ def document(result: Overview) -> Document:
     if refused:
         short = _in_short(result, refused)
         answer += [Text(text=f"No answer: {short}.")] if short else []
+    headline = "None of the questions can be answered with these data"
+    if said:
+        asked = plural(len({answer.question for answer, _ in said}), "question")
+        headline = f"{plural(len(said), 'answer')} to {asked}"
     return Document(
         kind="overview",
         title="What do these results show?",
         label="overview",
         tone="neutral",
-        headline=_headline(result),
+        headline=headline,
         scope=_scope(result),
         answer=tuple(answer),
-        notes=_banners([each for _, each in said]),
+        # What data the answers rest on, once for all that say the same.
+        notes=tuple({note.line: note for _, each in said for note in each.banners}.values()),
         evidence=tuple(_evidence(result, lines[first:], said, refused)),
         method=(_method(result),),
     )
@@ -128,30 +142,6 @@ def _named(benchmark: str) -> str | None:
     return benchmark if benchmark not in ("", UNNAMED) else None
 
 
-def _line(answer: Answer, said: Document) -> str:
-    """Say an answer in one line: the question and where, the verdict, the headline, the number."""
-    number = number_of(said)
-    # Not made to begin with a capital: that may be a model's name.
-    return " ".join(sentence(part) for part in (f"{answer.where}: {said.label.upper()}", said.headline, number) if part)
-
-
-def _fitting(lines: Sequence[str]) -> int:
-    """Return how many lines have room on a terminal."""
-    taken = 0
-    for place, line in enumerate(lines):
-        taken += len(textwrap.wrap(line, _WIDTH)) or 1
-        if taken > _ROOM:
-            return max(place, 1)
-    return len(lines)
-
-
-def _headline(result: Overview) -> str:
-    n = len(result.answers)
-    if not n:
-        return "None of the questions can be answered with these data"
-    return f"{plural(n, 'answer')} to {plural(len({each.question for each in result.answers}), 'question')}"
-
-
 def _scope(result: Overview) -> str:
     told: list[str] = []
     scores = [each for each in result.holdings if each.kind == "scores"]
@@ -175,15 +165,6 @@ def _scope(result: Overview) -> str:
         if n and kind != "scores":
             told.append(plural(n, "published number" if kind == "published numbers" else noun))
     return "; ".join(told)
-
-
-def _banners(documents: Sequence[Document]) -> tuple[Note, ...]:
-    """Return what data the answers rest on, once for all that say the same."""
-    found: dict[str, Note] = {}
-    for each in documents:
-        for note in each.banners:
-            found.setdefault(note.line, note)
-    return tuple(found.values())
 
 
 def _in_short(result: Overview, refused: Mapping[tuple[str, str], Sequence[str]]) -> str:
