@@ -125,7 +125,12 @@ def _line(case: SuspectCase, rules: DecisionRules) -> ContaminationRow:
         return row
     gaps = gaps_of(case.scores, case.latent, case.contrast, conf_level=rules.conf_level, bound=rules.bound)
     found = gaps.answer
-    low, high, method = _own(case, found, rules)
+    # The suspect's own advantage, from items.
+    low, high, method = case.own_low, case.own_high, case.own_method or _OWN
+    if not case.own_method and found.own_std_error is not None:
+        reach = t_quantile(rules.conf_level, case.contrast.df) * found.own_std_error
+        edge = rules.bound / 2 if rules.bound is not None else float("inf")
+        low, high = max(-edge, found.own - reach), min(edge, found.own + reach)
     taken: dict[str, Any] = {name: getattr(found, name) for name in _TAKEN}
     if case.dated is not None:
         taken |= {each.name: getattr(case.dated, each.name) for each in fields(case.dated)}
@@ -152,17 +157,6 @@ def _on_scale(found: ReferenceGap, rules: DecisionRules) -> Estimate:
         for name in ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "df", "reason")
     }
     return Estimate(**taken, p_value=rules.p(found))
-
-
-def _own(case: SuspectCase, found: ReferenceGap, rules: DecisionRules) -> tuple[float | None, float | None, str]:
-    """Return the interval of the suspect's own advantage, from items."""
-    if case.own_method:
-        return case.own_low, case.own_high, case.own_method
-    if found.own_std_error is None or case.contrast is None:
-        return None, None, _OWN
-    reach = t_quantile(rules.conf_level, case.contrast.df) * found.own_std_error
-    edge = rules.bound / 2 if rules.bound is not None else float("inf")
-    return max(-edge, found.own - reach), min(edge, found.own + reach), _OWN
 
 
 def _verdict(row: ContaminationRow, rules: DecisionRules, n_tests: int) -> tuple[Verdict, str]:
@@ -243,6 +237,13 @@ def cautions(
         if row.df is not None and row.df < min(_WORST_FEW_DF, len(row.references) - 1):
             text = f"The clusters are worth {row.df:.1f} degrees of freedom for {row.model}, so its interval is rough"
             found.append(Note(kind="few", text=text))
+    # Of factors by which items behave alike the one with the most levels: coarser ones that it lies within show up as well.
+    flagged = [row for row in suspected if row.flag == "warn"]
+    main = max(flagged, key=lambda row: (row.n_levels, row.factor), default=None)
+    groups: list[Note] = []
+    if main is not None:
+        text = f"Items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)})"
+        groups.append(Note(kind="dependence", text=text, remedy=("Add ", Option("cluster", main.factor))))
     return (
         *_of_references(rows, table),
         *found,
@@ -250,23 +251,13 @@ def cautions(
         *(note for each in cases for note in each.notes if note.caution),
         *table.board.kinds.refusal(),
         *table.board.kinds.notes("weakens"),
-        *_of_groups(suspected),
+        *groups,
         *(
             [Note(kind="plan", text="The test is one-sided, which holds only if that was declared before looking")]
             if rules.alternative == "greater"
             else []
         ),
     )
-
-
-def _of_groups(suspected: Sequence[Dependence]) -> list[Note]:
-    """Warn of the factor with the most levels by which items behave alike: coarser ones that it lies within show up as well."""
-    flagged = [row for row in suspected if row.flag == "warn"]
-    if not flagged:
-        return []
-    main = max(flagged, key=lambda row: (row.n_levels, row.factor))
-    text = f"Items of one {main.factor} behave alike (design effect {number(main.design_effect, 1)})"
-    return [Note(kind="dependence", text=text, remedy=("Add ", Option("cluster", main.factor)))]
 
 
 def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
@@ -403,7 +394,13 @@ def contamination(
     >>> found.verdict, round(found.row("suspect").df, 1)
     ('inflated', 16.3)
     """
-    design, column = _design(split=split, date=date, twin=twin)
+    designs: dict[Design, str | None] = {"split": split, "date": date, "twins": twin}
+    named: list[tuple[Design, str]] = [(name, each) for name, each in designs.items() if each is not None]
+    if len(named) != 1:
+        have = " and ".join(name for name, _ in named) or "none of them"
+        one = f"{Option('split')}, {Option('date')} and {Option('twin')}"
+        raise InputError(f"give exactly one of {one}; found {have}")
+    design, column = named[0]
     _check_options(design, cutoffs=cutoffs, sides=(old, new), alternative=alternative)
     if scale not in get_args(opt.InflationScale):
         raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(opt.InflationScale))}")
@@ -469,16 +466,6 @@ def contamination(
     account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=span, **given)
     origin = replace(result.origin, plan=account)
     return replace(result, origin=origin, notes=(*as_notes("plan", account.departures), *result.notes))
-
-
-def _design(*, split: str | None, date: str | None, twin: str | None) -> tuple[Design, str]:
-    designs: dict[Design, str | None] = {"split": split, "date": date, "twins": twin}
-    given: list[tuple[Design, str]] = [(name, column) for name, column in designs.items() if column is not None]
-    if len(given) != 1:
-        have = " and ".join(name for name, _ in given) or "none of them"
-        one = f"{Option('split')}, {Option('date')} and {Option('twin')}"
-        raise InputError(f"give exactly one of {one}; found {have}")
-    return given[0]
 
 
 def _check_options(

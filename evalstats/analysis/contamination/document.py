@@ -6,8 +6,8 @@ from typing import Literal
 from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Verdict
 from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.method_texts import MethodText, known_methods
-from evalstats.analysis.provenance import placed, sources_section
-from evalstats.analysis.result import Estimate, level
+from evalstats.analysis.provenance import placed
+from evalstats.analysis.result import Estimate, level, scaled_values
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import declared, interval_words, number, p_words, titled
 from evalstats.errors import Option
@@ -38,12 +38,13 @@ def inflation(result: ContaminationCheck, table: Table) -> Figure:
         shown = [(*step, result.rows[0] if step[0] == _DIFFERENCE else None) for step in known]
     else:
         shown = [(row.model, row.estimate, row.ends, row) for row in by_estimate(result)]
+    tones = {"inflated": "bad", "clean within the margin": "good"}
     rows: dict[str, list[object]] = {
         "label" if alone else "model": [name for name, _, _, _ in shown],
-        "estimate": [_shown(value, result) for _, value, _, _ in shown],
-        "conf_low": [_shown(ends and ends[0], result) for _, _, ends, _ in shown],
-        "conf_high": [_shown(ends and ends[1], result) for _, _, ends, _ in shown],
-        "tone": ["neutral" if row is None else _tone(row) for _, _, _, row in shown],
+        "estimate": [*scaled_values([value for _, value, _, _ in shown], result.scale)],
+        "conf_low": [*scaled_values([ends and ends[0] for _, _, ends, _ in shown], result.scale)],
+        "conf_high": [*scaled_values([ends and ends[1] for _, _, ends, _ in shown], result.scale)],
+        "tone": ["neutral" if row is None else tones.get(row.verdict, "neutral") for _, _, _, row in shown],
     }
     if alone:
         rows["strong"] = [row is not None for _, _, _, row in shown]
@@ -51,7 +52,6 @@ def inflation(result: ContaminationCheck, table: Table) -> Figure:
         ordered = by_estimate(result)
         rows["settled"] = [row.verdict in ("inflated", "clean within the margin") for row in ordered]
         rows["words"] = [None if row.estimate is not None else "not judged" for row in ordered]
-    level = f"{100 * result.conf_level:g}%"
     unit = f" ({result.unit})" if result.unit else ""
     said = [
         f"{row.model} {number((row.estimate or 0.0) * result.scale, 1, sign=True)} {result.unit}".rstrip()
@@ -72,9 +72,9 @@ def inflation(result: ContaminationCheck, table: Table) -> Figure:
         },
         alt=f"Gain beyond the references: {and_list(said, 8)}.",
         caption=(
-            f"What {result.rows[0].model} gains, what clean models gain, and the difference: inflation; {level} intervals"
+            f"What {result.rows[0].model} gains, what clean models gain, and the difference: inflation; {level(result)} intervals"
             if alone
-            else f"Gain beyond that of the references, with {level} intervals, each for itself"
+            else f"Gain beyond that of the references, with {level(result)} intervals, each for itself"
         ),
         table=table,
     )
@@ -107,14 +107,6 @@ def _gains_of(row: ContaminationRow, *, latent: bool) -> tuple[tuple[str, float 
         ),
         (_DIFFERENCE, row.estimate, row.ends),
     )
-
-
-def _shown(value: float | None, result: ContaminationCheck) -> float | None:
-    return None if value is None else value * result.scale
-
-
-def _tone(row: ContaminationRow) -> str:
-    return {"inflated": "bad", "clean within the margin": "good"}.get(row.verdict, "neutral")
 
 
 def method_sections(result: ContaminationCheck) -> tuple[Section, ...]:
@@ -215,9 +207,16 @@ def document(result: ContaminationCheck) -> Document:
     """Return what is said of a check for contamination."""
     asked = [] if result.verdict == "invalid" else asked_direction(result.direction)
     value, words = _number(result)
+    alone = result.rows[0].model if len(result.rows) == 1 else ""
+    if result.design == "date":
+        cutoff = "its training cut-off" if alone else "their training cut-offs"
+        question = f"{f'Does {alone}' if alone else 'Do models'} drop{placed(result.benchmark)} at {cutoff}"
+    else:
+        seen = f"inflated on {result.old} items{placed(result.benchmark, 'of')}"
+        question = f"{f'Is {alone}' if alone else 'Are models'} {seen}"
     return Document(
         kind="contamination",
-        title=_title(result),
+        title=f"{question}?",
         label="described only" if _described(result) else result.verdict,
         tone=_TONES[result.verdict],
         headline="; ".join((_headline(result), *asked)),
@@ -230,23 +229,9 @@ def document(result: ContaminationCheck) -> Document:
         evidence=(*_own(result), *_scales(result), *_bandwidths(result), *_items_alone(result)),
         method=(
             *method_sections(result),
-            sources_section(
-                result.origin.sources,
-                version=result.origin.version,
-                seed=str(result.origin.seed),
-                plan=result.origin.plan,
-            ),
+            result.origin.section(),
         ),
     )
-
-
-def _title(result: ContaminationCheck) -> str:
-    alone = result.rows[0].model if len(result.rows) == 1 else ""
-    if result.design == "date":
-        if alone:
-            return f"Does {alone} drop{placed(result.benchmark)} at its training cut-off?"
-        return f"Do models drop{placed(result.benchmark)} at their training cut-offs?"
-    return f"{f'Is {alone}' if alone else 'Are models'} inflated on {result.old} items{placed(result.benchmark, 'of')}?"
 
 
 def _headline(result: ContaminationCheck) -> str:
@@ -320,9 +305,14 @@ def _answer(result: ContaminationCheck) -> tuple[Block, ...]:
     if apart:
         blocks.append(Text(text=f"Not judged: {and_list([row.model for row in apart])}. {sentence(apart[0].reason)}"))
     blocks += [Text(text=f"{row.model}: {row.reason}.") for row in result.rows if _unsettled(row, result)][:_LISTED]
-    lost = [row for row in result.rows if _lost_to_family(row, result)]
+    lost = [
+        row.model
+        for row in result.rows
+        if row.verdict == "inconclusive" and row.p_value is not None and row.p_adjusted is not None
+        if (row.estimate or 0.0) > 0 and row.p_value <= 1.0 - result.conf_level < row.p_adjusted
+    ]
     if lost:
-        names = and_list([row.model for row in lost])
+        names = and_list(lost)
         text = f"Alone, {names} would look inflated; with {len(result.rows)} suspects, that much turns up by chance."
         blocks.append(Text(text=text))
     return tuple(blocks)
@@ -332,12 +322,6 @@ def _unsettled(row: ContaminationRow, result: ContaminationCheck) -> bool:
     """Whether a model would be inflated, were it not for its range or for the other scale."""
     beyond = (row.estimate or 0.0) > 0 and (row.p_adjusted or 1.0) <= 1.0 - result.conf_level
     return row.verdict == "inconclusive" and beyond
-
-
-def _lost_to_family(row: ContaminationRow, result: ContaminationCheck) -> bool:
-    if row.verdict != "inconclusive" or row.p_value is None or row.p_adjusted is None:
-        return False
-    return (row.estimate or 0.0) > 0 and row.p_value <= 1.0 - result.conf_level < row.p_adjusted
 
 
 def _steps(result: ContaminationCheck) -> Table:
@@ -410,13 +394,11 @@ def _own(result: ContaminationCheck) -> list[Section]:
     whose = "Clean models" if result.references else "The others"
     text = "What references gain is put down to difficulty; what a suspect gains beyond them stands for inflation."
     heading = f"{whose} gain {ends} {result.unit}".rstrip()
-    return [Section(id="difficulty", heading=heading, blocks=(Text(text=text), _own_table(result)))]
-
-
-def _own_table(result: ContaminationCheck) -> Table:
     twins, scale = result.design == "twins", result.scale
-    spread = "between" if any(row.between_sd is not None for row in result.rows) else ""
-    return Table(
+    spread = (
+        "; SD: how far they differ beyond item noise" if any(row.between_sd is not None for row in result.rows) else ""
+    )
+    table = Table(
         id="difficulty",
         columns=(
             Column(title="Model", kind="name"),
@@ -434,13 +416,11 @@ def _own_table(result: ContaminationCheck) -> Table:
             )
             for row in by_estimate(result)
         ),
-        caption=(
-            f"Gain on {old_words(result)} of each suspect, and the mean of its references"
-            f"{'; SD: how far they differ beyond item noise' if spread else ''}"
-        ),
+        caption=f"Gain on {old_words(result)} of each suspect, and the mean of its references{spread}",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
+    return [Section(id="difficulty", heading=heading, blocks=(Text(text=text), table))]
 
 
 def _scales(result: ContaminationCheck) -> list[Section]:
