@@ -248,13 +248,14 @@ def load(
     columns: "ColumnMap | None" = None,
     input_format: str | None = None,
     narrow: Narrow | None = None,
-    named: Sequence[str] = (),
+    asked: Mapping[str, Any] | None = None,
     quiet: bool = False,
     tell: bool = True,
 ) -> "EvalData":
     """Read a store, or files; say what could not be read unless it is told later; keep the rows that --where names.
 
-    A store alone is read as far as `narrow` says; beside files it is read whole. `named` are the sides that will be compared.
+    A store alone is read as far as `narrow` says; beside files it is read whole. `asked` are the options of the question, whose
+    names help to find the columns of a plain table.
     """
     from evalstats.schema.data import combine
     from evalstats.store.manifest import is_store
@@ -274,7 +275,18 @@ def load(
     if files:
         from evalstats.loaders.registry import read
 
-        parts.append(read(*files, format=input_format, column_map=columns, where=conditions(where), sides=named))
+        sides, metrics, factors = (_names(asked or {}, options) for options in _NAMES)
+        parts.append(
+            read(
+                *files,
+                format=input_format,
+                column_map=columns,
+                where=conditions(where),
+                sides=sides,
+                metrics=metrics,
+                factors=factors,
+            )
+        )
     if not parts:
         raise InputError("nothing to read: give result files, folders, or --store DIR")
     data = parts[0] if len(parts) == 1 else combine(parts)
@@ -295,6 +307,16 @@ def problem_lines(problems: "Sequence[Problem]") -> list[str]:
 
 
 _NAMES_COLUMNS = ("cluster", "by", "over", "scenario", "contrast")
+
+
+# Options that name sides, metrics and columns.
+_NAMES = (("baseline", "candidate"), ("metric",), _NAMES_COLUMNS)
+
+
+def _names(asked: Mapping[str, Any], options: Sequence[str]) -> list[str]:
+    """Return the names that options give, but those of standard columns."""
+    names = (name for option in options for name in _texts(asked.get(option)))
+    return [name for name in names if name not in {"model", "system", "item", "none"}]
 
 
 def scanned(
@@ -383,6 +405,7 @@ def two_sides(
     input_format: str | None,
     quiet: bool,
     narrow: Narrow | None = None,
+    asked: Mapping[str, Any] | None = None,
     trials_from_runs: bool = False,
 ) -> "tuple[EvalData, tuple[str, str]]":
     """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean: data and two names.
@@ -398,7 +421,7 @@ def two_sides(
             "compare DATA --baseline A --candidate B"
         )
     if first is not None and second is not None:
-        options: dict[str, Any] = {"columns": columns, "input_format": input_format, "named": (first, second)}
+        options: dict[str, Any] = {"columns": columns, "input_format": input_format, "asked": asked}
         data = load(targets, store=store, where=where, narrow=narrow, quiet=quiet, **options)
     elif store is not None:
         data, (first, second) = load((), store=store, where=where, narrow=narrow, quiet=quiet), map(str, targets)
@@ -408,6 +431,7 @@ def two_sides(
             where=where,
             columns=columns,
             input_format=input_format,
+            asked=asked,
             quiet=quiet,
             trials_from_runs=trials_from_runs,
         )
@@ -420,6 +444,7 @@ def _two_files(
     where: Sequence[str] | None,
     columns: "ColumnMap | None",
     input_format: str | None,
+    asked: Mapping[str, Any] | None,
     quiet: bool,
     trials_from_runs: bool,
 ) -> "tuple[EvalData, tuple[str, str]]":
@@ -427,7 +452,7 @@ def _two_files(
     from evalstats.table.systems import only_arm
 
     parts = [
-        load([target], where=where, columns=columns, input_format=input_format, quiet=quiet, tell=False)
+        load([target], where=where, columns=columns, input_format=input_format, asked=asked, quiet=quiet, tell=False)
         for target in targets
     ]
     for line in problem_lines([problem for part in parts for problem in part.problems]):

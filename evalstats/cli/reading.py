@@ -119,6 +119,7 @@ class Reading(DataForm):
             columns=call.columns(self.map, paths),
             input_format=self.input_format,
             narrow=call.narrow(self.where, single=self.trials_from_runs),
+            asked=call.given,
             quiet=call.quiet,
         )
         return {"data": data.trials_from_runs() if self.trials_from_runs else data, **named}
@@ -207,6 +208,7 @@ class TwoSides(Reading):
                 input_format=self.input_format,
                 trials_from_runs=self.trials_from_runs,
                 narrow=self._narrow(call),
+                asked=call.given,
                 quiet=call.quiet,
             )
         aliases: Mapping[str, str] = call.declared.plan.aliases if call.declared else {}

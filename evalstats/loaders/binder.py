@@ -1,129 +1,56 @@
-"""Columns of a table to roles: which column is the item, the score, the model, the trial, the judge; whose votes these are.
+"""Columns of a table nobody declared, bound to roles: item, score, model, and what tells repeated rows apart; or votes.
 
-Every column gets a weight for every role, by its name and by what it holds. The roles are given out together, so that the key
-they make fits the rows: systems share items, and nothing stands twice without a column that says why. An assignment is used
-where nothing rivals it, and is otherwise shown as the map that would use it.
+Every column gets a weight for every role, by its name (`roles.py`), by what it holds, and by the names that the question
+itself uses. The roles are given out together, so that the key they make fits the rows: systems share items, and nothing
+stands twice without a column that says why. The best assignment is used where nothing rivals it; otherwise the best ones are
+shown as the maps that would use them.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, product
+from itertools import product
 from typing import Final
 
 from evalstats.errors import Option, together
-from evalstats.loaders.bound_columns import ALIASES
-from evalstats.loaders.column_map import ORDER, ROW
+from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named
 from evalstats.loaders.published_numbers import plain
+from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, PAIRS, ROLES, SIDES, SURE, names_a_model
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, has_decimal_comma, percent_score, word_score
 from evalstats.schema.column_names import is_answer
 from evalstats.schema.columns import KEYS
 
 Record = Mapping[str, object]
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-def _weights(*groups: tuple[float, str]) -> dict[str, float]:
-    return {name: weight for weight, names in groups for name in names.split()}
-
-
-# What a column is called, and how surely it is then that. From `_SURE` on a name is enough by itself.
-_SURE: Final = 0.9
-_ITEMS: Final = _weights(
-    (1.0, " ".join(("item", *ALIASES["item"], "uid uuid id idx index sample_idx seg_id segment_id scenario_id"))),
-    (0.95, "example instance sample key"),
-    (0.7, "question query prompt problem input instruction test test_name test_case case task"),
-    (0.4, "name title description number no"),
-)
-# Texts that were asked: an item where each stands once for a system.
-_ASKED_ONCE: Final = 0.25
-_ASKED: Final = frozenset({"question", "query", "prompt", "problem", "input", "instruction"})
-_SCORES: Final = _weights(
-    (1.0, " ".join(("score", *ALIASES["score"], "is_resolved pass solved accuracy acc exact_match em grade ok is_ok"))),
-    (0.95, "hit right rating reward f1 final_score judgement_score"),
-    (0.4, "judgement judgment result outcome verdict overall value points label"),
-)
-# Qualities that are rated: where several stand side by side each is a metric.
-_QUALITIES: Final = frozenset(
-    _words(
-        "helpfulness harmlessness honesty toxicity relevance relevancy faithfulness coherence fluency conciseness groundedness "
-        "correctness completeness safety quality precision recall bleu rouge bertscore similarity clarity accuracy f1"
-    )
-)
-_MODELS: Final = _weights(
-    (1.0, " ".join(("model", *ALIASES["model"], "llm llm_name llm_model engine deployment system model_version"))),
-    (0.95, "agent provider provider_id bot assistant submission run_name experiment generator"),
-    # Factors whose levels are compared where the model is one and the same.
-    (
-        0.55,
-        "prompt prompt_name prompt_version prompt_id system_prompt arm group condition treatment method approach config",
-    ),
-)
-_TRIALS: Final = _words(
-    "trial epoch seed attempt repeat repetition replicate rep run run_id iteration try sample_idx sample_index "
-    "generation completion_index draw"
-)
-# Inside such a part of a benchmark items are counted anew.
-_PARTS: Final = _words("task subtask dataset subset subject category domain benchmark split config language")
-_PAIRS: Final = tuple(
-    tuple(pair.split("/"))
-    for pair in _words(
-        "model_a/model_b model_1/model_2 model1/model2 modela/modelb left/right left_model/right_model "
-        "model_left/model_right system_a/system_b system_1/system_2 assistant_a/assistant_b player_a/player_b "
-        "player_1/player_2 a/b first_model/second_model model_x/model_y candidate_a/candidate_b option_a/option_b"
-    )
-)
-_WINNERS: Final = _words(
-    "winner choice preferred preference vote chosen outcome result label verdict judgement judgment selection "
-    "selected win decision answer"
-)
-_RATERS: Final = _words("rater user_id user rater_id annotator annotator_id worker worker_id voter")
-# Names with such a word hold counts, sizes, places and times, which are no scores.
-_NO_SCORES: Final = frozenset(
-    _words(
-        "id idx index no number token tokens cost price usd latency time duration ms seconds sec len length count "
-        "n num year seq status code seed trial epoch temperature penalty config configs setting settings "
-        "parameters weight probability prob logprob confidence entropy turn turns timestamp date rank size max "
-        "total step steps level line generations nones fails"
-    )
-)
-# Who scores, rates or asks is not what is scored.
-_JUDGES: Final = frozenset(_words("judge grader evaluator scorer eval critic reviewer referee annotator rater"))
-_NO_MODELS: Final = _JUDGES | {"embedding", "reward", "tokenizer", "user"}
-_NO_ITEMS: Final = _NO_MODELS | {
-    "session",
-    "run",
-    "model",
-    "worker",
-    "account",
-    "experiment",
-    "system",
-    "batch",
-    "trial",
-}
-_FAMILIES: Final = re.compile(
-    r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|ministral|codestral|qwen|qwq|deepseek|grok|phi|command|"
-    r"o[134](?:-mini|-pro|-preview)?|yi|glm|kimi|falcon|vicuna|nova|olmo|sonnet|opus|haiku|minimax|ernie|hunyuan|nemotron|"
-    r"palm|bard|koala|alpaca|dbrx|jamba|solar|granite|smollm|pythia|internlm|starcoder|wizardlm|zephyr|tulu|doubao)"
-    r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-z])(?![a-z])"
-)
 _ABSENT: Final = NO_VALUE | {"-", "–", "—"}
 _LOOKED_AT: Final = 200
 _NAME_CHARS: Final = 120
+# Texts of more characters than this on average are sentences, not ids.
+_ID_CHARS: Final = 40
 _MOST: Final = 6
+# What the question names itself is that.
+_ASKED_FOR: Final = 1.5
+# A role of less weight than this is asked about, and so is an assignment that another comes this near to.
+_ENOUGH, _MARGIN = 0.65, 0.15
+_CORE: Final = frozenset({"item", "score", "model"})
+_KEY: Final = frozenset(KEYS["outcomes"])
+# What speaks against an item that no two systems share, and the like.
+_APART: Final = 0.5
+_IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
+_SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 
 
-def names_a_model(text: str) -> bool:
-    """Whether a text looks like the name of a language model.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedNames:
+    """Names that the question itself uses: of the sides it compares, of its metric, of factors and clusters."""
 
-    >>> names_a_model("gpt-4o"), names_a_model("Llama-3-8B"), names_a_model("test_login")
-    (True, True, False)
-    """
-    return _FAMILIES.search(text) is not None
+    sides: frozenset[str] = frozenset()
+    metrics: frozenset[str] = frozenset()
+    factors: frozenset[str] = frozenset()
+
+
+NOTHING_ASKED: Final = AskedNames()
 
 
 def as_options(pairs: Iterable[str]) -> str:
@@ -140,21 +67,29 @@ class SampledColumn:
 
     def __init__(self, name: str, records: Sequence[Record]) -> None:
         self.name = name
+        about = _IN_PARENTHESES.search(name)
+        self.said = about[1] if about else "%" if name.rstrip().endswith("%") else ""
         # Also a name in camel case has words.
-        self.words = plain(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name))
+        cased = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", _IN_PARENTHESES.sub("", name) or name)
+        self.words = plain(cased)
         self.tokens = frozenset(self.words.split("_"))
-        self.values = [as_text(row.get(name)) for row in records]
-        self.cells = [text for text in self.values if text is not None and text.strip()]
+        self.values = [None if (text := as_text(row.get(name))) is None else text.strip() for row in records]
+        self.cells = [text for text in self.values if text]
         self.is_complete = len(self.cells) == len(records)
         self.levels = frozenset(self.cells)
 
     @cached_property
     def scored(self) -> float:
         """Share of the cells with a value that are scores; 0 where there is none, or where half of the rows have none."""
-        cells = [cell for cell in self.cells if cell.strip().lower() not in _ABSENT]
+        cells = [cell for cell in self.cells if cell.lower() not in _ABSENT]
         if 2 * len(self.cells) < len(self.values) or not cells:
             return 0.0
-        return sum(_is_score(cell) for cell in cells) / len(cells)
+        return sum(map(_is_score, cells)) / len(cells)
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """Its cells that are plain numbers."""
+        return [number for cell in self.cells if (number := as_number(cell)) is not None]
 
     @cached_property
     def chars(self) -> float:
@@ -167,48 +102,73 @@ class SampledColumn:
         named = sum(map(names_a_model, self.cells))
         return 2 * named > len(self.cells) and max(map(len, self.cells), default=0) < _NAME_CHARS
 
+    @cached_property
+    def partition(self) -> tuple[int, ...]:
+        """Which rows have the same value, whatever it is."""
+        codes: dict[str | None, int] = {}
+        return tuple(codes.setdefault(value, len(codes)) for value in self.values)
+
     @property
     def is_measured(self) -> bool:
         """Whether it holds scores, and not counts, sizes, places or times by its name."""
-        return self.scored == 1 and not _NO_SCORES & self.tokens
+        return self.scored == 1 and not ROLES["score"].bars(self.words)
 
-    def weight(self, names: Mapping[str, float]) -> float:
-        """How surely it has a role by its name: as it stands, or as the ending of a longer one."""
-        exact = names.get(self.words, 0.0)
-        endings = (weight for name, weight in names.items() if self.words.endswith(f"_{name}"))
-        return exact or 0.8 * max(endings, default=0.0)
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds sentences, or what was answered by its name."""
+        return self.chars > _ID_CHARS or not ANSWERS.isdisjoint(self.tokens)
+
+    def named(self, role: str) -> float:
+        """How surely it has a role by its name."""
+        return ROLES[role].weight(self.words)
 
     def as_item(self) -> float:
         """How surely it is the item."""
-        if not self.is_complete:
+        named = self.named("item")
+        if not named and not ROLES["item"].bars(self.words) and self.words.endswith(("_id", "_idx", "_uid", "_key")):
+            named = 0.85
+        if not self.is_complete or (len(self.values) > 1 and len(self.levels) < 2 and named < 0.85):
             return 0.0
-        exact = _ITEMS.get(self.words, 0.0)
-        if exact or _NO_ITEMS & self.tokens:
-            return exact
-        return 0.85 if self.words.endswith(("_id", "_idx")) else self.weight(_ITEMS)
+        decimals = any(not number.is_integer() for number in self.numbers)
+        if decimals and named < SURE:
+            return 0.0
+        if named or ROLES["item"].bars(self.words):
+            return named
+        bare = not ROLES["score"].bars(self.words) and not is_answer(self.name) and not self.holds_models
+        # Nothing but its cells may tell: most rows, or the rows of each system, differ in it.
+        return (
+            0.3
+            if bare and 4 * len(self.levels) >= len(self.values) and not (self.is_text and ANSWERS & self.tokens)
+            else 0.0
+        )
 
-    def as_score(self) -> float:
+    def as_score(self, asked: AskedNames) -> float:
         """How surely it is the score."""
         if self.scored < 0.5:
             return 0.0
-        # Several labels among scores are said when the table is read.
-        named = self.weight(_SCORES) or (0.8 if _QUALITIES & self.tokens else 0.0)
-        if all(as_number(cell) is None for cell in self.cells):
-            return named or 0.5  # words for right and wrong
-        if _NO_SCORES & (self.tokens - {"no"}) and self.words not in _SCORES:
-            return 0.0
-        return named or ((0.35 if len(self.levels) <= 2 else 0.3) if self.scored == 1 else 0.0)
+        if self.name in asked.metrics:
+            return _ASKED_FOR
+        named = self.named("score")
+        if not self.numbers:  # words for right and wrong, percentages
+            return max(named, 0.5) + 0.3 * (named < SURE and self.scored == 1 and len(self.levels) > 1)
+        # A column that numbers the rows, or is the same in all, measures nothing.
+        idle = len(self.values) > 2 and (len(self.levels) == 1 or self.numbers == sorted({*self.numbers}))
+        if ROLES["score"].bars(self.words) or self.scored < 1 or idle:
+            return named
+        return named or (0.35 if len(self.levels) <= 2 else 0.3)
 
-    def as_model(self, asked: Collection[str]) -> float:
-        """How surely it is the model, or whatever else names the sides; `asked` are sides by their names."""
-        if _NO_MODELS & self.tokens or self.chars > _NAME_CHARS or 2 * len(self.cells) < len(self.values):
+    def as_model(self, asked: AskedNames) -> float:
+        """How surely it is the model, or whatever else names the sides."""
+        if self.chars > _NAME_CHARS or 2 * len(self.cells) < len(self.values):
             return 0.0
-        if asked and set(asked) <= self.levels:
-            return 1.5
-        named = self.weight(_MODELS)
-        if named < _SURE and self.words in _MODELS and len(self.levels) > max(2, len(self.cells) // 4):
+        if asked.sides and asked.sides <= self.levels:
+            return _ASKED_FOR
+        if ROLES["model"].bars(self.words):
+            return 0.0
+        named = self.named("model")
+        if named < SURE and self.words in ROLES["model"].names and len(self.levels) > max(2, len(self.cells) // 4):
             named = 0.0  # every item with a prompt of its own
-        return max(named, 0.6 if self.holds_models else 0.0)
+        return max(named, 0.7 if self.holds_models and not is_answer(self.name) else 0.0)
 
 
 def _is_score(cell: str) -> bool:
@@ -222,36 +182,35 @@ def _is_score(cell: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """Options of a column map that fit a table, and whether nothing rivals them.
-
-    `also` are columns of numbers that may be models too, `metrics` those that may be metrics in their place; `repeated` is
-    an item that stands several times for a model without a column that says why, "" where none does.
-    """
+    """Options of a column map that fit a table, how well they do, and whether nothing rivals them."""
 
     options: tuple[str, ...]
+    weight: float = 0.0
     is_sure: bool = False
-    also: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    repeated: str = ""
 
     @property
     def is_whole(self) -> bool:
-        """Whether columns were found for the item, the score and the model."""
-        roles = dict(option.split("=", 1) for option in self.options)
-        if {"models", "winner"} & {*roles}:
-            return True
-        return "model" in roles and {"COLUMN", ROW}.isdisjoint(roles.values())
+        """Whether columns were found for all that a table must have."""
+        return not any(option.endswith("=COLUMN") for option in self.options)
 
 
-def assigned(columns: Sequence[str], records: Sequence[Record], asked: Collection[str] = ()) -> Assignment:
-    """Give the roles out to the columns of a table, by its names and some of its rows; `asked` are sides by their names.
+NOTHING_FITS: Final = Assignment(options=("item=COLUMN", "score=COLUMN"))
+
+
+def assigned(
+    columns: Sequence[str], records: Sequence[Record], asked: AskedNames = NOTHING_ASKED, given: ColumnMap | None = None
+) -> list[Assignment]:
+    """Give the roles out to the columns of a table, by its names and some of its rows; the best assignment comes first.
+
+    What `given` says of columns is kept to.
 
     >>> rows = [{"qid": "q1", "llm": llm, "ok": True} for llm in ("gpt-4o", "claude")]
-    >>> assigned(["qid", "llm", "ok"], rows)
-    Assignment(options=('item=qid', 'score=ok', 'model=llm'), is_sure=True, also=(), metrics=(), repeated='')
-    >>> assigned(["qid", "old", "new"], [{"qid": "q1", "old": 1, "new": 0}], asked=("old", "new")).options
+    >>> assigned(["qid", "llm", "ok"], rows)[0]
+    Assignment(options=('item=qid', 'score=ok', 'model=llm'), weight=3.0, is_sure=True)
+    >>> sides = AskedNames(sides=frozenset({"old", "new"}))
+    >>> assigned(["qid", "old", "new"], [{"qid": "q1", "old": 1, "new": 0}], sides)[0].options
     ('item=qid', 'models=old,new')
-    >>> assigned(["left", "right", "choice"], [{"left": "x", "right": "y", "choice": "left"}]).options
+    >>> assigned(["left", "right", "choice"], [{"left": "x", "right": "y", "choice": "left"}])[0].options
     ('model_a=left', 'model_b=right', 'winner=choice')
     """
     records = list(records)[:_LOOKED_AT]
@@ -261,226 +220,312 @@ def assigned(columns: Sequence[str], records: Sequence[Record], asked: Collectio
         if name and not any(isinstance(row.get(name), dict | list) for row in records)
     ]
     if not found:
-        return Assignment(options=("item=COLUMN", "score=COLUMN"))
-    votes = _votes(found)
-    return Assignment(options=votes) if votes else _wide(found, asked) or _long(found, asked)
-
-
-def _called(names: Sequence[str], columns: Sequence[SampledColumn]) -> SampledColumn | None:
-    """Return the first column that is called so, else the first whose name ends so."""
-    exact = (column for name in names for column in columns if column.words == name)
-    ending = (column for name in names for column in columns if column.words.endswith(f"_{name}"))
-    return next(chain(exact, ending), None)
+        return [NOTHING_FITS]
+    if given is None and (votes := _votes(found)):
+        return [Assignment(options=votes)]
+    fits = _Table(found, asked, given or ColumnMap()).fits()
+    if not fits:
+        return [NOTHING_FITS]
+    best, *others = sorted(fits, key=lambda fit: -fit.weight)
+    rivals = [fit for fit in others if fit.reads != best.reads]
+    alone = not rivals or best.weight - rivals[0].weight >= _MARGIN
+    is_sure = alone and best.is_clear
+    # Whether rows that nothing tells apart are repeats is asked when they are read.
+    sure = tuple(option for option in best.options if not is_sure or option != f"trial={ORDER}")
+    near = {fit.options: fit.weight for fit in reversed(rivals) if fit.weight > best.weight - 1}
+    return [
+        Assignment(options=sure, weight=round(best.weight, 2), is_sure=is_sure),
+        *(Assignment(options=options, weight=round(weight, 2)) for options, weight in reversed(near.items())),
+    ]
 
 
 def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
     by_words = {column.words: column for column in columns}
-    for first, second in _PAIRS:
-        if first in by_words and second in by_words:
-            sides = [by_words[first], by_words[second]]
-            rest = [column for column in columns if column not in sides]
-            named = (f"model_a={sides[0].name}", f"model_b={sides[1].name}")
-            ends = [each.rpartition("_")[2] for each in (first, second)]
-            scores = [[c for c in rest if c.is_measured and c.words.endswith(f"score_{end}")] for end in ends]
-            winner = _called(_WINNERS, [column for column in rest if column not in scores[0] + scores[1]])
-            if winner is None and not all(scores):
-                return ()
-            won = winner.name if winner is not None else f"{scores[0][0].name}>{scores[1][0].name}"
-            rater = next((by_words[name] for name in _RATERS if name in by_words), None)
-            return (*named, f"winner={won}", *([] if rater is None else [f"rater={rater.name}"]))
+    for first, second in PAIRS:
+        if first not in by_words or second not in by_words:
+            continue
+        sides = [by_words[first], by_words[second]]
+        rest = [column for column in columns if column not in sides]
+        ends = [name.rpartition("_")[2] for name in (first, second)]
+        scores = [[c for c in rest if c.is_measured and c.words.endswith(f"score_{end}")] for end in ends]
+        others = [column for column in rest if column not in scores[0] + scores[1]]
+        winner = next((c for name in ROLES["winner"].names for c in others if c.words == name), None)
+        winner = winner or next(
+            (c for name in ROLES["winner"].names for c in others if c.words.endswith(f"_{name}")), None
+        )
+        if winner is None and not all(scores):
+            return ()
+        won = winner.name if winner is not None else f"{scores[0][0].name}>{scores[1][0].name}"
+        rater = next((by_words[name] for name in ROLES["rater"].names if name in by_words), None)
+        named = (f"model_a={sides[0].name}", f"model_b={sides[1].name}", f"winner={won}")
+        return (*named, *([] if rater is None else [f"rater={rater.name}"]))
     return ()
-
-
-def _best(columns: Sequence[SampledColumn], weights: Sequence[float]) -> list[tuple[float, SampledColumn]]:
-    ranked = [(weight, column) for weight, column in zip(weights, columns, strict=True) if weight > 0]
-    return sorted(ranked, key=lambda pair: -pair[0])[:_MOST]
-
-
-def _wide(columns: Sequence[SampledColumn], asked: Collection[str]) -> Assignment | None:
-    """Fit a table with a column of scores for each model: those asked for by name, those called like models, or all."""
-    numbers = [column for column in columns if column.is_measured and "," not in column.name]
-    if sum(bool(_QUALITIES & column.tokens) for column in numbers) > 1:
-        return None
-    wanted = [column for column in numbers if column.name in asked]
-    by_model = [column for column in numbers if names_a_model(column.name)]
-    if len(wanted) < 2 and any(column.as_model(asked) >= 0.6 for column in columns):
-        return None
-    items = _best(columns, [0.0 if column in numbers else column.as_item() for column in columns])
-    # An index of numbers is an item all the same.
-    items = items or _best(columns, [column.as_item() for column in columns])
-    numbers = [column for column in numbers if not items or column is not items[0][1]]
-    scores = wanted if len(wanted) > 1 else by_model if len(by_model) > 1 else numbers
-    if scores is numbers and (len(numbers) < 2 or not items or any(c.weight(_SCORES) for c in columns if c.scored)):
-        return None
-    weight, item = items[0] if items else (0.0, None)
-    texts = [column for column in columns if column.is_complete and not column.scored and column not in scores]
-    if item is None and texts:  # whatever tells the most rows apart names them
-        item = max(texts, key=lambda column: len(column.levels))
-    single = item is not None and len(item.levels) == len(item.values)
-    if item is not None and not single and not items:
-        item = None
-    rest = [column for column in columns if column not in scores and column is not item]
-    sure = (
-        single
-        and (wanted == scores or (scores is by_model and not rest))
-        and weight >= _SURE - (0.2 if not rest else 0)
-    )
-    dashes = sorted({cell.strip() for column in scores for cell in column.cells if not _is_score(cell)})
-    absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in _ABSENT - NO_VALUE else []
-    return Assignment(
-        options=(f"item={item.name if item else ROW}", f"models={','.join(column.name for column in scores)}", *absent),
-        is_sure=sure,
-        also=tuple(column.name for column in rest if column in numbers) if scores is not numbers else (),
-        metrics=tuple(column.name for column in scores) if scores is numbers else (),
-    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """Item, score and model, how well they fit the rows, and what tells rows of one item and model apart."""
+    """One assignment: its options, its weight, what tells it from others that read the same rows, whether each role is sure."""
 
+    options: tuple[str, ...]
     weight: float
-    chosen: tuple[SampledColumn | None, SampledColumn | None, SampledColumn | None]
-    apart: tuple[str, ...]
-    is_key: bool
+    reads: tuple[object, ...]
+    is_clear: bool
 
 
-def _fit(
-    chosen: tuple[SampledColumn | None, SampledColumn | None, SampledColumn | None],
-    columns: Sequence[SampledColumn],
-    weight: float,
-) -> _Fit:
-    """Take from the weight of the names what speaks against the key that they make."""
-    item, _, model = chosen
-    n_rows = len(columns[0].values)
-    if item is None:
-        return _Fit(weight, chosen, (), n_rows == 0)
-    rest = [column for column in columns if column not in chosen]
-    # A column called run may number repetitions; the others are taken for what they are called.
-    known = [column.values for column in rest if column.name in KEYS["outcomes"] and column.name != "run"]
-    keys = list(zip(item.values, model.values if model else [None] * n_rows, *known, strict=True))
-    is_key = len({*keys}) == len(keys)
-    apart: tuple[str, ...] = ()
-    if item.words in _ASKED and is_key:
-        weight += _ASKED_ONCE
-    if n_rows > 1:
-        n_models = len(model.levels) if model else 1
-        if n_models > 1 and len(item.levels) == len({*zip(item.values, model.values if model else [], strict=True)}):
-            weight -= 0.5  # no two of them share an item
-        if len(item.levels) < min(2, n_rows) or len(item.levels) < n_models // 2:
-            weight -= 0.5
-        if not is_key:
-            apart = tuple(repeats_told_apart(rest, keys)) or _in_order(rest)
-            weight -= 0.05 if apart and apart[0].startswith("trial=") else 0.2 if apart else 0.3
-            # What has more levels than the items is the item.
-            levels = {f"variant={column.name}": len(column.levels) for column in rest}
-            weight -= 0.5 * any(levels.get(option, 0) > len(item.levels) for option in apart)
-    return _Fit(weight, chosen, apart, is_key)
+Weighed = tuple[float, SampledColumn | None]
 
 
-def _long(columns: Sequence[SampledColumn], asked: Collection[str]) -> Assignment:
-    """Fit a table with a row for each item and model."""
-    models = _best(columns, [column.as_model(asked) for column in columns])
-    scores = _best(columns, [column.as_score() for column in columns])
-    items = _best(columns, [column.as_item() for column in columns])
-    n_rows = len(columns[0].values)
-    alone = 0.5 if not models or models[0][0] < 0.6 else 0.0
-    best: _Fit | None = None
-    for (of_item, item), (of_score, score), (of_model, model) in product(
-        items or [(0.0, None)], scores or [(0.0, None)], [*models, (alone, None)]
-    ):
-        taken = [column.name for column in (item, score, model) if column is not None]
-        if len({*taken}) == len(taken):
-            fit = _fit((item, score, model), columns, of_item + of_score + of_model)
-            best = fit if best is None or fit.weight > best.weight + 1e-9 else best
-    if best is None:  # one column fits more than one role
-        return Assignment(options=("item=COLUMN", "score=COLUMN"))
-    item, score, model = best.chosen
-    apart, is_key = best.apart, best.is_key
-    if item is None and score is not None:  # whatever tells most rows apart names them
-        texts = [
-            c for c in columns if c.is_complete and c not in (score, model) and not (_NO_ITEMS | _NO_SCORES) & c.tokens
+class _Table:
+    """The columns that are looked at, with what may be said of each."""
+
+    def __init__(self, columns: Sequence[SampledColumn], asked: AskedNames, given: ColumnMap) -> None:
+        self.asked, self.given = asked, given
+        self.n_rows = len(columns[0].values)
+        taken = {column_named(each) for name, found in given.columns.items() for each in found if name not in _CORE}
+        self.columns = [column for column in columns if column.name not in taken]
+        self.free = [column for column in self.columns if column.name not in asked.factors]
+        self.metric = self._metric()
+
+    def _metric(self) -> SampledColumn | None:
+        """Return the column that names metrics: called so, with the same few levels again and again, and beside scores."""
+        if "metric" in {*self.given.columns, *self.given.constants}:
+            return None
+        for column in self.columns:
+            weight = column.named("metric")
+            few = len(column.levels) <= max(2, self.n_rows // 3) and column.is_complete and not column.scored
+            plainly = weight >= SURE and not (JUDGES & column.tokens and column.holds_models)
+            # What is called name names metrics where something else names the items.
+            beside = any(c is not column and c.as_item() >= 0.85 for c in self.columns)
+            if few and (plainly or (column.words == "name" and beside and self.n_rows > 2)):
+                return column
+        return None
+
+    def fits(self) -> list[_Fit]:
+        """Return every assignment of the likeliest columns."""
+        items, scores, models = self._items(), self._scores(), self._models()
+        found = [
+            fit
+            for item, group, model in product(items, scores, models)
+            if (fit := self._long(item, group, model)) is not None
         ]
-        telling = max(texts, key=lambda column: len(column.levels), default=None)
-        item = telling if telling is not None and 2 * len(telling.levels) > n_rows > 1 else None
-    options = _options(columns, item, score, model)
-    several = [column for weight, column in scores if weight >= 0.8 and column.is_measured]
-    are_metrics = all(_QUALITIES & column.tokens or column.weight(_SCORES) >= _SURE for column in several)
-    if len(several) > 1 and score in several and are_metrics:
-        options[1] = f"score={','.join(column.name for column in several)}"
-        scores = [pair for pair in scores if pair[1] not in several]
-    is_sure = n_rows > 0 and _nothing_rivals(best.chosen, (items, scores, models))
-    repeated = item.name if item is not None and not is_key and not apart and score is not None else ""
-    if is_sure and apart[:1] == (f"trial={ORDER}",):
-        apart = ()  # whether these are repeats at all is asked when they are read
-    return Assignment(
-        options=(*options, *apart),
-        is_sure=is_sure and not repeated and (not apart or apart[0].startswith("trial=")),
-        repeated=repeated,
-    )
+        return [*found, *self._wide(items)]
 
+    def _fixed(self, role: str) -> SampledColumn | None:
+        wanted = [column_named(each) for each in self.given.columns.get(role, ())]
+        return next((column for column in self.columns if column.name in wanted), None)
 
-def _options(
-    columns: Sequence[SampledColumn],
-    item: SampledColumn | None,
-    score: SampledColumn | None,
-    model: SampledColumn | None,
-) -> list[str]:
-    """Write the roles as options, with whoever judged, and whom rows without an item of their own depend on."""
-    options = [
-        f"item={item.name if item else (ROW if score else 'COLUMN')}",
-        f"score={score.name if score else 'COLUMN'}",
-    ]
-    options += [f"model={model.name}"] if model else []
-    rest = [column for column in columns if column.is_complete and column not in (item, score, model)]
-    judges = [column for column in rest if _JUDGES & column.tokens and not column.scored and column.chars < _NAME_CHARS]
-    options += [f"judge={column.name}" for column in judges if column.words.endswith(("name", "model", "id", "judge"))][
-        :1
-    ]
-    if item is None:  # rows of one user or session are no independent ones
-        options += [f"dependence={column.name}" for column in rest if {"user", "session"} & column.tokens][:1]
-    return options
+    def _items(self) -> Sequence[Weighed]:
+        if "item" in self.given.columns:
+            return [(_ASKED_FOR, self._fixed("item"))]
+        # A factor may be the item too, as its clusters are.
+        pool = [column for column in self.columns if column in self.free or column.named("item") >= SURE]
+        weighed = _ranked(pool, lambda column: column.as_item())
+        ids = [column for weight, column in weighed if weight >= 0.85 and not column.is_text]
+        # Texts are no items where there is an id; where each stands once for a system they are.
+        texts = [column for _, column in weighed if ids and (column.is_text or column.words in ASKED)]
+        weighed = [(min(weight, 0.3) if column in texts else weight, column) for weight, column in weighed]
+        # Rows are numbered only where nothing is called as items are.
+        return weighed if weighed and weighed[0][0] >= 0.7 else [*weighed, (0.0, None)]
 
+    def _scores(self) -> list[tuple[float, tuple[SampledColumn, ...]]]:
+        if "score" in self.given.columns or "score" in self.given.constants:
+            fixed = self._fixed("score")
+            return [(_ASKED_FOR, (fixed,) if fixed else ())]
+        pool = [column for column in self.free if column is not self.metric]
+        weighed = _ranked(pool, lambda column: column.as_score(self.asked))
+        named = [
+            column
+            for weight, column in weighed
+            if weight >= 0.67 and column.is_measured and column.named("score") >= 0.67
+        ]
+        named = [column for column in self.columns if column in named]
+        if self.metric is not None:
+            named = []
+        if not any(self.asked.metrics & {column.name} and column not in named for column in pool) and len(named) > 1:
+            # Several scores side by side are metrics.
+            rest = [pair for pair in weighed if pair[1] not in named]
+            top = max(weight for weight, column in weighed if column in named)
+            return [(top, tuple(named)), *((weight, (column,)) for weight, column in rest), (0.0, ())]
+        only = len(weighed) == 1 and weighed[0][1].named("score") > 0
+        return [*((weight + 0.3 * (only and weight < SURE), (column,)) for weight, column in weighed), (0.0, ())]
 
-def _nothing_rivals(
-    chosen: tuple[SampledColumn | None, SampledColumn | None, SampledColumn | None],
-    candidates: tuple[Sequence[tuple[float, SampledColumn]], ...],
-) -> bool:
-    """Whether the names of item, score and model are enough, and no other column has as good a claim to them."""
-    item, score, model = chosen
-    items, scores, models = candidates
-    if item is None or score is None or score.weight(_SCORES) < _SURE:
-        return False
-    keys = list(zip(item.values, model.values if model else [None] * len(item.values), strict=True))
-    of_item = next((weight for weight, column in items if column is item), 0.0)
-    if item.words in _ASKED and len({*keys}) == len(keys):
-        of_item += _ASKED_ONCE
-    if model is not None:
-        of_model = next((weight for weight, column in models if column is model), 0.0)
-        # Names that differ in case or blanks alone are likely one model, which is said when the table is read.
-        alone = len({level.casefold().strip() for level in model.levels}) == 1
-        if of_model < _SURE or not model.is_complete or not (alone or len(item.levels) < len({*keys})):
+    def _models(self) -> Sequence[Weighed]:
+        if {"model"} & {*self.given.columns, *self.given.constants}:
+            return [(_ASKED_FOR, self._fixed("model"))]
+        pool = [column for column in self.free if column is not self.metric]
+        weighed = _ranked(pool, lambda column: column.as_model(self.asked))
+        alone = 0.5 if not weighed or weighed[0][0] < 0.6 else 0.0
+        return [*weighed, (alone, None)]
+
+    def _long(
+        self, of_item: Weighed, of_score: tuple[float, tuple[SampledColumn, ...]], of_model: Weighed
+    ) -> _Fit | None:
+        """Fit a table with a row for each item and model."""
+        (item_weight, item), (score_weight, scores), (model_weight, model) = of_item, of_score, of_model
+        chosen = [column for column in (item, *scores, model) if column is not None]
+        if len({column.name for column in chosen}) < len(chosen):
+            return None
+        rest = [column for column in self.columns if column not in chosen]
+        apart, is_key, against = ((), True, 0.0) if item is None else self._apart(item, model, rest)
+        if item is not None and item.words in ASKED and is_key and item_weight > 0.3:
+            item_weight += 0.25
+        given = {*self.given.columns, *self.given.constants}
+        options = [f"item={item.name if item else ROW if scores else 'COLUMN'}"]
+        options += [f"score={','.join(column.name for column in scores) or 'COLUMN'}"]
+        options += [f"model={model.name}"] if model is not None else []
+        options += apart
+        options = [option for option in options if option.partition("=")[0] not in given]
+        options += self._beside(item, scores, rest, options)
+        # The rows of one system are numbered where nothing could be the item.
+        nothing = not any(column.named("item") or column.as_item() for column in self.free if column not in scores)
+        numbered = item is None and ("item" in given or (model is None and nothing and score_weight >= SURE))
+        repeated = apart[:1] == (f"trial={ORDER}",)
+        is_clear = (
+            (item_weight >= _ENOUGH or numbered)
+            and (score_weight >= _ENOUGH and bool(scores))
+            and (model is None or (model_weight >= _ENOUGH and model.is_complete))
+            and (not apart or repeated or _is_plain(apart[0]))
+            and (is_key or repeated)
+            and against < _APART
+            and self.n_rows > 0
+        )
+        reads = (
+            None if item is None else item.partition,
+            tuple(column.name for column in scores),
+            None if model is None or len(model.levels) == 1 else model.partition,
+        )
+        return _Fit(tuple(options), item_weight + score_weight + model_weight - against, reads, is_clear)
+
+    def _apart(
+        self, item: SampledColumn, model: SampledColumn | None, rest: Sequence[SampledColumn]
+    ) -> tuple[tuple[str, ...], bool, float]:
+        """Return what tells rows of one item and model apart, whether the key is then one, and what speaks against the item."""
+        against = 0.0
+        if self.n_rows > 1:
+            several = [c for c in (model, self.metric) if c and len({*map(str.casefold, c.levels)}) > 1]
+            # No two systems, or metrics, share an item.
+            against += sum(
+                _APART for c in several if len({*zip(item.values, c.values, strict=True)}) == len(item.levels)
+            )
+            against += _APART * (len(item.levels) < (len(model.levels) if model else 1) // 2)
+        mapped = {column_named(each) for name, found in self.given.columns.items() if name in _KEY for each in found}
+        # A column called run may number repetitions; the others are taken for what they are called.
+        known = [
+            c for c in rest if c.name in mapped or (c.name in _KEY and not self._repeats(c, model)) or c is self.metric
+        ]
+        metric = (
+            (f"metric={self.metric.name}",)
+            if self.metric in rest and self.metric and self.metric.name != "metric"
+            else ()
+        )
+        keys = [*zip(*(c.values for c in (item, *([model] if model else []), *known)), strict=True)]
+        if len({*keys}) == len(keys) or "trial" in {*self.given.columns, *self.given.constants}:
+            return metric, True, against
+        others = [column for column in rest if column not in known]
+        apart = tuple(repeats_told_apart(others, keys))
+        if apart:
+            levels = {f"variant={column.name}": len(column.levels) for column in others}
+            # What has more levels than the items is the item.
+            odd = any(levels.get(option, 0) > len(item.levels) for option in apart)
+            return (*apart, *metric), True, against + (0.05 if _is_plain(apart[0]) else 0.2) + _APART * odd
+        silent = all(is_answer(c.name) or c.is_text or c.is_measured or len(c.levels) < 2 for c in others)
+        return ((f"trial={ORDER}", *metric), False, against + 0.1) if silent else (metric, False, against + 0.4)
+
+    def _repeats(self, column: SampledColumn, model: SampledColumn | None) -> bool:
+        """Whether a column called run numbers repetitions: where nobody says otherwise, and where several models have one."""
+        if column.name != "run":
             return False
-    rivals = [
-        column
-        for weight, column in items
-        # Another name of the same items pairs the same rows.
-        if column is not item
-        and weight >= _SURE
-        and len({*zip(column.values, item.values, strict=True)}) > len(item.levels)
-    ]
-    rivals += [column for weight, column in scores if weight >= _SURE and column is not score]
-    rivals += [column for weight, column in models if weight >= 0.6 and column is not model and len(column.levels) > 1]
-    return of_item >= _SURE and not rivals and (model is not None or not models)
+        named = {"item", "score"} <= {*self.given.columns}
+        several = model is not None and len({*zip(column.values, model.values, strict=True)}) > len(column.levels)
+        return several or not named
+
+    def _beside(
+        self,
+        item: SampledColumn | None,
+        scores: Sequence[SampledColumn],
+        rest: Sequence[SampledColumn],
+        others: Sequence[str],
+    ) -> list[str]:
+        """Write who judged, whom rows without an item depend on, and the scale that the cells or the header tell."""
+        used = {option.partition("=")[2] for option in others}
+        told = {option.partition("=")[0] for option in others} | {*self.given.columns}
+        whole = [
+            column for column in rest if column.is_complete and column.name not in used and column is not self.metric
+        ]
+        judges = [
+            c for c in whole if JUDGES & c.tokens and not c.scored and c.chars < _NAME_CHARS and c.name != "judge"
+        ]
+        judges = [c for c in judges if c.words.endswith(("name", "model", "id", *JUDGES))]
+        # Where item and score are called so, all else is taken for what it is called.
+        judges = [] if {"item", "score"} <= {*self.given.columns} else judges
+        options = [f"judge={column.name}" for column in judges[:1] if "judge" not in told]
+        if item is None:  # rows of one user or session are no independent ones
+            options += [f"dependence={column.name}" for column in whole if {"user", "session"} & column.tokens][:1]
+        if len(scores) == 1 and self.given.scale is None and "score" not in self.given.columns:
+            options += _scale(scores[0])
+        return options
+
+    def _wide(self, items: Sequence[Weighed]) -> list[_Fit]:
+        """Fit a table with a column of scores for each model: those asked for by name, called like models or sides, or all."""
+        if {"score", "model", "metric"} & {*self.given.columns, *self.given.constants} or self.metric is not None:
+            return []
+        numbers = [
+            c for c in self.free if (c.is_measured or (c.scored >= 0.5 and names_a_model(c.name))) and "," not in c.name
+        ]
+        wanted = [column for column in numbers if column.name in self.asked.sides]
+        by_model = [column for column in numbers if names_a_model(column.name)]
+        by_side = [column for column in numbers if SIDES & column.tokens]
+        found: list[_Fit] = []
+        long = any(c.named("score") for c in numbers) or any(weight >= SURE for weight, _ in self._models())
+        for weight, scores in (
+            (_ASKED_FOR + 1, wanted),
+            (2.0, by_model),
+            (1.4, by_side),
+            (1.6 if by_model else 0.95, numbers),
+        ):
+            if len(scores) < 2 or (scores is numbers and long and not by_model):
+                continue
+            left = [column for column in self.columns if column not in scores]
+            for of_item, item in items:
+                if item in scores or (item is not None and len(item.levels) < self.n_rows):
+                    continue
+                dashes = sorted({cell for column in scores for cell in column.cells if not _is_score(cell)})
+                absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in _ABSENT - NO_VALUE else []
+                others = [column for column in left if column is not item]
+                doubt = scores is not wanted and any(column in numbers for column in others)
+                options = (
+                    f"item={item.name if item else ROW}",
+                    f"models={','.join(column.name for column in scores)}",
+                    *absent,
+                )
+                clear = of_item >= _ENOUGH and weight >= 2 and not doubt and not absent and self.n_rows > 0
+                reads = (None if item is None else item.partition, "models", tuple(column.name for column in scores))
+                found.append(_Fit(options, weight + of_item, reads, clear))
+        return found
 
 
-def _in_order(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
-    """Return the option that numbers repeats as they come, where other columns are answers, measures or constant."""
-    silent = all(
-        is_answer(column.name) or column.is_measured or column.chars > _NAME_CHARS or len(column.levels) < 2
-        for column in columns
-    )
-    return (f"trial={ORDER}",) if silent else ()
+def _ranked(
+    columns: Sequence[SampledColumn], weight: Callable[[SampledColumn], float]
+) -> list[tuple[float, SampledColumn]]:
+    weighed = [(weight(column), column) for column in columns]
+    return sorted((pair for pair in weighed if pair[0] > 0), key=lambda pair: -pair[0])[:_MOST]
+
+
+def _scale(score: SampledColumn) -> list[str]:
+    """Return the scale of scores that are percentages by their cells, or whose header says it."""
+    cells = [cell for cell in score.cells if cell.lower() not in _ABSENT]
+    if cells and all(percent_score(cell) is not None for cell in cells):
+        return ["scale=percent"]
+    ends = _SCALE.fullmatch(score.said.strip())
+    low, high = (float(ends[1]), float(ends[2])) if ends else (0.0, 0.0)
+    inside = low < high and score.numbers and all(low <= number <= high for number in score.numbers)
+    return [f"scale={low:g}..{high:g}"] if inside and len(score.numbers) == len(cells) else []
+
+
+def _is_plain(option: str) -> bool:
+    """Whether what tells rows apart is called for it: repetitions, judges, metrics, versions of an item."""
+    role, _, column = option.partition("=")
+    return role in {"trial", "judge", "metric"} or ROLES["variant"].weight(plain(column)) > 0
 
 
 def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[object, ...]]) -> list[str]:
@@ -494,32 +539,27 @@ def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[ob
     """
 
     def tells(*others: SampledColumn) -> bool:
-        with_it = {
-            (*key, *values)
-            for key, values in zip(keys, zip(*(column.values for column in others), strict=True), strict=True)
-        }
+        with_it = {(*key, *values) for key, *values in zip(keys, *(column.values for column in others), strict=True)}
         return len(with_it) == len(keys)
 
     def option(column: SampledColumn) -> str:
-        if _JUDGES & column.tokens:
-            return f"judge={column.name}"
-        return f"trial={column.name}"
+        return f"{'judge' if JUDGES & column.tokens else 'trial'}={column.name}"
 
-    named = [column for name in _TRIALS for column in columns if column.words == name]
-    named += [column for name in _TRIALS for column in columns if column.words.endswith(f"_{name}")]
-    for trial in named:
-        if tells(trial):
-            return [option(trial)]
     few = [
         column
         for column in columns
         if len(column.levels) <= max(2, len(keys) // 2) and not is_answer(column.name) and column.chars < _NAME_CHARS
     ]
+    named = sorted((c for c in columns if c.named("trial")), key=lambda c: -c.named("trial"))
+    named += [column for column in few if JUDGES & column.tokens and not column.scored]
+    for trial in named:
+        if tells(trial):
+            return [option(trial)]
     other = next((column for column in few if not column.is_measured and tells(column)), None)
     other = other or next((column for column in few if tells(column)), None)
     if other is not None:
-        return [f"judge={other.name}" if _JUDGES & other.tokens else f"variant={other.name}"]
-    parts = [column for name in _PARTS for column in few if column.words == name or column.words.endswith(f"_{name}")]
+        return [f"judge={other.name}" if JUDGES & other.tokens else f"variant={other.name}"]
+    parts = sorted((c for c in few if c.named("task")), key=lambda c: -c.named("task"))
     for trial, part in product(named, parts):
         if trial is not part and tells(trial, part):
             return [option(trial), f"task={part.name}"]

@@ -28,6 +28,8 @@ _WHOLE = r"^-?(?:0|[1-9]\d{0,17})$"
 _NUMBER = r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
 # A number as programs write it that hold all numbers of a column as floats; no two such texts are the same number.
 _WRITTEN_FLOAT = r"^-?(?:0|[1-9]\d*)\.(?:0|\d*[1-9])$"
+_DECIMAL_COMMA = r"^(?:[+-]?(?:\d*,\d+|\d+)|-|(?i:n/?a|nan|null|none))$"
+_THOUSANDS = r"^[+-]?[1-9]\d{0,2}(?:,\d{3})+$"
 _TRUTH = r"^(?i:true|false)$"
 
 # Standard columns that a column may merely be called like. Without item, model and score there is no table, and what
@@ -39,15 +41,6 @@ _STANDARD = {
 _SHORT = frozenset({"run", "system", "benchmark", "task", "variant", "metric", "scenario", "judge", "user", "session"})
 
 _ROLES = (*STANDARD, "error", *MADE)
-# Other names that are plain enough to be taken for item, score and model, where only one column has such a name.
-ALIASES: Mapping[str, tuple[str, ...]] = {
-    "item": (
-        "question_id", "item_id", "sample_id", "example_id", "instance_id", "problem_id", "task_id", "doc_id", "case_id",
-        "test_id", "prompt_id", "qid",
-    ),
-    "score": ("correct", "is_correct", "passed", "success", "resolved"),
-    "model": ("model_name", "model_id", "model_name_or_path"),
-}  # fmt: skip
 # As many columns that nobody named are kept; the time that a table takes grows with them.
 MAX_FACTORS = 200
 
@@ -64,6 +57,7 @@ class _Seen:
     nested: bool = False
     repaired: bool = False
     floats: bool = True
+    commas: bool | None = None
     dtype: pl.DataType | None = None
     misfit: str = ""
 
@@ -135,6 +129,8 @@ class Survey:
         if self.seen[source].nested and role != "tags":
             raise InputError(f"column {source!r} holds lists or objects; {role} needs one plain value a row")
         cells = block.cells(source)
+        if role == "score" and self.seen[source].commas and cells.dtype == pl.String:
+            return cells.str.replace(",", ".", literal=True)
         return without_points(cells) if cells.dtype == pl.String and self.seen[source].floats else cells
 
     def notes(self, factors: Iterable[str]) -> Iterator[str]:
@@ -143,6 +139,8 @@ class Survey:
         if left_out:
             what = f"lists, objects or texts over {MAX_FACTOR_CHARS} characters"
             yield f"left out as factors, since they hold {what}: {comma_list(left_out, SHOWN_COLUMNS)}"
+        if commas := [name for name, seen in self.seen.items() if seen.commas]:
+            yield f"numbers are written with a decimal comma in: {comma_list(commas, SHOWN_COLUMNS)}"
         if self.renamed:
             yield f"columns whose names are patterns to Polars got other names: {', '.join(self.renamed)}"
         repaired = sorted(name for name, seen in self.seen.items() if seen.repaired)
@@ -210,8 +208,19 @@ def _look_at_text(present: pl.Series, seen: _Seen, *, is_text: bool) -> None:
     seen.number = seen.number and bool(present.str.contains(_NUMBER).all())
     seen.whole = seen.whole and seen.number and bool(present.str.contains(_WHOLE).all())
     seen.truth = seen.truth and bool(present.str.contains(_TRUTH).all())
+    if seen.commas is not False and not seen.number:
+        told = _has_decimal_commas(present)
+        seen.commas = seen.commas if told is None else told
     longest = present.str.len_chars().max()
     seen.long = seen.long or (isinstance(longest, int) and longest > MAX_FACTOR_CHARS)
+
+
+def _has_decimal_commas(present: pl.Series) -> bool | None:
+    """Whether numbers are written with a decimal comma; None where each may as well have its thousands behind one."""
+    if not present.str.contains(_DECIMAL_COMMA).all():
+        return False
+    plainly = present.str.contains(",", literal=True) & ~present.str.contains(_THOUSANDS)
+    return bool(plainly.any()) or None
 
 
 def _holds_numbers(series: pl.Series, block: TableBlock) -> bool:
@@ -244,7 +253,6 @@ class Binding:
     presumed: tuple[str, ...]
     n_left_out: int
     own_names: tuple[str, ...]
-    aliased: Mapping[str, str]
     unfit: Mapping[str, str]
 
     @property
@@ -253,21 +261,6 @@ class Binding:
         if self.model_from_columns:
             return "metric" not in self.columns
         return None not in self.scores or "metric" in self.constants
-
-
-def source_of(name: str, map_: ColumnMap, columns: Sequence[str]) -> str | None:
-    """Return the column that item, score, model or another standard column is read from; None where there is none.
-
-    >>> source_of("item", ColumnMap(), ["question_id", "correct"]), source_of("item", ColumnMap(), ["id", "correct"])
-    ('question_id', None)
-    """
-    if name in map_.columns:
-        wanted = column_named(map_.columns[name][0])
-        return wanted if wanted in columns else None
-    if name in columns:
-        return name
-    named = [each for each in ALIASES.get(name, ()) if each in columns]
-    return named[0] if len(named) == 1 else None
 
 
 def bind(
@@ -284,14 +277,6 @@ def bind(
     for name in columns:
         if name in STANDARD and name not in {*used, *mapped, *map_.constants, *not_it}:
             mapped[name] = (name,)
-    aliased = {
-        name: source
-        for name in ALIASES
-        if name not in {*mapped, *map_.constants}
-        and (source := source_of(name, map_, columns)) is not None
-        and source not in used
-    }
-    mapped |= {name: (source,) for name, source in aliased.items()}
     constants = dict(map_.constants)
     if "model" not in mapped and "model" not in constants and model is not None:
         constants["model"] = model
@@ -330,7 +315,6 @@ def bind(
             # What a trial is called tells whether it is a run or a judge.
             if source != name and (source not in _ROLES or name == "trial") and name not in {"error", "metric"}
         ),
-        aliased=aliased,
         unfit={name: why for name, why in not_it.items() if name not in used},
     )
 

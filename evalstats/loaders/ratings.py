@@ -10,8 +10,10 @@ from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
-from evalstats.loaders.bound_columns import ALIASES, surveyed
+from evalstats.loaders.bound_columns import surveyed
+from evalstats.loaders.roles import ROLES, SURE
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
+from evalstats.schema.column_names import plain
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of
@@ -176,7 +178,7 @@ def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
 def _there(table: pl.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in table.columns:
-            like = next((each for each in table.columns if each == "id" or each in ALIASES["item"]), None)
+            like = next((each for each in table.columns if ROLES["item"].weight(plain(each)) >= SURE), None)
             is_it = Option("map", like, of="item", blank="" if like else "COLUMN")
             remedy = f"; say which column names what is rated: {is_it}" if name == "item" else ""
             if "," in name and set(name.split(",")) <= set(table.columns):

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -25,8 +25,9 @@ from evalstats.loaders.base import (
     tables_of,
     with_digest,
 )
-from evalstats.loaders.binder import names_a_model
+from evalstats.loaders.binder import NOTHING_ASKED, AskedNames
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
+from evalstats.loaders.roles import names_a_model
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, names_alike, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
@@ -235,7 +236,7 @@ def plan(
     column_map: ColumnMap | None = None,
     where: Mapping[str, Sequence[str]] | None = None,
     stored: Iterable[Path] = (),
-    sides: Collection[str] = (),
+    asked: AskedNames = NOTHING_ASKED,
 ) -> tuple[list[MatchedSource], list[Problem]]:
     """Find sources and their loaders. A file that no loader knows is a problem; a manifest is passed over.
 
@@ -243,10 +244,10 @@ def plan(
 
     A column map makes every file a table that is read with it, or a file of votes where it names what a vote has, unless a
     format is named that takes one. Sources of the same name, also of the name of a `stored` file that was read
-    earlier, are told apart by their paths. `sides` are names that the question uses, by which columns may be found.
+    earlier, are told apart by their paths. `asked` are names that the question uses, by which columns may be found.
     """
     forced = _forced(format, column_map)
-    table = replace(TABLE, where=where or {}, sides=tuple(sides))
+    table = replace(TABLE, where=where or {}, asked=asked)
     paths = [Path(path) for path in paths]
     problems = [Problem(path=str(path), message=_ONLY_LINKS) for path in paths if _holds_only_links(path)]
     by_loader: dict[str, tuple[Loader, list[Path]]] = {}
@@ -363,12 +364,22 @@ def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> t
     if found is None and failed:
         raise UnreadableFileError(f"{path}: no known format, and {'; '.join(failed)}")
     if found is None:
-        advice = how_to_map(head, table.sides)
+        advice = how_to_map(head, table.asked, partial(_fault, path))
         raise UnreadableFileError(
             f"{path}: no known format; `evalstats formats` lists them{'. ' if advice else ''}{advice}"
         )
     loader, match = found
     return loader, match.reason if match.skip else "", failed
+
+
+def _fault(path: Path, column_map: ColumnMap) -> str:
+    """Say why a file cannot be read with a map; "" where it can."""
+    loader = _forced(None, column_map)
+    try:
+        read_source(loader or TableLoader(column_map), with_digest(Source(path=path)))
+    except (InputError, OSError) as error:
+        return _without_path(error, path)
+    return ""
 
 
 def read(
@@ -377,6 +388,8 @@ def read(
     column_map: ColumnMap | None = None,
     where: Mapping[str, str | Sequence[str]] | None = None,
     sides: Collection[str] = (),
+    metrics: Collection[str] = (),
+    factors: Collection[str] = (),
     strict: bool = False,
     progress: Callable[[int, int, Source], None] | None = None,
 ) -> EvalData:
@@ -393,8 +406,9 @@ def read(
     where
         Column to the level (or levels) that outcomes are kept of. Other rows of a table are dropped before anything is
         checked.
-    sides
-        Names of what will be compared, such as ``("old", "new")``: they help to find the columns of a table of your own.
+    sides, metrics, factors
+        Names of what will be compared, such as ``("old", "new")``, of metrics, and of columns that group items: they help to
+        find the columns of a table of your own.
     strict
         Raise on the first file or row that cannot be read, instead of reporting it in `problems` and loading the rest.
     progress
@@ -419,7 +433,8 @@ def read(
                 "from_frame(table, item=..., score=..., model=...)"
             )
     levels = {name: (level,) if isinstance(level, str) else tuple(level) for name, level in (where or {}).items()}
-    planned, problems = plan(paths, format=format, column_map=column_map, where=levels, sides=sides)
+    asked = AskedNames(sides=frozenset(sides), metrics=frozenset(metrics), factors=frozenset(factors))
+    planned, problems = plan(paths, format=format, column_map=column_map, where=levels, asked=asked)
     _raise_if_strict(problems, strict=strict)
     parts: list[EvalData] = []
     budget = Budget(path for item in planned for path in (item.source.path, *item.source.companions))

@@ -14,7 +14,6 @@ from typing import Final, cast
 from evalstats.errors import Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.binder import names_a_model
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, parquet_blocks
 from evalstats.loaders.files import HEAD_BYTES, header_of, iter_cells, iter_json_lines, load_json
 from evalstats.loaders.published_numbers import (
@@ -30,6 +29,7 @@ from evalstats.loaders.published_numbers import (
     plain,
     roles_of,
 )
+from evalstats.loaders.roles import names_a_model
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names

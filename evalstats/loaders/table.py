@@ -1,7 +1,7 @@
 """A table of anybody's own: CSV, TSV, JSON Lines, a JSON list of records, or Parquet, one score or several a row."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,10 +10,10 @@ import polars as pl
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.binder import Record, as_options, assigned
+from evalstats.loaders.binder import NOTHING_ASKED, NOTHING_FITS, AskedNames, Record, as_options, assigned
 from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, flat, listings, open_table, oriented, rows_at, seen
-from evalstats.loaders.bound_columns import Binding, Survey, bind, source_of, surveyed
-from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
+from evalstats.loaders.column_map import COLUMNS, ROW, ColumnMap, column_named
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.score_table import prices_in, records_of_head
@@ -24,11 +24,12 @@ from evalstats.schema.data import Problem
 
 # How gzip and Zstandard begin.
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5")
-_NEEDED = ("item", "score")
 _SHAPES = frozenset({"text", "lines", "array", "parquet"})
 _LOOKED_AT = 200
 # How many levels of objects below the fields of a record's objects are looked into for what fits.
 _DEEPER = 3
+# As many maps are tried, the likeliest first.
+_TRIED = 4
 # Texts in a column of systems that are longer than this on average are prompts.
 _NAME_CHARS = 80
 # A table with so many levels of system that each item has one of its own compares none of them.
@@ -54,46 +55,35 @@ class TableLoader(SingleFileLoader):
 
     column_map: ColumnMap = field(default_factory=ColumnMap)
     where: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    sides: tuple[str, ...] = ()
+    asked: AskedNames = NOTHING_ASKED
 
     name = "table"
     title = "table with a row for each item and model (.csv, .tsv, .jsonl, .json, .parquet)"
-    version = "5"
+    version = "6"
 
     def sniff(self, head: Head) -> Match | None:
-        """Recognise a table with columns called item and score; any loader of a known format is surer."""
-        if head.shape == "object":
-            names = _columns_of_frame(head)
-        else:
-            names = (head.columns or tuple(head.keys)) if head.shape in _SHAPES else ()
-        found = {name: source_of(name, ColumnMap(), names) for name in ("item", "score", "model")}
-        if None in {found[name] for name in _NEEDED}:
-            return self._surely(head)
-        plain = all(name == source for name, source in found.items() if source)
-        if found["model"] is not None:
-            told = ", ".join(source for source in found.values() if source)
-            return Match(confidence=0.2 if plain else 0.15, reason=f"a table with columns {told}")
-        if not plain:
-            return self._surely(head)
-        return Match(
-            confidence=0.1, reason="a table with columns item and score; the file's name is taken for the model"
-        )
-
-    def _surely(self, head: Head) -> Match | None:
-        sure = _sure_map(head, ColumnMap(), self.sides)
-        return Match(confidence=0.02, reason=f"a table with {', '.join(sure)}") if sure else None
+        """Recognise a table whose item and score are found; any loader of a known format is surer."""
+        found = completed(ColumnMap(), *_sampled(head), self.asked)
+        if found is None:
+            return None
+        columns = {*head.columns, *head.keys}
+        exact = sum(name in columns and name not in found.columns for name in ("item", "score", "model"))
+        confidence = {3: 0.2, 2: 0.1}.get(exact, 0.15 if "model" in {*found.columns, *columns} else 0.02)
+        return Match(confidence=confidence, reason=f"a table with {', '.join(_named(found)) or 'item and score'}")
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""
         head = read_head(source.path)
-        sure = _sure_map(head, self.column_map, self.sides)
-        map_ = ColumnMap.from_pairs(sure.items()).overlaid(self.column_map)
+        map_ = self.column_map
+        if map_.rows is None:
+            map_ = completed(map_, *_sampled(head), self.asked) or map_
         table = open_table(head, map_.rows, lenient=True, deep=map_.paths)
         survey, blocks = surveyed(table, _watched(map_, head))
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
         binding = fitted(map_, survey, model=source.called)
+        rows_apart = source.called if map_.columns.get("item") == (ROW,) != self.column_map.columns.get("item") else ""
         tidier = Tidier(
             map_,
             binding,
@@ -102,6 +92,7 @@ class TableLoader(SingleFileLoader):
             lambda parts: source.run_id(*parts),
             where=self.where,
             reread=table.blocks,
+            rows_apart=rows_apart,
         )
         last: TableBlock | None = None
         for block in blocks:
@@ -111,22 +102,33 @@ class TableLoader(SingleFileLoader):
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
         notes = list(tidier.notes())
-        nameless = {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns})
-        whose = "file" if source.called == source.stem else "folder"
-        if sure:
-            taken = [f"{column} for the {name}" for name, column in sure.items()]
-            taken += [f"the {whose}'s name for the model"] if nameless else []
-            rest = ("models",) if "models" in sure else ("score", "model")
-            others = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", *rest)))
-            notes.append(f"no column is named, and these are taken: {', '.join(taken)}; if others are: {others}")
-        elif nameless:
+        if taken := [each for each in _named(map_) if each not in _named(self.column_map)]:
+            notes.append(f"read with {as_options(taken)}; give others if its columns are meant otherwise")
+        if {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns}):
+            whose = "file" if source.called == source.stem else "folder"
             notes.append(f"no column names the model, so the {whose}'s name is taken for it: {source.called!r}")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
+        if head.shape == "text" and head.delimiter == " ":
+            notes.append("its columns are read as parted by blanks")
         if head.shape == "text" and last is not None:
             notes += _open_end(source.path, last)
         yield from source.notes(notes)
         yield from source.notes(table.left_out.told(survey.n_rows), "error")
+
+
+def _named(map_: ColumnMap) -> list[str]:
+    """Return the parts of a map that name columns otherwise than they are called, as options."""
+    columns = {name: found for name, found in map_.columns.items() if found != (name,)}
+    if columns.get("model") == (COLUMNS,):
+        columns = {**columns, "models": columns["score"]}
+        del columns["score"], columns["model"]
+    options = [f"{name}={','.join(found)}" for name, found in columns.items()]
+    options += [f"dependence={','.join(map_.dependence)}"] if map_.dependence else []
+    if map_.scale is not None:
+        scale = map_.scale
+        options.append("scale=percent" if scale.unit == "percent" else f"scale={scale.low or 0:g}..{scale.high or 0:g}")
+    return options
 
 
 def _open_end(path: Path, last: TableBlock) -> Iterator[str]:
@@ -149,19 +151,38 @@ def _open_end(path: Path, last: TableBlock) -> Iterator[str]:
     )
 
 
-def _sure_map(head: Head, map_: ColumnMap, sides: Sequence[str]) -> dict[str, str]:
-    """Return which columns are taken for item, score and model of a table whose columns have other names and no map."""
-    if {"item", "score", "model"} & {*map_.columns, *map_.constants} or map_.rows or head.shape not in _SHAPES:
-        return {}
-    names = head.columns or tuple(head.keys)
-    plain = [source_of(name, map_, names) for name in ("item", "score", "model")]
-    if None not in plain or plain[:2] == ["item", "score"]:
-        return {}
+def completed(
+    map_: ColumnMap, columns: Sequence[str], records: Sequence[Record], asked: AskedNames
+) -> ColumnMap | None:
+    """Return a map with the roles that it leaves open; None where what is missing of item and score is not sure.
+
+    A column called item, score or model is that, unless the question names another one.
+    """
+    given = {*map_.columns, *map_.constants}
+    open_ = [name for name in ("item", "score", "model") if name not in given]
+    exact = {name: name for name in open_ if name in columns}
+    if asked.metrics & {*columns}:
+        exact.pop("score", None)
+    if asked.sides:
+        exact.pop("model", None)
+    fixed = ColumnMap.from_pairs(exact.items()).overlaid(map_)
+    best = assigned(columns, records, asked, fixed)[0] if open_ and records else NOTHING_FITS
+    if best.is_sure:  # a column may have "=" in its name
+        pairs = ((name, column) for name, _, column in (option.partition("=") for option in best.options))
+        return ColumnMap.from_pairs(pairs).overlaid(map_)
+    return map_ if {"item", "score"} <= {*fixed.columns, *fixed.constants} else None
+
+
+def _sampled(head: Head) -> tuple[Sequence[str], Sequence[Record]]:
+    """Return the columns of a file and some of its rows; nothing of what is no table."""
+    if head.shape == "object":
+        rows = _rows_of_frame(head)
+        return (tuple(rows[0]) if rows else ()), rows
+    if head.shape not in _SHAPES:
+        return (), ()
     records = [flat(dict(record)) for record in _first_rows(head)[:_LOOKED_AT]]
-    columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
-    found = assigned(columns, records, sides)
-    # A column may have "=" in its name.
-    return dict(option.split("=", 1) for option in found.options) if found.is_sure else {}
+    names = tuple(dict.fromkeys(name for record in records for name in record))
+    return head.columns or names or tuple(head.keys), records
 
 
 def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:
@@ -177,14 +198,17 @@ def _watched(map_: ColumnMap, head: Head) -> tuple[tuple[str, str], ...]:
     """Pairs of columns of which must be known what stands together, to tell whether one is what it is called."""
     names = head.columns or tuple(head.keys)
     pairs = [("item", "system"), ("model", "run"), ("benchmark", "run")]
-    found = [(source_of(first, map_, names) or first, second) for first, second in pairs]
-    return tuple((first, second) for first, second in found if second in names)
+    return tuple((_source(map_, first), second) for first, second in pairs if second in names)
+
+
+def _source(map_: ColumnMap, name: str) -> str:
+    """Return the column that a standard column is read from."""
+    return column_named(map_.columns[name][0]) or name if name in map_.columns else name
 
 
 def _no_systems(map_: ColumnMap, survey: Survey) -> str:
     """Say why a column called system holds prompts and names no systems; "" where it does."""
-    item = source_of("item", map_, survey.columns) or "item"
-    pairs = survey.together(item, "system")
+    pairs = survey.together(_source(map_, "item"), "system")
     if pairs is None or not pairs.height:
         return ""
     levels = pairs.select("second", "chars").unique()
@@ -201,27 +225,28 @@ def _no_systems(map_: ColumnMap, survey: Survey) -> str:
 def _no_runs(map_: ColumnMap, survey: Survey) -> str:
     """Say why a column called run names no runs, each of one model on one benchmark; "" where it does."""
     for name in ("model", "benchmark"):
-        pairs = survey.together(source_of(name, map_, survey.columns) or name, "run")
+        pairs = survey.together(_source(map_, name), "run")
         if pairs is not None and pairs["second"].n_unique() < pairs.height:
             return f"a level of it stands with several {name}s, and a run is one system on one benchmark"
     return ""
 
 
-def _columns_of_frame(head: Head) -> tuple[str, ...]:
-    """Columns of a frame that stands in a file as one JSON object, as pandas writes it."""
+def _rows_of_frame(head: Head) -> Sequence[Record]:
+    """Rows of a frame that stands in a file as one JSON object, as pandas writes it."""
     names = head.keys
     known = {"item", "score", "model", "question_id", "item_id", "correct", "columns", "schema", "index", "0"}
     if not names & known:
-        return ()
+        return []
     try:
-        rows = oriented(load_json(head.path))
+        return [flat(dict(row)) for row in oriented(load_json(head.path)) or ()][:_LOOKED_AT]
     except UnreadableFileError:
-        return ()
-    return tuple(rows[0]) if rows else ()
+        return []
 
 
-def how_to_map(head: Head, sides: Sequence[str] = ()) -> str:
-    r"""Say how a file is read that no loader knows, with the `--map` options that fit it; "" for one that is no table.
+def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[ColumnMap], str] = lambda _: "") -> str:
+    r"""Say how a file is read that no loader knows, with the best `--map` options that fit it; "" for one that is no table.
+
+    `fault` says why a file cannot be read with a map: what cannot is not shown.
 
     >>> from pathlib import Path
     >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
@@ -237,7 +262,8 @@ def how_to_map(head: Head, sides: Sequence[str] = ()) -> str:
         )
     flat_rows = [flat(dict(record)) for record in records[:_LOOKED_AT]]
     columns = [name for name in head.columns or tuple(dict.fromkeys(name for row in flat_rows for name in row)) if name]
-    if head.shape == "text" and len(columns) < 2 and "score=COLUMN" in assigned(columns, flat_rows).options:
+    found = assigned(columns, flat_rows, asked)
+    if head.shape == "text" and len(columns) < 2 and not found[0].is_whole:
         return "It is text without columns; a table of your own needs a header with an item and a score"
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
@@ -245,29 +271,28 @@ def how_to_map(head: Head, sides: Sequence[str] = ()) -> str:
     prices = prices_in(columns, flat_rows)
     if prices:
         return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
-    found = assigned(columns, flat_rows, sides)
     # What is not found among the fields of a record may lie deeper in it.
     for _ in range(_DEEPER):
-        if found.is_whole or not any(as_dict(value) for row in flat_rows for value in row.values()):
+        if found[0].is_whole or not any(as_dict(value) for row in flat_rows for value in row.values()):
             break
         flat_rows = [flat(row) for row in flat_rows]
         columns = list(dict.fromkeys(name for row in flat_rows for name in row))
-        found = assigned(columns, flat_rows, sides)
-    shown = comma_list(columns, SHOWN_COLUMNS)
-    has = f" (this one has the columns {shown})" if len(columns) > 1 else ""
-    fits = [*([f"rows={path}"] if rows else []), *found.options]
-    named = any(option.startswith("model") for option in fits)
+        found = assigned(columns, flat_rows, asked)
+    has = f" (this one has the columns {comma_list(columns, SHOWN_COLUMNS)})" if len(columns) > 1 else ""
+    whole = [[*([f"rows={path}"] if rows else []), *each.options] for each in found if each.is_whole]
+    faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
+    lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
+    named = any(option.startswith("model") for options in lines or whole for option in options)
     one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
-    if "score=COLUMN" in fits:
-        needed = together(*(Option("map", blank="COLUMN", of=name) for name in _NEEDED))
-        return f"{rows}For a table of your own{has}, name the columns{one}: {needed}"
-    told = f"The same {found.repeated} stands more than once; add what tells its rows apart. " if found.repeated else ""
-    if found.also:
-        told += f"Numbers are also in {comma_list(found.also)}: add what is a model to models=. "
-    if found.metrics:
-        metrics = as_options([fits[0], f"score={','.join(found.metrics)}"])
-        told += f"If these columns of numbers are metrics: {metrics}. "
-    return f"{rows}For a table of your own{has}, name the columns{one}. {told}These may fit: {as_options(fits)}"
+    told = f"{rows}For a table of your own{has}, name the columns{one}"
+    if lines:
+        return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
+    needed = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
+    return (
+        f"{told}: {needed}"
+        if not whole
+        else f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
+    )
 
 
 def _rows_of(head: Head) -> tuple[str, str, Sequence[Record] | None]:
@@ -291,8 +316,9 @@ def _likeliest(document: object) -> tuple[str, list[Record]]:
             records = [flat(row) for row, _ in zip(rows_at(document, each.path), range(_LOOKED_AT), strict=False)]
         except InputError:
             continue
-        fits = assigned(tuple(records[0]), records).options
-        open_ends = sum(option.endswith(("=COLUMN", "=#row")) for option in fits)
+        open_ends = sum(
+            option.endswith(("=COLUMN", "=#row")) for option in assigned(tuple(records[0]), records)[0].options
+        )
         if best is None or open_ends < best[0]:
             best = open_ends, each.path, list(records)
     return ("", []) if best is None else best[1:]

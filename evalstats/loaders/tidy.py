@@ -55,7 +55,8 @@ class Tidier:
 
     `word` is what a row's place is called (line, record, row), `name_run` makes a run's name from its parts; rows of other
     levels than `where` has are dropped before anything is asked of them. `merged` says that a row stands for `n_trials` equal
-    ones, `reread` brings the blocks again, to find what tells rows apart that repeat a key.
+    ones, `reread` brings the blocks again, to find what tells rows apart that repeat a key. `rows_apart` stands before the
+    numbers of rows that are items: nobody said that they are those of other tables.
     """
 
     map_: ColumnMap
@@ -66,6 +67,7 @@ class Tidier:
     where: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     merged: bool = False
     reread: Callable[[], Iterable[TableBlock]] = tuple
+    rows_apart: str = ""
     _ranges: Ranges = field(default_factory=Ranges)
     _runs: dict[str, tuple[str, str, str]] = field(default_factory=dict[str, tuple[str, str, str]])
     _keys: SeenKeys = field(default_factory=SeenKeys)
@@ -175,15 +177,18 @@ class Tidier:
                 f"{self.binding.n_left_out} columns behind the first {MAX_FACTORS} are left out; name those that you "
                 f"need: {Option('map', blank='COLUMN', of='NAME')}"
             )
-        for name, source in self.binding.aliased.items():
-            yield f"{source} is taken for the {name}; if another column is: {Option('map', blank='COLUMN', of=name)}"
         for name, why in self.binding.unfit.items():
             to_take = Option("map", name, of=name)
             yield f"column {name} is kept as a factor, source_{name}: {why}; to take it for {name}: {to_take}"
         yield from self._presumed.notes()
         if unknown := self.unknown_metrics():
             yield unknown
-        if self.binding.item_from_row:
+        if self.rows_apart:
+            yield (
+                "no column names items, so each row is one, of this table alone; where row k of every table is the same item: "
+                f"{Option('map', '#row', of='item')}"
+            )
+        elif self.binding.item_from_row:
             yield (
                 "items are numbered by their place: models pair up rightly only if each was given the same items in "
                 "the same order"
@@ -333,7 +338,8 @@ class Tidier:
         """Fill in items by place and repetitions by order where the user asked for it; else all is the first trial."""
         if self.binding.item_from_row:
             keys = [name for name in KEYS["outcomes"] if name in frame.columns and name != "item"]
-            frame = frame.with_columns(self._items.next(frame.select(keys)).cast(pl.String).alias("item"))
+            numbers = self._items.next(frame.select(keys)).cast(pl.String)
+            frame = frame.with_columns((f"{self.rows_apart}:" + numbers if self.rows_apart else numbers).alias("item"))
         if self.binding.trial_from_order:
             keys = [name for name in KEYS["outcomes"] if name in frame.columns and name != "trial"]
             frame = frame.with_columns(self._trials.next(frame.select(keys)).alias("trial"))

@@ -46,9 +46,9 @@ CASES = (
     Case(
         "compare 15/full.csv 15/dropper.csv --fail-on not-noninferior --margin 0.05", 1, ("within 0.05",), ("within 0.1",)
     ),
-    Case("compare 16/prompts.csv --baseline old --candidate new", 0, ("scenario_id for the item", "prompt for the model")),
+    Case("compare 16/prompts.csv --baseline old --candidate new", 0, ("item=scenario_id", "model=prompt")),
     Case("leaderboard 16/prompts.csv", 2, ("item=scenario_id --map score=passed --map model=prompt --map trial=run",)),
-    Case("leaderboard 17/scores.tsv", 2, ("item=seg_id --map score=mqm_avg_score --map model=system",), ("without columns",)),
+    Case("leaderboard 17/scores.tsv", 0, ("item=seg_id --map score=mqm_avg_score --map model=system", "parted by blanks")),
     Case("arena 18/pairs.csv", 2, ("model_a=model_a --map model_b=model_b --map 'winner=score_a>score_b'",)),
     Case(
         "compare 19/ab.csv --map item=user_id --map model=group --map score=converted --baseline control "

@@ -194,15 +194,15 @@ def test_equal_bytes_are_read_once(folder: Path) -> None:
 
 
 def test_a_column_map_makes_every_file_a_table(tmp_path: Path) -> None:
-    (tmp_path / "one.csv").write_text("question_id,system,agent,correct\n1,a,x,1\n2,a,y,1\n")
+    (tmp_path / "one.csv").write_text("question_id,llm,agent,correct\n1,a,x,1\n1,b,x,1\n1,a,y,1\n1,b,y,1\n")
     with pytest.raises(InputError, match=r"no known format.*--map item"):
         read(tmp_path)
-    map_ = ColumnMap.from_options(["item=question_id", "score=correct", "model=system"])
+    map_ = ColumnMap.from_options(["item=question_id", "score=correct", "model=llm", "variant=agent"])
     planned, problems = plan([tmp_path], column_map=map_)
     assert [(part.loader.name, part.source.path.name) for part in planned] == [("table", "one.csv")]
     assert problems == []
-    assert read(tmp_path, column_map=map_).models() == ("a",)
-    assert read(tmp_path, column_map=map_, format="table").models() == ("a",)
+    assert read(tmp_path, column_map=map_).models() == ("a", "b")
+    assert read(tmp_path, column_map=map_, format="table").models() == ("a", "b")
 
 
 def test_a_column_map_goes_with_no_other_format(tmp_path: Path) -> None:

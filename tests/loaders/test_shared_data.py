@@ -235,7 +235,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "benchbench/*.csv": Reads("benchbench", {"aggregates": 6448}, cells_of()),
     "benchbench/old/*.txt": Refused("text without columns"),
     "cruxeval/*.json.gz": Reads("cruxeval", {"scored": 16_000}, code_trials),
-    "cruxeval/trials_long.parquet": Reads("table", {"scored": 16_000}, n_parquet, says="correct is taken for the score"),
+    "cruxeval/trials_long.parquet": Reads("table", {"scored": 16_000}, n_parquet, says="score='correct'"),
     "every_eval_ever/98ea850e-*.json": Reads("every-eval-ever", {"aggregates": 6}, evaluations),
     "every_eval_ever/community_evals_converter/aggregate.jsonl": Refused(f"{BESIDE} an index of logs"),
     "every_eval_ever/community_evals_converter/datastore/*.json": Reads(
@@ -282,7 +282,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "reasoning_gym/raw/*.json.gz": Reads("reasoning-gym", {"scored": 300}, completions),
     "swebench_verified_mini/info_for_leaderboard.json": Reads("swe-bench-issues", {"scored": 2000}, issues),
     "tau_bench/gpt-4o-airline.json.gz": Reads("tau-bench", {"scored": 200}, n_list),
-    "tau_bench/summary.parquet": Reads("table", {"scored": 200}, n_parquet, says="reward for the score"),
+    "tau_bench/summary.parquet": Reads("table", {"scored": 200}, n_parquet, says="score='reward'"),
     "tau_bench/tau2_domains_retail_*.json": Refused(f"{BESIDE} task definitions"),
     "tau_bench/tau2_results_dirformat/results.json": Reads("tau2-bench", {"unscored": 1}, indexed),
     "tau_bench/tau2_results_dirformat/simulations/*": Refused("give the folder that holds both"),

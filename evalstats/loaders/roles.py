@@ -1,0 +1,165 @@
+"""What people call the columns of a table: for each role its names, how sure each is, and the words that rule it out.
+
+The binder (`binder.py`) weighs these names together with what the columns hold.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+# From here on a name is enough by itself.
+SURE: Final = 0.9
+# What a name counts for of which only the last words are those of a role (`target_model`).
+ENDING: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Names of a role, in plain words, with how sure each is.
+
+    `never` are words that no column of the role has anywhere in its name, `never_last` those that it does not end in.
+    """
+
+    names: Mapping[str, float]
+    never: frozenset[str] = frozenset()
+    never_last: frozenset[str] = frozenset()
+
+    def bars(self, name: str) -> bool:
+        """Whether a word of a name rules the role out."""
+        words = name.split("_")
+        return name not in self.names and not (self.never.isdisjoint(words) and words[-1] not in self.never_last)
+
+    def weight(self, name: str) -> float:
+        """Return how surely a column of that name, in plain words, has the role.
+
+        >>> (
+        ...     ROLES["model"].weight("model"),
+        ...     round(ROLES["model"].weight("target_model"), 2),
+        ...     ROLES["model"].weight("judge_model"),
+        ... )
+        (1.0, 0.96, 0.0)
+        """
+        exact = self.names.get(name, 0.0)
+        if exact or self.bars(name):
+            return exact
+        words = name.split("_")
+        ends = ("_".join(words[k:]) for k in range(1, len(words)))
+        return ENDING * max((self.names.get(end, 0.0) for end in ends), default=0.0)
+
+
+def _role(never: str = "", never_last: str = "", **groups: str) -> Role:
+    """Make a role of groups of names, each called by its weight in percent (`w95`)."""
+    names = {name: int(group[1:]) / 100 for group, text in groups.items() for name in text.split()}
+    return Role(names, frozenset(never.split()), frozenset(never_last.split()))
+
+
+def _ordered(text: str) -> list[str]:
+    return text.split()
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Who scores, rates or asks is not what is scored.
+_JUDGES = (
+    "judge grader evaluator eval scorer critic reviewer referee annotator rater labeler labeller assessor worker voter"
+)
+_WHO = f"{_JUDGES} embedding reward tokenizer user"
+
+ROLES: Final[Mapping[str, Role]] = {
+    "item": _role(
+        w100="item item_id id idx index uid uuid question_id sample_id example_id instance_id problem_id task_id doc_id case_id "
+        "test_id prompt_id qid sample_idx seg_id segment_id scenario_id record_id trace_id dataset_item_id test_case_id "
+        "test_case_name query_id sentence_id utt_id image_id video_id conversation_id dialog_id dialogue_id ticket_id hit_id "
+        "request_id puzzle_id row_id case_number question_number test_number question_no",
+        w95="example instance sample key question_# test_name conversation dialogue dialog",
+        w70="question query prompt problem input instruction test test_case case task episode no # nr number src source_text",
+        w40="name title description user_input utterance sentence goal behavior behaviour",
+        never=f"{_WHO} session run model worker account experiment system batch trial time date",
+    ),
+    "score": _role(
+        w100="score correct is_correct passed success resolved is_resolved pass solved accuracy acc exact_match em grade ok "
+        "is_ok pass_fail is_right correctness",
+        w95="hit right rating reward f1 final_score judgement_score return wer cer csat refused jailbroken is_jailbroken "
+        "converted pass_1",
+        w85="helpfulness harmlessness honesty toxicity relevance relevancy faithfulness coherence consistency fluency adequacy "
+        "conciseness groundedness completeness safety quality precision recall bleu rouge bertscore similarity clarity "
+        "hallucination comet chrf cider meteor iou ndcg mrr auc auroc map psnr ssim mae rmse mqm perplexity bias harmfulness "
+        "usefulness politeness empathy creativity informativeness naturalness satisfaction rouge_l rouge1 rouge2 f1_score "
+        "exact partial_credit",
+        w40="judgement judgment result outcome verdict overall value points",
+        # Counts, sizes, places, times, what was expected or answered, and what is said of a score.
+        never="id idx index token tokens cost price usd eur dollars latency time times duration ms seconds secs sec len length "
+        "count counts n num year age seq status code seed trial epoch temperature penalty config configs setting settings "
+        "parameters params weight probability prob logprob logprobs confidence entropy turn turns timestamp date rank size max "
+        "min total step steps level line generations nones fails width height depth px bytes mb kb chars words fps frames "
+        "threshold cutoff version port std stderr sd se ci order position attempts retries calls errors attempt rep repeat "
+        "replicate draw hour day month",
+        never_last="expected gold truth reference target label labels prediction predicted pred actual answer response output "
+        "difficulty low high lower upper top k start end reason explanation comment",
+    ),
+    "model": _role(
+        w100="model model_name model_id model_name_or_path llm llm_name llm_model engine deployment system model_version",
+        w95="agent provider provider_id bot assistant submission run_name experiment experiment_name generator target_model "
+        "agent_version policy app_id app model_label checkpoint ckpt",
+        # Factors whose levels are compared where the model is one and the same.
+        w55="prompt prompt_name prompt_version prompt_id system_prompt arm group condition treatment method approach config "
+        "variant version pipeline template strategy",
+        never=_WHO,
+    ),
+    "metric": _role(
+        w100="metric metric_name scorer scorer_name evaluator_name evaluator feedback_key criterion measure metric_type",
+        w40="name",
+        never="id",
+    ),
+    "trial": _role(
+        w100="trial epoch seed attempt repeat repetition replicate rep iteration try sample_idx sample_index sample "
+        "completion_index draw run run_id generation k",
+    ),
+    # Versions of an item, each asked of every system.
+    "variant": _role(w100="turn variant language lang locale perturbation paraphrase"),
+    "judge": _role(w100=_JUDGES),
+    "rater": _role(w100="rater user_id user rater_id annotator annotator_id worker worker_id voter"),
+    # Inside such a part of a benchmark items are counted anew.
+    "task": _role(w100="task subtask dataset subset subject category domain benchmark split config language"),
+    "winner": _role(
+        w100="winner choice preferred preference vote chosen outcome result label verdict judgement judgment selection "
+        "selected win decision answer",
+    ),
+}
+JUDGES: Final = _words(_JUDGES)
+# Texts that were asked, which are items where no id is, and what is said to them, which is none.
+ASKED: Final = _words("question query prompt problem input instruction user_input src source_text goal utterance")
+ANSWERS: Final = _words(
+    "response answer output completion generation prediction pred hyp hypothesis translation summary caption contexts "
+    "context explanation reason comment comments notes feedback rationale reasoning transcript trajectory messages"
+)
+# Sides of a comparison, by which columns of scores are told from metrics.
+SIDES: Final = _words(
+    "old new before after baseline candidate control treatment base tuned finetuned original ours reference"
+)
+PAIRS: Final = tuple(
+    tuple(pair.split("/"))
+    for pair in _ordered(
+        "model_a/model_b model_1/model_2 model1/model2 modela/modelb left/right left_model/right_model model_left/model_right "
+        "system_a/system_b system_1/system_2 assistant_a/assistant_b player_a/player_b player_1/player_2 a/b "
+        "first_model/second_model model_x/model_y candidate_a/candidate_b option_a/option_b"
+    )
+)
+_FAMILIES: Final = re.compile(
+    r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|ministral|codestral|qwen|qwq|deepseek|grok|phi|command|"
+    r"o[134](?:-mini|-pro|-preview)?|yi|glm|kimi|falcon|vicuna|nova|olmo|sonnet|opus|haiku|minimax|ernie|hunyuan|nemotron|"
+    r"palm|bard|koala|alpaca|dbrx|jamba|solar|granite|smollm|pythia|internlm|starcoder|wizardlm|zephyr|tulu|doubao)"
+    r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-z])(?![a-z])"
+)
+
+
+def names_a_model(text: str) -> bool:
+    """Whether a text looks like the name of a language model.
+
+    >>> names_a_model("gpt-4o"), names_a_model("Llama-3-8B"), names_a_model("test_login")
+    (True, True, False)
+    """
+    return _FAMILIES.search(text) is not None

@@ -1,0 +1,220 @@
+"""Headers that people write, and tables below them: what each column is, said in one line a header."""
+
+# ruff: noqa: E501 - a header a line
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+MODELS: Final = ("gpt-4o", "claude-3-5-sonnet")
+SIDES: Final = ("old", "new")
+
+# Kinds of columns that multiply the rows, and their levels.
+CROSSED: Final[Mapping[str, Sequence[object]]] = {
+    "model": MODELS,
+    "side": SIDES,
+    "version": ("v1.2", "v1.3"),
+    "system": ("base", "tuned"),
+    "trial": (0, 1, 2),
+    "seed": (13, 42, 7),
+    "metric": ("accuracy", "toxicity"),
+    "rater": ("ann", "bob"),
+    "turn": (1, 2),
+}
+_WORDS: Final = [
+    "the",
+    "of",
+    "light",
+    "river",
+    "seven",
+    "north",
+    "signal",
+    "garden",
+    "paper",
+    "quiet",
+    "answer",
+    "model",
+    "winter",
+    "house",
+]
+
+
+def _text(draw: random.Random, n: int) -> str:
+    return " ".join(draw.choice(_WORDS) for _ in range(n))
+
+
+# What a cell of each other kind holds: by item alone (0), or by row (1).
+KINDS: Final[Mapping[str, tuple[int, Callable[[random.Random, int], object]]]] = {
+    "id": (0, lambda _, i: f"q{i}"),
+    "index": (0, lambda _, i: i),
+    "digest": (0, lambda r, _: f"{r.getrandbits(64):016x}"),
+    "text": (0, lambda r, i: f"What is {i} {_text(r, 8)}?"),
+    "expected": (0, lambda r, _: r.choice("ABCD")),
+    "category": (0, lambda _, i: "abc"[i % 3]),
+    "difficulty": (0, lambda _, i: ["easy", "hard"][i % 2]),
+    "size": (0, lambda r, _: r.choice([512, 1024])),
+    "row": (1, lambda _, i: i),
+    "call": (1, lambda r, _: f"{r.getrandbits(64):016x}"),
+    "answer": (1, lambda r, _: f"{_text(r, 12)} {r.random():.3f}."),
+    "picked": (1, lambda r, _: r.choice("ABCD")),
+    "right": (1, lambda r, _: r.randrange(2)),
+    "bool": (1, lambda r, _: r.random() < 0.5),
+    "yes": (1, lambda r, _: r.choice(["yes", "no"])),
+    "pass": (1, lambda r, _: r.choice(["PASS", "FAIL"])),
+    "verdict": (1, lambda r, _: r.choice(["correct", "incorrect"])),
+    "share": (1, lambda r, _: round(r.random(), 2)),
+    "percent": (1, lambda r, _: f"{r.randrange(101)}%"),
+    "points": (1, lambda r, _: r.randrange(30, 100)),
+    "likert": (1, lambda r, _: r.randrange(1, 6)),
+    "ten": (1, lambda r, _: r.randrange(1, 11)),
+    "comma": (1, lambda r, _: f"{r.random():.2f}".replace(".", ",")),
+    "count": (1, lambda r, _: r.randrange(20, 900)),
+    "few": (1, lambda r, _: r.randrange(2)),
+    "ms": (1, lambda r, _: round(r.random() * 3000, 1)),
+    "usd": (1, lambda r, _: round(r.random() / 100, 5)),
+    "day": (1, lambda r, _: f"2025-03-{r.randrange(1, 28):02d}"),
+    "time": (1, lambda r, _: f"2025-03-01T10:{r.randrange(60):02d}:{r.randrange(60):02d}Z"),
+    "user": (1, lambda r, _: f"u{r.randrange(10**6)}"),
+    "worker": (1, lambda r, _: f"w{r.randrange(4)}"),
+    "one": (1, lambda _r, _i: "gpt-4o"),
+    "judge": (1, lambda _r, _i: "claude-3-opus"),
+    "constant": (1, lambda _r, _i: "release-7"),
+    "512": (1, lambda _r, _i: 512),
+    "zero": (1, lambda _r, _i: 0.0),
+    "empty": (1, lambda _r, _i: None),
+}
+
+
+class Header(NamedTuple):
+    """A header as `name:kind` after `name:kind`, what is asked of it, and what its columns are.
+
+    `roles` may be several, parted by " or ": any of them is right.
+    """
+
+    columns: str
+    roles: str
+    asked: str = "score"
+
+    def names(self) -> list[tuple[str, str]]:
+        """Return the columns with their kinds; an underscore in front of `_` stands for a blank."""
+        pairs = (column.rpartition(":") for column in self.columns.split(" "))
+        return [(name.replace("~", " "), kind) for name, _, kind in pairs]
+
+
+def rows_of(names: Sequence[tuple[str, str]], seed: int, n_items: int = 14) -> list[dict[str, Any]]:
+    """Make the rows of a table: every item with every level of what is crossed with it."""
+    draw = random.Random(seed)  # noqa: S311 - a table, no secret
+    items = [
+        {name: KINDS[kind][1](draw, i) for name, kind in names if KINDS.get(kind, (1,))[0] == 0} for i in range(n_items)
+    ]
+    rows: list[dict[str, Any]] = []
+    for own in items:
+        levels: list[dict[str, object]] = [{}]
+        for name, kind in names:
+            if kind in CROSSED:
+                levels = [{**row, name: level} for row in levels for level in CROSSED[kind]]
+        for row in levels:
+            cells = {**own, **row}
+            for name, kind in names:
+                if KINDS.get(kind, (0,))[0] == 1:
+                    cells[name] = KINDS[kind][1](draw, len(rows))
+            rows.append({name: cells[name] for name, _ in names})
+    return rows
+
+
+_COMPARE: Final = "compare --baseline gpt-4o --candidate claude-3-5-sonnet"
+_SIDES: Final = "compare --baseline old --candidate new"
+_BOARD: Final = "leaderboard"
+
+HEADERS: Final = [
+    # Those of the report of faults.
+    Header("question_id:id prompt:text correct:right", "item=question_id score=correct"),
+    Header("example:id model_version:version is_correct:right latency_ms:ms", "item=example score=is_correct model=model_version", _BOARD),
+    Header("correct:right", "item=#row score=correct"),
+    Header("prompt:text response:answer score:share", "item=prompt score=score"),
+    Header("id:id category:category difficulty:difficulty is_correct:bool", "item=id score=is_correct"),
+    Header("idx:index accuracy:right f1:share", "item=idx score=accuracy,f1"),
+    Header("sample_id:id reward:share num_steps:count", "item=sample_id score=reward"),
+    Header("conversation_id:id turn:turn rating:likert", "item=conversation_id score=rating variant=turn or item=conversation_id score=rating trial=turn"),
+    Header("id:id seed:seed correct:right", "item=id score=correct trial=seed"),
+    Header("id:id score:comma", "item=id score=score"),
+    Header("id:id accuracy:right toxicity:share cost_usd:usd latency_s:ms date:day", "item=id score=accuracy,toxicity"),
+    Header("id:id accuracy:right toxicity:share cost_usd:usd latency_s:ms date:day", "item=id score=toxicity or item=id score=accuracy,toxicity", "score --metric toxicity"),
+    Header("question_id:id old:right new:right", "item=question_id models=old,new", _SIDES),
+    # Scripts of one's own.
+    Header("qid:id llm:model ok:bool", "item=qid score=ok model=llm", _COMPARE),
+    Header("task:id model:model success:right steps:count total_tokens:count", "item=task score=success model=model", _COMPARE),
+    Header("problem:text model_name:model pred:picked gold:expected acc:right", "item=problem score=acc model=model_name", _COMPARE),
+    Header("subject:category question:text answer:expected pred:picked correct:right", "item=question score=correct"),
+    Header("uid:digest system:system hit:right", "item=uid score=hit model=system", _BOARD),
+    Header("test_id:id agent:system reward:share cost:usd duration:ms", "item=test_id score=reward model=agent", _BOARD),
+    Header("scenario_id:id run:trial prompt:side passed:right", "item=scenario_id score=passed model=prompt trial=run", _SIDES),
+    Header("case:id arm:side passed:bool", "item=case score=passed model=arm", _SIDES),
+    Header("item:id model:model judge:judge score:likert", "item=item score=score model=model", _COMPARE),
+    Header("item:id model:model score:share n_tokens:count", "item=item score=score model=model", _COMPARE),
+    Header("instance_id:id model_name_or_path:model resolved:bool", "item=instance_id score=resolved model=model_name_or_path", _COMPARE),
+    Header("doc_id:index exact_match:right", "item=doc_id score=exact_match"),
+    Header("index:index question:text gpt-4o:right claude-3-5-sonnet:right", "item=index models=gpt-4o,claude-3-5-sonnet", _COMPARE),
+    Header("question:text gpt-4o:right claude-3-5-sonnet:right", "item=question models=gpt-4o,claude-3-5-sonnet", _COMPARE),
+    Header("id:id baseline:share candidate:share", "item=id models=baseline,candidate", "compare --baseline baseline --candidate candidate"),
+    Header("id:id old:right new:right length:count", "item=id models=old,new", _SIDES),
+    Header("sample_idx:index model:model temperature:512 score:share", "item=sample_idx score=score model=model", _COMPARE),
+    Header("question_id:id attempt:trial model:model correct:right", "item=question_id score=correct model=model trial=attempt", _COMPARE),
+    Header("qid:id epoch:trial grade:likert", "item=qid score=grade trial=epoch"),
+    Header("problem_id:id sample:trial passed:bool", "item=problem_id score=passed trial=sample"),
+    Header("item_id:id rep:trial config:side value:share", "item=item_id score=value model=config trial=rep", _SIDES),
+    # Sheets.
+    Header("Test~Case~ID:id Expected:expected Actual:picked Result:pass", "item=Test~Case~ID score=Result"),
+    Header("No.:index Prompt:text GPT-4o:likert Claude-3.5:likert", "item=No. models=GPT-4o,Claude-3.5 or item=Prompt models=GPT-4o,Claude-3.5", "leaderboard"),
+    Header("Question~#:index Model:model Rating~(1-5):likert Comments:answer", "item=Question~# score=Rating~(1-5) model=Model", _COMPARE),
+    Header("ID:id Model~Name:model Score:points", "item=ID score=Score model=Model~Name", _COMPARE),
+    Header("Item:id Reviewer:rater Score:likert", "item=Item score=Score judge=Reviewer"),
+    Header("Question:text Correct?:yes", "item=Question score=Correct?"),
+    Header("Question:text Score~(%):percent", "item=Question score=Score~(%)"),
+    Header("Case~Number:index Pass/Fail:pass Notes:answer", "item=Case~Number score=Pass/Fail"),
+    # Tools.
+    Header("id:call timestamp:time traceId:id name:metric source:constant value:share comment:empty", "item=traceId score=value metric=name"),
+    Header("trace_id:id experiment:side hallucination:share answer_relevance:share", "item=trace_id score=hallucination,answer_relevance model=experiment", f"{_SIDES} --metric hallucination"),
+    Header("dataset_item_id:id experiment_name:side score:share trace_id:call", "item=dataset_item_id score=score model=experiment_name", _SIDES),
+    Header("name:id metric:metric score:share success:bool threshold:zero reason:answer", "item=name score=score metric=metric"),
+    Header("test_case_name:id metric_name:metric score:share threshold:zero reason:answer", "item=test_case_name score=score metric=metric_name"),
+    Header("_step:row example_id:id prediction:picked truth:expected correct:bool", "item=example_id score=correct"),
+    Header("run_name:side question_id:id score:share", "item=question_id score=score model=run_name", _SIDES),
+    Header("app_id:side record_id:id input:text output:answer groundedness:share latency:ms total_cost:usd", "item=record_id score=groundedness model=app_id or item=input score=groundedness model=app_id", _SIDES),
+    Header("context.span_id:id attributes.input.value:text eval.label:verdict eval.score:right eval.explanation:answer", "item=context.span_id score=eval.score"),
+    Header("sample_id:id epoch:trial model:model score:right total_time:ms", "item=sample_id score=score model=model trial=epoch", _COMPARE),
+    Header("query:text response:answer relevance:likert fluency:likert", "item=query score=relevance,fluency"),
+    Header("request_id:id model:model toxicity_score:share output:answer", "item=request_id score=toxicity_score model=model", _COMPARE),
+    Header("question_id:id model_id:model judge_model:judge judge_score:ten judge_reason:answer", "item=question_id score=judge_score model=model_id", _COMPARE),
+    Header("question_id:id evaluator:judge evaluation_score:ten", "item=question_id score=evaluation_score"),
+    Header("prompt_id:id target_model:model category:category refused:right", "item=prompt_id score=refused model=target_model", _COMPARE),
+    Header("behavior_id:id attack:constant target_model:model jailbroken:bool response:answer", "item=behavior_id score=jailbroken model=target_model", _COMPARE),
+    # Fields.
+    Header("seg_id:index system:system mqm_avg_score:share", "item=seg_id score=mqm_avg_score model=system", _BOARD),
+    Header("src:text ref:text hyp:answer comet:share bleu:points", "item=src score=comet,bleu"),
+    Header("doc_id:id system:system coherence:likert consistency:likert fluency:likert relevance:likert", "item=doc_id score=coherence,consistency,fluency,relevance model=system", "leaderboard --metric fluency"),
+    Header("utt_id:id ref:text hyp:answer wer:share", "item=utt_id score=wer"),
+    Header("ticket_id:id agent_version:version resolved:yes csat:likert", "item=ticket_id score=resolved,csat model=agent_version", "leaderboard --metric csat"),
+    Header("image_id:id width:size height:size caption:answer cider:share", "item=image_id score=cider"),
+    Header("episode:index return:points length:count", "item=episode score=return"),
+    Header("user_id:user timestamp:time group:side landing_page:constant converted:right", "item=#row score=converted model=group or item=user_id score=converted model=group", "leaderboard"),
+    Header("HITId:id WorkerId:rater Answer.rating:likert", "item=HITId score=Answer.rating judge=WorkerId"),
+    Header("item:id annotator_id:worker model:model rating:likert", "item=item score=rating model=model", _COMPARE),
+    Header("question_id:id model:model accuracy:right num_tokens:count rank:few", "item=question_id score=accuracy model=model", _COMPARE),
+    Header("instance:id lang:category model:model pass@1:share", "item=instance score=pass@1 model=model", _COMPARE),
+    Header("question_id:id model:model metric:metric value:share", "item=question_id score=value model=model metric=metric", "compare --baseline gpt-4o --candidate claude-3-5-sonnet --metric toxicity"),
+    Header("key:id label:expected prediction:picked correct:right confidence:share", "item=key score=correct"),
+    Header("conversation:id model:model user_rating:likert n_turns:count", "item=conversation score=user_rating model=model", _COMPARE),
+    Header("video_id:id fps:512 frames:count model:model iou:share", "item=video_id score=iou model=model", _COMPARE),
+    Header("sentence_id:id annotator:rater adequacy:likert", "item=sentence_id score=adequacy judge=annotator"),
+    Header("taskId:id modelName:model isCorrect:bool inputTokens:count outputTokens:count", "item=taskId score=isCorrect model=modelName", _COMPARE),
+    Header("dialog_id:id persona:category policy:side task_success:bool", "item=dialog_id score=task_success model=policy", _SIDES),
+    # Other languages: names say nothing, cells must.
+    Header("Frage:text Modell:model richtig:right", "item=Frage score=richtig model=Modell", _COMPARE),
+    Header("问题:text 模型:model 是否正确:right", "item=问题 score=是否正确 model=模型", _COMPARE),
+    Header("pregunta:text modelo:side correcta:right", "item=pregunta score=correcta model=modelo", _SIDES),
+    Header("identifiant:id modèle:model note:ten", "item=identifiant score=note model=modèle", _COMPARE),
+    # Nothing here is a score.
+    Header("id:id label:expected prediction:picked", ""),
+    Header("id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms", "", _COMPARE),
+    Header("text:text label:expected", ""),
+]  # fmt: skip
