@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ParamSpec, Protocol, cast, overload
 
-import polars as pl
-
 from evalstats import options as opt
 from evalstats.analysis.compare.design import PairedDesign, decided
 from evalstats.analysis.compare.difference import Difference, PairedScores
@@ -37,7 +35,8 @@ from evalstats.analysis.design.clusters import (
 )
 from evalstats.analysis.design.comparability import difference_notes, identical_runs, refusal, run_comparability
 from evalstats.analysis.design.dependence import crossed_factors
-from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes, margin_in_unit, open_direction
+from evalstats.analysis.design.entries import both_systems
+from evalstats.analysis.design.metric import Metric, direction_notes, margin_in_unit, open_direction
 from evalstats.analysis.design.runs import (
     draws_note,
     paired_trials,
@@ -62,15 +61,7 @@ from evalstats.schema.plan import Plan, PlanAccount, is_ignorable, plan_account,
 from evalstats.stats.runs import RunSpread
 from evalstats.table.items import ITEM_OF_VARIANTS
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
-from evalstats.table.systems import (
-    System,
-    refuse_same_rows,
-    require_outcomes,
-    rows_among,
-    rows_named,
-    shared_benchmarks,
-    system_of,
-)
+from evalstats.table.systems import require_outcomes
 from evalstats.table.trial_sets import trial_sets
 
 P = ParamSpec("P")
@@ -289,7 +280,7 @@ def _answer_each(
         # One margin means the same for several metrics only where they are shown in one unit.
         require_outcomes(data, baseline, candidate)
         column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
-        known = [_both_systems(data, baseline, candidate, column, asked.but(metric=name))[0] for name in metrics]
+        known = [both_systems(data, baseline, candidate, metric=name, contrast=column)[0] for name in metrics]
         if len({(each.scale, each.shown_unit) for each in known}) > 1:
             units = ", ".join(f"{each.name} in {each.shown_unit or 'a unit of its own'}" for each in known)
             raise InputError(
@@ -321,7 +312,9 @@ def _answer(
     """
     require_outcomes(data, baseline, candidate)
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
-    metric, first, second = _both_systems(data, baseline, candidate, column, asked)
+    metric, first, second = both_systems(
+        data, baseline, candidate, metric=asked.metric, contrast=column, plan=asked.plan
+    )
     settings, account = _in_force(asked, metric, baseline, family)
     called = label_of("trial", data.factor_names())
     trials = trial_design(
@@ -479,27 +472,6 @@ def _check_looks(settings: opt.GivenOptions) -> None:
         raise InputError(
             "looks while the run goes on are at all items alike; leave out the average, or look at the end"
         )
-
-
-def _both_systems(
-    data: EvalData, baseline: str, candidate: str, column: str, asked: opt.GivenOptions
-) -> tuple[Metric, System, System]:
-    """Find both sides' rows, the benchmark they share, and the metric."""
-    first = rows_named(data.outcomes, baseline, contrast=column, role="baseline")
-    second = rows_named(data.outcomes, candidate, contrast=column, role="candidate")
-    refuse_same_rows(first, second, (baseline, candidate))
-    shared = shared_benchmarks(first, second, (baseline, candidate))
-    metric = asked.metric
-    if metric is None and asked.plan is not None and len(shared) == 1:
-        metric = asked.plan.primary_for(shared[0])
-    both = pl.concat([first, second])
-    rows = rows_among(both, both["benchmark"].is_in(shared))
-    chosen = choose_metric(data, rows, metric, contrast=column)
-    return (
-        chosen,
-        system_of(first, baseline, chosen, role="baseline"),
-        system_of(second, candidate, chosen, role="candidate"),
-    )
 
 
 # --- from the design to the result ---

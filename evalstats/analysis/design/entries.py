@@ -1,4 +1,4 @@
-"""Which systems are looked at where nobody names two of them, and their scores on one table: the entries of a board."""
+"""Which systems are looked at: two that are named, or the entries of a board, with their scores on one table."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,49 @@ from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural, quoted_list
 from evalstats.schema.data import EvalData
+from evalstats.schema.plan import Plan
 from evalstats.table.items import HELPER, Bools, Floats
 from evalstats.table.metric import PassKind
 from evalstats.table.score_table import ScoreTable
-from evalstats.table.systems import SeveralRunsError, System, rows_among, rows_named, system_of
+from evalstats.table.systems import (
+    SeveralRunsError,
+    System,
+    refuse_same_rows,
+    rows_among,
+    rows_named,
+    shared_benchmarks,
+    system_of,
+)
 
 # The column that names the entry of a row.
 ENTRY = f"{HELPER}entry"
 # Up to so large a share of the systems can be left out of a board for having several numbers.
 FEW_OF_ALL = 0.1
 _KEY = ("run", "benchmark", "task", "item", "variant", "trial", "metric", "judge")
+
+
+def both_systems(
+    data: EvalData, baseline: str, candidate: str, *, metric: str | None, contrast: str, plan: Plan | None = None
+) -> tuple[Metric, System, System]:
+    """Return the metric of two named systems, on the benchmarks that they share, and both with their rows of it.
+
+    A plan may declare the metric of the one benchmark that they share.
+    """
+    names = (baseline, candidate)
+    first = rows_named(data.outcomes, baseline, contrast=contrast, role="baseline")
+    second = rows_named(data.outcomes, candidate, contrast=contrast, role="candidate")
+    refuse_same_rows(first, second, names)
+    shared = shared_benchmarks(first, second, names)
+    if metric is None and plan is not None and len(shared) == 1:
+        metric = plan.primary_for(shared[0])
+    both = pl.concat([first, second])
+    rows = rows_among(both, both["benchmark"].is_in(shared))
+    chosen = choose_metric(data, rows, metric, contrast=contrast)
+    return (
+        chosen,
+        system_of(first, baseline, chosen, role="baseline"),
+        system_of(second, candidate, chosen, role="candidate"),
+    )
 
 
 def entries_of(

@@ -12,7 +12,7 @@ import polars as pl
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison, Comparisons
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, named_clusters
-from evalstats.analysis.design.metric import choose_metric
+from evalstats.analysis.design.entries import both_systems
 from evalstats.analysis.provenance import run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -25,7 +25,6 @@ from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_part
 from evalstats.stats.planning.power import discordant_shares
 from evalstats.table.items import HELPER, ITEM_KEY
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
-from evalstats.table.systems import rows_named, shared_benchmarks, system_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -336,17 +335,7 @@ def _checked(basis: Basis, result: Comparison) -> Basis:
 def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] | None, contrast: str) -> Basis:
     column = contrast if contrast == "model" else data.factor(contrast)
     names = (result.baseline.name, result.candidate.name)
-    sides = [
-        rows_named(data.outcomes, name, contrast=column, role=role)
-        for name, role in zip(names, ("baseline", "candidate"), strict=True)
-    ]
-    shared = shared_benchmarks(sides[0], sides[1], names)
-    both = pl.concat(sides).filter(pl.col("benchmark").is_in(shared))
-    chosen = choose_metric(data, both, result.metric)
-    arms = [
-        system_of(rows, name, chosen, role=role)
-        for rows, name, role in zip(sides, names, ("baseline", "candidate"), strict=True)
-    ]
+    chosen, *arms = both_systems(data, *names, metric=result.metric, contrast=column)
     named = named_clusters(data, cluster)
     groups = [name for name in group_columns(data.outcomes) if name != column]
     table = ScoreTable.of(arms, chosen, factors=sorted({*named, *groups}), contrast=column)

@@ -1,6 +1,5 @@
 """How many items, trials, clusters do I need? And what can a number of them show?"""
 
-import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -313,8 +312,6 @@ def _pilot_cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
 
 
 TESTS: tuple[PowerTest, ...] = ("difference", "noninferiority", "equivalence", "precision")
-# A longer call is broken into lines.
-_CALL_WIDTH = 66
 METHODS = ("auto", "exact", "miller", "t", "clusters", "simulation")
 
 
@@ -418,8 +415,15 @@ def power(
     >>> power(delta=0.03, variance=1 / 9).n_items
     969
     """
-    call = _call(locals())
-    question = _test(test, margin, half_width)
+    question = "precision" if half_width is not None and test == "difference" else test
+    if question not in TESTS:
+        raise InputError(f"test {test!r} is unknown; choose one of {', '.join(TESTS)}")
+    if half_width is not None and question != "precision":
+        raise InputError(f"half_width is for test 'precision', and test is {test!r}; leave one of them out")
+    if margin is not None and question not in ("noninferiority", "equivalence"):
+        raise InputError(
+            f"margin is for test 'noninferiority' or 'equivalence', and test is {question!r}; say which is meant"
+        )
     _check_options(method, power, conf_level, question, (n_items, n_clusters, n_resamples, seed))
     trials = None
     if n_trials is not None:
@@ -474,31 +478,7 @@ def power(
         n_resamples=n_resamples,
         seed=seed,
     )
-    return replace(assemble(request, basis, read_costs(costs)), call=call)
-
-
-def _call(given: Mapping[str, object]) -> str:
-    """Write the call with all that was given."""
-    defaults = inspect.signature(power).parameters
-    named = {name: value for name, value in given.items() if value != defaults[name].default and name != "pilot"}
-    pilot = ["pilot=es.read(...)"] if given["pilot"] is not None else []
-    parts = [*pilot, *(f"{name}={value!r}" for name, value in named.items())]
-    line = f"es.power({', '.join(parts)})"
-    return line if len(line) <= _CALL_WIDTH else "\n".join(["es.power(", *(f"    {part}," for part in parts), ")"])
-
-
-def _test(test: str, margin: float | str | None, half_width: float | str | None) -> PowerTest:
-    """Return what is to be shown; a half width asks for precision by itself."""
-    chosen = "precision" if half_width is not None and test == "difference" else test
-    if chosen not in TESTS:
-        raise InputError(f"test {test!r} is unknown; choose one of {', '.join(TESTS)}")
-    if half_width is not None and chosen != "precision":
-        raise InputError(f"half_width is for test 'precision', and test is {test!r}; leave one of them out")
-    if margin is not None and chosen not in ("noninferiority", "equivalence"):
-        raise InputError(
-            f"margin is for test 'noninferiority' or 'equivalence', and test is {chosen!r}; say which is meant"
-        )
-    return chosen
+    return assemble(request, basis, read_costs(costs))
 
 
 def _check_options(

@@ -161,7 +161,6 @@ class PowerPlan(OfOrigin, Result):
     metric: str = ""
     scale: float = 1.0
     unit: str = ""
-    call: str = field(default="", compare=False)
     notes: tuple[Note, ...] = ()
     origin: Origin = field(default_factory=Origin)
 

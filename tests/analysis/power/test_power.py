@@ -625,12 +625,6 @@ def test_a_plan_is_data_and_words(which: str, request: pytest.FixtureRequest) ->
     assert str(plan.answer) in repr(plan).replace(",", "")
 
 
-def test_the_call_gives_the_same_plan() -> None:
-    plan = power(delta="5pp", variance={"item": 0.1, "trial": 0.2}, n_trials=(3, 5), conf_level=0.9)
-    assert eval(plan.call, {"es": es}) == plan  # noqa: S307 - the text is this package's own
-    assert "pilot=es.read(...)" in power(pilot=pilot(60), **SIDES).call
-
-
 def test_every_question_fits_80_columns_and_says_its_answer() -> None:
     for options in (
         {"delta": "3pp", "discordance": 0.2},
