@@ -495,6 +495,36 @@ def _judged(frame: pl.DataFrame, tally: Tally) -> pl.DataFrame:
     return frame.drop("locator", strict=False)
 
 
+class Late:
+    """Samples whose metrics only the end of the file tells, as those of a task that failed.
+
+    >>> late = Late()
+    >>> late.wait({"item": "q1"}, unscored("the task failed", error=True))
+    >>> late.know("correct")
+    >>> [(shared["item"], [row["metric"] for row in rows]) for shared, rows in late.samples("score")]
+    [('q1', ['correct'])]
+    """
+
+    def __init__(self) -> None:
+        self._metrics: dict[str, dict[str, None]] = {}
+        self._waiting: list[tuple[Row, Row, str | None]] = []
+
+    def know(self, metric: str, giver: str | None = None) -> None:
+        """Take note of a metric, and of the evaluator that gives it."""
+        self._metrics.setdefault(giver or metric, {})[metric] = None
+
+    def wait(self, shared: Row, outcome: Row, giver: str | None = None) -> None:
+        """Keep a sample that has this outcome in each metric, or in those that one evaluator gives."""
+        self._waiting.append((shared, outcome, giver))
+
+    def samples(self, otherwise: str) -> Iterator[Sample]:
+        """Return what was kept; a file without any metric has the one named `otherwise`."""
+        every = dict.fromkeys(chain.from_iterable(self._metrics.values())) or {otherwise: None}
+        for shared, outcome, giver in self._waiting:
+            metrics = every if giver is None else self._metrics.get(giver, {giver: None})
+            yield shared, [{"metric": metric, **outcome} for metric in metrics]
+
+
 def number(value: object, low: float | None = None, high: float | None = None) -> Row:
     """Return the part of an outcome that says its score, where a value is a number in the range; else why there is none.
 

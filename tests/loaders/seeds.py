@@ -31,6 +31,7 @@ from tests.loaders import (
     test_ifeval,
     test_inspect_ai,
     test_judge_benchmarks,
+    test_langfuse,
     test_langsmith,
     test_leaderboards,
     test_livecodebench,
@@ -42,7 +43,10 @@ from tests.loaders import (
     test_mteb,
     test_open_llm_leaderboard,
     test_openai_evals,
+    test_opik,
+    test_phoenix,
     test_promptfoo,
+    test_pydantic_evals,
     test_ragas,
     test_reasoning_gym,
     test_rutbench,
@@ -52,6 +56,7 @@ from tests.loaders import (
     test_tau_bench,
     test_tenacious,
     test_terminal_bench,
+    test_weave,
     test_wildbench,
 )
 from tests.loaders.trees import tree
@@ -321,6 +326,16 @@ def _terminal_bench() -> list[Tree]:
     return [{f"{test_terminal_bench.FOLDER.as_posix()}/results.json": _json(content)}]
 
 
+def _langfuse() -> list[Tree]:
+    traces = [test_langfuse.trace(scores={"correct": [1], "tone": ["polite"]}) for _ in range(2)]
+    scores = [test_langfuse.score(0.5), test_langfuse.score(5, source="ANNOTATION", authorUserName="Ann")]
+    return [
+        tree({test_langfuse.TRACES: traces}),
+        tree({"traces.csv": traces}),
+        tree({test_langfuse.SCORES: scores}),
+    ]
+
+
 _TRIALS = [test_tau_bench.row(4), test_tau_bench.row(4, 0.0, 1), test_tau_bench.crash(9, 0)]
 _RAGAS = [test_ragas.row(0), test_ragas.row(1, None), test_ragas.row(2, "nan", 1)]
 _TABLE: list[Row] = [
@@ -382,6 +397,11 @@ SEEDS: dict[str, list[Tree]] = {
     "helm": _helm(),
     "human-eval": [tree({test_human_eval.NAME: test_human_eval.SAMPLES})],
     "ifeval": [tree(test_ifeval.FILES)],
+    "langfuse": _langfuse(),
+    "opik": [tree({"e.json": test_opik.EXPORT}), tree({"e.csv": test_opik.PAGE}), tree({"p.json": test_opik.PAGE})],
+    "weave": [tree({"calls.jsonl": test_weave.CALLS}), tree({"results.json": test_weave.ANSWER})],
+    "phoenix": [tree({"m.json": test_phoenix.RUNS}), tree({"m.csv": [*map(test_phoenix.flat, test_phoenix.RUNS)]})],
+    "pydantic-evals": [tree({"report.json": test_pydantic_evals.REPORT})],
     "swe-bench": [{"lab__model-4.1.dev.json": _json(test_swe_bench.REPORT)}],
     "swe-bench-issues": _swe_issues(),
     "evalplus": _evalplus(),

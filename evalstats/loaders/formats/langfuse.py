@@ -1,0 +1,172 @@
+"""Langfuse: exports of traces and observations with their scores, and scores by themselves (export or API).
+
+A trace or observation is a sample: its item is a digest of its input, so that two experiments on one dataset pair, and its
+scores are the columns after `comments`. A score by itself names its trace and no input: the trace is the item, annotators are
+judges, and scores of people and of evaluators are ratings too. Observations name their model; traces do where their metadata do.
+"""
+
+import re
+from collections.abc import Iterator
+from math import fsum
+from typing import Any, Final
+
+from evalstats.loaders.format import JSON, OBJECT, Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.records import cell_value, item_of
+from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.values import as_amount, as_count, as_dict, as_list, as_number, as_text, as_time, get
+
+_SHAPES: Final = (*JSON, "text")
+_PROJECT: Final = re.compile(r"-lf-[a-z_]+-export-(?P<project>[^.]+)")
+_NUMBERS: Final = frozenset({"NUMERIC", "BOOLEAN"})
+_REMARKS: Final = frozenset({"TEXT", "CORRECTION"})
+_RATER: Final = {"ANNOTATION": "human", "EVAL": "judge"}
+_WITHOUT: Final = "{n} of {all} rows have no score and give no outcome"
+_SEVERAL: Final = "{n} samples have several scores of one name; their mean is taken"
+_TEXTS: Final = "{n} scores are remarks or corrections and no scores"
+
+File = FormatFile[dict[str, Any]]
+
+
+def _rows(record: dict[str, Any], file: File) -> Iterator[Sample]:
+    if "dataType" in record:
+        return _score(record, file)
+    return _sample(record, file)
+
+
+def _sample(record: Row, file: File) -> Iterator[Sample]:
+    """Read a trace or an observation; its scores are lists, in CSV as JSON."""
+    given = False
+    outcomes: list[Row] = []
+    for name, cell in record.items():
+        if given and cell is not None:
+            values = as_list(cell_value(cell))
+            if values:
+                file.count(_SEVERAL, int(len(values) > 1))
+                outcomes.append({"metric": name, **_mean(values)})
+        given = given or name == "comments"
+    if not outcomes:
+        file.count(_WITHOUT)
+        return
+    metadata = as_dict(cell_value(record.get("metadata")))
+    trace = as_text(record.get("traceId")) or as_text(record.get("id")) or ""
+    item = item_of(cell_value(record.get("input"))) or trace
+    run = file.run(as_text(record.get("model")) or as_text(metadata.get("model")))
+    if record.get("level") == "ERROR" and "traceId" in record:
+        reason = as_text(record.get("statusMessage")) or "the call failed; the file does not say why"
+        outcomes = [
+            {"metric": outcome["metric"], **unscored(reason, held(outcome.get("score")), error=True)}
+            for outcome in outcomes
+        ]
+    yield (
+        {
+            "run": run,
+            "item": item,
+            "trial": file.trial(run, item),
+            "latency_s": as_amount(record.get("latency")),
+            "cost_usd": as_amount(record.get("totalCost")),
+            # 0 stands for usage that is not known.
+            "input_tokens": as_count(record.get("inputUsage", record.get("inputTokens"))) or None,
+            "output_tokens": as_count(record.get("outputUsage", record.get("outputTokens"))) or None,
+            "timestamp": as_time(record.get("timestamp", record.get("startTime"))),
+            **_about(record, file, trace, record.get("name"), record.get("tags")),
+            "release": as_text(record.get("release")),
+            "version": as_text(record.get("version")),
+            **file.factors.of(metadata),
+        },
+        outcomes,
+    )
+
+
+def _mean(values: list[object]) -> Row:
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if not numbers or len(numbers) < len(values) or as_number(fsum(numbers)) is None:
+        return unscored("the score is a label and no number", held(values))
+    return scored(fsum(numbers) / len(numbers))
+
+
+def _score(record: Row, file: File) -> Iterator[Sample]:
+    """Read a score by itself."""
+    kind, name = as_text(record.get("dataType")), as_text(record.get("name"))
+    trace = as_text(record.get("traceId")) or as_text(get(record, "subject", "traceId"))
+    item = next(filter(None, (trace, *map(as_text, _subjects(record)))), None)
+    if kind in _REMARKS:
+        file.count(_TEXTS)
+        return
+    if name is None or item is None:
+        file.leave_out("no name" if name is None else "nothing that was scored")
+        return
+    value = record.get("value")
+    label = record.get("stringValue") or value
+    # A category's number is 0 unless a configuration maps it.
+    outcome = unscored("the score is a label and no number", held(label))
+    if kind in _NUMBERS:
+        outcome = number(float(value) if isinstance(value, bool) else value)
+    observation = as_text(record.get("observationId")) or ""
+    if not observation and get(record, "subject", "kind") == "observation":
+        observation = as_text(get(record, "subject", "id")) or ""
+    source = as_text(record.get("source"))
+    author = as_text(record.get("authorUserName")) or as_text(record.get("authorUserId"))
+    run, time = file.run(None), as_time(record.get("timestamp"))
+    key = (item, observation, name, author or "")
+    if source in _RATER and not file.again(source, *key):
+        rating: Row = {"item": item, "variant": observation, "run": run, "rater": author or source, "criterion": name}
+        told = {"value": outcome.get("score"), "label": None if kind in _NUMBERS else as_text(label)}
+        file.add("ratings", {**rating, "rater_kind": _RATER[source], **told, "timestamp": time})
+    about = as_dict(record.get("trace"))
+    yield (
+        {
+            "run": run,
+            "item": item,
+            "variant": observation,
+            "trial": file.trial(*key),
+            "judge": author,
+            "timestamp": time,
+            **_about({**record, **about}, file, trace or "", record.get("traceName"), record.get("traceTags")),
+            "source": source,
+        },
+        [{"metric": name, **outcome}],
+    )
+
+
+def _subjects(record: Row) -> Iterator[object]:
+    yield from (record.get(name) for name in ("sessionId", "datasetRunId"))
+    yield get(record, "subject", "id")
+
+
+def _about(record: Row, file: File, trace: str, name: object, tags: object) -> Row:
+    """Return what a trace says of itself; the address in the viewer follows the server's."""
+    found = _PROJECT.search(file.path.name)
+    project = as_text(record.get("projectId")) or (found["project"] if found else None)
+    return {
+        "user": as_text(record.get("userId")),
+        "session": as_text(record.get("sessionId")),
+        "environment": as_text(record.get("environment")),
+        "trace_name": as_text(name) or None,
+        "tags": [tag for part in as_list(cell_value(tags)) if (tag := as_text(part))],
+        "link": f"/project/{project}/traces/{trace}" if project and trace else None,
+        "locator": file.locator,
+    }
+
+
+FORMAT: Final = Format(
+    name="langfuse",
+    title="Langfuse exports of traces, observations and scores (.csv, .json, .jsonl)",
+    version="1",
+    upstream="langfuse/langfuse at 6275144, worker/src/features/database-read-stream/getDatabaseReadStream.ts",
+    benchmark="Langfuse",
+    harness="Langfuse",
+    signs=(
+        Sign("id timestamp name userId sessionId release version tags bookmarked public comments", shapes=_SHAPES),
+        Sign("id traceId type startTime parentObservationId level model comments", shapes=_SHAPES),
+        Sign("id traceId source name dataType value stringValue", some="datasetRunId observationId", shapes=_SHAPES),
+        Sign("data meta", text=('"dataType"', '"source"', '"traceId"'), shapes=OBJECT),
+        Sign("data meta", text=('"dataType"', '"source"', '"subject"'), shapes=OBJECT),
+    ),
+    record=dict[str, Any],
+    rows=_rows,
+    lists=("data",),
+    called="rows",
+    failed="{n} scores are of calls that failed; they are errors whatever was scored",
+    unscored="{n} scores are labels and no numbers; they are unscored",
+    naming="Export each experiment to a file of its own, and name the file after its model",
+)

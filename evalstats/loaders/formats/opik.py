@@ -1,0 +1,105 @@
+"""Comet Opik: the items of an experiment (`opik export`), or what the page of one or several experiments exports (CSV, JSON).
+
+An item of the dataset is an item here, by its id, the same in all experiments; an item that was run again is a trial. Feedback
+scores are metrics, assertions are right or wrong. The page writes "-" where an item has no such score; it keeps one trial.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign, number, verdict
+from evalstats.loaders.records import item_of
+from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.values import as_text, dicts, get
+
+_TABLE: Final = (*RECORDS, "text")
+_COLUMN: Final = re.compile(r"(?:(?P<experiment>.+)\.)?feedback_scores\.(?P<metric>.+)", re.DOTALL)
+_DATASET: Final = "dataset."
+_NO_SCORE: Final = unscored("there is no score")
+
+
+class _Experiment:
+    """One file while it is read; items without scores wait until all metrics are known."""
+
+    def __init__(self, file: FormatFile[dict[str, Any]]) -> None:
+        self._file, self._late = file, Late()
+
+    def rows(self, record: dict[str, Any]) -> Iterator[Sample]:
+        """Return the scores of an item, of one experiment or of several side by side."""
+        return self._item(record) if "dataset_item_id" in record else self._columns(record)
+
+    def finish(self) -> Iterator[Sample]:
+        """Name the experiment, and the model that its configuration names."""
+        experiment = self._file.members.get("experiment")
+        name, model = as_text(get(experiment, "name")), as_text(get(experiment, "metadata", "model"))
+        for run in self._file.runs.values() if name else ():
+            run.update(model=model or name, system=name)
+        if name and not model:
+            self._file.unnamed(name)
+        return self._late.samples("score")
+
+    def _item(self, record: Row) -> Iterator[Sample]:
+        file, item = self._file, as_text(record.get("dataset_item_id"))
+        if not item:
+            file.leave_out("no dataset_item_id")
+            return
+        common: Row = {
+            "run": file.run(file.source.called, "all"),
+            "item": item,
+            "trial": file.trial(item),
+            "locator": file.locator,
+        }
+        outcomes: dict[str, Row] = {}
+        for score in dicts(record.get("feedback_scores")):
+            if metric := as_text(score.get("name")):
+                outcomes[metric] = number(score.get("value"))
+        for assertion in dicts(record.get("assertion_results")):
+            if metric := as_text(assertion.get("value")):
+                outcomes[metric] = verdict(assertion.get("passed"))
+        if not outcomes:
+            self._late.wait(common, _NO_SCORE)
+        for metric in outcomes:
+            self._late.know(metric)
+        yield common, [{"metric": metric, **outcome} for metric, outcome in outcomes.items()]
+
+    def _columns(self, record: Row) -> Iterator[Sample]:
+        file = self._file
+        asked = {name: value for name, value in record.items() if name.startswith(_DATASET)}
+        item = as_text(record.get("id")) or item_of(asked)
+        if item is None:
+            file.leave_out("neither id nor columns of the dataset")
+            return
+        of: dict[str | None, list[Row]] = {}
+        for name, value in record.items():
+            column = _COLUMN.fullmatch(name)
+            if column is None or value is None or name.removesuffix("_reason") in {*record} - {name}:
+                continue
+            outcome = _NO_SCORE if value == "-" else number(value)
+            outcome = {**outcome, "value_raw": held(value) if outcome["status"] == "unscored" else None}
+            of.setdefault(column["experiment"], []).append({"metric": column["metric"], **outcome})
+        trial = file.trial(item)
+        for experiment, outcomes in of.items():
+            yield {"run": file.run(experiment), "item": item, "trial": trial, "locator": file.locator}, outcomes
+
+
+FORMAT: Final = Format(
+    name="opik",
+    title="Comet Opik experiments (.json of opik export, .csv or .json of a page)",
+    version="1",
+    upstream="comet-ml/opik at 01b41f3, apps/opik-frontend/.../CompareExperimentsActionsPanel.tsx; opik 2.2.122, cli/exports",
+    benchmark="Opik",
+    harness="Opik",
+    signs=(
+        Sign("experiment items downloaded_at", shapes=OBJECT, text=('"dataset_item_id"',)),
+        Sign(text=("feedback_scores.", "dataset."), shapes=_TABLE, confidence=0.85),
+        Sign("id", text=("feedback_scores.", "evaluation_task."), shapes=_TABLE, confidence=0.85),
+    ),
+    record=dict[str, Any],
+    reader=_Experiment,
+    lists=("items",),
+    keep=("experiment",),
+    called="items",
+    unscored="{n} scores are missing or no numbers; they are unscored",
+    naming="Name it in the experiment's configuration, or rename the file",
+)
