@@ -15,6 +15,7 @@ from evalstats.document.model import (
     Table,
     Text,
     Tone,
+    listed,
     sentence,
 )
 from evalstats.document.numbers import interval_words, number
@@ -58,11 +59,7 @@ def document(result: Audit) -> Document:
         notes=result.notes,
         evidence=(_findings(result),) if result.findings else (),
         method=(
-            *(
-                [Section(id="others", heading="The other findings in words", blocks=(Items(items=others),))]
-                if others
-                else []
-            ),
+            *([listed("others", "The other findings in words", others)] if others else []),
             _method(result),
             result.origin.section(seed=""),
         ),
@@ -267,7 +264,7 @@ def _method(result: Audit) -> Section:
     if result.passed and result.findings:
         items.append(f"Checked, nothing found: {', '.join(result.passed)}.")
     items += _unchecked(result)
-    return Section(id="method", heading="How it was audited", blocks=(Items(items=tuple(items)),))
+    return listed("method", "How it was audited", items)
 
 
 def _unchecked(result: Audit) -> list[str]:

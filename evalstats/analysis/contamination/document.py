@@ -8,8 +8,22 @@ from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.method_texts import MethodText, known_methods
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Estimate, level, scaled_values
-from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import declared, interval_words, number, p_words, titled
+from evalstats.document.model import (
+    Block,
+    Column,
+    Document,
+    Figure,
+    Items,
+    Section,
+    Table,
+    Text,
+    Tone,
+    interval_column,
+    listed,
+    number_column,
+    sentence,
+)
+from evalstats.document.numbers import declared, interval_words, number, p_words
 from evalstats.errors import Option
 from evalstats.grammar import and_list, first_lines, plural
 from evalstats.stats.contamination import MIN_REFERENCES
@@ -17,15 +31,6 @@ from evalstats.stats.contamination import MIN_REFERENCES
 _LISTED = 5
 _DIFFERENCE = "Difference: inflation"
 Ends = tuple[float | None, float | None] | None
-
-
-def _amount_column(result: ContaminationCheck, title: str, *, sign: bool = True) -> Column:
-    return Column(title=titled(title, result.unit), kind="number", scale=result.scale, sign=sign)
-
-
-def _ends_column(result: ContaminationCheck, *, scale: float | None = None, spare: bool = False) -> Column:
-    scale = result.scale if scale is None else scale
-    return Column(title=f"{level(result)} CI", kind="interval", scale=scale, spare=spare)
 
 
 def inflation(result: ContaminationCheck, table: Table) -> Figure:
@@ -122,7 +127,7 @@ def method_sections(result: ContaminationCheck) -> tuple[Section, ...]:
                 Items(items=_facts(result)),
             ),
         ),
-        Section(id="assumptions", heading="What this assumes", blocks=(Items(items=_assumptions(result)),)),
+        listed("assumptions", "What this assumes", _assumptions(result)),
         Section(
             id="references",
             heading="References",
@@ -331,8 +336,8 @@ def _steps(result: ContaminationCheck) -> Table:
         id="suspects",
         columns=(
             Column(title="Gain of", kind="name"),
-            _amount_column(result, gain_words(result)),
-            _ends_column(result),
+            number_column(result, gain_words(result), sign=True),
+            interval_column(result),
         ),
         rows=tuple(step for step in _gains_of(row, latent=result.compared == "latent") if step[1] is not None),
         caption=f"What {row.model} gains, what clean models gain, and the difference",
@@ -345,8 +350,8 @@ def _suspects(result: ContaminationCheck) -> Table:
         id="suspects",
         columns=(
             Column(title="Model", kind="name"),
-            _amount_column(result, "Inflation"),
-            _ends_column(result),
+            number_column(result, "Inflation", sign=True),
+            interval_column(result),
             Column(title="p adjusted" if len(result.rows) > 1 else "p", kind="p"),
             Column(title="Verdict", kind="verdict"),
         ),
@@ -402,8 +407,8 @@ def _own(result: ContaminationCheck) -> list[Section]:
         id="difficulty",
         columns=(
             Column(title="Model", kind="name"),
-            _amount_column(result, "Own gain"),
-            _ends_column(result, spare=True),
+            number_column(result, "Own gain", sign=True),
+            interval_column(result, spare=True),
             Column(title="References", kind="number", scale=scale, sign=True),
             Column(title="Their SD", kind="number", scale=scale),
             Column(title="Pairs" if twins else "Old", kind="count"),
@@ -439,10 +444,10 @@ def _scales(result: ContaminationCheck) -> list[Section]:
         columns=(
             Column(title="Model", kind="name"),
             Column(title="Ability (logits)", kind="number", sign=True),
-            _ends_column(result, scale=1.0),
+            interval_column(result, scale=1.0),
             Column(title="p", kind="p"),
-            _amount_column(result, "Points"),
-            _ends_column(result),
+            number_column(result, "Points", sign=True),
+            interval_column(result),
             Column(title="p", kind="p"),
         ),
         rows=tuple((row.model, *_cells(row.logits), *_cells(row.points)) for row in rows),
@@ -473,8 +478,8 @@ def _bandwidths(result: ContaminationCheck) -> list[Section]:
             Column(title="Model", kind="name"),
             Column(title="Days", kind="number", digits=0),
             Column(title="Lines"),
-            _amount_column(result, "Break"),
-            _ends_column(result),
+            number_column(result, "Break", sign=True),
+            interval_column(result),
             Column(title="p", kind="p"),
             Column(title="Before", kind="count", spare=True),
             Column(title="After", kind="count", spare=True),

@@ -23,7 +23,7 @@ from evalstats.analysis.gap.shown import (
     verdict_words,
 )
 from evalstats.analysis.result import level
-from evalstats.document.model import Block, Column, Items, Section, Table, Text, sentence
+from evalstats.document.model import Block, Column, Section, Table, Text, listed, sentence
 from evalstats.document.numbers import number, p_words, titled
 from evalstats.grammar import and_list, conjugate, plural
 
@@ -485,4 +485,4 @@ def _threats(found: LabLiveGap) -> Section | None:
     order = list(_STATUS)
     rows = sorted(found.threats, key=lambda each: order.index(each.status))
     items = tuple(f"{each.title} ({_STATUS[each.status]}): {sentence(each.text)}" for each in rows)
-    return _section("threats", heading, Items(items=items))
+    return listed("threats", heading, items)

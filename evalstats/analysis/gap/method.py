@@ -6,7 +6,7 @@ from evalstats.analysis.gap.result import CalibrationLine, LabLiveGap, SideAccou
 from evalstats.analysis.gap.shown import ShownSide, flagged, of_parts, share
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.result import level
-from evalstats.document.model import Code, Column, Items, Section, Table, Text, sentence
+from evalstats.document.model import Column, Items, Section, Table, Text, listed, sentence
 from evalstats.document.numbers import number, p_words, titled
 from evalstats.errors import Option
 from evalstats.grammar import and_list, is_are, plural
@@ -39,16 +39,16 @@ def method(found: LabLiveGap) -> list[Section]:
         ("fine-print", "Fine print of the parts", _fine_print(found)),
         ("references", "References", tuple(references)),
     )
-    made = [
-        Section(id=name, heading=heading, blocks=(Items(items=tuple(sentence(each) for each in items if each)),))
-        for name, heading, items in sections
-        if any(items)
+    made = [listed(name, heading, items) for name, heading, items in sections if any(items)]
+    return [
+        *made[:3],
+        *_line(found),
+        *_slices(found),
+        *_pairs(found),
+        *_drops(found),
+        *made[3:],
+        found.origin.section(),
     ]
-    code = Section(id="code", heading="Code that repeats it", blocks=(Code(code=_code(found)),))
-    provenance = found.origin.section()
-    drops = _drops(found)
-    more = [*_line(found), *_slices(found), *_pairs(found), *([drops] if drops is not None else [])]
-    return [*made[:3], *more, *made[3:], provenance, code]
 
 
 def grouped(found: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
@@ -235,18 +235,17 @@ def _pairs(found: LabLiveGap) -> list[Section]:
         )
     if pairs.brier is not None:
         said.append(f"Brier score of the lab's odds for the live order: {number(pairs.brier.estimate)} (a coin: 0.25).")
-    blocks = (Items(items=tuple(said)),)
-    return [Section(id="measures", heading="Further measures of the order", blocks=blocks)] if said else []
+    return [listed("measures", "Further measures of the order", said)] if said else []
 
 
 # --- difficult users ---
 
 
-def _drops(found: LabLiveGap) -> Section | None:
-    """Return what difficult users take in the lab, and the live score to expect from that; None where it is not known."""
+def _drops(found: LabLiveGap) -> list[Section]:
+    """Return what difficult users take in the lab, and the live score to expect from that."""
     drops = found.drops
     if drops is None or all(row.reason for row in drops.rows):
-        return None
+        return []
     shown, cost = of_parts(found), drops.mean_drop
     heading = (
         f"Difficult users move the lab score by {shown.difference(cost.estimate)}"
@@ -292,7 +291,7 @@ def _drops(found: LabLiveGap) -> Section | None:
         most=20,
     )
     said = Text(text=" ".join(sentence(each) for each in (mean, slope) if each))
-    return Section(id="drops", heading=heading, blocks=(table, said))
+    return [Section(id="drops", heading=heading, blocks=(table, said))]
 
 
 # --- the data ---
@@ -332,16 +331,3 @@ def _fine_print(found: LabLiveGap) -> list[str]:
     )
     said += [f"No interval by {and_list(list(dict.fromkeys(names)))}: {reason}" for reason, names in reasons]
     return list(dict.fromkeys(said))
-
-
-def _code(found: LabLiveGap) -> str:
-    given: Sequence[tuple[str, object, object]] = (
-        ("by", tuple(found.decomposition.factors) if found.decomposition else None, ("scenario",)),
-        ("margin", found.margin, None),
-        ("conf_level", found.conf_level, 0.95),
-        ("n_resamples", found.n_resamples, 2000),
-        ("seed", found.origin.seed, 0),
-    )
-    said = "".join(f", {name}={value!r}" for name, value, usual in given if value is not None and value != usual)
-    metric = "" if found.lab.metric != found.live.metric else f', metric="{found.live.metric}"'.replace("\n", " ")
-    return f'import evalstats as es\n\nlab, live = es.read("LAB"), es.read("LIVE")\nes.gap(lab, live{metric}{said})'

@@ -12,7 +12,7 @@ from evalstats.analysis.judges.result import (
     Standing,
 )
 from evalstats.analysis.result import Estimate, columns, level
-from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, Value
+from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, Value, listed
 from evalstats.document.numbers import interval_words, number, p_words
 from evalstats.grammar import and_list, plural
 
@@ -169,9 +169,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         notes=result.notes,
         actions=("Have a judge rate the same answers: then its agreement with people stands beside this.",),
         method=(
-            Section(
-                id="method", heading="How ratings were held against one another", blocks=(Items(items=tuple(items)),)
-            ),
+            listed("method", "How ratings were held against one another", items),
             _references(*_AGREEMENT_REFERENCES),
             result.origin.section(),
         ),
@@ -548,7 +546,7 @@ def _method(result: JudgeReport) -> Section:
         items.append(
             "By its error rates: Rogan and Gladen's correction with the judge's sensitivity and specificity for that model."
         )
-    return Section(id="method", heading="How judges were held against people", blocks=(Items(items=tuple(items)),))
+    return listed("method", "How judges were held against people", items)
 
 
 # --- what judges go by besides the answers ---
@@ -672,4 +670,4 @@ def _phrase(row: BiasCheck) -> str:
 
 def bias_method() -> Section:
     """Say how place, length and family were checked."""
-    return Section(id="bias-method", heading="How place, length and family were checked", blocks=(Items(items=_HOW),))
+    return listed("bias-method", "How place, length and family were checked", _HOW)

@@ -8,7 +8,7 @@ from evalstats.analysis.mixed.inference import FixedTermTest
 from evalstats.analysis.mixed.means import Means
 from evalstats.analysis.mixed.result import MixedModel
 from evalstats.analysis.result import Estimate, columns
-from evalstats.document.model import Code, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
+from evalstats.document.model import Code, Column, Document, Figure, Items, Section, Table, Text, Tone, listed, sentence
 from evalstats.document.numbers import interval_words, number, p_words
 from evalstats.grammar import and_list, conjugate, is_are, plural
 
@@ -269,7 +269,7 @@ def _method(result: MixedModel) -> tuple[Section, ...]:
             heading="How the model is fitted",
             blocks=(Text(text=" ".join([_kind(result), *(text.how for text in texts)])), Items(items=_facts(result))),
         ),
-        Section(id="assumptions", heading="What this assumes", blocks=(Items(items=_assumptions(result, texts)),)),
+        listed("assumptions", "What this assumes", _assumptions(result, texts)),
         *((Section(id="references", heading="References", blocks=(Items(items=sources),)),) * bool(sources)),
         Section(id="code", heading="The same in Python", blocks=(Code(code=f"import evalstats as es\n\n{call}"),)),
     )
@@ -354,7 +354,7 @@ def _of_means(result: Means) -> Document:
         answer=(_means_figure(result, names),),
         notes=result.notes,
         evidence=_contrasts(result),
-        method=(Section(id="method", heading="How the means are made", blocks=(Items(items=tuple(how)),)),),
+        method=(listed("method", "How the means are made", how),),
     )
 
 

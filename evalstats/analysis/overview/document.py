@@ -5,16 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from evalstats.analysis.overview.result import Answer, Held, Overview
-from evalstats.document.model import (
-    Block,
-    Column,
-    Document,
-    Items,
-    Section,
-    Table,
-    Text,
-    sentence,
-)
+from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, listed, sentence
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural
 from evalstats.schema.data import UNNAMED
@@ -189,10 +180,10 @@ def _evidence(
 ) -> list[Section]:
     found: list[Section] = []
     if more:
-        found.append(Section(id="answers", heading="More answers", blocks=(Items(items=tuple(more)),)))
+        found.append(listed("answers", "More answers", more))
     cautions = [f"{answer.where}: {caution_of(each)}" for answer, each in said if caution_of(each)]
     if cautions:
-        found.append(Section(id="cautions", heading="Before you rely on them", blocks=(Items(items=tuple(cautions)),)))
+        found.append(listed("cautions", "Before you rely on them", cautions))
     found.append(Section(id="holdings", heading="What the data hold", blocks=(holdings_table(result),)))
     if refused:
         found.append(Section(id="refusals", heading="What the data do not answer", blocks=(refusals_table(result),)))
@@ -205,4 +196,4 @@ def _method(result: Overview) -> Section:
         "Intervals and p-values are adjusted within an answer, not over all answers of the overview.",
         f"evalstats {result.origin.version}; seed {result.origin.seed}.",
     )
-    return Section(id="overview", heading="How the overview was made", blocks=(Items(items=items),))
+    return listed("overview", "How the overview was made", items)

@@ -18,6 +18,7 @@ from evalstats.document.model import (
     Text,
     Tone,
     Value,
+    listed,
     sentence,
 )
 from evalstats.document.numbers import as_precise, declared, number, scaled
@@ -183,11 +184,7 @@ def method_sections(plan: PowerPlan) -> tuple[Section, ...]:
             heading="How it is computed",
             blocks=(Text(text=f"{why} {text.how}"), Items(items=(*_meaning(plan), *notes))),
         ),
-        Section(
-            id="assumptions",
-            heading="What this assumes",
-            blocks=(Items(items=tuple(sentence(text) for text in plan.assumptions)),),
-        ),
+        listed("assumptions", "What this assumes", plan.assumptions),
         *(
             (Section(id="references", heading="References", blocks=(Items(items=text.sources),)),)
             if text.sources

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.method_texts import MethodText, texts_for
-from evalstats.analysis.provenance import placed, sources_section
+from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.evidence import (
@@ -23,7 +23,20 @@ from evalstats.analysis.scenarios.evidence import (
     worst_first,
 )
 from evalstats.analysis.scenarios.result import ChangeRow, ScenarioMean, ScenarioModel, VarianceRow, Verdict
-from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, Value, sentence
+from evalstats.document.model import (
+    Block,
+    Column,
+    Document,
+    Items,
+    Note,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Value,
+    listed,
+    sentence,
+)
 from evalstats.document.numbers import interval_words, number, p_words, scaled
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural
@@ -48,7 +61,7 @@ def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
     how = Text(text=" ".join(text.how for text in texts_for(result.method)))
     parts = [
         ("assumptions", "What this assumes", _assumptions(result)),
-        ("changing", "What would change the answer", _what_would_change(result) if result.answered else ()),
+        ("changing", "What would change the answer", _what_would_change(result) if result.answered else []),
     ]
     return (
         Section(
@@ -56,7 +69,7 @@ def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
             heading="How models and scenarios are estimated",
             blocks=(how, Items(items=_facts(result))),
         ),
-        *(Section(id=name, heading=heading, blocks=(Items(items=items),)) for name, heading, items in parts if items),
+        *(listed(name, heading, items) for name, heading, items in parts if items),
         *_about(result.benchmark, result.scenario_names),
         Section(id="references", heading="References", blocks=(Items(items=_references(result)),)),
     )
@@ -105,7 +118,7 @@ def _texts(method: str) -> tuple[MethodText, ...]:
     return texts_for(method) if method and method != "none" else ()
 
 
-def _assumptions(result: ScenarioModel) -> tuple[str, ...]:
+def _assumptions(result: ScenarioModel) -> list[str]:
     whole = result.clusters == ("item",)
     unit, n = ("groups", result.n_clusters) if result.clusters and not whole else ("items", result.n_items)
     of = f" ({' and '.join(result.clusters)})" if result.clusters and not whole else ""
@@ -127,10 +140,10 @@ def _assumptions(result: ScenarioModel) -> tuple[str, ...]:
         found.append(f"In the model {and_list(result.singular)}, and taken for 0, which is not shown")
     if not result.converged:
         found.append("The fit ends at an optimum, which it did not")
-    return tuple(sentence(text) for text in found)
+    return found
 
 
-def _what_would_change(result: ScenarioModel) -> tuple[str, ...]:
+def _what_would_change(result: ScenarioModel) -> list[str]:
     known = [row for row in result.judged if row.p_adjusted is not None]
     shown = [row for row in known if row.verdict == "drop"]
     found: list[str] = []
@@ -155,7 +168,7 @@ def _what_would_change(result: ScenarioModel) -> tuple[str, ...]:
         found.append(
             "Shares of the variation are on the log-odds scale, and no shares of differences in percentage points"
         )
-    return tuple(sentence(text) for text in found)
+    return found
 
 
 def _references(result: ScenarioModel) -> tuple[str, ...]:
@@ -257,12 +270,7 @@ def document(result: ScenarioModel) -> Document:
         method=(
             *method_sections(result),
             *long_tables(result),
-            sources_section(
-                result.origin.sources,
-                version=result.origin.version,
-                seed=str(result.origin.seed),
-                plan=result.origin.plan,
-            ),
+            result.origin.section(),
         ),
     )
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from evalstats.analysis.result import frame_of, level
+from evalstats.analysis.result import frame_of
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.result import (
     EFFECT_COLUMNS,
@@ -18,8 +18,21 @@ from evalstats.analysis.scenarios.result import (
     TermTest,
     VarianceRow,
 )
-from evalstats.document.model import Block, Column, Items, Section, Table, Tabs, Text, Tone, Value, sentence
-from evalstats.document.numbers import declared, number, scaled, titled
+from evalstats.document.model import (
+    Block,
+    Column,
+    Items,
+    Section,
+    Table,
+    Tabs,
+    Text,
+    Tone,
+    Value,
+    interval_column,
+    number_column,
+    sentence,
+)
+from evalstats.document.numbers import declared, number, scaled
 from evalstats.grammar import and_list, conjugate, is_are, plural
 
 AVERAGE = "average"
@@ -54,26 +67,17 @@ def name_columns(*titles: str) -> tuple[Column, ...]:
 
 def change_column(result: ScenarioModel, title: str, *, spare: bool = False) -> Column:
     """Return a column of changes or differences, in the metric's unit unless they are said to stand beside others."""
-    return Column(
-        title=title if spare else titled(title, result.unit),
-        kind="number",
-        scale=result.scale,
-        digits=result.digits,
-        sign=True,
-        spare=spare,
-    )
+    return number_column(result, title, "" if spare else None, digits=result.digits, sign=True, spare=spare)
 
 
 def score_column(result: ScenarioModel, title: str, *, spare: bool = False) -> Column:
     """Return a column of scores."""
-    shown = title if spare else titled(title, result.about.score_unit)
-    return Column(title=shown, kind="number", scale=result.scale, digits=result.digits, spare=spare)
+    return number_column(result, title, "" if spare else result.about.score_unit, digits=result.digits, spare=spare)
 
 
 def ends_column(result: ScenarioModel, *, scale: float | None = None, digits: int | None = None) -> Column:
     """Return the column of their intervals."""
-    scale, digits = result.scale if scale is None else scale, result.digits if digits is None else digits
-    return Column(title=f"{level(result)} CI", kind="interval", scale=scale, digits=digits)
+    return interval_column(result, scale=scale, digits=result.digits if digits is None else digits)
 
 
 def evidence_sections(result: ScenarioModel) -> list[Section]:
