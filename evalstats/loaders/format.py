@@ -7,6 +7,7 @@ first record and the end. Modules of `loaders/formats/` hold one format each; an
 group `evalstats.loaders`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +39,7 @@ from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.records import how_to_name
 from evalstats.loaders.rows import Factors, GroupCounter, Ranges, Row, SeenKeys, held, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords
-from evalstats.loaders.values import as_dict, as_number, as_text, numbers_of, text_of
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, numbers_of, text_of
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
@@ -56,6 +57,11 @@ Scalar = str | float | int | bool | None
 SHARE: Final[Row] = {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proportion"}
 HEADLINE: Final[Row] = {**SHARE, "primary": True}
 
+# A longer answer of a person is a text and no label.
+_LABEL_CHARS: Final = 100
+_NO_RATING: Final = "{n} answers are texts, regions or rankings, and no ratings"
+_RATED_AGAIN: Final = "{n} ratings were given again by the same rater; the latest counts"
+
 # What one record says: what all of its outcomes share, and each outcome (metric, status, score and the like).
 Sample = tuple[Row, list[Row]]
 
@@ -69,13 +75,15 @@ class Sign:
     """What the first bytes of a file show where it is of a format.
 
     `keys` are names of members (of the first record, or of the document) or of columns, with blanks between them; all of them are
-    there, at least one of `some` and none of `without`. `text` stands anywhere in the head; `name` is how the file's name ends.
+    there, at least one of `some` and none of `without`; each pattern of `like` is that of a whole name. `text` stands anywhere
+    in the head; `name` is how the file's name ends.
     """
 
     keys: str = ""
     confidence: float = 0.9
     some: str = ""
     without: str = ""
+    like: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     name: str = ""
     shapes: Collection[Shape] = JSON
@@ -91,7 +99,10 @@ class Sign:
             return None
         if not found.isdisjoint(self.without.split()) or not all(text in head.text for text in self.text):
             return None
-        shown = ", ".join([*self.keys.split(), *(name for name in some if name in found), *self.text])
+        alike = [next(filter(re.compile(pattern).fullmatch, found), "") for pattern in self.like]
+        if not all(alike):
+            return None
+        shown = ", ".join([*self.keys.split(), *(name for name in some if name in found), *alike, *self.text])
         return Match(confidence=self.confidence, reason=self.skip or shown or self.name, skip=bool(self.skip))
 
 
@@ -112,6 +123,8 @@ class FormatFile(Generic[R]):
         self.more: dict[TableName, list[Row]] = {}
         self.tally = Tally()
         self.published = PublishedRows(higher_is_better=True)
+        self.ratings: dict[Hashable, Row] = {}
+        self.written: set[str] = set()
         self.kept: Row = {}
         self.waiting: set[Hashable] = set()
         self.factors = Factors()
@@ -267,8 +280,40 @@ class FormatFile(Generic[R]):
         self.metrics.setdefault(name, {}).update(facts)
 
     def add(self, table: TableName, row: Row) -> None:
-        """Add a row to another table, such as a rating."""
+        """Add a row to another table, such as a vote."""
         self.more.setdefault(table, []).append(row)
+
+    def no_model_run(self) -> str:
+        """Return the name of the run of a file that is of no single model: of votes, or of ratings."""
+        run = self.source.run_id()
+        about: Row = {"run": run, "benchmark": self._declared.benchmark, "harness": self._declared.harness}
+        self.runs.setdefault(run, about)
+        return run
+
+    def rate(self, item: str, criterion: str, value: object, *, rater: str, **known: object) -> None:
+        """Add a rating, the later where there are two: a number, true or false, a label, or a list of labels.
+
+        A criterion with a longer text is a question that is answered in writing; it and what is neither are no ratings.
+        """
+        labels = [text for label in as_list(value) if (text := as_text(label))]
+        number = as_number(value) if isinstance(value, bool | int | float) else None
+        label = value if isinstance(value, str) else ", ".join(sorted(labels))
+        if (number is None and not label) or criterion in self.written:
+            self.counts[_NO_RATING] += 1
+        elif len(label) > _LABEL_CHARS or "\n" in label:
+            self.written.add(criterion)
+            self.counts[_NO_RATING] += 1
+        else:
+            key = (item, as_text(known.get("model")), rater, criterion)
+            self.counts[_RATED_AGAIN] += key in self.ratings
+            row: Row = {"item": item, "criterion": criterion, "rater": rater, "run": self.no_model_run(), **known}
+            self.ratings[key] = {**row, "value": number, "label": as_text(label) if number is None else None}
+
+    def rated(self) -> list[Row]:
+        """Return the ratings, without the answers to questions that turned out to be answered in writing."""
+        found = [row for row in self.ratings.values() if row["criterion"] not in self.written]
+        self.counts[_NO_RATING] += len(self.ratings) - len(found)
+        return found
 
     def publish(
         self,
@@ -409,12 +454,13 @@ class Format(Generic[R]):
         if reader is not None:
             waiting += (part.frame for part in in_frames_of_groups(reader.finish(), self.table))
         n += len(waiting) + sum(map(len, file.more.values()))
-        if not n and not file.published.rows:
+        if not n and not file.published.rows and not file.ratings:
             first = next((problem.message for problem in file.problems), "it holds none at all")
             advice = f". {self.expected}" if self.expected else ""
             raise UnreadableFileError(f"{source.path}: none of its {self.called} could be read; {first}{advice}")
         yield from self._with_runs(waiting, file, ranges)
         yield from file.taken()
+        yield from in_batches(file.rated(), "ratings")
         yield from in_batches(file.published.rows, "aggregates")
         seen = {key: ranges.row(*key, higher_is_better=self.better(key[1])) for key in ranges}
         if metrics := [self._metric(row, file) for row in {**file.published.metrics, **seen}.values()]:

@@ -13,7 +13,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.base import Source, plain_name
-from evalstats.loaders.files import load_json
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.data import Problem
@@ -47,8 +46,6 @@ class _Result(Struct):
 
 
 def _published(result: _Result, file: FormatFile[_Result]) -> Iterable[Sample]:
-    if file.path != file.source.path:  # what describes the model
-        return ()
     name, revision = _model(file)
     for of_model in result.model_results or [result]:
         if of_model.model_name is not None:
@@ -100,9 +97,8 @@ def _numbers(scores: Mapping[str, object]) -> Iterator[tuple[str, float]]:
 
 def _model(file: FormatFile[_Result]) -> tuple[str | None, str | None]:
     """Return the model and its revision: by `model_meta.json`, else by the folders that MTEB names after them."""
-    for path in file.source.companions:
-        meta = as_dict(load_json(path))
-        return as_text(meta.get("name")), as_text(meta.get("revision"))
+    if file.facts:
+        return as_text(file.facts.get("name")), as_text(file.facts.get("revision"))
     folders = file.source.path.absolute().parts[:-1]
     if len(folders) > 3 and folders[-2] == _EXPERIMENTS:
         folders = folders[:-2]
@@ -139,4 +135,5 @@ FORMAT: Final = Format(
     called="results",
     metrics={_MAIN: {"primary": True}},
     grouped=_grouped,
+    facts=(_META,),
 )
