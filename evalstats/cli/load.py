@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from evalstats.cli.output import is_terminal, say
-from evalstats.errors import CannotAnswerError, InputError
-from evalstats.grammar import and_list, plural
+from evalstats.errors import CannotAnswerError, InputError, Option, together
+from evalstats.grammar import and_list, comma_list, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -410,9 +410,18 @@ def two_sides(
 ) -> "tuple[EvalData, tuple[str, str]]":
     """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean: data and two names.
 
-    InputError if it is not clear which two sides are meant; the message shows the three forms.
+    Of files that hold two systems, names may be left out: the first is the baseline. InputError if it is not clear which two
+    sides are meant; the message shows the three forms.
     """
+    from evalstats.store.manifest import is_store
+
     first, second = names
+    if (first is None or second is None) and len(targets) == 1 and targets[0].exists() and not is_store(targets[0]):
+        data = load(
+            targets, store=store, where=where, columns=columns, input_format=input_format, asked=asked, quiet=quiet
+        )
+        data = data.trials_from_runs() if trials_from_runs else data
+        return data, _only_two(targets[0], data, names, quiet=quiet)
     if (first is None) is not (second is None) or (first is None and len(targets) != 2):
         raise InputError(
             f"two sides are needed, found {plural(len(targets), 'argument')}"
@@ -436,6 +445,22 @@ def two_sides(
             trials_from_runs=trials_from_runs,
         )
     return data.trials_from_runs() if trials_from_runs else data, (first, second)
+
+
+def _only_two(path: Path, data: "EvalData", names: tuple[str | None, str | None], *, quiet: bool) -> tuple[str, str]:
+    """Name the two systems that data hold: the one that stands first is the baseline, unless one of them is named."""
+    held: list[str] = data.outcomes["system"].unique(maintain_order=True).to_list()
+    first, second = names
+    others = [name for name in held if name not in names]
+    if len(held) != 2 or len(others) != 2 - sum(name is not None for name in names):
+        advice = f"name two of them: {together(Option('baseline', blank='NAME'), Option('candidate', blank='NAME'))}"
+        raise InputError(
+            f"two sides are needed, and {path} holds {plural(len(held), 'system')} ({comma_list(held, 5)}); {advice}"
+        )
+    first = others.pop(0) if first is None else first
+    second = others.pop(0) if second is None else second
+    say(f"note: {path}: holds two systems; {first!r} is the baseline and {second!r} the candidate", quiet=quiet)
+    return first, second
 
 
 def _two_files(

@@ -6,7 +6,7 @@ What text holds no dtype tells: delimited text and JSON are handed on as text (`
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
@@ -286,13 +286,17 @@ def open_table(head: Head, rows: str | None = None, *, lenient: bool = False, de
         return left_out.anew() if lenient else partial(_refuse, path)
 
     if head.shape == "text":
-        return TableFile(word="line", blocks=lambda: delimited_blocks(path, head.delimiter, bad()), left_out=left_out)
+        return TableFile(
+            word="line",
+            blocks=lambda: _with_cells(delimited_blocks(path, head.delimiter, bad()), deep),
+            left_out=left_out,
+        )
     if head.shape == "lines":
         return TableFile(word="line", blocks=lambda: json_blocks(_lines(path, bad()), deep), left_out=left_out)
     if head.shape == "array":
         return TableFile(word="record", blocks=lambda: json_blocks(_elements(path, bad()), deep), left_out=left_out)
     if head.shape == "parquet":
-        return TableFile(word="row", blocks=lambda: parquet_blocks(path))
+        return TableFile(word="row", blocks=lambda: _with_cells(parquet_blocks(path), deep))
     held = {"empty": "is empty", "zip": "is an archive"}.get(head.shape, "is binary")
     raise UnreadableFileError(
         f"{path}: {held}; a table was expected (CSV, TSV, JSON Lines, a JSON list of records, or Parquet)"
@@ -313,7 +317,12 @@ def _inside(head: Head, rows: str | None, deep: Sequence[str]) -> TableFile:
     else:
         document = load_json(path)
     if rows is not None:
-        return TableFile(word="record", blocks=lambda: json_blocks(enumerate(rows_at(document, rows)), deep))
+        # What stands in the document itself, beside its rows, has a path that begins with a /.
+        beside = {path: _at(as_dict(document), path[1:]) for path in deep if path.startswith("/")}
+        return TableFile(
+            word="record",
+            blocks=lambda: json_blocks(enumerate({**row, **beside} for row in rows_at(document, rows)), deep),
+        )
     found = oriented(document)
     if found is None:
         raise UnreadableFileError(
@@ -426,6 +435,18 @@ def _elements(path: Path, bad: BadRow) -> Iterator[Place]:
             yield place, cast("dict[str, object]", value)
         else:
             bad(f"record {place} (counted from 0) is not a JSON object; every element must be one")
+
+
+def _with_cells(blocks: Iterable[TableBlock], deep: Sequence[str]) -> Iterator[TableBlock]:
+    """Make columns of paths into cells that hold JSON (`grade.parts.0.score`), where they lead anywhere."""
+    for block in blocks:
+        frame = block.frame
+        for path in deep:
+            name, _, rest = path.partition(".")
+            if path not in frame.columns and name in frame.columns and frame[name].dtype == pl.String and rest:
+                steps = "".join(f"[{part}]" if part.isdecimal() else f"[{part!r}]" for part in rest.split("."))
+                frame = frame.with_columns(frame[name].str.json_path_match(f"${steps}").alias(safe_name(path)))
+        yield replace(block, frame=frame) if frame is not block.frame else block
 
 
 def json_blocks(records: Iterable[Place], deep: Sequence[str] = ()) -> Iterator[TableBlock]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from evalstats.errors import InputError
 from evalstats.loaders.files import small_toml
@@ -37,6 +37,9 @@ _OF_COMPARISONS = (*OF_VOTES, *column_names("comparisons"))
 
 _GENERATED = {ROW: "item", ORDER: "trial", COLUMNS: "model"}
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)?\.\.(-?\d+(?:\.\d+)?)?")
+# Which of repeated rows stay: the first or the last of an item, or every row that is no copy of another in all its cells.
+REPEATS = ("first", "last", "drop")
+_ONE_WORD = frozenset({"scale", "rows", "repeats"})
 # How a direction is written behind a column of scores.
 WAYS = {"lower": False, "higher": True}
 
@@ -88,6 +91,9 @@ class ColumnMap:
         Where in a JSON document the list of rows lies, as a dotted path (`results.items`).
     directions
         Column of scores to whether more of it is better; "" for all of them.
+    repeats
+        Which rows stay where an item stands twice for a system: the "first", the "last", or all but the copies of a whole row
+        ("drop").
 
     Examples
     --------
@@ -104,6 +110,7 @@ class ColumnMap:
     dependence: tuple[str, ...] = ()
     rows: str | None = None
     directions: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    repeats: str | None = None
 
     def __post_init__(self) -> None:
         for name, sources in self.columns.items():
@@ -123,7 +130,8 @@ class ColumnMap:
         Later options win over earlier ones. `@@` starts the name of a column that itself starts with @. Beside
         columns there are `scale=percent` (or `scale=1..5`; `scale=0..` for a metric without a top),
         `dependence=passage,template`, `unscored=-1` for a value that stands for no score, and `rows=results.items` for rows
-        that lie inside a JSON document. `models=gpt,claude` names columns that hold the scores of a model each.
+        that lie inside a JSON document; `repeats=first` (or `last`, `drop`) chooses among rows that repeat each other.
+        `models=gpt,claude` names columns that hold the scores of a model each.
         `score=acc,f1` names two columns unless one is called "acc,f1"; `score=wer:lower` says
         that lower is better, `score=acc:higher` the opposite.
 
@@ -159,7 +167,7 @@ class ColumnMap:
     @classmethod
     def from_tables(cls, tables: Mapping[str, object], *, where: str = "column map") -> "ColumnMap":
         """Make a map from the tables of a TOML document; raise `InputError` where they hold what is no part of a map."""
-        known = {"columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored", "models"}
+        known = {"columns", "constants", "values", "metrics", "dependence", "unscored", "models", *_ONE_WORD}
         unknown = [name for name in tables if name not in known]
         if unknown:
             raise InputError(
@@ -180,6 +188,7 @@ class ColumnMap:
                 scale=None if tables.get("scale") is None else scale_of(str(tables["scale"])),
                 dependence=_names(tables["dependence"], "dependence") if "dependence" in tables else (),
                 rows=_constant(tables["rows"], "rows") if "rows" in tables else None,
+                repeats=_repeats(str(tables["repeats"])) if "repeats" in tables else None,
             )
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
@@ -198,13 +207,14 @@ class ColumnMap:
             dependence=tuple(dict.fromkeys((*self.dependence, *other.dependence))),
             rows=other.rows or self.rows,
             directions={**self.directions, **other.directions},
+            repeats=other.repeats or self.repeats,
         )
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Mapped columns that may lie deep inside a record of a JSON document."""
+        """Mapped columns that may lie deep inside a record of a JSON document, or behind a / in the document itself."""
         parts = [part.strip() for sources in self.columns.values() for source in sources for part in source.split(",")]
-        return tuple(part for part in (*parts, *self.dependence) if "." in part)
+        return tuple(part for part in (*parts, *self.dependence) if "." in part or part.startswith("/"))
 
     def as_config(self) -> dict[str, object]:
         """Return the map as JSON-safe values, to be kept with the run."""
@@ -216,6 +226,7 @@ class ColumnMap:
             "scale": None if self.scale is None else _present(self.scale),
             "dependence": list(self.dependence),
             "rows": self.rows,
+            "repeats": self.repeats,
             "directions": dict(self.directions),
         }
         return {name: part for name, part in parts.items() if part}
@@ -248,21 +259,26 @@ def column_named(source: str) -> str | None:
 
 
 def _from_option(name: str, source: str) -> ColumnMap:
-    if name == "scale":
-        return ColumnMap(scale=scale_of(source))
+    if name in _ONE_WORD:
+        word: dict[str, Any] = {name: {"scale": scale_of, "rows": str, "repeats": _repeats}[name](source)}
+        return ColumnMap(**word)
     if name == "unscored":
         return ColumnMap(values=_merged_values({}, _codes(source.split(","))))
     if name == "score":
         return _from_score(source)
     if name == "dependence":
         return ColumnMap(dependence=tuple(part.strip() for part in source.split(",") if part.strip()))
-    if name == "rows":
-        return ColumnMap(rows=source)
     if name == "models":
         return ColumnMap(columns={"score": (source,), "model": (COLUMNS,)})
     if source.startswith("@") and not source.startswith("@@"):
         return ColumnMap(constants={name: source[1:]})
     return ColumnMap(columns={name: (source.removeprefix("@"),)})
+
+
+def _repeats(word: str) -> str:
+    if word not in REPEATS:
+        raise InputError(f"repeats={word} is not understood; write {' or '.join(REPEATS)}")
+    return word
 
 
 def _from_score(source: str) -> ColumnMap:
@@ -305,7 +321,7 @@ def _codes(given: object) -> dict[str, dict[str, str | float]]:
 def _check_name(name: str) -> None:
     if name in MAPPABLE or (name in _OF_COMPARISONS and name not in _MADE_OF_VOTES):
         return
-    if name in {"scale", "dependence", "rows", "unscored", "models"}:
+    if name in {"dependence", "unscored", "models", *_ONE_WORD}:
         raise InputError(f"{name} is not a column; in a TOML file it stands at the top, before the first table")
     if name == "*" or (name.startswith("^") and name.endswith("$")):
         raise InputError(f"{name!r} cannot be a factor's name, since Polars takes it for a pattern; choose another")

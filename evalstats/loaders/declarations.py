@@ -26,7 +26,7 @@ T = TypeVar("T")
 _PLAN = ("baseline", "conf_level", "adjust", "clusters", "families", "accept", "missing", "runs", "run_sd", "scale")
 _GATE = ("fail_on",)
 _MARGIN = ("value", "reason", "metric", "benchmark")
-_MAP = ("columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored")
+_MAP = ("columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored", "repeats")
 # Keys of every table; None where the keys are names that the user chooses.
 _TABLES: Mapping[str, tuple[str, ...] | None] = {
     "plan": _PLAN,

@@ -110,8 +110,7 @@ def from_frame(
         "metric": metric,
         **columns,
     }
-    table = _as_table(frame)
-    _refuse_index(frame, (*named.values(), *scores), table.columns)
+    table = _as_table(_with_index(frame, (*named.values(), *scores)))
     map_ = frame_map(
         named,
         scores,
@@ -187,7 +186,9 @@ def tidy_frame(table: pl.DataFrame, map_: ColumnMap, *, called: str = _NAME, mer
         readable = ".".join(parts) or binding.constants["model"]
         return readable if "run" in binding.columns or "run" in binding.constants else f"{readable}~{digest[:8]}"
 
-    tidier = Tidier(map_, binding, survey, "merged row" if merged else "row", name_run, merged=merged)
+    tidier = Tidier(
+        map_, binding, survey, "merged row" if merged else "row", name_run, merged=merged, reread=lambda: [block]
+    )
     outcomes = check_table(tidier.outcomes(block), "outcomes", source=called)
     counts = outcomes.group_by("run", "status").len()
     if unknown := tidier.unknown_metrics():
@@ -225,13 +226,14 @@ def _as_table(frame: object) -> pl.DataFrame:
         ) from error
 
 
-def _refuse_index(frame: object, sources: Iterable[str | None], columns: Sequence[str]) -> None:
-    """Say that what is named lies in the index of a pandas table, which is no column."""
-    pandas = type(frame).__module__.split(".")[0] == "pandas"
-    levels: list[object] = list(cast("Any", frame).index.names) if pandas else []
-    inside = [source for source in sources if source is not None and source in levels and source not in columns]
-    if inside:
-        raise InputError(f"{inside[0]!r} is in the frame's index and no column of it; give frame.reset_index()")
+def _with_index(frame: object, sources: Iterable[str | None]) -> object:
+    """Return a pandas table with the levels of its index as columns where one of them is named, else the table as it is."""
+    if type(frame).__module__.split(".")[0] != "pandas":
+        return frame
+    table = cast("Any", frame)
+    names: list[object] = list(table.index.names)
+    inside = [source for source in sources if source in names and source not in table.columns]
+    return table.reset_index(level=[name for name in names if name is not None]) if inside else frame
 
 
 def _digest(frame: pl.DataFrame, binding: Binding, survey: Survey) -> str:

@@ -14,7 +14,7 @@ from typing import Final, cast
 from evalstats.errors import Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, parquet_blocks
+from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
 from evalstats.loaders.files import HEAD_BYTES, header_of, iter_cells, iter_json_lines, load_json
 from evalstats.loaders.published_numbers import (
     COUNT_NAMES,
@@ -29,9 +29,9 @@ from evalstats.loaders.published_numbers import (
     plain,
     roles_of,
 )
-from evalstats.loaders.roles import names_a_model
+from evalstats.loaders.roles import ROLES, names_a_model
 from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_list, as_number, as_text, day_of, dicts
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import UNNAMED, Problem
 
@@ -94,6 +94,9 @@ def _other_records(head: Head) -> Iterator[Record]:
         for block in parquet_blocks(head.path):
             yield from block.frame.iter_rows(named=True)
         return
+    if head.shape == "object":
+        yield from board_in(load_json(head.path, max_chars=_MAX_CHARS))
+        return
     if head.shape == "lines":
         found: Iterator[object] = (value for _, value in iter_json_lines(head.path))
     else:
@@ -104,6 +107,28 @@ def _other_records(head: Head) -> Iterator[Record]:
                 f"{head.path}: record {place} (counted from 0) is not a JSON object; every element must be one"
             )
         yield cast("Record", value)
+
+
+def board_in(document: object) -> Sequence[Record]:
+    """Return the rows of published scores that one object holds: an object for each model, or the numbers of one.
+
+    >>> board_in({"gpt-4o": {"pass@1": {"full": 61.1}}, "claude-3": {"pass@1": {"full": 58.6}}})[0]
+    {'model': 'gpt-4o', 'pass@1.full': 61.1}
+    >>> board_in({"model": "m", "chat": 0.9, "safety": 0.8, "math": 0.5, "max_tokens": 512}), board_in({"a": 1})
+    ([], [])
+    """
+    members = as_dict(document)
+    inner = {name: flat(flat(as_dict(value))) for name, value in members.items()}
+    if len(inner) > 1 and all(inner.values()) and 2 * sum(map(names_a_model, inner)) > len(inner):
+        boards = [{"model": name, **row} for name, row in inner.items()]
+        return boards if item_column(tuple(boards[0])) is None else []
+    numbers = {name: value for name, value in members.items() if isinstance(value, int | float) and value is not True}
+    scores = [float(value) for name, value in numbers.items() if not ROLES["score"].bars(plain(name))]
+    named = isinstance(members.get("model"), str)
+    plainly = len(scores) == len(numbers) > max(2, len(members) - len(numbers)) and all(
+        0 <= each <= 100 for each in scores
+    )
+    return [members] if named and plainly else []
 
 
 def records_of_head(head: Head) -> list[Record]:
@@ -209,6 +234,8 @@ class ScoreTableLoader(SingleFileLoader):
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a table of numbers by model; any other loader is surer."""
+        if head.shape == "object":
+            return self._board(head)
         if head.shape not in {"text", "array", "lines"}:
             return None
         records = records_of_head(head)
@@ -225,6 +252,17 @@ class ScoreTableLoader(SingleFileLoader):
         shown = comma_list((metric.column for metric in roles.metrics), _FEW)
         return Match(confidence=0.05, reason=f"a row for each {model}, with numbers in {shown}")
 
+    def _board(self, head: Head) -> Match | None:
+        """Recognise one object of published scores, by its first members before all of it is read."""
+        first = head.members
+        if not first or not (isinstance(first.get("model"), str) or any(map(names_a_model, first))):
+            return None
+        try:
+            board = board_in(load_json(head.path, max_chars=_MAX_CHARS))
+        except UnreadableFileError:
+            return None
+        return Match(confidence=0.03, reason="published scores in one object") if board else None
+
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield aggregates, their metrics, the run, and notes."""
         head = read_head(source.path)
@@ -232,12 +270,13 @@ class ScoreTableLoader(SingleFileLoader):
         if not table.records:
             raise UnreadableFileError(f"{source.path}: holds no rows")
         of_one = _is_one_model(table.columns, table.records)
+        unnamed = of_one or (head.shape == "object" and len(table.records) == 1)
         if of_one:
             table.columns = ["model", *table.columns]
             table.records = [{"model": source.called, **table.records[0]}]
         roles = _roles(head, table)
         numbers = PublishedRows()
-        notes = _add_all(table.records, roles, UNNAMED if of_one else source.stem, numbers)
+        notes = _add_all(table.records, roles, UNNAMED if unnamed else source.stem, numbers)
         if not numbers.rows:
             raise UnreadableFileError(f"{source.path}: holds no published number of any model")
         run = source.run_id()

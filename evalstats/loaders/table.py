@@ -16,12 +16,14 @@ from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
 from evalstats.loaders.column_map import COLUMNS, ROW, ColumnMap, column_named
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
-from evalstats.loaders.score_table import prices_in, records_of_head
+from evalstats.loaders.score_table import json_or_none, prices_in, records_of_head
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_dict
 from evalstats.regular import open_regular
 from evalstats.schema.data import Problem
 
+# How workbooks of Excel 97 begin.
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 # How gzip and Zstandard begin.
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5")
 _SHAPES = frozenset({"text", "lines", "array", "parquet"})
@@ -253,6 +255,8 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).rpartition(": ")[2]
     "item='id', score='ok', model='llm'"
     """
+    if _is_spreadsheet(head):
+        return "It is a spreadsheet; save the sheet with the results as CSV (in Python, give its table to from_frame)"
     rows, path, records = _rows_of(head)
     if records is None:
         return ""
@@ -273,6 +277,7 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
     # What is not found among the fields of a record may lie deeper in it.
     for _ in range(_DEEPER):
+        flat_rows = [{name: _object_in(value) for name, value in row.items()} for row in flat_rows]
         if found[0].is_whole or not any(as_dict(value) for row in flat_rows for value in row.values()):
             break
         flat_rows = [flat(row) for row in flat_rows]
@@ -293,6 +298,22 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         if not whole
         else f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
     )
+
+
+def _object_in(cell: object) -> object:
+    """Return the object of JSON that a cell may hold as text, else the cell."""
+    return json_or_none(cell) or cell if isinstance(cell, str) and cell.startswith("{") else cell
+
+
+def _is_spreadsheet(head: Head) -> bool:
+    """Whether a file is one of Excel or LibreOffice, whatever it is called."""
+    marks = (
+        b"xl/workbook",
+        b"xl/worksheets",
+        b"[Content_Types].xml",
+        b"application/vnd.oasis.opendocument.spreadsheet",
+    )
+    return head.data.startswith(_OLD_EXCEL) or (head.shape == "zip" and any(mark in head.data for mark in marks))
 
 
 def _rows_of(head: Head) -> tuple[str, str, Sequence[Record] | None]:

@@ -81,6 +81,8 @@ class Tidier:
     _n_kept: int = 0
     _n_blocks: int = 0
     _n_empty: int = 0
+    _n_dropped: int = 0
+    _places: pl.Series | None = None
 
     def __post_init__(self) -> None:
         sources = {**self.binding.columns, **self.binding.factors}
@@ -88,7 +90,13 @@ class Tidier:
 
     def outcomes(self, block: TableBlock) -> pl.DataFrame:
         """Make the outcomes of one block."""
+        if self.map_.repeats is not None and self._places is None:
+            self._places = self._places_kept(self.map_.repeats)
         frame = self._rows(block)
+        if self._places is not None:
+            n_before = frame.height
+            frame = frame.filter(frame[PLACE].is_in(self._places.implode()))
+            self._n_dropped += n_before - frame.height
         self._check_range(frame)
         self._check_unique(frame)
         self._n_blocks += 1
@@ -103,6 +111,21 @@ class Tidier:
         shared = self._shared(block, Places(self.word, block.places))
         parts = [self._scored(shared, block, metric, source) for metric, source in self.binding.scores.items()]
         return self._kept(self._numbered(self._with_run(pl.concat(parts))))
+
+    def _places_kept(self, repeats: str) -> pl.Series:
+        """Return where the rows stand that are kept of those that repeat each other."""
+        seen: pl.DataFrame | None = None
+        for block in self.reread():
+            if repeats == "drop":
+                keys, places = block.frame, block.places
+            else:
+                rows = self._rows(block)
+                keys, places = rows.select(name for name in KEYS["outcomes"] if name in rows.columns), rows[PLACE]
+            marked = pl.DataFrame({"key": keys.hash_rows(seed=0), "place": places})
+            both = marked if seen is None else pl.concat([seen, marked])
+            seen = both.unique("key", keep="last" if repeats == "last" else "first", maintain_order=True)
+        self._n_kept, self._items, self._trials = 0, GroupCounter(), GroupCounter()
+        return pl.Series([], dtype=pl.Int64) if seen is None else seen["place"]
 
     def runs(self) -> list[dict[str, object]]:
         """Make the rows of `runs`, one for every run seen."""
@@ -193,6 +216,11 @@ class Tidier:
                 "items are numbered by their place: models pair up rightly only if each was given the same items in "
                 "the same order"
             )
+        if self._n_dropped:
+            which = {"first": "the first is", "last": "the last is", "drop": "one of each is"}[
+                self.map_.repeats or "drop"
+            ]
+            yield f"repeated rows are dropped, and {which} kept: {self._n_dropped // len(self.binding.scores):,}"
         if self._n_empty:
             rows = (
                 "1 row has no score; it is" if self._n_empty == 1 else f"{self._n_empty:,} rows have no score; they are"
@@ -408,11 +436,12 @@ class Tidier:
         told = and_list(own) if own else ""
         ids = rows["item"].n_unique()
         many = "1 id stands" if ids == 1 else f"{ids:,} ids stand"
-        least = "at least " if frame.height < self.survey.n_rows * len(self.binding.scores) else ""
+        least = "at least " if frame.height + self._n_dropped < self.survey.n_rows * len(self.binding.scores) else ""
         raise InputError(
             f"{least}{many} more than once{f' with the same {told}' if told else ''} ({shown}); "
             f"{self._telling(frame, rows.head(_LOOKED_AT), names)}. If they are repeats of an item, number them as trials in the "
-            f"order of the file: {Option('map', ORDER, of='trial')}"
+            f"order of the file: {Option('map', ORDER, of='trial')}; to keep one of each: {Option('map', 'first', of='repeats')} "
+            "(or last, or drop, which drops copies of whole rows)"
         )
 
     def _telling(self, frame: pl.DataFrame, rows: pl.DataFrame, names: Sequence[str]) -> str:

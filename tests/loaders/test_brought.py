@@ -1,0 +1,161 @@
+"""What people bring beside plain tables: spreadsheets, indexes, objects of scores, JSON in cells, rows that stand twice."""
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.frames import from_frame
+from evalstats.loaders.registry import read
+from evalstats.schema.data import EvalData
+from tests.cli.running import run
+
+
+def mapped(path: Path, *options: str) -> EvalData:
+    return read(path, column_map=ColumnMap.from_options(options), strict=True)
+
+
+@pytest.mark.parametrize("form", ["xlsx", "ods", "xls"])
+def test_a_spreadsheet_names_the_way(tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"t.{form}"
+    if form == "xls":
+        path.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100))
+    else:
+        with zipfile.ZipFile(path, "w") as book:
+            book.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet" if form == "ods" else "")
+            book.writestr("content.xml" if form == "ods" else "xl/workbook.xml", "<x/>")
+    with pytest.raises(InputError, match="It is a spreadsheet; save the sheet with the results as CSV"):
+        read(path)
+
+
+@pytest.mark.parametrize("levels", [["q"], ["q", "llm"]])
+def test_the_index_of_pandas_holds_columns_too(levels: list[str]) -> None:
+    frame = pd.DataFrame({"q": ["1", "2", "1", "2"], "llm": list("aabb"), "ok": [1, 0, 1, 1]})
+    plain = from_frame(frame, item="q", model="llm", score="ok")
+    indexed = from_frame(frame.set_index(levels), item="q", model="llm", score="ok")
+    assert indexed.outcomes.equals(plain.outcomes.select(indexed.outcomes.columns))
+
+
+def test_what_stands_in_the_document_beside_its_rows_is_named_by_a_slash(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    scores = [{"hf_subset": "en", "main_score": 0.7}, {"hf_subset": "de", "main_score": 0.6}]
+    path.write_text(json.dumps({"task_name": "Banking77", "about": {"rev": 3}, "scores": {"test": scores}}))
+    data = mapped(
+        path, "rows=scores.test", "item=/task_name", "variant=hf_subset", "score=main_score", "rev=/about.rev"
+    )
+    assert data.outcomes.select("item", "variant", "score", "rev").rows() == [
+        ("Banking77", "en", 0.7, 3),
+        ("Banking77", "de", 0.6, 3),
+    ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_cell_may_hold_json(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"t.{ending}"
+    cells = ['{"rating": 4, "why": {"it is": "a, b"}}', '{"rating": 5}', "no JSON"]
+    chosen = ['[{"choices": ["pass"]}]', '[{"choices": ["fail"]}]', None]
+    frame = pl.DataFrame({"id": ["a", "b", "c"], "label": cells, "choice": chosen})
+    frame.write_csv(path) if ending == "csv" else frame.write_parquet(path)
+    assert mapped(path, "item=id", "score=label.rating").outcomes["score"].to_list() == [4.0, 5.0, None]
+    assert mapped(path, "item=id", "score=choice.0.choices.0").outcomes["score"].to_list() == [1.0, 0.0, None]
+    with pytest.raises(InputError, match=r"there is no column 'other\.none' for score"):
+        mapped(path, "item=id", "score=other.none")
+
+
+def test_objects_in_cells_are_looked_into_for_what_fits(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    pl.DataFrame({"id": ["a", "b"], "label": ['{"rating": 4}', '{"rating": 5}']}).write_csv(path)
+    with pytest.raises(InputError, match=r"These may fit: --map item=id --map score=label.rating$"):
+        read(path)
+
+
+@pytest.fixture(params=[1, 2, 50_000])
+def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read tables in blocks of so many rows."""
+    monkeypatch.setattr("evalstats.loaders.blocks.BLOCK_ROWS", request.param)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "rows", "n_dropped"),
+    [("first", [("q1", 1.0), ("q2", 0.0)], 2), ("last", [("q1", 1.0), ("q2", 1.0)], 2), ("drop", None, 1)],
+)
+@pytest.mark.usefixtures("blocks")
+def test_repeated_rows_are_chosen_among(tmp_path: Path, repeats: str, rows: Any, n_dropped: int) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,model,score\nq1,a,1\nq2,a,0\nq1,a,1\nq2,a,1\n")
+    with pytest.raises(InputError, match=r"--map 'trial=#order'; to keep one of each: --map repeats=first"):
+        read(path, strict=True)
+    if rows is None:  # copies alone are dropped; q2 still stands twice
+        with pytest.raises(InputError, match=r"1 id stands more than once .*item 'q2'"):
+            mapped(path, f"repeats={repeats}")
+        path.write_text("id,model,score\nq1,a,1\nq2,a,0\nq1,a,1\n")
+        rows = [("q1", 1.0), ("q2", 0.0)]
+    data = mapped(path, f"repeats={repeats}")
+    assert sorted(data.outcomes.select("item", "score").rows()) == rows
+    assert any(each.message.endswith(f"kept: {n_dropped}") for each in data.problems)
+    framed = from_frame(pl.read_csv(path), item="id", score="score", repeats=repeats)
+    assert sorted(framed.outcomes.select("item", "score").rows()) == rows
+    with pytest.raises(InputError, match="repeats=some is not understood; write first or last or drop"):
+        mapped(path, "repeats=some")
+
+
+@pytest.mark.parametrize(
+    ("document", "rows"),
+    [
+        (
+            {"chat": 0.9, "safety-refuse": 0.7, "math": 0.5, "model": "org/m", "model_type": "DPO"},
+            [("org/m", "chat", 0.9), ("org/m", "safety-refuse", 0.7), ("org/m", "math", 0.5)],
+        ),
+        (
+            {
+                "GPT-4o": {"link": "x", "pass@1": {"instruct": 51.1, "complete": 61.1}},
+                "Claude-3": {"link": "y", "pass@1": {"instruct": 45.5, "complete": 57.4}},
+            },
+            [
+                ("GPT-4o", "pass@1.instruct", 51.1),
+                ("GPT-4o", "pass@1.complete", 61.1),
+                ("Claude-3", "pass@1.instruct", 45.5),
+                ("Claude-3", "pass@1.complete", 57.4),
+            ],
+        ),
+    ],
+)
+def test_an_object_of_scores_is_published(tmp_path: Path, document: Any, rows: list[tuple[str, str, float]]) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(document))
+    assert read(path, strict=True).aggregates.select("model", "metric", "estimate").rows() == rows
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"model": "m", "temperature": 0.7, "top_p": 1, "presence_penalty": 0, "max_tokens": 512},
+        {"model": "m", "lr": 0.001, "epochs": 3},
+        {"a": 0.5, "b": 0.7, "c": 0.9},
+        {"gpt-4o": {"price": "x"}, "claude-3": {"price": "y"}},
+    ],
+)
+def test_other_objects_are_no_scores(tmp_path: Path, document: Any) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError):
+        read(path, strict=True)
+
+
+def test_two_systems_in_one_file_need_no_names(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{i},{llm},{(i + k) % 2}" for i in range(12) for k, llm in enumerate(("old", "new"))]
+    path.write_text("\n".join(["qid,llm,ok", *rows]))
+    named = run("compare", path, "--baseline", "old", "--candidate", "new")
+    unnamed, one = run("compare", path), run("compare", path, "--candidate", "new")
+    assert unnamed.stdout == one.stdout == named.stdout
+    assert "holds two systems; 'old' is the baseline and 'new' the candidate" in unnamed.stderr
+    path.write_text("\n".join(["qid,llm,ok", *rows, "q1,third,1"]))
+    with pytest.raises(InputError, match=r"two sides are needed, and .* holds 3 systems \(old, new, third\)"):
+        run("compare", path)
