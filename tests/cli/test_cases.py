@@ -58,7 +58,7 @@ CASES = (
             "score=converted"),
         ),
     ),
-    Case("score 21/garak.x.report.jsonl", 2, ("name the columns",), ("These may fit",)),
+    Case("score 21/garak.x.report.jsonl", 0, ("of garak",), ("These may fit",)),
     Case("leaderboard 22/m_8b_Bench_acc.csv 22/m_13b_Bench_acc.csv --metric Overall", 3, ("published 'Overall'",)),
 )  # fmt: skip
 

@@ -36,7 +36,7 @@ def test_a_spreadsheet_names_the_way(tmp_path: Path, form: str) -> None:
 
 @pytest.mark.parametrize("levels", [["q"], ["q", "llm"]])
 def test_the_index_of_pandas_holds_columns_too(levels: list[str]) -> None:
-    frame = pd.DataFrame({"q": ["1", "2", "1", "2"], "llm": list("aabb"), "ok": [1, 0, 1, 1]})
+    frame: Any = pd.DataFrame({"q": ["1", "2", "1", "2"], "llm": list("aabb"), "ok": [1, 0, 1, 1]})
     plain = from_frame(frame, item="q", model="llm", score="ok")
     indexed = from_frame(frame.set_index(levels), item="q", model="llm", score="ok")
     assert indexed.outcomes.equals(plain.outcomes.select(indexed.outcomes.columns))
