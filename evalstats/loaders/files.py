@@ -39,6 +39,9 @@ RATIO_FROM_BYTES = 64 << 20
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZIP = b"PK\x03\x04"
+# How a JSON text begins that holds a JSON object, and the longest that is taken out of it.
+_JSON_IN_TEXT = b'"{\\'
+_MOST_IN_TEXT = 256 << 20
 _ZIP_NOISE = "__MACOSX/"
 _ZIP_SHOWN = 3
 # zipfile raises the last two for an encrypted member and for a method that it does not know.
@@ -133,7 +136,8 @@ class _ZstdFrames:
 def open_bytes(path: Path) -> Generator[BinaryIO]:
     """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name).
 
-    A file `*.zip` that holds a single file is that file. Formats that are archives themselves (Inspect's .eval) stay closed.
+    A file `*.zip` that holds a single file is that file. Formats that are archives themselves (Inspect's .eval) stay closed. A
+    JSON document that was written as a text of JSON, as Google ADK does, is what the text holds.
     """
     try:
         raw = open_regular(path)
@@ -150,11 +154,23 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
             unpacked = member
         else:
             raw.seek(0)
-            yield raw
+            yield _out_of_text(raw) if magic[:3] == _JSON_IN_TEXT else raw
             return
         bounded = BoundedReader(unpacked, name=str(path), compressed_size=path.stat().st_size)
         with io.BufferedReader(bounded, buffer_size=_CHUNK) as stream:
             yield cast("BinaryIO", stream)
+
+
+def _out_of_text(raw: BinaryIO) -> BinaryIO:
+    """Return the JSON that a JSON text holds; the file as it is where it is no such text, or a very long one."""
+    data = raw.read(_MOST_IN_TEXT + 1)
+    try:
+        if len(data) <= _MOST_IN_TEXT:
+            return io.BytesIO(msgspec.json.decode(data, type=str).encode())
+    except (msgspec.MsgspecError, UnicodeError):
+        pass
+    raw.seek(0)
+    return raw
 
 
 def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:

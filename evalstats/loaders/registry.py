@@ -73,6 +73,8 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.formats.bigcodebench", "BOARD", _JSON),
     ("evalstats.loaders.formats.simple_evals", "FORMAT", _JSON),
     ("evalstats.loaders.formats.simple_evals", "METRICS", _JSON),
+    ("evalstats.loaders.formats.google_adk", "FORMAT", _JSON),
+    ("evalstats.loaders.formats.azure_evaluation", "FORMAT", _JSON),
     ("evalstats.loaders.formats.langfuse", "FORMAT", _ANY),
     ("evalstats.loaders.formats.opik", "FORMAT", _ANY),
     ("evalstats.loaders.formats.phoenix", "FORMAT", _ANY),
@@ -108,8 +110,8 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
 )
 _VOTES = "arena-votes"
 _HIDDEN = (".", "__MACOSX")
-# What a harness hides of its own accord: DeepEval keeps its newest run so.
-_HIDDEN_RESULTS = frozenset({".deepeval", ".latest_test_run.json"})
+# What a harness hides of its own accord: DeepEval keeps its newest run so, Google ADK all of them.
+_HIDDEN_RESULTS = frozenset({".deepeval", ".latest_test_run.json", ".adk"})
 # A folder with this file is a store (evalstats.store.manifest.MARKER): its tables hold results that were read already.
 STORE_MARKER = "evalstats-store.json"
 # Inside a folder only such files are looked at; a file that the user names is always looked at.

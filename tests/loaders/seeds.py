@@ -18,6 +18,7 @@ from tests.loaders import (
     test_arena_hard,
     test_arena_votes,
     test_argilla,
+    test_azure_evaluation,
     test_bfcl,
     test_bigcodebench,
     test_braintrust,
@@ -27,6 +28,7 @@ from tests.loaders import (
     test_eq_bench,
     test_every_eval_ever,
     test_garak,
+    test_google_adk,
     test_harmamp,
     test_helm,
     test_human_eval,
@@ -400,6 +402,18 @@ SEEDS: dict[str, list[Tree]] = {
     "bigcodebench-board": [{"results.json": _json(test_bigcodebench.BOARD)}],
     "simple-evals": [{test_simple_evals.NAME: _json(test_simple_evals.RESULTS)}],
     "simple-evals-metrics": [{"gpqa_o3_20250709_101500.json": _json(test_simple_evals.METRICS)}],
+    "google-adk": [
+        {"x.evalset_result.json": _json(json.dumps(test_google_adk.result(*test_google_adk.CASES)))},
+        {"x.evalset_result.json": _json(test_google_adk.result(*test_google_adk.CASES))},
+    ],
+    "azure-evaluation": [
+        {
+            "results.json": _json(
+                test_azure_evaluation.output(test_azure_evaluation.row(1), test_azure_evaluation.row(2))
+            )
+        },
+        {"results.jsonl": _lines([test_azure_evaluation.row(1), test_azure_evaluation.row(2)])},
+    ],
     "judgebench": _judgebench(),
     "llmbar": _llmbar(),
     "mmlu-pro": [{test_mmlu_pro.NAME: _json(_ASKED)}, {"law_result.json": _json(_ASKED)}],

@@ -1,0 +1,112 @@
+"""Azure AI evaluation: the output of `evaluate()`, one row an example, with `inputs.<column>` and `outputs.<evaluator>.<score>`.
+
+A number of an evaluator is a metric, and so is what it says of its threshold (`..._result`, pass or fail). An item is the id
+that the data give it, or a digest of what was asked and its reference. A score that is NaN, and a result that is neither pass nor
+fail, are unscored: the file does not tell an evaluator that failed from one that did not apply. Means and shares are published
+numbers.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstats.loaders.format import Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.records import item_of
+from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.values import as_dict, as_number, as_text, dicts, get, json_text
+
+_SCORE: Final = re.compile(r"outputs\.(?P<evaluator>.+?)\.(?P<name>.+)")
+_RESULT: Final = "_result"
+_NO_SCORE: Final = re.compile(
+    r".*(?:_threshold|_passed|_tokens|_reason|_details|_properties|_status|_model|finish_reason|sample_\w+)"
+)
+_VERDICTS: Final = {"pass": 1.0, "fail": 0.0}
+_NAMES: Final = ("id", "item_id", "question_id", "example_id", "test_case_id")
+_ASKED: Final = ("query", "question", "prompt", "input", "ground_truth", "expected", "reference")
+# Of harm, less is better; of what else the built-in evaluators say, more.
+_HARM: Final = re.compile(
+    r".*(?:violence|sexual|self_harm|hate_unfairness|protected_material|indirect_attack)(?:_score|_defect_rate)?"
+)
+
+
+def _rows(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sample]:
+    url = as_text(file.members.get("studio_url"))
+    run = file.run(as_text(row.get("inputs.model")), config=json_text({"studio_url": url}) if url else None)
+    named = next((text for name in _NAMES if (text := as_text(row.get(f"inputs.{name}")))), None)
+    said = [
+        turn.get("content")
+        for turn in dicts(get(row.get("inputs.conversation"), "messages"))
+        if turn.get("role") == "user"
+    ]
+    item = named or item_of({name: row.get(f"inputs.{name}") for name in _ASKED}, said)
+    if item is None:
+        file.leave_out("neither an id nor a question")
+        return
+    shared: Row = {"run": run, "item": item, "trial": file.trial(run, item), "locator": file.locator}
+    shared["scenario"] = as_text(row.get("inputs.category"))
+    outcomes = [{"metric": metric, **outcome} for metric, outcome in _scores(row, file)]
+    if outcomes:
+        yield shared, outcomes
+    else:
+        file.leave_out("no score")
+
+
+def _scores(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[tuple[str, Row]]:
+    for key, value in row.items():
+        found = _SCORE.fullmatch(key)
+        if found is None or _NO_SCORE.fullmatch(key):
+            continue
+        evaluator, name = found.groups()
+        metric = f"{evaluator}.{name}"
+        if name.endswith(_RESULT) and isinstance(value, str):
+            score = _VERDICTS.get(value)
+            yield (
+                metric,
+                scored(score) if score is not None else unscored("the result is neither pass nor fail", held(value)),
+            )
+        elif (isinstance(value, int | float) and not isinstance(value, bool)) or (
+            value is None and metric in file.waiting
+        ):
+            file.waiting.add(metric)
+            # The same number under the names of older and newer versions.
+            if not any(isinstance(row.get(other), int | float) for other in _others(evaluator, name)):
+                yield metric, number(value)
+
+
+def _others(evaluator: str, name: str) -> Iterator[str]:
+    for other in (name.removesuffix("_score"), name.removeprefix("gpt_")):
+        if other != name:
+            yield f"outputs.{evaluator}.{other}"
+
+
+def _finish(file: FormatFile[dict[str, Any]]) -> None:
+    for run in file.runs if len(file.runs) == 1 else ():
+        for metric, value in as_dict(file.members.get("metrics")).items():
+            if as_number(value) is not None and not _NO_SCORE.fullmatch(metric):
+                file.metric(metric, higher_is_better=_better(metric))
+                file.publish(value, run, metric, n=file.n_read)
+
+
+def _better(metric: str) -> bool | None:
+    return _HARM.fullmatch(metric) is None
+
+
+FORMAT: Final = Format(
+    name="azure-evaluation",
+    title="Azure AI evaluation results (evaluate(output_path=...))",
+    version="1",
+    upstream="Azure/azure-sdk-for-python at 46f8276, sdk/evaluation/azure-ai-evaluation (_evaluate/_evaluate.py, _utils.py)",
+    benchmark="Azure AI evaluation",
+    harness="azure-ai-evaluation",
+    signs=(
+        Sign("rows", 0.9, text=('"inputs.', '"outputs.'), shapes=("object",)),
+        Sign("", 0.8, like=(r"inputs\..+", r"outputs\.[^.]+\.[^.]+"), shapes=("lines", "array")),
+    ),
+    record=dict[str, Any],
+    rows=_rows,
+    lists=("rows",),
+    keep=("metrics", "studio_url"),
+    finish=_finish,
+    better=_better,
+    called="rows",
+)
