@@ -115,7 +115,7 @@ class FormatFile(Generic[R]):
     def __init__(self, source: Source, declared: "Format[R]") -> None:
         self.source = source
         self.records = self._reader(source, declared)
-        self.n_read = 0
+        self.n_read = self.n_rows = 0
         self.problems: list[Problem] = []
         self.runs: dict[str, Row] = {}
         self.metrics: dict[str, Row] = {}
@@ -129,6 +129,7 @@ class FormatFile(Generic[R]):
         self.waiting: set[Hashable] = set()
         self.factors = Factors()
         self._declared = declared
+        self._notes: dict[str, None] = {}
         self._apart: set[tuple[str, str]] = set()
         self._trials: dict[Hashable, int] = {}
         self._seen, self._counter = SeenKeys(), GroupCounter()
@@ -205,10 +206,10 @@ class FormatFile(Generic[R]):
     def run(self, model: str | None, *parts: str, **about: object) -> str:
         """Return the name of the run that a record belongs to; `parts` tell runs of one file apart (by default the model does).
 
-        `about` are columns of `runs`. What differs between records of one run is null there. A model without a name is called
-        after the file, and a note says so; runs of comparisons have none.
+        A part "" tells nothing apart. `about` are columns of `runs`; what differs between records of one run is null there. A
+        model without a name is called after the file, and a note says so; runs of comparisons have none.
         """
-        key = parts or ((model,) if model else ())
+        key = tuple(filter(None, parts or (model,)))
         run = self._named.get(key)
         if run is None:
             run = self._named[key] = self.source.run_id(*key)
@@ -232,7 +233,7 @@ class FormatFile(Generic[R]):
 
     def unnamed(self, name: str) -> None:
         """Say that the file names no model, what it is called, and what to do about it."""
-        self.counts[how_to_name(name, self._declared.naming)] += 1
+        self.note(how_to_name(name, self._declared.naming))
 
     def trial(self, *key: Hashable) -> int:
         """Return how many records had this key before."""
@@ -272,8 +273,17 @@ class FormatFile(Generic[R]):
         return self._counter.next(frame)
 
     def count(self, sentence: str, n: int = 1) -> None:
-        """Count a case of what a reader should know: a sentence with `{n}`, and `{all}` for the number of records."""
+        """Count a case of what a reader should know: a sentence with `{n}`, `{all}` (records) and `{rows}`."""
         self.counts[sentence] += n
+
+    def note(self, sentence: str) -> None:
+        """Take note of what a reader should know, once and as it stands."""
+        self._notes[sentence] = None
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know."""
+        return [*told(self.counts, all=self.n_read, rows=self.n_rows), *self._notes, *self.published.doubts()]
 
     def metric(self, name: str, **facts: object) -> None:
         """Say what is known of a metric beside the range of its scores, as columns of `metrics`."""
@@ -388,7 +398,7 @@ class Format(Generic[R]):
     better
         Says of the other metrics whether more of them is better, by name; None where nothing tells.
     failed, unscored
-        Sentences with `{n}` and `{all}` that say what errors and outcomes without a score are, in this format.
+        Sentences with `{n}`, `{all}` and `{rows}` that say what errors and outcomes without a score are, in this format.
     finish
         What is known at the end of a file alone, such as names of systems, which it may change in `FormatFile.runs`.
     expected, naming
@@ -444,6 +454,7 @@ class Format(Generic[R]):
         for block in file.blocks():
             for frame in self._frames(block, file, reader):
                 n += frame.height
+                file.n_rows += frame.height
                 waiting.append(frame)
                 if not waits:
                     yield from self._with_runs(waiting, file, ranges)
@@ -471,7 +482,7 @@ class Format(Generic[R]):
         yield Rows(table="runs", rows=list(file.runs.values()))
         yield from file.problems
         yield from file.tally.problems(source, self.called)
-        yield from source.notes([*told(file.counts, all=file.n_read), *file.published.doubts()])
+        yield from source.notes(file.notes)
 
     def _frames(self, block: Iterator[R], file: FormatFile[R], reader: Reader[R] | None) -> Iterator[pl.DataFrame]:
         """Yield the rows of a block of records, with their runs' names."""
@@ -492,7 +503,7 @@ class Format(Generic[R]):
         runs: dict[object, str] = {}
         for row in frame.select(known).unique(maintain_order=True).iter_rows(named=True):
             part, model = row.pop("part", None), row.pop("model", None)
-            runs[part if key == "part" else model] = file.run(model, *([part] if part else []), **row)
+            runs[part if key == "part" else model] = file.run(model, *([] if part is None else [part]), **row)
         if key is None:
             return frame.with_columns(run=pl.lit(next(iter(runs.values()), file.run(None))))
         names = frame[key].replace_strict(runs, return_dtype=pl.String)
@@ -506,6 +517,10 @@ class Format(Generic[R]):
                 for status, sentence in (("error", self.failed), ("unscored", self.unscored)):
                     if sentence:
                         file.counts[sentence] += int((frame["status"] == status).sum())
+                if "trial" not in frame.columns:  # each outcome is the only one
+                    frame = frame.with_columns(trial=pl.lit(0))
+                if "n_trials" not in frame.columns:
+                    frame = frame.with_columns(n_trials=pl.when(pl.col("trial").is_not_null()).then(1))
                 for name in ("model", "system", "benchmark"):
                     known = {run: row[name] for run, row in file.runs.items()}
                     first, alike = next(iter(known.values())), len({*known.values()}) == 1
@@ -601,6 +616,13 @@ def series(values: Sequence[object]) -> pl.Series:
     except (OverflowError, TypeError, UnicodeEncodeError):  # more than 64 bits, or half of a character
         pass
     return pl.Series([*map(as_text, values)], dtype=pl.String)
+
+
+def sample_columns(samples: Iterable[Sample]) -> pl.DataFrame:
+    """Return what records of a block say as columns, for a format whose records mean something only beside each other."""
+    return pl.concat(
+        [pl.DataFrame(), *(part.frame for part in in_frames_of_groups(samples, "outcomes"))], how="diagonal"
+    )
 
 
 def texts(values: Sequence[object]) -> pl.Series:

@@ -24,9 +24,9 @@ from typing import Final, Literal
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
+from evalstats.loaders.formats.tau_bench import snapped
 from evalstats.loaders.records import objects_in
 from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
-from evalstats.loaders.tau_bench import reward_metric, snapped_reward
 from evalstats.loaders.values import (
     as_count,
     as_dict,
@@ -99,7 +99,10 @@ def read_results(source: Source) -> Iterator[Rows | Problem]:
     simulations = _simulations(source, envelope)
     rows = ({**common, **row} for simulation in simulations for row in _outcomes(simulation, tally))
     yield from in_batches(rows, "outcomes")
-    metrics = [reward_metric(_BENCHMARK, name, binary=binary) for name, binary in tally.binary.items()]
+    metrics = [
+        metric_row(_BENCHMARK, name, "binary" if binary else "bounded", primary=name == "reward")
+        for name, binary in tally.binary.items()
+    ]
     yield Rows(table="metrics", rows=metrics)
     yield Rows(table="runs", rows=[_run_row(common, envelope)])
     yield from source.notes(_doubts(envelope, tally))
@@ -182,9 +185,17 @@ def _place(simulation: Simulation, tally: _Tally) -> tuple[str, int] | None:
     )
 
 
+def _snapped(value: object, where: str) -> float | None:
+    """Return a reward, exactly 0 or 1 where it is so within the harness's tolerance; None where there is no number."""
+    reward = snapped(value)
+    if reward is not None and not 0 <= reward <= 1:
+        raise InputError(f"{where}: the reward is {reward:g}; rewards lie between 0 and 1")
+    return reward
+
+
 def _parts(content: Row, where: str, tally: _Tally) -> Iterator[Row]:
     for name, value in as_dict(get(content, "reward_info", "reward_breakdown")).items():
-        score = snapped_reward(value, f"{where}: reward_breakdown.{name}")
+        score = _snapped(value, f"{where}: reward_breakdown.{name}")
         metric = f"reward/{name}"
         tally.binary[metric] = tally.binary.get(metric, True) and score in (None, 0.0, 1.0)
         shown = json.dumps(value)[:200]
@@ -194,7 +205,7 @@ def _parts(content: Row, where: str, tally: _Tally) -> Iterator[Row]:
 def _judged(content: Row, where: str) -> Row:
     ended = as_text(content.get("termination_reason")) or "without a termination_reason"
     raw = get(content, "reward_info", "reward")
-    reward = snapped_reward(raw, where)
+    reward = _snapped(raw, where)
     if ended == _NEVER_RAN or (reward is None and ended in _FAILED_WITHOUT_AGENT):
         said = first_line(get(content, "info", "error"))
         return unscored(f"{ended}: {said}" if said else ended, held(raw), error=True)

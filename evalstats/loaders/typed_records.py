@@ -20,6 +20,7 @@ from evalstats.loaders.files import (
     JsonItem,
     NotJson,
     check_objects,
+    encoding_message,
     header_of,
     iter_cells,
     iter_json,
@@ -175,12 +176,15 @@ class TypedRecords(Generic[R]):
                     records, places = [self._decode(raw, place) for place, raw in some], [place for place, _ in some]
                     self.n_read += len(some)
                 except _FAULTS:
+                    self._check_encoding(data)
                     records, places = self._fitting(pattern, ((place, bytes(raw)) for place, raw in some))
                 yield self._block(pattern, records, places)
 
     @property
     def _is_alone(self) -> bool:
-        return self._alone and self.head.shape == "object"
+        """Whether the document is a record and holds no list of them."""
+        inside = {path.partition(".")[0] for path in self._lists}
+        return self._alone and self.head.shape == "object" and self.head.keys.isdisjoint(inside)
 
     def _found(self, data: bytes | msgspec.Raw, inside: str = "") -> list[_List]:
         """Return the lists of records, undecoded, with how their places are written; keep the members that are asked for."""
@@ -204,6 +208,13 @@ class TypedRecords(Generic[R]):
             elif name in self._keep:
                 self.members[name] = msgspec.json.decode(raw)
         return found
+
+    def _check_encoding(self, data: bytes) -> None:
+        """Refuse a document whose texts are of another encoding; what is passed over is not looked at."""
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            raise UnreadableFileError(encoding_message(str(self.source.path), error)) from error
 
     def _refuse_list(self) -> None:
         if self._keyed:

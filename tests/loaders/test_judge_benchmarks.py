@@ -9,7 +9,8 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Source, with_digest
-from evalstats.loaders.judge_benchmarks import JUDGEBENCH, LLMBAR
+from evalstats.loaders.formats.judgebench import FORMAT as JUDGEBENCH
+from evalstats.loaders.formats.llmbar import FORMAT as LLMBAR
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -121,7 +122,7 @@ def test_bad_pairs_are_left_out_and_named(bench: Any) -> None:
     bad: list[Any] = [{**PAIR, "pair_id": None}, {**PAIR, "label": "B"}, {**PAIR, "judgments": {}}, "text", PAIR]
     data = bench(PAIR, *bad)
     assert data.outcomes.height == 3
-    assert told(data, "error").split("\n") == [
+    assert sorted(told(data, "error").split("\n"), key=lambda problem: problem[-1]) == [
         "1 of 6 pairs are left out (no pair_id): line 2",
         "1 of 6 pairs are left out (no label): line 3",
         "1 of 6 pairs are left out (no judgments): line 4",

@@ -9,7 +9,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.mmlu_pro import LOADER
+from evalstats.loaders.formats.mmlu_pro import FORMAT
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -34,7 +34,7 @@ def answered(tmp_path: Path) -> Any:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(records))
-        return read_source(LOADER, with_digest(Source(path=path)))
+        return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
 

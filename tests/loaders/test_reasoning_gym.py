@@ -9,7 +9,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.reasoning_gym import LOADER
+from evalstats.loaders.formats.reasoning_gym import FORMAT
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -67,7 +67,7 @@ def write(
 
 
 def load(path: Path) -> EvalData:
-    return read_source(LOADER, with_digest(Source(path=path)))
+    return read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def told(data: EvalData, severity: str = "note") -> str:
@@ -112,8 +112,8 @@ def test_a_summary_alone_holds_no_results(tmp_path: Path) -> None:
     [
         (completion(0.0, "ERROR", error="ValueError: no\nmore"), "error", "ValueError: no"),
         (completion(None), "unscored", "there is no score"),
-        (completion("good"), "unscored", "there is no score"),
-        (completion(True), "unscored", "there is no score"),
+        (completion("good"), "unscored", "the score is no number"),
+        (completion(True), "unscored", "the score is no number"),
         (completion(-1), "unscored", "the score lies outside 0 to 1"),
         (completion(0.0, None), "scored", "no answer stood between the tags, which the benchmark scores itself"),
         (completion(), "scored", None),
@@ -164,7 +164,7 @@ def test_the_model_without_a_summary(tmp_path: Path, folder: str, name: str, mod
 def test_a_dataset_that_failed_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFileError, match="the harness failed on it: no such dataset"):
         load(write(tmp_path, dataset(error="no such dataset")))
-    with pytest.raises(UnreadableFileError, match="is a list; an object with results was expected"):
+    with pytest.raises(UnreadableFileError, match="none of its questions could be read"):
         load(write(tmp_path, [1]))
 
 
@@ -224,7 +224,7 @@ def test_a_whole_run_in_one_file(tmp_path: Path) -> None:
     assert "2 questions have fewer completions" in told(data)
     found = sniffed(read_head(path))[0]
     assert found is not None
-    assert found[0] is LOADER
+    assert found[0] is FORMAT
 
 
 def test_a_whole_run_beside_its_datasets_is_not_counted_twice(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
+from evalstats.loaders.formats.terminal_bench import FORMAT
 from evalstats.loaders.registry import read, read_source
-from evalstats.loaders.terminal_bench import LOADER
 from evalstats.schema.data import EvalData
 
 FOLDER = Path("core@0.1.1", "20250906_my-agent_lab-m-4")
@@ -116,6 +116,9 @@ def test_two_runs_pair_by_task(tmp_path: Path) -> None:
 def test_results_that_are_no_trials_are_counted(tmp_path: Path) -> None:
     data = read(run(tmp_path, trial("a"), "lost", trial("")))
     assert data.outcomes.height == 1
-    assert "2 results are no trials with a task and are left out (results[1], results[2])" in told(data, "error")
-    with pytest.raises(UnreadableFileError, match="holds no trial with a task"):
-        read_source(LOADER, with_digest(Source(path=run(tmp_path / "x"))))
+    assert told(data, "error").split("\n") == [
+        "1 of 3 trials are left out (a bare text): results[1]",
+        "1 of 3 trials are left out (no task_id): results[2]",
+    ]
+    with pytest.raises(UnreadableFileError, match="none of its trials could be read"):
+        read_source(FORMAT, with_digest(Source(path=run(tmp_path / "x"))))
