@@ -76,7 +76,7 @@ class Sign:
 
     `keys` are names of members (of the first record, or of the document) or of columns, with blanks between them; all of them are
     there, at least one of `some` and none of `without`; each pattern of `like` is that of a whole name. `text` stands anywhere
-    in the head; `name` is how the file's name ends.
+    `path` a pattern that is found in its absolute path.
     """
 
     keys: str = ""
@@ -86,12 +86,15 @@ class Sign:
     like: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     name: str = ""
+    path: str = ""
     shapes: Collection[Shape] = JSON
     skip: str = ""
 
     def match(self, head: Head) -> Match | None:
         """Say whether a file shows it; with `skip`, in what words a file that goes with results is passed over."""
         if head.shape not in self.shapes or not head.name.endswith(self.name):
+            return None
+        if self.path and not re.search(self.path, head.path.absolute().as_posix()):
             return None
         found = frozenset(head.columns) or head.keys
         some = self.some.split()
@@ -103,7 +106,8 @@ class Sign:
         if not all(alike):
             return None
         shown = ", ".join([*self.keys.split(), *(name for name in some if name in found), *alike, *self.text])
-        return Match(confidence=self.confidence, reason=self.skip or shown or self.name, skip=bool(self.skip))
+        reason = self.skip or shown or self.name or "the folders that it lies in"
+        return Match(confidence=self.confidence, reason=reason, skip=bool(self.skip))
 
 
 class FormatFile(Generic[R]):

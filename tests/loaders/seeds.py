@@ -29,11 +29,13 @@ from tests.loaders import (
     test_every_eval_ever,
     test_garak,
     test_google_adk,
+    test_harbor,
     test_harmamp,
     test_helm,
     test_human_eval,
     test_ifeval,
     test_inspect_ai,
+    test_inspect_frames,
     test_judge_benchmarks,
     test_label_studio,
     test_langfuse,
@@ -41,6 +43,7 @@ from tests.loaders import (
     test_leaderboards,
     test_livecodebench,
     test_lm_eval,
+    test_lmms_eval,
     test_mlflow,
     test_mmlu_pro,
     test_mt_bench_pairs,
@@ -48,6 +51,7 @@ from tests.loaders import (
     test_mteb,
     test_open_llm_leaderboard,
     test_openai_evals,
+    test_opencompass,
     test_opik,
     test_phoenix,
     test_promptfoo,
@@ -63,6 +67,7 @@ from tests.loaders import (
     test_tau_bench,
     test_tenacious,
     test_terminal_bench,
+    test_vlmevalkit,
     test_weave,
     test_wildbench,
 )
@@ -343,6 +348,15 @@ def _langfuse() -> list[Tree]:
     ]
 
 
+def _vlmevalkit() -> list[Tree]:
+    rows = [test_vlmevalkit.hit(), test_vlmevalkit.hit(2, 0, prediction=test_vlmevalkit.FAILED)]
+    return [
+        tree({f"{test_vlmevalkit.NAME}.tsv": rows}),
+        tree({f"{test_vlmevalkit.NAME}.json": rows}),
+        tree({"M/M_MMBench_acc.csv": test_vlmevalkit.ACCURACIES}),
+    ]
+
+
 _TRIALS = [test_tau_bench.row(4), test_tau_bench.row(4, 0.0, 1), test_tau_bench.crash(9, 0)]
 _RAGAS = [test_ragas.row(0), test_ragas.row(1, None), test_ragas.row(2, "nan", 1)]
 _TABLE: list[Row] = [
@@ -436,6 +450,11 @@ SEEDS: dict[str, list[Tree]] = {
     "langfuse": _langfuse(),
     "opik": [tree({"e.json": test_opik.EXPORT}), tree({"e.csv": test_opik.PAGE}), tree({"p.json": test_opik.PAGE})],
     "weave": [tree({"calls.jsonl": test_weave.CALLS}), tree({"results.json": test_weave.ANSWER})],
+    "harbor": [tree(test_harbor.JOB)],
+    "inspect-frames": [tree(test_inspect_frames.FILES), {"samples.parquet": _parquet(test_inspect_frames.SAMPLES)}],
+    "lmms-eval": [tree(test_lmms_eval.FILES)],
+    "opencompass": [tree(test_opencompass.FILES)],
+    "vlmevalkit": _vlmevalkit(),
     "phoenix": [tree({"m.json": test_phoenix.RUNS}), tree({"m.csv": [*map(test_phoenix.flat, test_phoenix.RUNS)]})],
     "pydantic-evals": [tree({"report.json": test_pydantic_evals.REPORT})],
     "swe-bench": [{"lab__model-4.1.dev.json": _json(test_swe_bench.REPORT)}],

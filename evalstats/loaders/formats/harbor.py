@@ -1,0 +1,133 @@
+"""Harbor: the trials of a job (`jobs/<job>/<trial>/result.json`), as Terminal-Bench 2 and other agent benchmarks are run.
+
+A task is an item and each reward of the verifier a metric. All trials of a job are read together; agent and model make a
+system. Harbor itself says which failures leave no valid reward (a rate limit, a broken sandbox): these are errors here.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from evalstats.loaders.base import Source
+from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign, number
+from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.values import as_amount, as_count, as_dict, as_text, as_time, first_line, get, json_text
+
+_REWARD: Final = "reward"
+_STAYED: Final = (
+    "{n} trials have a reward although an exception ended them; the reward counts, the exception is its status_reason"
+)
+
+
+class _Usage(Struct):
+    n_input_tokens: Any = None
+    n_output_tokens: Any = None
+    cost_usd: Any = None
+
+
+class _Failure(Struct):
+    exception_type: Any = None
+    exception_message: Any = None
+    policy: Any = None
+
+
+class _Trial(Struct):
+    task_name: str
+    source: Any = None
+    agent_info: Any = None
+    agent_result: _Usage | None = None
+    verifier_result: Any = None
+    exception_info: _Failure | None = None
+    started_at: Any = None
+    agent_execution: Any = None
+
+
+class _Job:
+    """One job while it is read; its trials stand in files of their own and wait for the end."""
+
+    def __init__(self, file: FormatFile[_Trial]) -> None:
+        self._file, self._late = file, Late()
+        self._samples: list[Sample] = []
+
+    def rows(self, record: _Trial) -> tuple[Sample, ...]:
+        """Keep a trial's rewards."""
+        file, usage = self._file, record.agent_result or _Usage()
+        run = self._run(record)
+        begun, ended = (as_time(get(record.agent_execution, name)) for name in ("started_at", "finished_at"))
+        common: Row = {
+            "run": run,
+            "item": record.task_name,
+            "trial": file.trial(run, record.task_name),
+            "latency_s": as_amount((ended - begun).total_seconds()) if begun and ended else None,
+            "cost_usd": as_amount(usage.cost_usd),
+            "input_tokens": as_count(usage.n_input_tokens),
+            "output_tokens": as_count(usage.n_output_tokens),
+            "timestamp": as_time(record.started_at),
+            "locator": f"{file.path.parent.name}/{file.path.name}",
+        }
+        verified, failure = as_dict(record.verifier_result), record.exception_info
+        rewards = as_dict(verified.get("rewards")) or {_REWARD: verified.get(_REWARD)}
+        reason = f"{as_text(failure.exception_type)}: {first_line(failure.exception_message)}" if failure else None
+        if all(reward is None for reward in rewards.values()):
+            self._late.wait(common, unscored(reason or "the verifier gave no reward", error=True))
+            return ()
+        valid = get(failure.policy, "has_valid_reward") if failure else None
+        outcomes: list[Row] = []
+        for metric, reward in rewards.items():
+            self._late.know(metric)
+            outcome = number(reward) | {"status_reason": reason} if reason else number(reward)
+            outcome = unscored(reason, held(reward), error=True) if valid is False else outcome
+            outcomes.append({"metric": metric, **outcome})
+        file.count(_STAYED, int(failure is not None and valid is not False))
+        self._samples.append((common, outcomes))
+        return ()
+
+    def finish(self) -> Iterator[Sample]:
+        """Return all trials, those without a reward last."""
+        yield from self._samples
+        yield from self._late.samples(_REWARD)
+
+    def _run(self, record: _Trial) -> str:
+        agent, info = as_text(get(record.agent_info, "name")), get(record.agent_info, "model_info")
+        name, provider = as_text(get(info, "name")), as_text(get(info, "provider"))
+        model = f"{provider}/{name}" if provider and name else name or agent
+        system = f"{model} ({agent})" if agent and name else model
+        dataset = as_text(record.source) or FORMAT.benchmark
+        config = json_text({"agent": agent, "agent_version": as_text(get(record.agent_info, "version"))})
+        parts = [part for part in (agent, model, dataset) if part]
+        return self._file.run(model, *parts, system=system, benchmark=dataset, config=config)
+
+
+def _grouped(files: Sequence[Path]) -> Iterator[Source]:
+    """Put the trials of a job together."""
+    jobs: dict[Path, list[Path]] = {}
+    for path in sorted(files):
+        jobs.setdefault(path.parent.parent, []).append(path)
+    for first, *others in jobs.values():
+        yield Source(path=first, companions=(*others,))
+
+
+FORMAT: Final = Format(
+    name="harbor",
+    title="Harbor jobs (jobs/<job>/<trial>/result.json)",
+    version="1",
+    upstream="harbor 0.26.0, harbor/models/trial/result.py, error_policy.py",
+    benchmark="Harbor",
+    harness="Harbor",
+    signs=(
+        Sign("task_name trial_name trial_uri agent_info", shapes=OBJECT),
+        Sign("n_total_trials stats started_at", shapes=OBJECT, skip="the sums of a job, whose trials stand beside it"),
+        Sign("trial_name trials_dir task", shapes=OBJECT, skip="the configuration of a trial"),
+        Sign("job_name jobs_dir", shapes=OBJECT, skip="the configuration of a job"),
+        Sign("schema_version session_id steps", text=("ATIF",), shapes=OBJECT, skip="the transcript of a trial"),
+    ),
+    record=_Trial,
+    reader=_Job,
+    alone=True,
+    called="trials",
+    grouped=_grouped,
+    failed="{n} rewards are errors: the harness failed, or left no reward; Harbor's own mean counts them as 0",
+    metrics={_REWARD: {"primary": True}},
+)

@@ -1,0 +1,146 @@
+"""Inspect AI's data frames: `samples_df` and `evals_df`, saved as CSV or Parquet.
+
+A row of samples is a sample and epoch, with a column `score_<scorer>` for each scorer. Which model it is of stands in a column of
+the log, or in the table of evals that lies beside it: both are then read together. Tables of evals alone hold published numbers.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from evalstats.loaders.base import Source, read_head
+from evalstats.loaders.format import TABLE, Format, FormatFile, Late, Sample, Sign
+from evalstats.loaders.inspect_ai import cells, read_grade
+from evalstats.loaders.records import cell_value
+from evalstats.loaders.rows import Row, scored, unscored
+from evalstats.loaders.values import as_amount, as_count, as_text, as_time, first_line
+
+_SCORE: Final = "score_"
+_DETAILS: Final = re.compile(r"(?P<scorer>.+)_(?:answer|explanation|metadata)", re.DOTALL)
+_METADATA: Final = "metadata_"
+_STDERR: Final = "_stderr"
+_HEADLINE: Final = "headline"
+_NO_VALUE: Final = frozenset({"", "nan", "NaN", "<NA>"})
+
+
+class _Tables:
+    """Tables while they are read: what those of evals say of each log is known before the samples come."""
+
+    def __init__(self, file: FormatFile[dict[str, Any]]) -> None:
+        self._file, self._late = file, Late()
+        self._logs: dict[str, Row] = {}
+
+    def rows(self, record: dict[str, Any]) -> Iterator[Sample]:
+        """Return the scores of a sample, or publish those of a log."""
+        record = {name: None if isinstance(v, str) and v in _NO_VALUE else v for name, v in record.items()}
+        if "sample_id" in record:
+            return self._sample(record)
+        self._log(record)
+        return iter(())
+
+    def finish(self) -> Iterator[Sample]:
+        """Return samples that failed or were not scored."""
+        return self._late.samples("score")
+
+    def _run(self, record: Row) -> str | None:
+        log = as_text(record.get("eval_id"))
+        if log is None:
+            self._file.leave_out("no eval_id")
+            return None
+        about = {**self._logs.get(log, {}), **{name: value for name, value in record.items() if value is not None}}
+        task = as_text(about.get("task_name")) or FORMAT.benchmark
+        version, status = as_text(about.get("task_version")), as_text(about.get("status"))
+        model = as_text(about.get("model"))
+        return self._file.run(model, log, benchmark=task, task_version=version, status=status)
+
+    def _sample(self, record: Row) -> Iterator[Sample]:
+        file, item, run = self._file, as_text(record.get("id")), self._run(record)
+        if run is None or item is None:
+            if run is not None:
+                file.leave_out("no id")
+            return
+        epoch = as_count(record.get("epoch"))
+        common: Row = {
+            "run": run,
+            "item": item,
+            "trial": epoch - 1 if epoch else file.trial(run, item),
+            "latency_s": as_amount(record.get("total_time")),
+            "link": as_text(record.get("log_viewer")),
+            "locator": file.locator,
+            "limit_reached": as_text(record.get("limit")),
+        }
+        if file.again(run, item, common["trial"]):
+            file.leave_out("repeated samples")
+            return
+        metadata = {name[len(_METADATA) :]: value for name, value in record.items() if name.startswith(_METADATA)}
+        common |= file.factors.of(metadata)
+        scores = {name[len(_SCORE) :]: value for name, value in record.items() if name.startswith(_SCORE)}
+        outcomes: list[Row] = []
+        for scorer, value in scores.items():
+            details = _DETAILS.fullmatch(scorer)
+            if details is not None and details["scorer"] in scores:
+                continue
+            if value is None:
+                self._late.know(scorer)
+                outcomes.append({"metric": scorer, **unscored("the sample has no score of this scorer")})
+                continue
+            for metric, part in cells(scorer, cell_value(value)):
+                grade = read_grade(part)
+                self._late.know(metric)
+                outcome = unscored(grade.reason, grade.raw) if grade.score is None else scored(grade.score)
+                outcomes.append({"metric": metric, **outcome})
+        if error := first_line(record.get("error")):
+            self._late.wait(common, unscored(error, error=True))
+        elif outcomes:
+            yield common, outcomes
+        else:
+            self._late.wait(common, unscored("the sample has no score"))
+
+    def _log(self, record: Row) -> None:
+        if (run := self._run(record)) is None:
+            return
+        self._logs[str(as_text(record.get("eval_id")))] = record
+        n = as_count(record.get("completed_samples"))
+        for name, value in record.items():
+            metric = name.removeprefix(_SCORE)
+            if name == metric or metric.startswith(f"{_HEADLINE}_") or metric.endswith(_STDERR) or value is None:
+                continue
+            error = record.get(f"{_SCORE}{metric.rpartition('_')[0]}{_STDERR}")
+            created = as_time(record.get("created"))
+            self._file.publish(value, run, metric, error=error, n=n, date=created.date() if created else None)
+
+
+def _grouped(files: Sequence[Path]) -> Iterator[Source]:
+    """Put the tables of a folder together, those of evals first."""
+    folders: dict[Path, list[Path]] = {}
+    for path in sorted(files):
+        folders.setdefault(path.parent, []).append(path)
+    for paths in folders.values():
+        samples = [path for path in paths if "sample_id" in read_head(path).columns]
+        evals = [path for path in paths if path not in samples]
+        if evals:
+            yield Source(path=evals[0], companions=(*evals[1:], *samples))
+        else:
+            yield from (Source(path=path) for path in samples)
+
+
+FORMAT: Final = Format(
+    name="inspect-frames",
+    title="Inspect AI's data frames: samples_df, evals_df (.csv, .parquet)",
+    version="1",
+    upstream="UKGovernmentBEIS/inspect_ai at 499e615, src/inspect_ai/analysis/_dataframe/samples/columns.py, evals/columns.py",
+    benchmark="Inspect",
+    harness="Inspect AI",
+    signs=(
+        Sign("sample_id eval_id id epoch", shapes=TABLE),
+        Sign("eval_id task_id run_id model total_samples", shapes=TABLE),
+    ),
+    record=dict[str, Any],
+    reader=_Tables,
+    called="rows",
+    grouped=_grouped,
+    failed="{n} scores are of samples that failed; they are errors, and Inspect's own averages drop them",
+    unscored="{n} scores are missing or no grades; they are unscored",
+    naming="Put the table of evals_df into the same folder, or add its columns to samples_df",
+)

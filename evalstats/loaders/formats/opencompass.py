@@ -1,0 +1,107 @@
+"""OpenCompass: results of a model on a dataset (`results/<model>/<dataset>.json`) and the summary of a run (`summary_*.csv`).
+
+Where the evaluator keeps details, each is an item (its `example_abbr`, else its place), and the verdicts of several runs of it
+are trials. What the file or the summary reports is published. The results of a model are one run, a dataset is a task.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+from evalstats.loaders.base import Source
+from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign, verdict
+from evalstats.loaders.rows import Row
+from evalstats.loaders.values import as_dict, as_list, as_text, first_line
+
+_VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
+# Counts and lengths that upstream's own summary leaves out.
+_NO_METRICS: Final = frozenset({"bp", "sys_len", "ref_len", "type"})
+_SUMMARY: Final = frozenset({"dataset", "version", "metric", "mode"})
+_WITHOUT: Final = "{n} details hold no verdict and give no outcome"
+_FAILED: Final = "{n} results are an error in place of scores ({first})"
+
+File = FormatFile[dict[str, Any]]
+
+
+def _rows(record: dict[str, Any], file: File) -> Iterator[Sample]:
+    if record.keys() >= _SUMMARY:
+        _row_of_summary(record, file)
+        return
+    dataset = file.path.name.partition(".json")[0]
+    run = file.run(file.path.absolute().parent.name)
+    if "error" in record:
+        file.count(_FAILED.replace("{first}", first_line(record["error"]).replace("{", "(").replace("}", ")")))
+    for metric, value in record.items():
+        if metric not in _NO_METRICS and isinstance(value, int | float) and not isinstance(value, bool):
+            file.publish(value, run, metric, task=dataset)
+    for place, detail in _details(record.get("details")):
+        found: object = next((detail[name] for name in _VERDICTS if detail.get(name) is not None), None)
+        if found is None:
+            file.count(_WITHOUT)
+            continue
+        item = as_text(detail.get("example_abbr")) or place
+        for trial, one in enumerate(as_list(found) or [found]):
+            common: Row = {"run": run, "task": dataset, "item": item, "trial": trial}
+            common["locator"] = f"{file.locator} details[{place}]".strip()
+            yield common, [{"metric": "correct", **verdict(one)}]
+
+
+def _details(details: object) -> Iterable[tuple[str, Row]]:
+    """Return the details by their place, from a list or an object of them."""
+    if isinstance(details, list):
+        return ((str(place), as_dict(part)) for place, part in enumerate(as_list(cast("object", details))))
+    return ((place, as_dict(part)) for place, part in as_dict(details).items() if as_dict(part))
+
+
+def _row_of_summary(record: Row, file: File) -> None:
+    task, metric = as_text(record.get("dataset")), as_text(record.get("metric"))
+    if not task or metric in {None, "", "-"}:
+        file.count("{n} rows of the summary have no score")
+        return
+    for model, value in record.items():
+        if model not in _SUMMARY and model:
+            file.publish(value, file.run(model), str(metric), task=task)
+
+
+def _grouped(files: Sequence[Path]) -> Iterator[Source]:
+    """Put the results of a model together; a summary stands alone."""
+    models: dict[Path, list[Path]] = {}
+    for path in sorted(files):
+        models.setdefault(path if path.name.endswith(".csv") else path.parent, []).append(path)
+    for first, *others in models.values():
+        yield Source(path=first, companions=(*others,))
+
+
+_RESULTS: Final = r"/results/[^/]+/[^/]+\.json$"
+FORMAT: Final = Format(
+    name="opencompass",
+    title="OpenCompass results (results/<model>/<dataset>.json) and summaries (summary_*.csv)",
+    version="1",
+    upstream="open-compass/opencompass at a5acc4b, opencompass/tasks/openicl_eval.py, summarizers/default.py",
+    benchmark="OpenCompass",
+    harness="OpenCompass",
+    signs=(
+        Sign("dataset version metric mode", shapes=("text",)),
+        Sign("details", text=('"example_abbr"',), shapes=OBJECT),
+        Sign("details", 0.8, path=_RESULTS, shapes=OBJECT),
+        Sign(confidence=0.7, path=r"/\d{8}_\d{6}" + _RESULTS, shapes=OBJECT),
+        Sign(
+            text=('"origin_prompt"', '"prediction"'),
+            path=r"/predictions/[^/]+/[^/]+\.json$",
+            shapes=OBJECT,
+            skip="predictions, whose verdicts stand in results/",
+        ),
+        Sign(
+            text=("tabulate format", "THIS IS A DIVIDER"),
+            shapes=("text",),
+            skip="the same numbers as the CSV file beside it",
+        ),
+    ),
+    record=dict[str, Any],
+    rows=_rows,
+    alone=True,
+    called="results",
+    metrics={"correct": HEADLINE},
+    unscored="{n} verdicts are neither true nor false; they are unscored",
+    grouped=_grouped,
+)
