@@ -9,18 +9,21 @@ from matplotlib.figure import Figure
 from evalstats import plots
 from evalstats.errors import InputError
 from evalstats.plots.style import DARK, LIGHT, contrast
-from tests.plots.drawing import all_axes, assert_words_stand_apart, texts
+from tests.plots.drawing import all_axes, assert_words_stand_apart, covered_marks, texts
 from tests.plots.gallery import DIFFERENCES, GALLERY
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
 
 
 # Four inches have fewer letters to a line than print and more than a phone.
-@pytest.mark.parametrize("size", [pytest.param(4, marks=pytest.mark.slow), (8, 6), "screen", "phone", "print"], ids=str)
+@pytest.mark.parametrize(
+    "size", [pytest.param(4, marks=pytest.mark.slow), (8, 6), None, "screen", "phone", "print"], ids=str
+)
 @pytest.mark.parametrize("name", GALLERY)
-def test_no_word_is_clipped_or_covered_and_a_size_in_inches_is_kept(name: str, size: object) -> None:
+def test_words_stand_apart_and_on_no_point_and_a_size_in_inches_is_kept(name: str, size: object) -> None:
     figure = GALLERY[name](size=size)
     assert_words_stand_apart(figure)
+    assert covered_marks(figure) == []
     if isinstance(size, tuple):
         assert tuple(figure.get_size_inches()) == pytest.approx(size)
     elif isinstance(size, int):

@@ -53,12 +53,6 @@ def test_words_on_axes_of_any_size_stand_apart_and_on_no_point(name: str, inches
     assert covered_marks(figure, axes) == []
 
 
-@pytest.mark.parametrize("size", [None, "screen", "phone", "print"], ids=str)
-@pytest.mark.parametrize("name", GALLERY)
-def test_words_of_a_figure_of_its_own_stand_on_no_point(name: str, size: Any) -> None:
-    assert covered_marks(GALLERY[name](size=size)) == []
-
-
 @pytest.mark.parametrize("size", [None, 3, 5, 6.7, 8, 12, "screen", "phone", "print"], ids=str)
 def test_the_name_of_a_single_row_is_whole(size: Any) -> None:
     assert "All items" in texts(plots.forest(ONE, title="new minus old", size=size))

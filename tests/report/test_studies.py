@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -39,10 +40,14 @@ READS = {
 }  # fmt: skip
 
 
-@cache
-def names(study: str) -> dict[str, Any]:
-    """What the cells of a page have computed."""
-    return run_page(study)[1]
+def computed(study: str) -> dict[str, Any]:
+    """What the cells of a page compute, with no figure drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evalstats.report.page.figure_float", lambda *_, **__: "")
+        return run_page(study)[1]
+
+
+names = cache(computed)
 
 
 @pytest.fixture(scope="module", params=STUDIES)
@@ -51,9 +56,19 @@ def study(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def rendered(study: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    (path,) = report(study, tmp_path_factory.mktemp(study) / "page.html", engine="embedded")
-    return path.read_text("utf-8")
+def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """The page of a study, rendered once."""
+
+    def page(study: str) -> str:
+        (path,) = report(study, tmp_path_factory.mktemp(study) / "page.html", engine="embedded")
+        return path.read_text("utf-8")
+
+    return cache(page)
+
+
+@pytest.fixture(scope="module")
+def rendered(study: str, page_of: Callable[[str], str]) -> str:
+    return page_of(study)
 
 
 def test_what_was_found_comes_before_how(study: str, rendered: str) -> None:
@@ -87,9 +102,8 @@ def test_the_pdf_says_the_same(study: str, tmp_path: Path, pdf_text: Any) -> Non
 # Error rates
 
 
-def test_every_stored_question_has_its_place_and_all_its_rates(tmp_path: Path) -> None:
-    (path,) = report("validation", tmp_path / "page.html", engine="embedded")
-    outline = Outline(path.read_text("utf-8"))
+def test_every_stored_question_has_its_place_and_all_its_rates(page_of: Callable[[str], str]) -> None:
+    outline = Outline(page_of("validation"))
     links = {each["download"]: each["href"] or "" for _, each in outline.elements if each.get("download")}
     assert set(names("validation")["studies"]) == set(es.datasets.validation_names())
     for name, found in names("validation")["studies"].items():
@@ -145,7 +159,7 @@ def test_weak_points_take_their_numbers_from_the_rates(monkeypatch: pytest.Monke
         return replace(stored, rows=tuple(rows))
 
     monkeypatch.setattr(es.datasets, "load_validation", halved)
-    after = run_page("validation")[1]["weaknesses"]
+    after = computed("validation")["weaknesses"]
     assert all(before[lead] != after[lead] for lead in before)
 
 
@@ -175,7 +189,7 @@ def test_one_verdict_everywhere_gives_one_answer(verdict: str, word: str, monkey
     stored = es.datasets.load_arena_sampling()
     rows = tuple(replace(row, verdict=verdict if row.verdict else "") for row in stored.rows)
     monkeypatch.setattr(es.datasets, "load_arena_sampling", lambda: replace(stored, rows=rows))
-    _, found = run_page("arena-sampling")
+    found = computed("arena-sampling")
     for answer in found["answers"]:
         if answer["Question"] == "Do 95% intervals still hold?":  # which no simulation proves
             assert answer["Answer"] == ("No" if verdict == "worse" else "Nothing against it")

@@ -45,7 +45,9 @@ def test_standard_errors_are_those_of_the_jackknife(bounds: tuple[float, float] 
     y = (rng.random((120, 3)) < [0.5, 0.6, 0.8]).astype(float)
     y[:50, 0], y[90:, 1] = np.nan, np.nan
     found = common_scale(y, bounds=bounds)
-    left = np.array([common_scale(np.delete(y, i, axis=0), bounds=bounds).estimate for i in range(len(y))])
+    alike = np.nan_to_num(y, nan=-1.0)  # without either of two such items the table is the same
+    _, first, place = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+    left = np.array([common_scale(np.delete(y, i, axis=0), bounds=bounds).estimate for i in first])[place.ravel()]
     jackknife = np.sqrt((len(y) - 1) / len(y) * np.square(left - left.mean(axis=0)).sum(axis=0))
     assert found.values.std(axis=0, ddof=1) / np.sqrt(len(y)) == pytest.approx(jackknife, rel=0.01)
 
