@@ -39,7 +39,13 @@ CHAPTERS: Final = {
     "bootstrap": ("bootstrap", "resample_law"),
     "clusters and factors": ("clusters", "factor_dependence", "runs", "trials", "reliability"),
     "many models": ("many",),
-    "multiplicity": ("many/max_t", "many/multiplicity", "many/reference_laws", "many/winners_curse"),
+    "multiplicity": (
+        "many/max_t",
+        "many/multiplicity",
+        "many/reference_laws",
+        "many/step_down",
+        "many/winners_curse",
+    ),
     "sequential looks": ("betting", "sequential", "score_drift"),
     "linear mixed models": ("mixed",),
     "binomial mixed models": (

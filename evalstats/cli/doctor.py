@@ -28,6 +28,8 @@ def doctor() -> None:
     from importlib.metadata import PackageNotFoundError, version
     from importlib.util import find_spec
 
+    from evalstats.document.model import Column, Table
+    from evalstats.document.terminal import table_text
     from evalstats.report.engine import find_quarto
 
     rows: list[tuple[str, str, str]] = [
@@ -43,7 +45,8 @@ def doctor() -> None:
         rows.append((module, found, use))
     quarto = find_quarto(required=False)
     rows.append(("quarto", str(quarto) if quarto else "not found", "reports: the other engine (optional)"))
-    _print(rows)
+    columns = tuple(Column(title=title) for title in ("Part", "Version", "For"))
+    typer.echo(table_text(Table(id="parts", columns=columns, rows=tuple(rows))))
     missing = [name for name, found, _ in rows if found == "missing"]
     if missing:
         typer.echo(f"\nmissing: {', '.join(missing)}; install with: pip install 'evalstats-toolkit[report]'")
@@ -58,11 +61,3 @@ def doctor() -> None:
         )
     if missing or other:
         raise typer.Exit(2)
-
-
-def _print(rows: list[tuple[str, str, str]]) -> None:
-    from evalstats.document.model import Column, Table
-    from evalstats.document.terminal import table_text
-
-    columns = tuple(Column(title=title) for title in ("Part", "Version", "For"))
-    typer.echo(table_text(Table(id="parts", columns=columns, rows=tuple(rows))))

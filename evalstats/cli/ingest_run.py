@@ -339,7 +339,15 @@ class _Reading:
 
 def _ingest_source(shelf: Shelf, loader: Loader, source: Source, way: _Way) -> SourceReport:
     anonymizer = way.anonymizer()
-    origin = _origin(loader, source, way.column_map, anonymizer)
+    options = {} if way.column_map is None else {"column_map": json.dumps(way.column_map.as_config(), sort_keys=True)}
+    path = str(source.path)
+    if anonymizer is not None:
+        # A map may hold constants and values of rows.
+        options = {name: anonymizer.names.of(name, text) for name, text in options.items()} | anonymizer.options
+        path = anonymizer.names.of_path(path)
+    origin = SourceOrigin(
+        path=path, digest=source.digest, loader=loader.name, loader_version=loader.version, options=options
+    )
     reading = _Reading(
         loader=loader,
         source=source,
@@ -395,20 +403,6 @@ def _written(shelf: Shelf, reading: _Reading) -> Committed:
                 f"{source.path}: changed while it was being read; ingest it again when its run has ended"
             )
         return writer.commit()
-
-
-def _origin(
-    loader: Loader, source: Source, column_map: ColumnMap | None, anonymizer: Anonymizer | None
-) -> SourceOrigin:
-    options = {} if column_map is None else {"column_map": json.dumps(column_map.as_config(), sort_keys=True)}
-    path = str(source.path)
-    if anonymizer is not None:
-        # A map may hold constants and values of rows.
-        options = {name: anonymizer.names.of(name, text) for name, text in options.items()} | anonymizer.options
-        path = anonymizer.names.of_path(path)
-    return SourceOrigin(
-        path=path, digest=source.digest, loader=loader.name, loader_version=loader.version, options=options
-    )
 
 
 def _refuse_plain_beside_anonymized(shelf: Shelf, reading: _Reading) -> None:

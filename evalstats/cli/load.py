@@ -485,7 +485,12 @@ def _two_files(
     for target, part in zip(targets, parts, strict=True):
         if not part.outcomes.height:
             raise InputError(f"{target}: holds no scores of single items, so nothing can be paired")
-    _refuse_copies(targets, parts)
+    digests = [set(part.runs["source_digest"].drop_nulls().to_list()) for part in parts]
+    if digests[0] and digests[0] == digests[1]:
+        raise CannotAnswerError(
+            f"{targets[0]} and {targets[1]} hold the same bytes: they are one run twice, and there is nothing to compare; "
+            "give the files of two runs"
+        )
     if trials_from_runs:
         # Files that name no system are called after themselves (seed-1, seed-2): what was given as one side is one.
         parts = [_one_system(part, name) for part, name in zip(parts, _labels(targets), strict=True)]
@@ -495,16 +500,6 @@ def _two_files(
         names = _labels(targets)
         parts = [_renamed(part, name) for part, name in zip(parts, names, strict=True)]
     return combine(parts), (names[0], names[1])
-
-
-def _refuse_copies(targets: Sequence[Path], parts: Sequence["EvalData"]) -> None:
-    """Refuse two files with the same bytes: a copy of a run says nothing of another one."""
-    digests = [set(part.runs["source_digest"].drop_nulls().to_list()) for part in parts]
-    if digests[0] and digests[0] == digests[1]:
-        raise CannotAnswerError(
-            f"{targets[0]} and {targets[1]} hold the same bytes: they are one run twice, and there is nothing to compare; "
-            "give the files of two runs"
-        )
 
 
 def _labels(targets: Sequence[Path]) -> list[str]:

@@ -124,7 +124,9 @@ _SIGNALS = ("SIGTERM", "SIGHUP")
 def main() -> None:
     """Run the command line and exit with its status."""
     _end_well_when_told_to()
-    _write_any_letter()
+    for stream in (sys.stdout, sys.stderr):  # a letter that a narrow encoding lacks is shown as an escape
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         with _warned_in_words():
             app()
@@ -175,13 +177,6 @@ def _end_well_when_told_to() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, stop)
-
-
-def _write_any_letter() -> None:
-    """Let a stream of a narrow encoding show a letter that it lacks as an escape, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager

@@ -70,7 +70,14 @@ def ask(question: Question, options: Sequence[Offered], *parts: Any, typed: Mapp
     call = Call(question=question, given=given, declared=declared, quiet=showing.quiet)
     with told_in_junit(gate.output):
         result = _answer(call, form, options, showing)
-    reading = {**form.typed(call), **_of_files(options, typed)}
+    reading = {
+        **form.typed(call),
+        **{
+            each.name: typed[each.name]
+            for each in options
+            if typed[each.name] is not None and (each.flag.reads in OF_FILES or each.needed)
+        },
+    }
     for part in (planned, gate):
         reading |= {} if part is None else {name: value for name, value in given_of(part).items() if name != "junit"}
     result = _noted(result, reading)
@@ -106,7 +113,13 @@ def _answer(call: Call, form: DataForm, options: Sequence[Offered], showing: Sho
         if "on_step" in parameters:
             arguments["on_step"] = _counted(on_step)
         try:
-            return _one_result(function(**arguments))
+            found = function(**arguments)
+            if not isinstance(found, tuple):
+                return found
+            from evalstats.analysis.score.result import Score, Scores
+
+            scores = cast("tuple[Score, ...]", found)
+            return scores[0] if len(scores) == 1 else Scores(rows=scores, settings=scores[0].settings)
         except NothingSharedError as error:
             if not form.instead():
                 raise
@@ -137,25 +150,6 @@ def _counted(on_step: Callable[[str], None]) -> Callable[..., None]:
         on_step(f"{text} {done:,} of {total:,}" if total else text)
 
     return told
-
-
-def _one_result(found: Any) -> Any:
-    """Return the scores of several systems as one result."""
-    if not isinstance(found, tuple):
-        return found
-    from evalstats.analysis.score.result import Score, Scores
-
-    scores = cast("tuple[Score, ...]", found)
-    return scores[0] if len(scores) == 1 else Scores(rows=scores, settings=scores[0].settings)
-
-
-def _of_files(options: Sequence[Offered], typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were read from files, and names that tell sides apart: whoever repeats the call types these."""
-    return {
-        each.name: typed[each.name]
-        for each in options
-        if typed[each.name] is not None and (each.flag.reads in OF_FILES or each.needed)
-    }
 
 
 def _noted(result: Any, reading: Mapping[str, Any]) -> Any:

@@ -275,10 +275,12 @@ class QuartoEngine:
         parameters.write_text(json.dumps(dict(job.parameters)), encoding="utf-8")
         aside = job.folder / ".tmp"
         aside.mkdir()
+        from datetime import UTC, datetime
+
         environment = {
             **os.environ,
             "QUARTO_PYTHON": sys.executable,
-            "SOURCE_DATE_EPOCH": _epoch(job),
+            "SOURCE_DATE_EPOCH": str(int(datetime.combine(job.day, datetime.min.time(), tzinfo=UTC).timestamp())),
             "PYTHONHASHSEED": "0",
             PRINTED: str(int(job.printed)),
             # What Quarto puts aside while it works goes with the folder.
@@ -331,12 +333,6 @@ def _failed_in_quarto(said: str, document: PageSource) -> str:
         lines.insert(given, 0)
     reason = re.findall(rf"^{re.escape(traceback[1])}: (.*(?:\n.+)*)", said[traceback.end() :], re.MULTILINE)
     return failed_cell(lines[min(place, len(lines)) - 1], traceback[1], reason[-1] if reason else "")
-
-
-def _epoch(job: Job) -> str:
-    from datetime import UTC, datetime
-
-    return str(int(datetime.combine(job.day, datetime.min.time(), tzinfo=UTC).timestamp()))
 
 
 def embedded_parts() -> bool:

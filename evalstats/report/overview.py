@@ -47,7 +47,10 @@ def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = ""
     )
     for place, document in enumerate(documents, start=1):
         show(*_card(document, pages[place - 1] if pages else f"#sec-r{place}"))
-    own = Page(document=replace(said, evidence=tuple(_sections(result)), notes=()), engine=engine, day=day, level=2)
+    found = [Section(id="holdings", heading="What the data hold", blocks=(holdings_table(result),))]
+    if result.refusals:
+        found.append(Section(id="refusals", heading="What the data do not answer", blocks=(refusals_table(result),)))
+    own = Page(document=replace(said, evidence=tuple(found), notes=()), engine=engine, day=day, level=2)
     own.show("evidence")
     if not pages:
         banners = {note.line for note in said.banners}
@@ -107,13 +110,6 @@ def _card(document: Document, target: str) -> list[str]:
         range_words=document.number_words,
     )
     return [f"**[{for_pandoc(document.title)}]({target})**", card]
-
-
-def _sections(result: Overview) -> list[Section]:
-    found = [Section(id="holdings", heading="What the data hold", blocks=(holdings_table(result),))]
-    if result.refusals:
-        found.append(Section(id="refusals", heading="What the data do not answer", blocks=(refusals_table(result),)))
-    return found
 
 
 def _show_answer(document: Document, place: int, engine: str, rendered: str, banners: set[str]) -> None:

@@ -461,15 +461,13 @@ def _block(block: Text | Items | Code | Figure | Table, prefix: str) -> str:
         case Code():
             return code_block(block.code, block.language)
         case Figure():
-            return _figure(block, _label(block, prefix))
+            caption = for_pandoc(sentence(block.caption))
+            after = "".join(_data_link(rows, name, words) for name, words, rows in figure_data(block))
+            return figure_float(
+                block, _label(block, prefix), caption=caption, after=after.replace('</p><p class="es-data">', " ")
+            )
         case Table():
             return _table(block, _label(block, prefix))
-
-
-def _figure(figure: Figure, label: str) -> str:
-    caption = for_pandoc(sentence(figure.caption))
-    after = "".join(_data_link(rows, name, words) for name, words, rows in figure_data(figure))
-    return figure_float(figure, label, caption=caption, after=after.replace('</p><p class="es-data">', " "))
 
 
 def figure_data(figure: Figure) -> list[tuple[str, str, Mapping[str, Sequence[object]]]]:
@@ -482,7 +480,10 @@ def figure_data(figure: Figure) -> list[tuple[str, str, Mapping[str, Sequence[ob
     if figure.table is None or not figure.table.frame:
         return [(figure.id, "Data (CSV)", drawn)]
     found = [(figure.id, "Data (CSV)", figure.table.frame)]
-    if not _holds(figure.table.frame, drawn):
+    frame = figure.table.frame
+    known = _significant(value for column in frame.values() for value in column)
+    numbers = [value for name in _DRAWN for value in drawn.get(name, ()) if isinstance(value, int | float)]
+    if not any(_significant(value / scale for value in numbers) <= known for scale in (1, 100)):
         found.append((f"{figure.id}-drawn", "As drawn (CSV)", drawn))
     return found
 
@@ -490,13 +491,6 @@ def figure_data(figure: Figure) -> list[tuple[str, str, Mapping[str, Sequence[ob
 # Columns of rows that say how a mark looks.
 _LOOKS = frozenset({"tone", "settled", "strong", "faint", "loud", "base", "dashed", "best", "weak"})
 _DRAWN = ("x", "y", "start", "estimate", "conf_low", "conf_high")
-
-
-def _holds(frame: Mapping[str, Sequence[object]], drawn: Mapping[str, Sequence[object]]) -> bool:
-    """Whether every number that is drawn stands in the frame, as it is or as a share of 1."""
-    known = _significant(value for column in frame.values() for value in column)
-    numbers = [value for name in _DRAWN for value in drawn.get(name, ()) if isinstance(value, int | float)]
-    return any(_significant(value / scale for value in numbers) <= known for scale in (1, 100))
 
 
 def _significant(values: Iterable[object]) -> set[str]:

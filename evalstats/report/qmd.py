@@ -343,22 +343,20 @@ def _output(output: Mapping[str, Any], cell: Cell, folder: Path, name: str, *, a
         return _joined(data["text/markdown"])
     for kind, ending in IMAGES.items():
         if kind in data:
-            return _image(_joined(data[kind]), cell, folder / f"{name}.{ending}")
+            content = _joined(data[kind])
+            path = folder / f"{name}.{ending}"
+            if path.suffix == ".svg":
+                path.write_text(content, encoding="utf-8")
+            else:
+                path.write_bytes(base64.b64decode(content))
+            alt = str(cell.options.get("fig-alt", "")).replace("\\", "\\\\").replace('"', '\\"')
+            return f'![]({path.name}){{fig-alt="{alt}"}}'
     if "text/html" in data:
         raise RenderError(
             f"the cell at line {cell.line} displays HTML, for which Quarto would load scripts from elsewhere; "
             "print it as a raw block from a cell with `output: asis`"
         )
     return _as_text(_joined(data["text/plain"])) if "text/plain" in data else ""
-
-
-def _image(content: str, cell: Cell, path: Path) -> str:
-    if path.suffix == ".svg":
-        path.write_text(content, encoding="utf-8")
-    else:
-        path.write_bytes(base64.b64decode(content))
-    alt = str(cell.options.get("fig-alt", "")).replace("\\", "\\\\").replace('"', '\\"')
-    return f'![]({path.name}){{fig-alt="{alt}"}}'
 
 
 def _joined(text: object) -> str:

@@ -531,7 +531,15 @@ def write_rutbench(
     paths = model_paths(folder, [model.name for model in chosen], "_eval_results.json")
     for model, path in zip(chosen, paths, strict=True):
         document = simulate_rutbench(model, seed=seed, n_tasks=n_tasks, **options)
-        path.write_text(_as_json(document), encoding="utf-8", newline="\n")
+        # One sample a line: as compact as the harness's indented form is long, and still easy to look into.
+        samples: Sequence[object] = document["samples"]  # pyright: ignore[reportAssignmentType] - a list by construction
+        lines = ",\n".join(_compact(sample) for sample in samples)
+        metadata, summary = _compact(document["metadata"]), _compact(document["summary"])
+        path.write_text(
+            f'{{"metadata":{metadata},\n"summary":{summary},\n"samples":[\n{lines}\n]}}\n',
+            encoding="utf-8",
+            newline="\n",
+        )
     return paths
 
 
@@ -613,14 +621,6 @@ def _metadata(model: RutModel, seed: int) -> dict[str, object]:
         "skip_reliability": False,
         "simulated": f"by evalstats, seed {seed}; {rate}, per-behaviour rates and all else are invented",
     }
-
-
-def _as_json(document: dict[str, object]) -> str:
-    """One sample a line: as compact as the harness's indented form is long, and still easy to look into."""
-    samples: Sequence[object] = document["samples"]  # pyright: ignore[reportAssignmentType] - a list by construction
-    lines = ",\n".join(_compact(sample) for sample in samples)
-    metadata, summary = _compact(document["metadata"]), _compact(document["summary"])
-    return f'{{"metadata":{metadata},\n"summary":{summary},\n"samples":[\n{lines}\n]}}\n'
 
 
 def _compact(value: object) -> str:

@@ -30,11 +30,11 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.estimate import normal_quantile, two_sided_normal_p
-from evalstats.stats.many.max_t import TwoSided, collect
 from evalstats.stats.many.multiplicity import adjusted, compact_letters
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
 from evalstats.stats.many.ranks import RankSets, rank_sets_normal
 from evalstats.stats.many.reference_laws import normal_known
+from evalstats.stats.many.step_down import TwoSided, collect
 from evalstats.table.items import Floats
 from evalstats.table.systems import System
 

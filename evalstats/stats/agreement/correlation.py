@@ -188,8 +188,15 @@ def association_test(
     if a.size < 3 or np.isnan(estimate):
         raise CannotAnswerError("no association can be tested: it needs 3 models or more, and two sides that vary")
     if name == "kendall" and a.size <= COUNTED and _untied(a) and _untied(b):
+        # At least so few or so many discordant pairs, of permutations counted by their inversions.
+        law = _inversion_law(a.size)
+        pairs = a.size * (a.size - 1) // 2
+        discordant = round(pairs * (1.0 - estimate) / 2.0)
         return AssociationTest(
-            estimate=estimate, p_value=_kendall_p(estimate, a.size), method="exact law of Kendall's tau", exact=True
+            estimate=estimate,
+            p_value=positive_p(2.0 * float(law[: min(discordant, pairs - discordant) + 1].sum())),
+            method="exact law of Kendall's tau",
+            exact=True,
         )
     if a.size <= LISTED:
         orders = _every_order(a.size)
@@ -204,14 +211,6 @@ def association_test(
 
 def _untied(values: FloatArray) -> bool:
     return np.unique(values).size == values.size
-
-
-def _kendall_p(tau: float, n: int) -> float:
-    """Chance of at least so few or so many discordant pairs, by counting permutations with each number of inversions."""
-    law = _inversion_law(n)
-    pairs = n * (n - 1) // 2
-    discordant = round(pairs * (1.0 - tau) / 2.0)
-    return positive_p(2.0 * float(law[: min(discordant, pairs - discordant) + 1].sum()))
 
 
 @cache

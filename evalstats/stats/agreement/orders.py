@@ -167,7 +167,15 @@ def rank_range(name: RankName, lab: SideOrders, live: SideOrders) -> tuple[float
     [0.5, 1.0]
     """
     if name == "kendall":
-        return _kendall_range(lab, live)
+        first, second = np.triu_indices(len(lab.above), 1)
+        signs = [side.above[first, second] * 1.0 - side.above[second, first] for side in (lab, live)]
+        # Pairs of equal scores on a side that is taken as it is count on neither end.
+        tied = [(sign == 0.0) & (side.ranks is not None) for sign, side in zip(signs, (lab, live), strict=True)]
+        settled = signs[0] * signs[1]
+        loose = np.count_nonzero((settled == 0.0) & ~tied[0] & ~tied[1])
+        size = math.sqrt(np.count_nonzero(~tied[0]) * np.count_nonzero(~tied[1]))
+        known = float(settled.sum())
+        return _clipped((known - loose) / size, (known + loose) / size)
     if len(lab.above) <= LISTED:
         products = _unit(_orders(lab)) @ _unit(_orders(live)).T
         return _clipped(float(products.min()), float(products.max()))
@@ -191,18 +199,6 @@ def _share_an_order(lab: SideOrders, live: SideOrders) -> bool:
 def _clipped(low: float, high: float) -> tuple[float, float]:
     ends = [round(min(max(end, -1.0), 1.0), 12) + 0.0 for end in (low, high)]
     return ends[0], ends[1]
-
-
-def _kendall_range(lab: SideOrders, live: SideOrders) -> tuple[float, float]:
-    first, second = np.triu_indices(len(lab.above), 1)
-    signs = [side.above[first, second] * 1.0 - side.above[second, first] for side in (lab, live)]
-    # Pairs of equal scores on a side that is taken as it is count on neither end.
-    tied = [(sign == 0.0) & (side.ranks is not None) for sign, side in zip(signs, (lab, live), strict=True)]
-    settled = signs[0] * signs[1]
-    loose = np.count_nonzero((settled == 0.0) & ~tied[0] & ~tied[1])
-    size = math.sqrt(np.count_nonzero(~tied[0]) * np.count_nonzero(~tied[1]))
-    known = float(settled.sum())
-    return _clipped((known - loose) / size, (known + loose) / size)
 
 
 @cache

@@ -30,10 +30,10 @@ from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import SMALLEST_P, t_quantile
-from evalstats.stats.many.max_t import ROWS, Draws, ReferenceLaw
 from evalstats.stats.many.pair_table import FLAT
 from evalstats.stats.many.ranks import RankSets, checked_top, no_ranks, ranks_of_law
 from evalstats.stats.many.reference_laws import LISTED, normal_known, sign_patterns
+from evalstats.stats.many.step_down import ROWS, Draws, ReferenceLaw
 
 _HELD = 4_000_000
 _MOST_STATISTICS = 6.0e7  # patterns times contrasts listed at most

@@ -314,7 +314,23 @@ def posterior_of(
     `ratio` is a further log factor of the density, such as the density of a score that is to be left out. Raises
     CannotAnswerError if live scores lie on a line in the lab scores and have no error, or the posterior is too wide.
     """
-    coordinates = _coordinates_of(data, priors)
+    n = data.lab.size
+    lab_noise, live_noise = float(data.lab_noise.mean()), float(np.trace(data.live_noise)) / n
+    correlation = float(data.lab @ data.live) / n
+    residual = max(0.0, 1 - correlation**2)
+    if residual < 1e-12 and live_noise < 1e-12:
+        raise CannotAnswerError(
+            "the live scores lie on one line in the lab scores and are said to have no error; give their standard errors"
+        )
+    coordinates = Coordinates(
+        small_sigma=_SMALL_SIGMA,
+        small_tau=_SMALL_TAU * float(np.sqrt(max(residual, 1e-4, min(live_noise, 0.5)))),
+        lab_noise=lab_noise,
+        live_noise=live_noise,
+        n=n,
+        correlation=correlation,
+        prior_slope=priors.slope,
+    )
 
     def log_density(points: FloatArray) -> FloatArray:
         at = coordinates.parameters(points)
@@ -332,26 +348,6 @@ def posterior_of(
         lattice=lattice,
         at=at,
         given=conditional(data, at),
-    )
-
-
-def _coordinates_of(data: ScoreContrasts, priors: Priors) -> Coordinates:
-    n = data.lab.size
-    lab_noise, live_noise = float(data.lab_noise.mean()), float(np.trace(data.live_noise)) / n
-    correlation = float(data.lab @ data.live) / n
-    residual = max(0.0, 1 - correlation**2)
-    if residual < 1e-12 and live_noise < 1e-12:
-        raise CannotAnswerError(
-            "the live scores lie on one line in the lab scores and are said to have no error; give their standard errors"
-        )
-    return Coordinates(
-        small_sigma=_SMALL_SIGMA,
-        small_tau=_SMALL_TAU * float(np.sqrt(max(residual, 1e-4, min(live_noise, 0.5)))),
-        lab_noise=lab_noise,
-        live_noise=live_noise,
-        n=n,
-        correlation=correlation,
-        prior_slope=priors.slope,
     )
 
 

@@ -1,29 +1,20 @@
-"""Laws of the largest |t| of several differences: signs of items, correlated normal and t estimates, Tukey's range.
+"""Laws of the largest |t| of several estimates: correlated normal and t estimates, and Tukey's studentised range.
 
-References: Westfall & Young 1993 (step-down); Owen, Maximov & Chertkov 2019, doi:10.1214/18-EJS1527 (the mixture of
-directions); Deak 1980, doi:10.1007/BF01396339; Genz & Bretz 2009, doi:10.1007/978-3-642-01689-9 (the law); Tukey 1953, The
-problem of multiple comparisons; Copenhaver & Holland 1988, doi:10.1080/00949658808811082 (the studentised range).
+References: Owen, Maximov & Chertkov 2019, doi:10.1214/18-EJS1527 (the mixture of directions); Deak 1980,
+doi:10.1007/BF01396339; Genz & Bretz 2009, doi:10.1007/978-3-642-01689-9 (the law); Tukey 1953, The problem of multiple
+comparisons; Copenhaver & Holland 1988, doi:10.1080/00949658808811082 (the studentised range).
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FloatArray, IntArray, check_level
+from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.estimate import SMALLEST_P, legendre, positive_p
 
-ROWS = 64  # pairs worked on at once, so that their draws stay in the processor's cache
-_KEPT = 512  # pairs of a family whose draws are kept while a chunk is counted
-TIE = 1e-9  # relative: statistics that differ by rounding are ties
-
-Draws: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
 _SHIFTS = 8  # independent shifts of the points; their spread is the error reported
 _POINTS = 2000  # for each rung and shift
 _HIGHEST = 8  # rungs are drawn for c = 0, 1, ..., 8
@@ -32,248 +23,6 @@ _HELD = 2_000_000
 _NODES = 200
 _FAR = 38.0  # beyond it the normal density is 0 in double precision
 _LARGE_DF = 1e7  # from here on the law is the normal one to 7 digits or more
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceLaw:
-    """What the studentised differences would look like together if no two models differed.
-
-    `observed` is the signed t of every pair. `chunks` yields (signed t, shape (n_draws, n_pairs); weight of each draw). The
-    observed t are one of the draws, so that no share counted from them is 0. The law is symmetric: a draw and its mirror image
-    are equally likely. The draws of a pair lie side by side in memory, since all work is done on one pair's draws after
-    another's. A chunk may be written over by the next.
-    """
-
-    observed: FloatArray
-    chunks: Callable[[], Draws]
-    exact: bool
-    n_resamples: int | None
-    seed: int | None
-
-
-class Collector(Protocol):
-    """Takes the draws of a law chunk by chunk."""
-
-    def add(self, t: FloatArray, weight: FloatArray) -> None:
-        """Take signed t, shape (n_draws, n_pairs), and the weight of each draw."""
-        ...
-
-
-def collect(law: ReferenceLaw, collectors: Sequence[Collector]) -> None:
-    """Pass every draw of the law to every collector."""
-    for t, weight in law.chunks():
-        for collector in collectors:
-            collector.add(t, weight)
-
-
-@dataclass(slots=True)
-class TwoSided:
-    """Step-down p-values of two-sided hypotheses, and the law of the largest |t|.
-
-    With t sorted downwards, p of the k-th is the share of draws in which the largest |t| of the k-th and all later
-    pairs reaches the k-th observed, and never less than that of the one before (Westfall & Young 1993).
-    """
-
-    observed: FloatArray
-    order: IntArray = field(init=False)
-    hits: FloatArray = field(init=False)
-    total: float = 0.0
-    largest: list[FloatArray] = field(default_factory=list[FloatArray])
-    weights: list[FloatArray] = field(default_factory=list[FloatArray])
-
-    def __post_init__(self) -> None:
-        self.order = np.argsort(-np.abs(self.observed), kind="stable")
-        self.hits = np.zeros(self.observed.size)
-
-    def add(self, t: FloatArray, weight: FloatArray) -> None:
-        """Count one chunk of draws."""
-        bound = np.abs(self.observed[self.order]) * (1.0 - TIE)
-        rest = np.full(t.shape[0], -np.inf)
-        for start in range((bound.size - 1) // ROWS * ROWS, -1, -ROWS):
-            rows = np.abs(t.T[self.order[start : start + ROWS]])
-            _suffix_maxima(rows, rest)
-            rest = rows[0].copy()
-            here = bound[start : start + ROWS]
-            skipping_is_cheaper = rest.max() < here[-1]
-            if not skipping_is_cheaper:
-                self.hits[start : start + ROWS] += _weighed(rows >= here[:, np.newaxis], weight)
-        self.total += float(weight.sum())
-        self.largest.append(rest)
-        self.weights.append(weight)
-
-    def p_adjusted(self) -> FloatArray:
-        """Step-down p-values in the order of the pairs."""
-        return _stepped(self.hits / self.total, self.order)
-
-    def critical(self, conf_level: float) -> tuple[float, bool]:
-        """Return the least q that the largest |t| exceeds in at most 1 - conf_level of the draws.
-
-        So |t| > q for a pair exactly when its single-step p is at most 1 - conf_level. The second is whether the draws
-        reach that level at all: with few patterns even the largest |t| may be too likely, and q is only that.
-        """
-        return upper_quantile(np.concatenate(self.largest), np.concatenate(self.weights), conf_level)
-
-
-@dataclass(slots=True)
-class OneSided:
-    """Step-down p-values of "first is not above second" for both directions of the pairs of one family.
-
-    All 2 n_pairs one-sided hypotheses are in the family; the p returned is that of the direction observed. Only a
-    hypothesis that was rejected leaves the family, not its mirror image: so a direction claimed is protected too.
-
-    With |t| sorted downwards, p of the k-th is the share of draws in which the largest of the mirrored statistics of all
-    pairs, or of the statistics of the k-th and later ones, reaches it. A draw whose largest mirrored statistic is D counts
-    for all pairs with |t| <= D at once. For the others only the few statistics above D matter: one of the l-th pair that
-    reaches the k-th bound counts for k to l.
-    """
-
-    observed: FloatArray
-    members: IntArray
-    order: IntArray = field(init=False)
-    rank: IntArray = field(init=False)
-    orient: FloatArray = field(init=False)
-    bound: FloatArray = field(init=False)
-    steps: FloatArray = field(init=False)
-    total: float = 0.0
-    largest: list[FloatArray] = field(default_factory=list[FloatArray])
-    weights: list[FloatArray] = field(default_factory=list[FloatArray])
-
-    def __post_init__(self) -> None:
-        t = self.observed[self.members]
-        self.order = np.argsort(-np.abs(t), kind="stable")
-        self.rank = np.empty_like(self.order)
-        self.rank[self.order] = np.arange(t.size)
-        self.orient = np.copysign(1.0, t)
-        self.bound = np.abs(t)[self.order] * (1.0 - TIE)
-        self.steps = np.zeros(t.size + 1)
-
-    def add(self, t: FloatArray, weight: FloatArray) -> None:
-        """Count one chunk of draws, shape (n_draws, all pairs), and their mirror images."""
-        starts = range(0, self.members.size, ROWS)
-        # The blocks of a small family are gathered once; all pairs at once would leave the cache.
-        keeping_is_cheaper = self.members.size <= _KEPT
-        blocks = [self._ahead(t, start) for start in starts] if keeping_is_cheaper else None
-        gathered = blocks or (self._ahead(t, start) for start in starts)
-        ends = [(ahead.min(axis=0), ahead.max(axis=0)) for ahead in gathered]
-        low, high = np.min([each for each, _ in ends], axis=0), np.max([each for _, each in ends], axis=0)
-        up, down = _Beyond(), _Beyond()
-        for start, (lowest, highest) in zip(starts, ends, strict=True):
-            rises, falls = bool((highest > -low).any()), bool((lowest < -high).any())
-            if not (rises or falls):
-                continue
-            ahead = blocks[start // ROWS] if blocks else self._ahead(t, start)
-            if rises:
-                up.add(ahead, ahead > -low, start)
-            if falls:
-                down.add(ahead, ahead < -high, start)
-        self._count(*up.found(), -low, weight)
-        pair, draw, value = down.found()
-        self._count(pair, draw, -value, high, weight)
-        self.total += 2.0 * float(weight.sum())
-        self.largest.append(np.maximum(-low, high))
-        self.weights.append(weight)
-
-    def p_adjusted(self) -> FloatArray:
-        """Step-down p-values in the order of `members`."""
-        return _stepped(np.cumsum(self.steps[:-1]) / self.total, self.order)
-
-    def critical(self, conf_level: float) -> float:
-        """Return the least q that the largest |t| exceeds in at most 1 - conf_level of the draws."""
-        return upper_quantile(np.concatenate(self.largest), np.concatenate(self.weights), conf_level)[0]
-
-    def _ahead(self, t: FloatArray, start: int) -> FloatArray:
-        """Return t of some pairs of the family from `start` on, in the direction observed: shape (n_pairs, n_draws)."""
-        here = slice(start, start + ROWS)
-        orient = self.orient[here, np.newaxis]
-        if self.members.size == t.shape[1]:
-            return t.T[here] * orient  # members are sorted: these are all pairs
-        ahead = t.T[self.members[here]]
-        np.multiply(ahead, orient, out=ahead)
-        return ahead
-
-    def _count(
-        self, pair: IntArray, draw: IntArray, value: FloatArray, mirrored: FloatArray, weight: FloatArray
-    ) -> None:
-        """Add each draw's weight to the ranks k that it counts for: a run to the end, and runs before it."""
-        size = self.bound.size
-        ends = np.searchsorted(-self.bound, -mirrored)
-        self.steps += np.bincount(ends, weights=weight, minlength=size + 1)
-        last = np.minimum(self.rank[pair], ends[draw] - 1)
-        # Whoever does not reach the last bound reaches none: most, which need not be sorted in.
-        kept = np.flatnonzero((last >= 0) & (value >= self.bound[last]))
-        if not kept.size:
-            return
-        # Runs of one draw may overlap: in order of their starts, each adds what lies beyond all before it.
-        place = draw[kept] * (size + 1)
-        start, stop = place + np.searchsorted(-self.bound, -value[kept]), place + last[kept]
-        sorted_by = np.argsort(start, kind="stable")
-        start, stop, each = start[sorted_by], stop[sorted_by], draw[kept][sorted_by]
-        before = np.concatenate([[-1], np.maximum.accumulate(stop)[:-1]])
-        start = np.maximum(start, before + 1)
-        new = start <= stop
-        self.steps += np.bincount(start[new] % (size + 1), weights=weight[each[new]], minlength=size + 1)
-        self.steps -= np.bincount(stop[new] % (size + 1) + 1, weights=weight[each[new]], minlength=size + 1)
-
-
-class _Beyond:
-    """Gathers the statistics that are marked in blocks of pairs: pair, draw and value."""
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[IntArray, IntArray, FloatArray]] = []
-
-    def add(self, ahead: FloatArray, marked: NDArray[np.bool_], start: int) -> None:
-        """Take what is marked in one block, shape (n_pairs, n_draws), whose first pair stands at `start`."""
-        place = np.flatnonzero(marked)  # far quicker than rows and columns at once
-        if place.size:
-            pair, draw = np.divmod(place, marked.shape[1])
-            self._parts.append((pair + start, draw, ahead[pair, draw]))
-
-    def found(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return all of it."""
-        if not self._parts:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
-        pair, draw, value = zip(*self._parts, strict=True)
-        return np.concatenate(pair), np.concatenate(draw), np.concatenate(value)
-
-
-def upper_quantile(values: FloatArray, weights: FloatArray, conf_level: float) -> tuple[float, bool]:
-    """Return the least of `values` that at most a share 1 - conf_level of the weight lies above.
-
-    The second is whether there is a value that at most that share reaches or lies above, so that q can be exceeded.
-    """
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order])
-    at = int(np.count_nonzero(below < conf_level * float(below[-1]) * (1.0 - 1e-12)))
-    q, largest = float(values[order[at]]), float(values[order[-1]])
-    return q, q < largest * (1.0 - TIE) or (np.isfinite(q) and not np.isfinite(largest))
-
-
-def _suffix_maxima(rows: FloatArray, beyond: FloatArray) -> None:
-    """Turn every row into the largest, draw by draw, of itself, all later rows and what lies beyond them."""
-    after = beyond
-    for row in rows[::-1]:
-        after = np.maximum(row, after, out=row)
-
-
-def _weighed(reached: NDArray[np.bool_], weight: FloatArray) -> FloatArray:
-    """Return the weight of the draws, in columns, that are marked in each row."""
-    if (weight == 1.0).all():
-        return np.count_nonzero(reached, axis=1).astype(np.float64)
-    return reached @ weight
-
-
-def _stepped(shares: FloatArray, order: IntArray) -> FloatArray:
-    adjusted = np.empty_like(shares)
-    adjusted[order] = np.clip(np.maximum.accumulate(shares), SMALLEST_P, 1.0)
-    return adjusted
-
-
-@dataclass(frozen=True, slots=True)
-class _Rung:
-    """Directions: the largest |t| on each at length 1, and its weight; shape (n_shifts, n_points)."""
-
-    reach: FloatArray
-    weight: FloatArray
 
 
 class MaxLaw:
@@ -300,7 +49,7 @@ class MaxLaw:
         self.seed = seed
         self._factor = _root(correlation)
         self.k, self.rank = self._factor.shape
-        self._rungs: dict[int, _Rung] = {}
+        self._rungs: dict[int, tuple[FloatArray, FloatArray]] = {}
 
     def p(self, c: float, df: float = math.inf) -> tuple[float, float]:
         """Return P(max |t| >= |c|) and the standard error of that number; the error is 0 where p is exact or a bound."""
@@ -334,20 +83,24 @@ class MaxLaw:
         slope = (excess(c * 1.001) - excess(c * 0.999)) / (0.002 * c) * beyond
         return c, self._at(rung, c, df)[1] / abs(slope)
 
-    def _at(self, rung: _Rung, c: float, df: float) -> tuple[float, float]:
-        each = (rung.weight * _length_tail(c / rung.reach, self.rank, df)).mean(axis=1)
+    def _at(self, rung: tuple[FloatArray, FloatArray], c: float, df: float) -> tuple[float, float]:
+        reach, weight = rung
+        each = (weight * _length_tail(c / reach, self.rank, df)).mean(axis=1)
         return float(each.mean()), float(each.std(ddof=1)) / math.sqrt(_SHIFTS)
 
-    def _rung(self, c: float) -> _Rung:
+    def _rung(self, c: float) -> tuple[FloatArray, FloatArray]:
+        """Return the largest |t| at length 1 on the directions drawn for c, and their weights; shape (n_shifts, n_points)."""
         at = min(_HIGHEST, math.floor(c))
         if at not in self._rungs:
             self._rungs[at] = self._drawn(0.0 if at <= 1 else float(at))
         return self._rungs[at]
 
-    def _drawn(self, bound: float) -> _Rung:
+    def _drawn(self, bound: float) -> tuple[FloatArray, FloatArray]:
         n = _POINTS
         rng = np.random.default_rng(self.seed)
-        base = _kronecker(n, self.rank + 2)
+        # Richtmyer's sequence: multiples of the roots of primes modulo 1.
+        roots = np.sqrt(np.array(_primes(self.rank + 2), dtype=np.float64))
+        base = np.asarray(np.outer(np.arange(1, n + 1), roots) % 1.0, dtype=np.float64)
         reach, weight = np.empty((_SHIFTS, n)), np.ones((_SHIFTS, n))
         rows = max(1, _HELD // self.k)
         for i in range(_SHIFTS):
@@ -361,7 +114,7 @@ class MaxLaw:
                 if bound > 0.0:
                     density = _length_tail(bound / on_each, self.rank, math.inf).mean(axis=1)
                     weight[i, part] = 2.0 * float(special.ndtr(-bound)) / density
-        return _Rung(reach, weight)
+        return reach, weight
 
     def _directions(self, u: FloatArray, bound: float) -> FloatArray:
         """Return |t| at length 1, shape (n, k), for directions of normal vectors given that some |t_j| reaches the bound."""
@@ -411,12 +164,6 @@ def _primes(n: int) -> tuple[int, ...]:
             found.append(candidate)
         candidate += 1
     return tuple(found)
-
-
-def _kronecker(n: int, dimensions: int) -> FloatArray:
-    """Return n points of Richtmyer's sequence, multiples of the roots of primes modulo 1."""
-    roots = np.sqrt(np.array(_primes(dimensions), dtype=np.float64))
-    return np.asarray(np.outer(np.arange(1, n + 1), roots) % 1.0, dtype=np.float64)
 
 
 def range_p(q: float, n_means: int, df: float = math.inf) -> float:

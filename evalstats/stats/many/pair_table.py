@@ -13,7 +13,7 @@ from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, to
 from evalstats.stats.resample_law import common_step
 
 if TYPE_CHECKING:  # what a law is drawn with takes long to import, and a comparison of two asks for none
-    from evalstats.stats.many.max_t import ReferenceLaw
+    from evalstats.stats.many.step_down import ReferenceLaw
 
 Real = TypeVar("Real", bound=np.floating[Any])
 

@@ -15,10 +15,10 @@ from scipy import special
 from evalstats.errors import InputError
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, check_bounds, check_count, check_level, few_items
 from evalstats.stats.estimate import SMALLEST_P
-from evalstats.stats.many.max_t import TIE, TwoSided, collect
 from evalstats.stats.many.multiplicity import Adjust, adjusted
 from evalstats.stats.many.pair_table import PairTable, difference_blocks, pair_table
 from evalstats.stats.many.reference_laws import FLIPPED_CLUSTERS, enough_to_flip, flip_clusters, flip_items
+from evalstats.stats.many.step_down import TIE, TwoSided, collect
 from evalstats.stats.one_sample import PairFailures, pair_failures
 from evalstats.stats.paired.binary import tango_statistics
 from evalstats.stats.paired.means import ENOUGH_NONZERO

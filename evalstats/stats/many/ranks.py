@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalstats.grammar import plural
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level, few_items
-from evalstats.stats.many.max_t import OneSided, ReferenceLaw, collect, upper_quantile
 from evalstats.stats.many.pair_table import FLAT, PairTable, as_estimates, pair_table
 from evalstats.stats.many.pairwise import LABELS, PairTests, pair_tests
 from evalstats.stats.many.reference_laws import (
@@ -19,6 +18,7 @@ from evalstats.stats.many.reference_laws import (
     flip_clusters,
     normal_known,
 )
+from evalstats.stats.many.step_down import OneSided, ReferenceLaw, collect, upper_quantile
 
 _MOST_LISTED = 2**16  # the largest t of every draw is kept for every model
 _DRAWS, _MOST_DRAWS = 9_999, 99_999

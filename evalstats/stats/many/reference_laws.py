@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import linalg, special
 
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.many.max_t import ROWS, Draws, ReferenceLaw
 from evalstats.stats.many.pair_table import FLAT, PairTable, cluster_sums, cluster_totals, difference_blocks
+from evalstats.stats.many.step_down import ROWS, Draws, ReferenceLaw
 from evalstats.stats.resample_law import common_step
 
 Signs: TypeAlias = NDArray[np.floating[Any]]

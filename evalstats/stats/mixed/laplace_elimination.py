@@ -330,7 +330,22 @@ class EliminationOrder:
 
 def make_plan(design: MixedDesign) -> EliminationOrder:
     """Order the groupings of a design and find its distinct rows."""
-    merged = _merge(design)
+    found: list[tuple[list[int], Groups]] = []  # terms of the same grouping, put together
+    for t, term in enumerate(design.terms):
+        for terms, groups in found:
+            if groups.n_levels == term.n_levels and np.array_equal(groups.level, term.level):
+                terms.append(t)
+                break
+        else:
+            found.append(([t], Groups(term.level, term.n_levels)))
+    merged = [
+        GroupingBlock(
+            terms=tuple(terms),
+            groups=groups,
+            values=np.concatenate([np.ascontiguousarray(design.terms[t].values.T) for t in terms]),
+        )
+        for terms, groups in found
+    ]
     leaf, chain, rest = _order([block.groups for block in merged])
     cells = np.arange(design.n_cells, dtype=np.int64)
     leaves = [replace(merged[b], groups=Groups(cells, cells.size), given=merged[b].groups.level) for b in leaf]
@@ -372,26 +387,6 @@ def _entries(design: MixedDesign, blocks: tuple[GroupingBlock, ...]) -> tuple[tu
             found[term] = [(b, start + int(i), start + int(j)) for i, j in zip(lines, columns, strict=True)]
             start += size
     return tuple(entry for term in range(len(design.terms)) for entry in found[term])
-
-
-def _merge(design: MixedDesign) -> list[GroupingBlock]:
-    """Put terms of the same grouping together."""
-    found: list[tuple[list[int], Groups]] = []
-    for t, term in enumerate(design.terms):
-        for terms, groups in found:
-            if groups.n_levels == term.n_levels and np.array_equal(groups.level, term.level):
-                terms.append(t)
-                break
-        else:
-            found.append(([t], Groups(term.level, term.n_levels)))
-    return [
-        GroupingBlock(
-            terms=tuple(terms),
-            groups=groups,
-            values=np.concatenate([np.ascontiguousarray(design.terms[t].values.T) for t in terms]),
-        )
-        for terms, groups in found
-    ]
 
 
 def _order(groups: list[Groups]) -> tuple[list[int], list[int], list[int]]:

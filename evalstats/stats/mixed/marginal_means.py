@@ -179,7 +179,10 @@ def averaged_expit(eta: ArrayLike, s: ArrayLike) -> tuple[FloatArray, FloatArray
     rows = max(1, _HELD // nodes.size)
     for start in range(0, low.size, rows):
         part = slice(start, start + rows)
-        p[part], by_eta[part], by_s[part] = _integrals(low[part], width[part], nodes)
+        weight = np.exp(-0.5 * np.square(nodes)) * ((nodes[1] - nodes[0]) / math.sqrt(2.0 * math.pi))
+        success = special.expit(low[part][:, np.newaxis] + width[part][:, np.newaxis] * nodes)
+        slope = success * (1.0 - success)
+        p[part], by_eta[part], by_s[part] = success @ weight, slope @ weight, slope @ (weight * nodes)
     p = np.where(side > 0.0, p, 1.0 - p)
     # For eta above 0 the mirror image was integrated: p(eta) = 1 - p(-eta), so only the derivative in s turns.
     return p.reshape(shape), by_eta.reshape(shape), (side * by_s).reshape(shape)
@@ -195,13 +198,6 @@ def _nodes(s: float) -> FloatArray:
             "nearly every unit always succeeds or always fails"
         )
     return np.arange(-math.ceil(_TAIL / step), math.ceil(high / step) + 1).astype(np.float64) * step
-
-
-def _integrals(eta: FloatArray, s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    weight = np.exp(-0.5 * np.square(t)) * ((t[1] - t[0]) / math.sqrt(2.0 * math.pi))
-    success = special.expit(eta[:, np.newaxis] + s[:, np.newaxis] * t)
-    slope = success * (1.0 - success)
-    return success @ weight, slope @ weight, slope @ (weight * t)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

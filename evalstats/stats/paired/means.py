@@ -115,7 +115,9 @@ def _exact_p(nonzero: FloatArray) -> float | None:
     step = None if cheaper_to_list else common_step(nonzero)
     if step is not None:
         steps = np.rint(nonzero / step).astype(np.int64)
-        work = _lattice_work(steps)
+        spread = 2.0 * _WINDOW * math.sqrt(float((steps.astype(np.float64) ** 2).sum()))
+        distinct = np.unique(np.abs(steps)).size
+        work = min(spread, float(np.abs(steps).sum())) * distinct
         cheaper_to_list = m <= _ENUMERATED and 2.0 ** (m - 1) < work
         if work <= _MOST_WORK and not cheaper_to_list:
             return _lattice_p(steps)
@@ -129,12 +131,6 @@ def _enumerated_p(d: FloatArray) -> float:
         sums = np.concatenate([sums - magnitude, sums + magnitude])
     slack = _TIE * float(np.abs(d).sum())
     return float(np.count_nonzero(np.abs(sums) >= abs(float(d.sum())) - slack)) / sums.size
-
-
-def _lattice_work(steps: IntArray) -> float:
-    spread = 2.0 * _WINDOW * math.sqrt(float((steps.astype(np.float64) ** 2).sum()))
-    distinct = np.unique(np.abs(steps)).size
-    return min(spread, float(np.abs(steps).sum())) * distinct
 
 
 def _lattice_p(steps: IntArray) -> float:

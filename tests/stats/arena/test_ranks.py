@@ -24,8 +24,8 @@ from evalstats.stats.arena.contrasts import (
 from evalstats.stats.arena.covariance import StrengthCovariance, Way, contrast_variance, covariance_of
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.votes import vote_rows
-from evalstats.stats.many.max_t import OneSided
 from evalstats.stats.many.ranks import rank_sets_normal
+from evalstats.stats.many.step_down import OneSided
 from tests.stats.arena.simulated_votes import Arena, simulate
 
 

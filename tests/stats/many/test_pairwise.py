@@ -13,9 +13,9 @@ from scipy import stats
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.estimate import SMALLEST_P
-from evalstats.stats.many import max_t, reference_laws
 from evalstats.stats.many import pair_table as pair_table_module
-from evalstats.stats.many.max_t import TwoSided, collect, upper_quantile
+from evalstats.stats.many import reference_laws
+from evalstats.stats.many import step_down as step_down_module
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pair_table import (
     _block_moments,
@@ -32,6 +32,7 @@ from evalstats.stats.many.pair_table import (
 from evalstats.stats.many.pairwise import pair_tests, pairwise_differences, tango_limits
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.many.reference_laws import _item_units, flip_clusters, flip_items, normal_items, sign_patterns
+from evalstats.stats.many.step_down import TwoSided, collect, upper_quantile
 from evalstats.stats.one_sample import pair_failures
 from evalstats.stats.paired.binary import PairedCounts, score_test_p, tango
 from evalstats.stats.paired.means import augmented_t, paired_t
@@ -630,7 +631,7 @@ def test_how_draws_are_grouped_changes_no_number(monkeypatch, n, missing):
     scores = made(11, n=n, models=6, missing=missing)
     whole = pairwise_differences(scores), rank_sets(scores), with_the_best(scores)
     monkeypatch.setattr(reference_laws, "_TAKEN", 1)
-    monkeypatch.setattr(max_t, "ROWS", 4)
+    monkeypatch.setattr(step_down_module, "ROWS", 4)
     monkeypatch.setattr(reference_laws, "ROWS", 3)
     again = pairwise_differences(scores), rank_sets(scores), with_the_best(scores)
     close(again[0].p_adjusted, whole[0].p_adjusted)
