@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from evalstats.analysis.audit.panel import Observation, Panel, Treatment
 from evalstats.analysis.audit.result import Effect, Finding, FlippedComparison, Shift, Verdict
-from evalstats.analysis.design.comparability import MIN_SHARED, components, shared_counts
+from evalstats.analysis.design.entries import MIN_SHARED, components, shared_counts
 from evalstats.analysis.result import Estimate, finite
 from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.many.pairwise import PairwiseDifferences, differing_items, pairwise_differences

@@ -7,8 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
-from evalstats.analysis.design.comparability import MIN_SHARED, EntryDifference, run_kinds, shared_counts
-from evalstats.analysis.design.entries import ENTRY
+from evalstats.analysis.design.entries import ENTRY, MIN_SHARED, EntryDifference, run_kinds, shared_counts
 from evalstats.analysis.design.run_settings import setting_words
 from evalstats.document.numbers import share_in_percent
 from evalstats.errors import Advice, Option

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.audit.panel import ITEM, NotChecked, Observation, Panel, Treatment
-from evalstats.analysis.design.comparability import MIN_SHARED
-from evalstats.analysis.design.entries import ENTRY
+from evalstats.analysis.design.entries import ENTRY, MIN_SHARED
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import Advice, Option
 from evalstats.grammar import and_list, is_are, plural

@@ -1,11 +1,10 @@
-"""Can systems be compared at all? What their runs record of how they were made, and which items they share.
+"""Can two systems be compared at all? What their runs record of how they were made, and in what that differs.
 
 A difference between two scores can be laid to the two systems only if nothing else differs. What differs falls into three
 kinds. The *ruler* (version of the task, judge, harness, simulated user): a score by another ruler is another quantity, and
 no statistics makes up for it. The *treatment* (prompt, worked examples, temperature): where both sides are one model it is
 what is being compared; where the models differ too, it is confounded with them. The *circumstances* (limits, missing items,
 broken runs, dates): they weaken a conclusion without voiding it. What the user declares as intended (`accept`) is a note.
-Of many systems, those measured alike and with enough shared items can be compared: the comparability graph.
 """
 
 import re
@@ -14,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 
-import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.run_settings import (
@@ -29,19 +27,15 @@ from evalstats.analysis.design.run_settings import (
     shown,
 )
 from evalstats.document.model import Note
-from evalstats.errors import Option, written
 from evalstats.grammar import and_list, comma_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import levels_of
-from evalstats.stats.checks import FEW_ITEMS
-from evalstats.table.items import HELPER, ITEM_KEY, Bools, Ints
+from evalstats.table.items import HELPER, ITEM_KEY
 from evalstats.table.score_table import ids_nearly_alike
 from evalstats.table.systems import System
 from evalstats.table.trial_sets import row_counts, trial_sets
 
-# Two models with fewer items in common than this are not compared: no method is reliable below it.
-MIN_SHARED = FEW_ITEMS
 # Prompts of real files differ on a question or two that was patched, or on nearly all: any line between serves.
 _FEW_PROMPTS = 0.1
 _MOST_ITEMS = 0.9
@@ -57,9 +51,6 @@ _SHOWN = 3
 _TREATMENTS = frozenset(rule.name for rule in RULES if rule.treatment)
 _BASIC = ("harness", "task_version", "n_shots", "prompt_hash", "temperature")
 _SHOTS = Place(column="n_shots", by_task="shots")
-
-
-# --- two systems ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +72,7 @@ class RunDifference:
 class _Sides:
     """The recorded runs of both systems, and what names them apart."""
 
+    data: EvalData
     first: RecordedRuns
     second: RecordedRuns
     contrast: str
@@ -125,15 +117,19 @@ def run_comparability(
     `contrast` names the two; a setting of that name is what is compared. In the settings of `accept` they differ on
     purpose; a name that is no setting is an InputError. `leave_out` may name "items" and "n_trials", which look at all rows.
     """
-    accepted = check_settings(accept)
-    recorded = (RecordedRuns.of(data, system.runs, system.rows) for system in (first, second))
-    sides = _Sides(first=next(recorded), second=next(recorded), contrast=contrast)
+    accepted = {*check_settings(accept)}
+    recorded = [RecordedRuns.of(data, system.runs, system.rows) for system in (first, second)]
+    sides = _Sides(data=data, first=recorded[0], second=recorded[1], contrast=contrast)
     found = [each for rule in RULES if (each := _by_rule(rule, sides))]
-    found += [each for each in (_judges(sides, data), _prompts(sides, {each.setting for each in found})) if each]
+    found += [each for each in (_judges(sides), _prompts(sides, {each.setting for each in found})) if each]
     found += [each for name, look in _LOOKS.items() if name not in leave_out and (each := look(sides))]
-    found += [each for each in (_several(found, sides), _one_sided(sides), _unrecorded(sides, data)) if each]
-    intended = [_intended(each, accepted, contrast) for each in found]
-    return tuple(sorted(intended, key=lambda each: _SEVERITIES.index(each.severity)))
+    found += [each for each in (_several(found, sides), _one_sided(sides), _unrecorded(sides)) if each]
+    compared = {contrast, *(["lab_or_live"] if contrast == "setting" else [])}
+    for place, each in enumerate(found):
+        if each.severity != "note" and each.setting in accepted | compared:
+            why = "it is what is compared" if each.setting in compared else "declared as intended"
+            found[place] = replace(each, severity="note", explanation=f"{each.explanation}; {why}")
+    return tuple(sorted(found, key=lambda each: _SEVERITIES.index(each.severity)))
 
 
 def invalidating(differences: Sequence[RunDifference]) -> tuple[str, ...]:
@@ -239,7 +235,7 @@ def _by_rule(rule: Rule, sides: _Sides) -> RunDifference | None:
     first, second = found.shown
     compared = rule.treatment and sides.same_model
     if found.one_sided:
-        if not _is_set_once(rule, sides):
+        if rule.alone != "weakens" or sides.harness is None:  # then it is merely not recorded
             return None
         which, why = "baseline" if first else "candidate", sides.are_compared if compared else rule.why
         text = f"{rule.words} is set for the {which} only ({first or second}): {why}"
@@ -259,11 +255,6 @@ def _by_rule(rule: Rule, sides: _Sides) -> RunDifference | None:
     where = f" on {found.n_differ} of {found.n_tasks} tasks" if found.n_differ < found.n_tasks else ""
     text = f"{rule.words} differs between the two sides ({first} against {second}){where}: {why}"
     return RunDifference(rule.name, severity, text, first, second)
-
-
-def _is_set_once(rule: Rule, sides: _Sides) -> bool:
-    """Whether a setting that one side lacks was not set there, instead of merely not recorded."""
-    return rule.alone == "weakens" and sides.harness is not None
 
 
 def _are_named_apart(sides: _Sides) -> bool:
@@ -292,36 +283,26 @@ def _one_sided(sides: _Sides) -> RunDifference | None:
     """Name the settings that one side alone records, where that does not say that the other did not set them."""
     gaps: list[str] = []
     for rule in RULES:
-        values = sides.recorded(rule.place)
-        if values.one_sided and rule.alone and not rule.place.together and not _is_set_once(rule, sides):
+        values, told = sides.recorded(rule.place), rule.alone == "weakens" and sides.harness is not None
+        if values.one_sided and rule.alone and not rule.place.together and not told:
             gaps.append(f"{rule.words} ({'baseline' if values.baseline else 'candidate'})")
     text = f"recorded on one side only, so not compared: {comma_list(gaps, 4)}"
     return RunDifference("unrecorded", "note", text) if gaps else None
 
 
-def _unrecorded(sides: _Sides, data: EvalData) -> RunDifference | None:
+def _unrecorded(sides: _Sides) -> RunDifference | None:
     """Say when nothing is known of either side: that no difference was found is then no finding."""
     if sides.first.runs == sides.second.runs:
         return None
     if any(any(sides.recorded(Place(column=column)).shown) for column in _BASIC):
         return None
-    if _judges_of(sides.first, data) or _judges_of(sides.second, data):
+    if any(_judges_of(side, sides.data) for side in (sides.first, sides.second)):
         return None
     text = (
         "The files do not say how the runs were made (harness, version of the task, prompt, worked examples, temperature, "
         "judge), so whether they differ in that is not checked"
     )
     return RunDifference("unrecorded", "note", text)
-
-
-def _intended(difference: RunDifference, accepted: Sequence[str], contrast: str) -> RunDifference:
-    """Turn what is compared, or declared as intended, into a note."""
-    if difference.severity == "note":
-        return difference
-    why = "declared as intended" if difference.setting in accepted else ""
-    if contrast == difference.setting or (contrast == "setting" and difference.setting == "lab_or_live"):
-        why = "it is what is compared"
-    return replace(difference, severity="note", explanation=f"{difference.explanation}; {why}") if why else difference
 
 
 # --- what differs: items, trials, circumstances ---
@@ -335,22 +316,21 @@ def _harness_version(sides: _Sides) -> RunDifference | None:
     versions = sides.recorded(Place(column="task_version", by_task="versions"))
     # Inspect writes version 0 where the task's author set none.
     unset = sides.harness == "inspect_ai" and {*versions.baseline, *versions.candidate} == {"0"}
+    # The first two numbers of a release; a commit has none.
+    series = [
+        {(match[1], match[2]) if (match := _RELEASE.match(version)) else None for version in side}
+        for side in (found.baseline, found.candidate)
+    ]
     severity: Severity = "note"
     if versions.baseline and versions.candidate and not versions.n_differ and not unset:
         why = "the version of the task is the same, so what it asks and how it scores should be too"
-    elif None not in (series := _series(found.baseline)) and series == _series(found.candidate):
+    elif None not in series[0] and series[0] == series[1]:
         why = "releases of one series seldom change what is asked or scored"
     else:
         severity, why = "weakens", "nothing recorded says that both ask and score alike"
     first, second = found.shown
     text = f"the version of {sides.harness} differs between the two sides ({first} against {second}): {why}"
     return RunDifference("harness_version", severity, text, first, second)
-
-
-def _series(versions: Sequence[str]) -> set[tuple[str, str] | None]:
-    """Return the series of each version, its first two numbers; None for a commit."""
-    found = [_RELEASE.match(version) for version in versions]
-    return {(match[1], match[2]) if match else None for match in found}
 
 
 def _lab_or_live(sides: _Sides) -> RunDifference | None:
@@ -476,9 +456,9 @@ def _dates(sides: _Sides) -> RunDifference | None:
     return RunDifference("date", "note", text, starts[0], starts[1])
 
 
-def _judges(sides: _Sides, data: EvalData) -> RunDifference | None:
+def _judges(sides: _Sides) -> RunDifference | None:
     """Say when the scores of the metric were given by other judges."""
-    first, second = _judges_of(sides.first, data), _judges_of(sides.second, data)
+    first, second = _judges_of(sides.first, sides.data), _judges_of(sides.second, sides.data)
     if first == second:
         return None
     severity: Severity = "weakens"
@@ -573,218 +553,3 @@ _LOOKS: dict[str, Callable[[_Sides], RunDifference | None]] = {
     "status": _status,
     "date": _dates,
 }
-
-
-# --- many systems: who was measured alike ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryDifference:
-    """One thing in which the runs of some systems differ from those of another, the reference.
-
-    `explanation` is that of the first of them, a clause without a full stop; `alike` is whether it is the same for all.
-    Severities are those of `RunDifference`.
-    """
-
-    setting: str
-    severity: Severity
-    reference: str
-    models: tuple[str, ...]
-    explanation: str
-    alike: bool = True
-
-    def __str__(self) -> str:
-        if self.setting == "unrecorded":
-            return self.explanation
-        so = "" if self.alike else f" (so for {self.models[0]}, and likewise for the rest)"
-        return f"{comma_list(self.models, _SHOWN)} against {self.reference}: {self.explanation}{so}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunKinds:
-    """Who was measured alike: the number of every system's kind, and all differences that are known.
-
-    `apart` are the settings that set the kinds apart; empty where there is one kind.
-    """
-
-    kind: tuple[int, ...]
-    differences: tuple[EntryDifference, ...] = ()
-    apart: tuple[str, ...] = ()
-
-    def comparable(self) -> Bools:
-        """Return which two systems may be compared, shape (n_models, n_models)."""
-        kinds = np.array(self.kind)
-        return np.asarray(kinds[:, np.newaxis] == kinds, dtype=np.bool_)
-
-    def notes(self, severity: Severity) -> tuple[Note, ...]:
-        """Return the differences of one severity: remarks where that is "note", else cautions."""
-        texts = [str(each) for each in self.differences if each.severity == severity]
-        return tuple(Note(kind="comparability", text=text, caution=severity != "note") for text in texts)
-
-    def refusal(self) -> tuple[Note, ...]:
-        """Return why some are not compared with others, and how to declare that the difference is intended."""
-        if not self.apart:
-            return ()
-        text = f"Models whose runs differ in {' or '.join(self.apart)} are not compared with one another"
-        remedy = ("Where the difference is intended, declare it: ", Option("accept", tuple(self.apart)))
-        return (*self.notes("invalid"), Note(kind="comparability", text=text, remedy=remedy))
-
-    def why_apart(self) -> str:
-        """Return the refusal as a clause, for an error."""
-        return ". ".join(part for note in self.refusal() for part in (note.text, written(note.remedy)) if part)
-
-    def ordered(self, order: Sequence[int]) -> "RunKinds":
-        """Put the systems in another order."""
-        return replace(self, kind=tuple(self.kind[j] for j in order))
-
-
-def run_kinds(
-    data: EvalData, systems: Sequence[System], *, contrast: str, accept: Collection[str], reference: int = 0
-) -> RunKinds:
-    """Compare what is recorded of the systems' runs, and gather those measured alike; `reference` is of kind 0."""
-    firsts: list[int] = []
-    kind = [0] * len(systems)
-    seen: list[tuple[str, str, RunDifference]] = []
-    for j in (reference, *(j for j in range(len(systems)) if j != reference)):
-        for number, first in enumerate(firsts):
-            # Which items a system has is the comparability graph's matter, in full.
-            found = run_comparability(
-                data, systems[first], systems[j], contrast=contrast, accept=accept, leave_out=("items", "n_trials")
-            )
-            invalid = [each for each in found if each.severity == "invalid"]
-            seen.extend((systems[first].name, systems[j].name, each) for each in (invalid or found))
-            if not invalid:
-                kind[j] = number
-                break
-        else:
-            kind[j] = len(firsts)
-            firsts.append(j)
-    grave = invalidating([each for *_, each in seen]) if len(firsts) > 1 else ()
-    return RunKinds(kind=tuple(kind), differences=_gathered(seen), apart=grave)
-
-
-def _gathered(seen: Sequence[tuple[str, str, RunDifference]]) -> tuple[EntryDifference, ...]:
-    """Say of several systems at once that they differ from one in the same setting."""
-    of_setting: dict[tuple[str, str, Severity], list[tuple[str, str]]] = {}
-    for reference, name, each in seen:
-        # That nothing is recorded is said once, whoever was looked at.
-        if each.setting == "unrecorded" and any(
-            setting == "unrecorded" and (reference, severity) != (other, each.severity)
-            for other, setting, severity in of_setting
-        ):
-            continue
-        key = (reference, each.setting, each.severity)
-        of_setting.setdefault(key, []).append((name, each.explanation))
-    return tuple(
-        EntryDifference(
-            setting=setting,
-            severity=severity,
-            reference=reference,
-            models=tuple(name for name, _ in each),
-            explanation=each[0][1],
-            alike=len({text for _, text in each}) == 1,
-        )
-        for (reference, setting, severity), each in of_setting.items()
-    )
-
-
-# --- many systems: who saw the same items ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedItems:
-    """How many items two models, or two groups of models that each saw the same items, have in common."""
-
-    first: str
-    second: str
-    n_items: int
-    compared: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemGroup:
-    """Models that were scored on exactly the same items, and measured alike."""
-
-    models: tuple[str, ...]
-    n_items: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparabilityGraph:
-    """The comparability graph: models are its points, enough shared items (`min_shared`) its lines.
-
-    Of the items, at least one model was scored on `n_items`, every one on `n_common`. `components` are models that are
-    connected, directly or through others, the largest part first; `groups` were scored on exactly the same items, and `edges`
-    say how many items two groups share.
-    """
-
-    same_items: bool
-    n_items: int
-    n_common: int
-    min_shared: int
-    components: tuple[tuple[str, ...], ...]
-    groups: tuple[ItemGroup, ...]
-    edges: tuple[SharedItems, ...]
-
-    @property
-    def connected(self) -> bool:
-        """Whether every model is connected to every other."""
-        return len(self.components) == 1
-
-
-def comparability_graph(scored: Bools, names: Sequence[str], comparable: Bools | None = None) -> ComparabilityGraph:
-    """Draw the comparability graph of models that were scored on some items each (`scored`, shape (n_items, n_models)).
-
-    `comparable` tells which two models may be compared at all, shape (n_models, n_models), an equivalence; None where all may.
-
-    >>> seen = np.zeros((40, 3), dtype=bool)
-    >>> seen[:20, :2] = seen[20:, 2] = True
-    >>> found = comparability_graph(seen, ["a", "b", "c"])
-    >>> found.components, [(edge.first, edge.second, edge.n_items) for edge in found.edges]
-    ((('a', 'b'), ('c',)), [('a', 'c', 0)])
-    """
-    shared = shared_counts(scored)
-    linked = shared >= MIN_SHARED if comparable is None else (shared >= MIN_SHARED) & comparable
-    parts: dict[int, list[str]] = {}
-    for name, part in zip(names, components(linked).tolist(), strict=True):
-        parts.setdefault(part, []).append(name)
-    # Models with the same column that are compared with the same others, in the order of their first.
-    alike: dict[bytes, list[int]] = {}
-    for j in range(scored.shape[1]):
-        alike.setdefault(np.packbits([*scored[:, j], *linked[:, j]]).tobytes(), []).append(j)
-    groups = list(alike.values())
-    return ComparabilityGraph(
-        same_items=bool((scored == scored[:, :1]).all()),
-        n_items=int(scored.any(axis=1).sum()),
-        n_common=int(scored.all(axis=1).sum()),
-        min_shared=MIN_SHARED,
-        components=tuple(sorted(map(tuple, parts.values()), key=len, reverse=True)),
-        groups=tuple(
-            ItemGroup(models=tuple(names[j] for j in group), n_items=int(shared[group[0], group[0]]))
-            for group in groups
-        ),
-        edges=tuple(
-            SharedItems(
-                first=names[one],
-                second=names[other],
-                n_items=int(shared[one, other]),
-                compared=bool(linked[one, other]),
-            )
-            for i, (one, *_) in enumerate(groups)
-            for other, *_ in groups[i + 1 :]
-        ),
-    )
-
-
-def shared_counts(scored: Bools) -> Ints:
-    """Return how many items every two models were both scored on, shape (n_models, n_models)."""
-    # In float64, where the product runs in BLAS; counts stay exact below 2^53.
-    seen = scored.astype(np.float64)
-    return np.rint(seen.T @ seen).astype(np.int64)
-
-
-def components(linked: Bools) -> Ints:
-    """Return the connected component of every point, numbered in the order of their first points."""
-    from scipy.sparse.csgraph import connected_components  # takes long to load, and a comparison of two asks for none
-
-    return connected_components(linked, directed=False)[1].astype(np.int64)

@@ -1,20 +1,26 @@
-"""Which systems are looked at: two that are named, or the entries of a board, with their scores on one table."""
+"""Which systems are looked at, two that are named or all of a board: who was measured alike, who saw the same items, their scores.
+
+Those measured alike and with enough shared items can be compared: the comparability graph.
+"""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.clusters import candidate_groups, group_columns
-from evalstats.analysis.design.comparability import RunKinds, run_kinds
+from evalstats.analysis.design.comparability import RunDifference, invalidating, run_comparability
 from evalstats.analysis.design.metric import Metric, choose_metric
-from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import plural, quoted_list
+from evalstats.analysis.design.run_settings import Severity
+from evalstats.document.model import Note
+from evalstats.errors import CannotAnswerError, InputError, Option, written
+from evalstats.grammar import comma_list, plural, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
-from evalstats.table.items import HELPER, Bools, Floats
+from evalstats.stats.checks import FEW_ITEMS
+from evalstats.table.items import HELPER, Bools, Floats, Ints
 from evalstats.table.metric import PassKind
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import (
@@ -31,6 +37,9 @@ from evalstats.table.systems import (
 ENTRY = f"{HELPER}entry"
 # Up to so large a share of the systems can be left out of a board for having several numbers.
 FEW_OF_ALL = 0.1
+# Two models with fewer items in common than this are not compared: no method is reliable below it.
+MIN_SHARED = FEW_ITEMS
+_NAMED = 3
 _KEY = ("run", "benchmark", "task", "item", "variant", "trial", "metric", "judge")
 
 
@@ -187,7 +196,222 @@ def _named(data: EvalData, names: Sequence[str], contrast: str) -> tuple[pl.Data
     return rows, ()
 
 
-_NAMED = 3
+# --- who was measured alike ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryDifference:
+    """One thing in which the runs of some systems differ from those of another, the reference.
+
+    `explanation` is that of the first of them, a clause without a full stop; `alike` is whether it is the same for all.
+    Severities are those of `RunDifference`.
+    """
+
+    setting: str
+    severity: Severity
+    reference: str
+    models: tuple[str, ...]
+    explanation: str
+    alike: bool = True
+
+    def __str__(self) -> str:
+        if self.setting == "unrecorded":
+            return self.explanation
+        so = "" if self.alike else f" (so for {self.models[0]}, and likewise for the rest)"
+        return f"{comma_list(self.models, _NAMED)} against {self.reference}: {self.explanation}{so}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunKinds:
+    """Who was measured alike: the number of every system's kind, and all differences that are known.
+
+    `apart` are the settings that set the kinds apart; empty where there is one kind.
+    """
+
+    kind: tuple[int, ...]
+    differences: tuple[EntryDifference, ...] = ()
+    apart: tuple[str, ...] = ()
+
+    def comparable(self) -> Bools:
+        """Return which two systems may be compared, shape (n_models, n_models)."""
+        kinds = np.array(self.kind)
+        return np.asarray(kinds[:, np.newaxis] == kinds, dtype=np.bool_)
+
+    def notes(self, severity: Severity) -> tuple[Note, ...]:
+        """Return the differences of one severity: remarks where that is "note", else cautions."""
+        texts = [str(each) for each in self.differences if each.severity == severity]
+        return tuple(Note(kind="comparability", text=text, caution=severity != "note") for text in texts)
+
+    def refusal(self) -> tuple[Note, ...]:
+        """Return why some are not compared with others, and how to declare that the difference is intended."""
+        if not self.apart:
+            return ()
+        text = f"Models whose runs differ in {' or '.join(self.apart)} are not compared with one another"
+        remedy = ("Where the difference is intended, declare it: ", Option("accept", tuple(self.apart)))
+        return (*self.notes("invalid"), Note(kind="comparability", text=text, remedy=remedy))
+
+    def why_apart(self) -> str:
+        """Return the refusal as a clause, for an error."""
+        return ". ".join(part for note in self.refusal() for part in (note.text, written(note.remedy)) if part)
+
+    def ordered(self, order: Sequence[int]) -> "RunKinds":
+        """Put the systems in another order."""
+        return replace(self, kind=tuple(self.kind[j] for j in order))
+
+
+def run_kinds(
+    data: EvalData, systems: Sequence[System], *, contrast: str, accept: Collection[str], reference: int = 0
+) -> RunKinds:
+    """Compare what is recorded of the systems' runs, and gather those measured alike; `reference` is of kind 0."""
+    firsts: list[int] = []
+    kind = [0] * len(systems)
+    seen: list[tuple[str, str, RunDifference]] = []
+    for j in (reference, *(j for j in range(len(systems)) if j != reference)):
+        for number, first in enumerate(firsts):
+            # Which items a system has is the comparability graph's matter, in full.
+            found = run_comparability(
+                data, systems[first], systems[j], contrast=contrast, accept=accept, leave_out=("items", "n_trials")
+            )
+            invalid = [each for each in found if each.severity == "invalid"]
+            seen.extend((systems[first].name, systems[j].name, each) for each in (invalid or found))
+            if not invalid:
+                kind[j] = number
+                break
+        else:
+            kind[j] = len(firsts)
+            firsts.append(j)
+    grave = invalidating([each for *_, each in seen]) if len(firsts) > 1 else ()
+    return RunKinds(kind=tuple(kind), differences=_gathered(seen), apart=grave)
+
+
+def _gathered(seen: Sequence[tuple[str, str, RunDifference]]) -> tuple[EntryDifference, ...]:
+    """Say of several systems at once that they differ from one in the same setting."""
+    of_setting: dict[tuple[str, str, Severity], list[tuple[str, str]]] = {}
+    for reference, name, each in seen:
+        # That nothing is recorded is said once, whoever was looked at.
+        if each.setting == "unrecorded" and any(
+            setting == "unrecorded" and (reference, severity) != (other, each.severity)
+            for other, setting, severity in of_setting
+        ):
+            continue
+        key = (reference, each.setting, each.severity)
+        of_setting.setdefault(key, []).append((name, each.explanation))
+    return tuple(
+        EntryDifference(
+            setting=setting,
+            severity=severity,
+            reference=reference,
+            models=tuple(name for name, _ in each),
+            explanation=each[0][1],
+            alike=len({text for _, text in each}) == 1,
+        )
+        for (reference, setting, severity), each in of_setting.items()
+    )
+
+
+# --- who saw the same items ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedItems:
+    """How many items two models, or two groups of models that each saw the same items, have in common."""
+
+    first: str
+    second: str
+    n_items: int
+    compared: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemGroup:
+    """Models that were scored on exactly the same items, and measured alike."""
+
+    models: tuple[str, ...]
+    n_items: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparabilityGraph:
+    """The comparability graph: models are its points, enough shared items (`min_shared`) its lines.
+
+    Of the items, at least one model was scored on `n_items`, every one on `n_common`. `components` are models that are
+    connected, directly or through others, the largest part first; `groups` were scored on exactly the same items, and `edges`
+    say how many items two groups share.
+    """
+
+    same_items: bool
+    n_items: int
+    n_common: int
+    min_shared: int
+    components: tuple[tuple[str, ...], ...]
+    groups: tuple[ItemGroup, ...]
+    edges: tuple[SharedItems, ...]
+
+    @property
+    def connected(self) -> bool:
+        """Whether every model is connected to every other."""
+        return len(self.components) == 1
+
+
+def comparability_graph(scored: Bools, names: Sequence[str], comparable: Bools | None = None) -> ComparabilityGraph:
+    """Draw the comparability graph of models that were scored on some items each (`scored`, shape (n_items, n_models)).
+
+    `comparable` tells which two models may be compared at all, shape (n_models, n_models), an equivalence; None where all may.
+
+    >>> seen = np.zeros((40, 3), dtype=bool)
+    >>> seen[:20, :2] = seen[20:, 2] = True
+    >>> found = comparability_graph(seen, ["a", "b", "c"])
+    >>> found.components, [(edge.first, edge.second, edge.n_items) for edge in found.edges]
+    ((('a', 'b'), ('c',)), [('a', 'c', 0)])
+    """
+    shared = shared_counts(scored)
+    linked = shared >= MIN_SHARED if comparable is None else (shared >= MIN_SHARED) & comparable
+    parts: dict[int, list[str]] = {}
+    for name, part in zip(names, components(linked).tolist(), strict=True):
+        parts.setdefault(part, []).append(name)
+    # Models with the same column that are compared with the same others, in the order of their first.
+    alike: dict[bytes, list[int]] = {}
+    for j in range(scored.shape[1]):
+        alike.setdefault(np.packbits([*scored[:, j], *linked[:, j]]).tobytes(), []).append(j)
+    groups = list(alike.values())
+    return ComparabilityGraph(
+        same_items=bool((scored == scored[:, :1]).all()),
+        n_items=int(scored.any(axis=1).sum()),
+        n_common=int(scored.all(axis=1).sum()),
+        min_shared=MIN_SHARED,
+        components=tuple(sorted(map(tuple, parts.values()), key=len, reverse=True)),
+        groups=tuple(
+            ItemGroup(models=tuple(names[j] for j in group), n_items=int(shared[group[0], group[0]]))
+            for group in groups
+        ),
+        edges=tuple(
+            SharedItems(
+                first=names[one],
+                second=names[other],
+                n_items=int(shared[one, other]),
+                compared=bool(linked[one, other]),
+            )
+            for i, (one, *_) in enumerate(groups)
+            for other, *_ in groups[i + 1 :]
+        ),
+    )
+
+
+def shared_counts(scored: Bools) -> Ints:
+    """Return how many items every two models were both scored on, shape (n_models, n_models)."""
+    # In float64, where the product runs in BLAS; counts stay exact below 2^53.
+    seen = scored.astype(np.float64)
+    return np.rint(seen.T @ seen).astype(np.int64)
+
+
+def components(linked: Bools) -> Ints:
+    """Return the connected component of every point, numbered in the order of their first points."""
+    from scipy.sparse.csgraph import connected_components  # takes long to load, and a comparison of two asks for none
+
+    return connected_components(linked, directed=False)[1].astype(np.int64)
+
+
+# --- their scores ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
-from evalstats.analysis.design.comparability import run_kinds
-from evalstats.analysis.design.entries import ENTRY, entries_of
+from evalstats.analysis.design.entries import ENTRY, entries_of, run_kinds
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note

@@ -6,8 +6,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from evalstats.analysis.design.averages import Average, fixed_by
-from evalstats.analysis.design.comparability import ComparabilityGraph, comparability_graph
-from evalstats.analysis.design.entries import EntryTable
+from evalstats.analysis.design.entries import ComparabilityGraph, EntryTable, comparability_graph
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.leaderboard.ranks import BoardRuns, BoardScores, board_runs
 from evalstats.errors import CannotAnswerError, Option

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
-from evalstats.analysis.design.comparability import ComparabilityGraph, ItemGroup
+from evalstats.analysis.design.entries import ComparabilityGraph, ItemGroup
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
 from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Figure

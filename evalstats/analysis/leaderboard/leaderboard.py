@@ -15,8 +15,15 @@ from evalstats.analysis.design.clusters import (
     named_clusters,
     without_nested,
 )
-from evalstats.analysis.design.comparability import MIN_SHARED, ComparabilityGraph, RunKinds, shared_counts
-from evalstats.analysis.design.entries import entries_of, entry_of, entry_table
+from evalstats.analysis.design.entries import (
+    MIN_SHARED,
+    ComparabilityGraph,
+    RunKinds,
+    entries_of,
+    entry_of,
+    entry_table,
+    shared_counts,
+)
 from evalstats.analysis.design.runs import (
     draws_note,
     left_out_of_several_runs,

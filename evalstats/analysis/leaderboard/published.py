@@ -7,8 +7,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.design.comparability import RunKinds, run_kinds
-from evalstats.analysis.design.entries import ENTRY, FEW_OF_ALL
+from evalstats.analysis.design.entries import ENTRY, FEW_OF_ALL, RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.analysis.leaderboard.ranks import (
     OpenRanks,

@@ -24,7 +24,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.design.comparability import MIN_SHARED, components, shared_counts
+from evalstats.analysis.design.entries import MIN_SHARED, components, shared_counts
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.design.runs import ALONE, TrialDesign, size_words, usual_prior
 from evalstats.document.model import Note

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.design.comparability import ComparabilityGraph, EntryDifference
 from evalstats.analysis.design.dependence import ItemFactor
+from evalstats.analysis.design.entries import ComparabilityGraph, EntryDifference
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.result import Estimate, OfMetric, Origin, RankedRow, Result, row_named
 from evalstats.document.model import Note

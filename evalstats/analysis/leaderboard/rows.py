@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.design.comparability import MIN_SHARED, shared_counts
+from evalstats.analysis.design.entries import MIN_SHARED, shared_counts
 from evalstats.analysis.leaderboard.board import Board
 from evalstats.analysis.leaderboard.ranks import OpenRanks, Ranking, RankingOptions, separated
 from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, PairRow, PairVerdict

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from evalstats.analysis.design.comparability import ComparabilityGraph
+from evalstats.analysis.design.entries import ComparabilityGraph
 from evalstats.analysis.leaderboard.ranks import BoardScores, RankingOptions
 from evalstats.analysis.leaderboard.result import TIED, TopScore
 from evalstats.stats.estimate import normal_quantile

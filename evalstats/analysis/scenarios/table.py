@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
-from evalstats.analysis.design.comparability import RunKinds, run_kinds
+from evalstats.analysis.design.entries import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import comma_list, plural, quoted_list

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from evalstats.analysis.design.comparability import MIN_SHARED, comparability_graph, components, shared_counts
+from evalstats.analysis.design.entries import MIN_SHARED, comparability_graph, components, shared_counts
 
 
 def seen(n_items: int, *ranges: tuple[int, int]) -> np.ndarray:
