@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from evalstats.document.model import Column, Items, Note, Section, Table
+from evalstats.document.model import Note
 from evalstats.grammar import and_list, comma_list
 from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.names import code_points, disguised, foreign, read_alike
-from evalstats.schema.plan import Plan, PlanAccount
+from evalstats.schema.plan import Plan
 from evalstats.schema.tables import levels_of
 from evalstats.table.trial_sets import trial_sets
 
@@ -58,30 +58,6 @@ def plan_notes(plan: Plan | None) -> tuple[Note, ...]:
     return (Note(kind="plan", text=text, caution=False),) if text else ()
 
 
-def sources_section(
-    sources: Sequence[tuple[str, str]], *, version: str, seed: str = "", plan: PlanAccount | None = None
-) -> Section:
-    """Return the part that says where numbers come from: runs with the digests of their files, plan, version, seed."""
-    files: dict[str, list[str]] = {}
-    if not any(digest for _, digest in sources):
-        sources = ()
-    for run, digest in sources:
-        files.setdefault(digest or "no digest", []).append(run)
-    rows = tuple((and_list(runs, 2), digest) for digest, runs in files.items())
-    said = [*_plan_items(plan), f"evalstats {version}{f'; seed {seed}' if seed else ''}."]
-    if not rows:
-        return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)),))
-    table = Table(
-        id="runs",
-        columns=(Column(title="Runs", kind="name"), Column(title="SHA-256 of their file", kind="text")),
-        rows=rows,
-        caption="The runs and the digests of their files",
-        most=8,
-        frame={"run": [run for run, _ in sources], "source_digest": [digest for _, digest in sources]},
-    )
-    return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)), table))
-
-
 def placed(benchmark: str, preposition: str = "on") -> str:
     """Return where scores are from, for the end of a phrase; nothing where a table does not say.
 
@@ -100,12 +76,3 @@ def toolkit_version() -> str:
         return version("evalstats-toolkit")
     except PackageNotFoundError:
         return "unknown"
-
-
-def _plan_items(plan: PlanAccount | None) -> list[str]:
-    """Say which plan holds, what it declares, and where the result departs from it."""
-    if plan is None:
-        return []
-    declared = "; ".join(f"{name} {value}" for name, value in plan.declared) or "nothing that concerns this question"
-    departures = "".join(f" {text}." for text in plan.departures)
-    return [f"Declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}: {declared}.{departures}"]

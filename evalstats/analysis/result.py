@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVa
 
 import polars as pl
 
-from evalstats.analysis.provenance import sources_section, toolkit_version
-from evalstats.analysis.repeat import with_repeat
-from evalstats.analysis.settings import Settings
+from evalstats.analysis.provenance import toolkit_version
+from evalstats.analysis.settings import Settings, with_repeat
 from evalstats.atomic import write_whole
 from evalstats.document import formats, latex
 from evalstats.document import model as document_model
-from evalstats.document.model import Document, Note, NoteKind
+from evalstats.document.model import Column, Document, Note, NoteKind
 from evalstats.errors import InputError
-from evalstats.grammar import comma_list
+from evalstats.grammar import and_list, comma_list
 from evalstats.regular import read_regular
 from evalstats.schema.names import name_of, unknown_name
 from evalstats.schema.plan import PlanAccount
@@ -352,8 +351,31 @@ class Origin:
 
     def section(self, seed: str | None = None) -> document_model.Section:
         """Return the part of a document that says so; `seed` is what to say of the seed, if not the number alone."""
-        seed = str(self.seed) if seed is None else seed
-        return sources_section(self.sources, version=self.version, seed=seed, plan=self.plan)
+        seed, plan = str(self.seed) if seed is None else seed, self.plan
+        said = [f"evalstats {self.version}{f'; seed {seed}' if seed else ''}."]
+        if plan is not None:
+            declared = (
+                "; ".join(f"{name} {value}" for name, value in plan.declared) or "nothing that concerns this question"
+            )
+            departures = "".join(f" {text}." for text in plan.departures)
+            which = f"{plan.source or 'given in code'}, digest {plan.digest[:12]}"
+            said.insert(0, f"Declared plan: {which}: {declared}.{departures}")
+        blocks: list[document_model.Block] = [document_model.Items(items=tuple(said))]
+        if any(digest for _, digest in self.sources):
+            files: dict[str, list[str]] = {}
+            for run, digest in self.sources:
+                files.setdefault(digest or "no digest", []).append(run)
+            runs, digests = zip(*self.sources, strict=True)
+            table = document_model.Table(
+                id="runs",
+                columns=(Column(title="Runs", kind="name"), Column(title="SHA-256 of their file", kind="text")),
+                rows=tuple((and_list(runs, 2), digest) for digest, runs in files.items()),
+                caption="The runs and the digests of their files",
+                most=8,
+                frame={"run": runs, "source_digest": digests},
+            )
+            blocks.append(table)
+        return document_model.Section(id="provenance", heading="Where the numbers come from", blocks=tuple(blocks))
 
 
 class OfOrigin:

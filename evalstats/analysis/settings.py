@@ -1,28 +1,40 @@
-"""How a result was asked for: the question, the options that were given, and what the data were read from.
+"""How a result was asked for, and how it is had again: the call in values, and the command and the Python built from these.
 
 `recorded` stands at every question's function. It takes numbers for the names that tables write, and notes the call; the
 command line adds how it read the files. What is noted is values, never a path as it was typed: of a path its last part, since
-folders may say who somebody is.
+folders may say who somebody is. What is built from them holds nothing that was typed. Names come from files: on the shell each is
+one word whatever stands in it, in Python one string; what no output shows as it is (blanks in a row, control characters, what
+build servers obey) is written as an escape.
 """
 
 import inspect
+import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial, wraps
+from inspect import Parameter
 from pathlib import Path, PurePath
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 import polars as pl
 
+from evalstats.document.model import Block, Code, Document, Section
 from evalstats.errors import InputError
-from evalstats.options import Offered, offered
+from evalstats.options import OF_FILES, Offered, offered
+from evalstats.questions import QUESTIONS, signature_of
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import as_names, name_of, names_of
 from evalstats.schema.plan import LiveMix, Plan
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_WIDTH = 88
+# What a view would fold, cut or escape, where it is to be copied as it is.
+_NOT_AS_IS = re.compile(r" {2,}|#{2,}|`{4,}")
+_SIDES = ("baseline", "candidate")
+_PATHS = ("paths", "targets")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +77,10 @@ def recorded(question: str | Callable[P, R]) -> Any:
 def _recorded(function: Callable[P, R], question: str) -> Callable[P, R]:
     signature = inspect.signature(function)
     options = {each.name: each for each in offered(signature)}
-    data = [name for name in signature.parameters if name not in options and name != "plan" and not _listens(name)]
+    # Listeners (`on_...`) are told what is done while the call runs.
+    asked_for = [name for name in signature.parameters if not name.startswith("on_")]
+    data = [name for name in asked_for if name not in options and name != "plan"]
+    defaults = {name: each.default for name, each in signature.parameters.items()}
 
     @wraps(function)
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -77,15 +92,10 @@ def _recorded(function: Callable[P, R], question: str) -> Callable[P, R]:
         for name in options.keys() & given.keys():
             given[name] = _named(options[name], given)
         result = function(*bound.args, **bound.kwargs)
-        defaults = {name: each.default for name, each in signature.parameters.items()}
-        return _with(result, _settings(question, given, defaults, data))
+        told = {name: value for name, value in given.items() if name in asked_for}
+        return _with(result, _settings(question, told, defaults, data))
 
     return asked
-
-
-def _listens(name: str) -> bool:
-    """Whether an argument is told what is done while the call runs."""
-    return name.startswith("on_")
 
 
 def _named(option: Offered, given: Mapping[str, Any]) -> Any:
@@ -184,28 +194,23 @@ def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, An
     files: dict[str, tuple[str, ...]] = {}
     unsaid: list[str] = []
     for name, value in given.items():
-        if (value is None and defaults[name] is None) or _listens(name):
+        default = defaults[name]
+        if value is None and default is None:
             continue
         if name in data:
-            files[name] = _files(value)
+            files[name] = ()
+            if isinstance(value, EvalData):  # tables in memory and those that ship have no file, or no digest of one
+                read = value.runs.filter(pl.col("source_digest").is_not_null(), pl.col("source") != "frame")
+                files[name] = last_parts(read["source"].unique().sort().to_list())
             continue
         try:
             written = _written(value)
         except TypeError:
             unsaid.append(name)
             continue
-        default = defaults[name]
-        if default is inspect.Parameter.empty or written not in (_written(default), [default]):
+        if default is Parameter.empty or written not in (_written(default), [default]):
             options[name] = written
     return Settings(question=question, options=options, files=files, unsaid=tuple(unsaid))
-
-
-def _files(value: object) -> tuple[str, ...]:
-    if not isinstance(value, EvalData):
-        return ()
-    # Tables in memory and those that ship have no file, or no digest of one.
-    read = value.runs.filter(pl.col("source_digest").is_not_null(), pl.col("source") != "frame")
-    return last_parts(read["source"].unique().sort().to_list())
 
 
 def _written(value: Any) -> Any:
@@ -223,3 +228,243 @@ def _written(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [_written(each) for each in cast("Iterable[object]", value)]
     raise TypeError(type(value).__name__)
+
+
+# --- how it is had again ---
+
+
+def with_repeat(document: Document, settings: Settings) -> Document:
+    """Return a document whose method ends with how the result is had again."""
+    whole = settings.reading is None and any(settings.files.values())
+    before = "# Rows that were left out in Python need --where here.\n" if whole else ""
+    blocks: list[Block] = [Code(code=before + text, language="sh") for text in [shell_command(settings)] if text]
+    blocks += [Code(code=text) for text in [python_code(settings)] if text]
+    kept = tuple(section for section in document.method if section.id != "code")
+    if not blocks:
+        return replace(document, method=kept)
+    again = Section(id="code", heading="Repeat this", blocks=tuple(blocks))
+    return replace(document, method=(*kept, again))
+
+
+# --- the shell ---
+
+
+def shell_command(settings: Settings) -> str:
+    r"""Return the command that gives the result again, in the folder of its files; "" where a shell cannot say it.
+
+    >>> print(shell_command(Settings(question="audit", options={"models": ["a", "b c"]}, files={"data": ("x.csv",)})))
+    evalstats audit x.csv --models a --models 'b c'
+    """
+    try:
+        first, groups = _words(settings)
+    except _CannotBeSaidError:
+        return ""
+    options = [" ".join(quoted(word) for word in group) for group in groups]
+    # What begins with a dash would be read as an option.
+    paths = ["--", *first] if any(word.startswith("-") for word in first) else first
+    head = ["evalstats", settings.question]
+    told = " ".join(quoted(word) for word in paths)
+    parts = (
+        [" ".join(head), *options, told]
+        if paths != first
+        else [" ".join(part for part in (*head, told) if part), *options]
+    )
+    line = " ".join(part for part in parts if part)
+    return line if len(line) <= _WIDTH else " \\\n    ".join(part for part in parts if part)
+
+
+class _CannotBeSaidError(Exception):
+    """A shell has no words for an argument."""
+
+
+def _words(settings: Settings) -> tuple[list[str], list[list[str]]]:
+    """Return the files, and every option with its value."""
+    shell = dict(settings.reading or {})
+    paths = [path for name in _PATHS for path in shell.pop(name, [])]
+    groups = [
+        group for name, value in shell.items() for group in _group(f"--{name.strip('_').replace('_', '-')}", value)
+    ]
+    if settings.reading is None:  # a call in Python; a table in memory has no file
+        if not all(settings.files.values()):
+            raise _CannotBeSaidError
+        paths = [file for files in settings.files.values() for file in files]
+        if "live" in settings.files:
+            groups = [[f"--{side}", file] for side in ("lab", "live") for file in settings.files[side]]
+        elif "pilot" in settings.files:
+            groups = [["--from", file] for file in paths]
+        paths = [] if groups else paths
+    elif settings.files and not paths and not {"store", "lab", "from_"} & set(shell):
+        raise _CannotBeSaidError
+    if any(name not in shell for name in settings.unsaid):
+        raise _CannotBeSaidError
+    known = {each.name: each for each in offered(signature_of(settings.question))}
+    # Two files are two sides.
+    two_files = settings.reading is not None and len(paths) == 2 and QUESTIONS[settings.question].form == "sides"
+    by_file = _SIDES if two_files else ()
+    for name, value in settings.options.items():
+        if name == "plan" and name not in shell:
+            groups += _group("--plan", value)
+        elif name not in shell and name not in by_file:
+            groups += _asked(known[name], value)
+    return paths, groups
+
+
+def _asked(option: Offered, value: Any) -> list[list[str]]:
+    """Return an argument of Python as options of the shell."""
+    flag = next(each for each in option.flags if each.startswith("--"))
+    if value in (None, []) and "none" in option.flag.alone:
+        return [[flag, "none"]]
+    if value is None or (option.flag.reads in OF_FILES and not isinstance(value, str)):
+        raise _CannotBeSaidError
+    if isinstance(value, bool):
+        yes, slash, no = flag.partition("/")
+        if not value and not slash:
+            raise _CannotBeSaidError
+        return [[yes if value else no]]
+    if isinstance(value, list) and (option.flag.reads == "metrics" or not option.of_texts):
+        return _group(flag, ",".join(map(_text, cast("list[Any]", value))))
+    if option.flag.reads == "weights" and any("," in name and "=" in name for name in cast("Sequence[str]", value)):
+        raise _CannotBeSaidError
+    return _group(flag, value)
+
+
+def _group(flag: str, value: Any) -> list[list[str]]:
+    """Return an option with its value, once for each of several."""
+    if value is True:
+        return [[flag]]
+    if isinstance(value, list | tuple):
+        return [group for each in cast("Sequence[Any]", value) for group in _group(flag, each)]
+    if isinstance(value, Mapping):
+        shares = cast("Mapping[str, Any]", value)
+        return [group for name, each in shares.items() for group in _group(flag, f"{name}={_text(each)}")]
+    text = _text(value)
+    return [[f"{flag}={text}"]] if text.startswith("-") else [[flag, text]]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise _CannotBeSaidError
+
+
+def quoted(word: str) -> str:
+    r"""Return a word as a shell reads it back (bash, zsh), in letters that every view shows as they are.
+
+    >>> print(quoted("a.csv"), quoted("it's"), quoted("a; rm -rf /"), quoted("a  b"))
+    a.csv 'it'"'"'s' 'a; rm -rf /' $'a\x20\x20b'
+    """
+    if word.isprintable() and not _NOT_AS_IS.search(word):
+        return shlex.quote(word)
+    plain = _NOT_AS_IS.sub(lambda found: "\0" * len(found[0]), word)
+    letters = (
+        char if shown.isprintable() and shown not in "\\'" else "".join(f"\\x{byte:02x}" for byte in char.encode())
+        for char, shown in zip(word, plain, strict=True)
+    )
+    return f"$'{''.join(letters)}'"
+
+
+# --- Python ---
+
+
+def python_code(settings: Settings) -> str:
+    """Return Python that gives the result again; "" where a few lines cannot say it.
+
+    >>> print(python_code(Settings(question="frontier", options={"cost": "latency_s"}, files={"data": ("x.csv",)})))
+    import evalstats as es
+    <BLANKLINE>
+    data = es.read('x.csv')  # and filtered, if it was
+    result = es.frontier(data, cost='latency_s')
+    """
+    shell, question = settings.reading or {}, QUESTIONS[settings.question]
+    targets, sides = shell.get("targets", []), [str(settings.options.get(side)) for side in _SIDES]
+    by_file = len(targets) == 2 and all(side.endswith(file) for side, file in zip(sides, targets, strict=True))
+    # Votes are filtered by the command alone; files of one model give their names to the sides there alone.
+    if (shell.get("where") and question.form == "votes") or by_file:
+        return ""
+    lines = [line for name in settings.files for line in _reading(name, settings)]
+    parameters = signature_of(settings.question).parameters
+    arguments = {name: name for name in settings.files}
+    arguments |= {name: _argument(name, value, shell) for name, value in settings.options.items()}
+    for name in settings.unsaid:
+        file = shell.get(name)
+        lines.append(f"# {name}: as given" if file is None else f"{name} = read_table(Path({_literal(file)}))")
+    by_place = {name for name in arguments if parameters[name].kind is Parameter.POSITIONAL_OR_KEYWORD}
+    written = [value if name in by_place else f"{name}={value}" for name, value in arguments.items()]
+    written += [f"{name}={name}" for name in settings.unsaid]
+    own = [name for name in ("read_ratings", "read_table") if any(f"{name}(" in line for line in lines)]
+    imports = [
+        *(["from pathlib import Path\n"] if own else []),
+        "import evalstats as es",
+        *(f"from evalstats.loaders.ratings import {name}" for name in own),
+        "",
+    ]
+    return "\n".join([*imports, *lines, f"result = {_call(f'es.{settings.question}', written)}"])
+
+
+def _call(function: str, arguments: Sequence[str]) -> str:
+    line = f"{function}({', '.join(arguments)})"
+    return (
+        line if len(line) <= _WIDTH - 10 else "\n".join([f"{function}(", *(f"    {each}," for each in arguments), ")"])
+    )
+
+
+def _reading(name: str, settings: Settings) -> list[str]:
+    """Return the lines that read one argument's data."""
+    shell = settings.reading or {}
+    own = [*shell.get("paths", []), *shell.get("targets", []), *shell.get("from_" if name == "pilot" else name, [])]
+    source = _source(name, own or settings.files[name], shell)
+    lines = [f"{name} = {source}" if source else f"# {name}: the table that was given"]
+    if settings.reading is None and settings.files[name]:
+        lines[0] += "  # and filtered, if it was"
+    return [*lines, f"{name} = {name}.trials_from_runs()"] if shell.get("trials_from_runs") else lines
+
+
+def _source(name: str, files: Sequence[str], shell: Mapping[str, Any]) -> str:
+    where: dict[str, list[str]] = {}
+    conditions: list[str] = shell.get(f"{name}_where") or shell.get("where") or []
+    for condition in conditions:
+        column, _, level = condition.partition("=")
+        where.setdefault(column, []).append(level)
+    if shell.get("store"):
+        kept = f".where(**{_literal(where)})" if where else ""
+        return f"es.open_store({_literal(shell['store'])}).read(){kept}"
+    if not files:
+        return ""
+    if shell.get("raters") or shell.get("humans"):
+        return _ratings(files, shell)
+    told = {
+        "where": _literal(where) if where else "",
+        "column_map": f"es.ColumnMap.from_options({_literal(shell['map'])})" if shell.get("map") else "",
+        "format": _literal(shell["input_format"]) if shell.get("input_format") else "",
+    }
+    return _call("es.read", [*map(_literal, files), *(f"{key}={value}" for key, value in told.items() if value)])
+
+
+def _ratings(files: Sequence[str], shell: Mapping[str, Any]) -> str:
+    columns = dict(pair.partition("=")[::2] for pair in shell.get("map", []))
+    told = {
+        **{name: shell[name] for name in ("raters", "humans") if shell.get(name)},
+        **({"rows": columns.pop("rows")} if "rows" in columns else {}),
+        **({"columns": columns} if columns else {}),
+    }
+    listed = ", ".join(f"Path({_literal(file)})" for file in files)
+    return f"read_ratings([{listed}]{''.join(f', {name}={_literal(value)}' for name, value in told.items())})"
+
+
+def _argument(name: str, value: Any, shell: Mapping[str, Any]) -> str:
+    if name == "plan":
+        return f"es.read_plan({_literal(value)})"
+    if name == "mix" and isinstance(value, Mapping) and "shares" in value:
+        shares = cast("Mapping[str, Any]", value)["shares"]
+        return "es.datasets.rutbench_live_mix()" if shell.get("mix") == "rutbench" else _literal(shares)
+    listed = name == "n_trials" and isinstance(value, list)
+    return _literal(tuple(cast("list[Any]", value)) if listed else value)
+
+
+def _literal(value: Any) -> str:
+    r"""Return a value as Python, in letters that every view shows as they are.
+
+    >>> print(_literal(["a  b", "##[x]", 0.5]))
+    ['a\x20\x20b', '\x23\x23[x]', 0.5]
+    """
+    return _NOT_AS_IS.sub(lambda found: "".join(f"\\x{ord(char):02x}" for char in found[0]), repr(value))

@@ -35,8 +35,7 @@ from evalstats.analysis.design.clusters import (
 )
 from evalstats.analysis.design.comparability import difference_notes, identical_runs, refusal, run_comparability
 from evalstats.analysis.design.dependence import crossed_factors
-from evalstats.analysis.design.entries import both_systems
-from evalstats.analysis.design.metric import Metric, direction_notes, margin_in_unit, open_direction
+from evalstats.analysis.design.metric import Metric, both_systems, direction_notes, margin_in_unit, open_direction
 from evalstats.analysis.design.runs import (
     draws_note,
     paired_trials,

@@ -1,4 +1,4 @@
-"""Which systems are looked at, two that are named or all of a board: who was measured alike, who saw the same items, their scores.
+"""The systems of a board: which, who was measured alike, who saw the same items, and their scores on one table.
 
 Those measured alike and with enough shared items can be compared: the comparability graph.
 """
@@ -18,7 +18,6 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option, written
 from evalstats.grammar import comma_list, plural, quoted_list
 from evalstats.schema.data import EvalData
-from evalstats.schema.plan import Plan
 from evalstats.stats.checks import FEW_ITEMS
 from evalstats.table.items import HELPER, Bools, Floats, Ints
 from evalstats.table.metric import PassKind
@@ -26,10 +25,8 @@ from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import (
     SeveralRunsError,
     System,
-    refuse_same_rows,
     rows_among,
     rows_named,
-    shared_benchmarks,
     system_of,
 )
 
@@ -41,30 +38,6 @@ FEW_OF_ALL = 0.1
 MIN_SHARED = FEW_ITEMS
 _NAMED = 3
 _KEY = ("run", "benchmark", "task", "item", "variant", "trial", "metric", "judge")
-
-
-def both_systems(
-    data: EvalData, baseline: str, candidate: str, *, metric: str | None, contrast: str, plan: Plan | None = None
-) -> tuple[Metric, System, System]:
-    """Return the metric of two named systems, on the benchmarks that they share, and both with their rows of it.
-
-    A plan may declare the metric of the one benchmark that they share.
-    """
-    names = (baseline, candidate)
-    first = rows_named(data.outcomes, baseline, contrast=contrast, role="baseline")
-    second = rows_named(data.outcomes, candidate, contrast=contrast, role="candidate")
-    refuse_same_rows(first, second, names)
-    shared = shared_benchmarks(first, second, names)
-    if metric is None and plan is not None and len(shared) == 1:
-        metric = plan.primary_for(shared[0])
-    both = pl.concat([first, second])
-    rows = rows_among(both, both["benchmark"].is_in(shared))
-    chosen = choose_metric(data, rows, metric, contrast=contrast)
-    return (
-        chosen,
-        system_of(first, baseline, chosen, role="baseline"),
-        system_of(second, candidate, chosen, role="candidate"),
-    )
 
 
 def entries_of(

@@ -14,10 +14,11 @@ from evalstats.grammar import quoted_list
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
+from evalstats.schema.plan import Plan
 from evalstats.schema.tables import levels_of
 from evalstats.stats.score_scales import Spread, lone_code, single_numbers_conflict, spread_of, two_scales
 from evalstats.table.metric import Direction, MetricFacts
-from evalstats.table.systems import rows_among
+from evalstats.table.systems import System, refuse_same_rows, rows_among, rows_named, shared_benchmarks, system_of
 from evalstats.table.trial_sets import row_counts, trial_sets
 
 Bounds = tuple[float | None, float | None]
@@ -258,6 +259,30 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
         )
     name = metric if metric is not None else _headline(data, outcomes, benchmarks[0], contrast)
     return _described(data, rows_among(outcomes, outcomes["metric"] == name), benchmarks[0], name, contrast)
+
+
+def both_systems(
+    data: EvalData, baseline: str, candidate: str, *, metric: str | None, contrast: str, plan: Plan | None = None
+) -> tuple[Metric, System, System]:
+    """Return the metric of two named systems, on the benchmarks that they share, and both with their rows of it.
+
+    A plan may declare the metric of the one benchmark that they share.
+    """
+    names = (baseline, candidate)
+    first = rows_named(data.outcomes, baseline, contrast=contrast, role="baseline")
+    second = rows_named(data.outcomes, candidate, contrast=contrast, role="candidate")
+    refuse_same_rows(first, second, names)
+    shared = shared_benchmarks(first, second, names)
+    if metric is None and plan is not None and len(shared) == 1:
+        metric = plan.primary_for(shared[0])
+    both = pl.concat([first, second])
+    rows = rows_among(both, both["benchmark"].is_in(shared))
+    chosen = choose_metric(data, rows, metric, contrast=contrast)
+    return (
+        chosen,
+        system_of(first, baseline, chosen, role="baseline"),
+        system_of(second, candidate, chosen, role="candidate"),
+    )
 
 
 def metrics_to_show(data: EvalData, rows: pl.DataFrame, benchmark: str, metric: str | None) -> list[str]:

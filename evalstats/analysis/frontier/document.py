@@ -5,7 +5,7 @@ from dataclasses import replace
 from evalstats.analysis.costs import WORDS, amount, cost_word
 from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
-from evalstats.analysis.provenance import placed, sources_section
+from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import number, share_in_percent, titled
@@ -68,7 +68,7 @@ def document(result: Frontier) -> Document:
         evidence=tuple(_evidence(result, what)),
         method=(
             _method(result, what),
-            sources_section(result.origin.sources, version=result.origin.version, seed=str(result.origin.seed)),
+            result.origin.section(),
         ),
     )
 

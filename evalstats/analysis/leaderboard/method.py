@@ -2,7 +2,6 @@
 
 from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.provenance import sources_section
 from evalstats.document.model import Items, Section, Table, Text, sentence
 from evalstats.document.numbers import p_words
 from evalstats.grammar import and_list, is_are, plural
@@ -27,12 +26,7 @@ def method_sections(result: Leaderboard, *, tables: tuple[Table, ...] = ()) -> t
         Section(id="assumptions", heading="What this assumes", blocks=(Items(items=tuple(_assumptions(result))),)),
         Section(id="further", heading="Each model and its neighbour in more detail", blocks=tables),
         Section(id="references", heading="References", blocks=(Items(items=tuple(_references(result))),)),
-        sources_section(
-            result.origin.sources,
-            version=result.origin.version,
-            seed=str(result.origin.seed),
-            plan=result.origin.plan,
-        ),
+        result.origin.section(),
     )
 
 
