@@ -175,6 +175,16 @@ Models = Annotated[
 ]
 Contrast = Annotated[str, Flag("What names the sides: model, or another column (run).")]
 EntryContrast = Annotated[str, Flag("What names the entries: model, or another column (run).")]
+Paired = Annotated[
+    bool | None,
+    Flag(
+        "Whether both sides answered the same items; default: unpaired only where rows are numbered.",
+        "--paired/--unpaired",
+    ),
+]
+Covariate = Annotated[
+    str | None, Flag("Column measured before anybody was assigned, to adjust for; of unpaired sides.")
+]
 Accept = Annotated[Sequence[str], Flag("The runs differ in this on purpose; may be repeated.", metavar="SETTING")]
 By = Annotated[str | None, Flag("Factor to split by (one family).")]
 

@@ -21,7 +21,6 @@ from evalstats.cli.gate import (
 )
 from evalstats.cli.reading import FORMS, Call, DataForm
 from evalstats.cli.values import read_values, with_names
-from evalstats.errors import NothingSharedError
 from evalstats.options import OF_FILES, Flag, Offered, offered
 from evalstats.questions import Question, signature_of
 
@@ -112,18 +111,13 @@ def _answer(call: Call, form: DataForm, options: Sequence[Offered], showing: Sho
             on_step(call.question.step)
         if "on_step" in parameters:
             arguments["on_step"] = _counted(on_step)
-        try:
-            found = function(**arguments)
-            if not isinstance(found, tuple):
-                return found
-            from evalstats.analysis.score.result import Score, Scores
+        found = function(**arguments)
+        if not isinstance(found, tuple):
+            return found
+        from evalstats.analysis.score.result import Score, Scores
 
-            scores = cast("tuple[Score, ...]", found)
-            return scores[0] if len(scores) == 1 else Scores(rows=scores, settings=scores[0].settings)
-        except NothingSharedError as error:
-            if not form.instead():
-                raise
-            raise NothingSharedError(f"{error}; {form.instead()}") from error
+        scores = cast("tuple[Score, ...]", found)
+        return scores[0] if len(scores) == 1 else Scores(rows=scores, settings=scores[0].settings)
 
 
 def _folder(result: Any, output: Path | None) -> Path | None:

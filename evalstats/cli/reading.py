@@ -1,7 +1,6 @@
 """Where the data of a question come from: the forms that its command takes, each with the options that say how to read it."""
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,10 +85,6 @@ class DataForm:
                 del given[name]
                 given["store"] = Path(found[0])
         return given
-
-    def instead(self) -> str:
-        """Return the command that helps where two sides share no item."""
-        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,16 +230,6 @@ class TwoSides(Reading):
         if self.store is not None and call.given["baseline"] is None:
             typed["baseline"], typed["candidate"] = typed.pop("targets")
         return typed
-
-    def instead(self) -> str:
-        """Write the command that gives each side's own score: rows in place of items, which depend on whom the item named."""
-        maps: list[str] = []
-        for option in self.map:
-            name, _, column = option.partition("=")
-            own = name == "item" and not column.startswith("#")
-            maps += ["item=#row", f"dependence={column}"] if own else [option]
-        words = ["evalstats", "score", *self.targets, *(part for option in maps for part in ("--map", option))]
-        return f"for sides with different users, `{shlex.join(words)}` gives each its interval"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -478,7 +478,9 @@ class UnseenRunaways:
         return 0.0 < self.undoing <= self.possible
 
 
-def unseen_runaways(side: ArrayLike, other: ArrayLike, *, lead: float, conf_level: float = 0.95) -> UnseenRunaways:
+def unseen_runaways(
+    side: ArrayLike, other: ArrayLike, *, lead: float, conf_level: float = 0.95, same_items: bool = True
+) -> UnseenRunaways:
     """Compare the runaway answers that would undo the lead of the cheaper side with those that its items cannot exclude.
 
     For costs, tokens and seconds, which have no worst value: the counterpart of `unseen_failures`. A t interval knows the tail
@@ -491,6 +493,8 @@ def unseen_runaways(side: ArrayLike, other: ArrayLike, *, lead: float, conf_leve
     lead
         How far the side's mean may rise before the result is gone, in units of the costs: from the end of the interval that
         lies nearest to no difference, or to the margin.
+    same_items
+        Whether place k of both sides is the same item; else the sides may differ in length, and all runaways of `side` count.
 
     Notes
     -----
@@ -506,7 +510,7 @@ def unseen_runaways(side: ArrayLike, other: ArrayLike, *, lead: float, conf_leve
     (10.0, 0.0056, 0.0368, True)
     """
     mine, theirs = as_values(side, "side"), as_values(other, "other")
-    if mine.shape != theirs.shape:
+    if same_items and mine.shape != theirs.shape:
         raise InputError(f"side has {mine.size} items and other has {theirs.size}; give the same items")
     for values, what in ((mine, "side"), (theirs, "other")):
         check_bounds(values, 0.0, None, what)
@@ -514,7 +518,7 @@ def unseen_runaways(side: ArrayLike, other: ArrayLike, *, lead: float, conf_leve
     both = list(zip((mine, theirs), middles, strict=True))
     ratio = max([RUNAWAY, *(float(values.max()) / middle for values, middle in both if middle > 0.0)])
     far = [values >= RUNAWAY * middle if middle > 0.0 else values > 0.0 for values, middle in both]
-    runaways = int(np.count_nonzero(far[0] & ~far[1]))
+    runaways = int(np.count_nonzero(far[0] & ~far[1] if same_items else far[0]))
     step = ratio * middles[0] - float(mine.mean())
     return UnseenRunaways(
         undoing=lead / step if step > 0.0 else math.inf if lead > 0.0 else 0.0,

@@ -421,9 +421,10 @@ def stratified_difference(
     strata_baseline: ArrayLike,
     strata_candidate: ArrayLike,
     *,
+    shares: ArrayLike | None = None,
     conf_level: float = 0.95,
 ) -> IntervalEstimate:
-    """Difference of two means within strata, averaged by the rows that each stratum has on both sides together.
+    """Difference of two means within strata, averaged by `shares`, or by the rows that each stratum has on both sides together.
 
     A stratum (a country, a device, a day) is fixed before anybody is assigned. Each needs two rows on either side.
 
@@ -445,6 +446,13 @@ def stratified_difference(
     if fewest < 2:
         raise InputError(f"a stratum has {fewest} rows on one side; each needs two on either side: join small ones")
     weight = (counts[0] + counts[1]) / joined.size
+    if shares is not None:
+        given = as_values(shares, "shares")
+        if given.size != n_strata:
+            raise InputError(
+                f"{n_strata} strata have {given.size} shares; give one for each, in the order of their codes"
+            )
+        weight = given / given.sum()
     means = [
         np.bincount(own, weights=side, minlength=n_strata) / count
         for side, own, count in zip(sides, codes, counts, strict=True)

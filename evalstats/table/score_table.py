@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from evalstats.errors import InputError, NothingSharedError
+from evalstats.errors import InputError, NothingSharedError, Option
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 from evalstats.table.items import (
     ITEM_KEY,
@@ -314,9 +314,10 @@ def refuse_unpaired(table: ScoreTable) -> None:
     both = int(table.seen.all(axis=1).sum())
     key = [name for name in ITEM_KEY if name in table.items.columns]
     alike = ids_nearly_alike(present[0].select(key), present[1].select(key))
+    unpaired = f"if they are different users or items, say so: {Option('paired', value=False)}"
     raise NothingSharedError(
         f"there is no item that both sides scored: {'; '.join(sides)}; {both:,} {'item' if both == 1 else 'items'} stand on "
-        f"both sides{f'; {alike}' if alike else ''}"
+        f"both sides; {alike or unpaired}"
     )
 
 

@@ -54,8 +54,7 @@ CASES = (
         "--candidate treatment",
         3,
         (
-            ("evalstats score 19/ab.csv --map 'item=#row' --map dependence=user_id --map model=group --map "
-            "score=converted"),
+            "if they are different users or items, say so: --unpaired",
         ),
     ),
     Case("score 21/garak.x.report.jsonl", 0, ("of garak",), ("These may fit",)),

@@ -206,6 +206,26 @@ def comparison_sequential() -> es.Comparison:
     return es.compare(_timed(), "old", "new", sequential=True, planned_n=200)
 
 
+def _visits() -> es.EvalData:
+    """A/B test: 300 users against 320, right or wrong, with what they spent before."""
+    rng = np.random.default_rng(21)
+    rows = [
+        {"user": f"{side}{i}", "model": side, "bought": int(rng.random() < rate), "before": round(float(rng.normal()), 6)}
+        for side, n, rate in (("control", 300, 0.3), ("treatment", 320, 0.4)) for i in range(n)
+    ]  # fmt: skip
+    return es.from_frame(pl.DataFrame(rows), item="user", model="model", score="bought", before="before")
+
+
+@case
+def comparison_of_different_users() -> es.Comparison:
+    return es.compare(_visits(), "control", "treatment", paired=False, margin="5pp")
+
+
+@case
+def comparison_adjusted_for_a_covariate() -> es.Comparison:
+    return es.compare(_visits(), "control", "treatment", paired=False, covariate="before")
+
+
 @case
 def comparison_of_few() -> es.Comparison:
     return es.compare(_kept(_one_trial(), pl.col("item") < "q012"), "alpha", "beta")

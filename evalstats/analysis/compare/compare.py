@@ -14,6 +14,7 @@ from evalstats.analysis.compare.labels import labels_of
 from evalstats.analysis.compare.levels import by_level, by_other_averages, items_in_no_row, stratified_row
 from evalstats.analysis.compare.result import Comparison, Comparisons, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
+from evalstats.analysis.compare.unpaired import apart, numbers_its_rows, rows_align, unpaired_comparison
 from evalstats.analysis.compare.verdict import (
     Judged,
     at_margin,
@@ -33,7 +34,12 @@ from evalstats.analysis.design.clusters import (
     label_of,
     named_clusters,
 )
-from evalstats.analysis.design.comparability import difference_notes, identical_runs, refusal, run_comparability
+from evalstats.analysis.design.comparability import (
+    difference_notes,
+    identical_runs,
+    refusal,
+    run_comparability,
+)
 from evalstats.analysis.design.dependence import crossed_factors
 from evalstats.analysis.design.metric import Metric, both_systems, direction_notes, margin_in_unit, open_direction
 from evalstats.analysis.design.runs import (
@@ -93,6 +99,8 @@ def compare(
     metric: opt.Metrics = None,
     by: opt.By = None,
     cluster: opt.Cluster = None,
+    paired: opt.Paired = None,
+    covariate: opt.Covariate = None,
     margin: opt.Margin = None,
     conf_level: opt.PlannedLevel = None,
     contrast: opt.Contrast = "model",
@@ -132,6 +140,12 @@ def compare(
         and the item where it has several variants, are clusters as well. Where nothing is declared, the wider of the clustered
         and the independent interval decides for a column by which items seem to go (`evalstats.analysis.design.dependence`).
         "none" says that items share nothing: columns declared in the data are set aside, and no other decides.
+    paired
+        Whether both sides answered the same items. False: different users or items, such as an A/B test (Miettinen-Nurminen,
+        Welch, or CR2 of two samples; flips, costs, sequential looks and labels need pairs). None: unpaired where rows have no
+        id and are numbered by their place, else paired.
+    covariate
+        Of unpaired sides, a column that was measured before anybody was assigned: the difference is adjusted for it.
     margin
         The largest difference that does not matter, declared before looking: "2pp", or a number in the metric's own
         unit (0.02 where scores run from 0 to 1).
@@ -324,15 +338,35 @@ def _answer(
         run_sd=settings.run_sd,
         shared=asked.shared_trials,
     )
-    first, second, of_trials = paired_trials(first, second, trials, declared=asked.shared_trials, contrast=column)
+    numbered = numbers_its_rows(data, (*first.runs, *second.runs)) and not rows_align(first, second)
+    unpaired = asked.paired is False or (asked.paired is None and numbered)
+    of_trials: tuple[str, ...] = ()
+    if unpaired and numbered:
+        first, second = apart(first, "baseline"), apart(second, "candidate")
+    elif not unpaired:
+        first, second, of_trials = paired_trials(first, second, trials, declared=asked.shared_trials, contrast=column)
     differences = run_comparability(data, first, second, contrast=column, accept=settings.accept)
 
     groups = [name for name in group_columns(data.outcomes) if name != column]
-    split, averaged = ([] if name is None else [data.factor(name)] for name in (settings.by, asked.over))
-    factors = sorted({*groups, *named_clusters(data, settings.cluster), *split, *averaged})
+    split, averaged, before = (
+        [] if name is None else [data.factor(name)] for name in (settings.by, asked.over, asked.covariate)
+    )
+    factors = sorted({*groups, *named_clusters(data, settings.cluster), *split, *averaged, *before})
     table = ScoreTable.of((first, second), metric, factors=factors, contrast=column)
-    refuse_unpaired(table)
     table, dropped = passing(table, wanted_pass(asked.pass_hat, asked.pass_at))
+    departures = as_notes("plan", () if account is None else account.departures)
+    if unpaired:
+        result = unpaired_comparison(
+            data, table, settings, trials=trials, differences=differences, notes=dropped, numbered=numbered
+        )
+        origin = replace(result.origin, plan=account)
+        return replace(result, by=settings.by, origin=origin, notes=(*departures, *result.notes))
+    if asked.covariate is not None:
+        raise InputError(
+            f"a covariate adjusts two groups that share no item, and these are paired; leave {Option('covariate')} out, or add "
+            f"{Option('paired', value=False)}"
+        )
+    refuse_unpaired(table)
     paired = table.take(table.paired())
 
     clusters, of_clusters = chosen_clusters(data, table, settings.cluster, table.runs, contrast=column)
@@ -369,12 +403,11 @@ def _answer(
     design, looked_at, findings = decided(design, known, settled=declares, split=split)
 
     result = _estimated(design, contrast=asked.contrast, notes=(*dropped, *of_trials, *of_clusters))
-    departures = () if account is None else account.departures
     result = replace(
         result,
         origin=replace(result.origin, plan=account),
         run_differences=differences,
-        notes=(*as_notes("plan", departures), *result.notes),
+        notes=(*departures, *result.notes),
     )
     refused = refusal(differences)
     if refused is not None:

@@ -93,6 +93,8 @@ def _headline(result: Comparison) -> str:
         if these.verdict == "equivalent":
             alike = f"{second} and {first} differ by less than {_margin_words(result)} {on}"
             said = f"{alike}; whether they do {others} is open"
+    if result.different and result.verdict != "invalid":
+        said += f", on different {result.different}"
     against = [row for row in result.other_averages if not row.agrees and row.verdict in ("better", "worse")]
     others = [f"{weighted_words(row.kind, row.factor)} it is {row.verdict}" for row in against[:1]]
     asked = asked_direction("asked") if any(note.kind == "direction" for note in result.qualifiers) else []
@@ -144,6 +146,14 @@ def _scope(result: Comparison) -> str:
         items += f" in {result.n_clusters} {plural_of(clusters)}"
     judge = " by the judge" if account is not None else ""
     parts = [f"{sides} in {result.metric}{judge}, on the {items} that both answered"]
+    if result.different:
+        n = " against ".join(f"{side.n_items:,}" for side in (result.candidate, result.baseline))
+        rows = (
+            f"{n} {result.different}"
+            if result.n_clusters is None
+            else f"{n} rows of {result.n_clusters:,} {result.different}"
+        )
+        parts = [f"{sides} in {result.metric}, on {rows}{placed(result.benchmark, 'of')}"]
     if account is not None:
         alone, n = account.labels_only, plural(account.n_labels, "item")
         ends = interval_words(alone.conf_low, alone.conf_high, result.scale, digits)
@@ -273,7 +283,7 @@ def _how_many(result: Comparison) -> list[str]:
     ratio = times_needed(result)
     if ratio is None:
         return ["Add runs, not items: runs vary too much for any number of items to find the observed difference."]
-    n, what = result.n_items, "items"
+    n, what = result.n_items, result.different or "items"
     if result.n_clusters:
         n, what = result.n_clusters, plural_of(" and ".join(result.clusters))
     return [f"About {rounded_up(n * ratio):,} {what} would detect a difference as large as the one observed."]
@@ -284,6 +294,7 @@ def _how_many(result: Comparison) -> list[str]:
 
 def _scores(result: Comparison) -> Section:
     digits, sides = figures.digits_of(result), (result.candidate, result.baseline)
+    where = f"its own {result.different}" if result.different else "the items that both answered"
     table = Table(
         id="scores",
         columns=(
@@ -293,10 +304,10 @@ def _scores(result: Comparison) -> Section:
             Column(title="Method", kind="text", spare=True),
         ),
         rows=tuple((side.name, side.estimate, side.ends, side.method) for side in sides),
-        caption=f"{result.metric} of either side on the items that both answered",
+        caption=f"{result.metric} of either side on {where}",
     )
     shared = Text(text="The difference is paired item by item, so it is surer than these two intervals suggest.")
-    blocks: tuple[Block, ...] = (table, shared) if result.conf_low is not None else (table,)
+    blocks: tuple[Block, ...] = (table, shared) if result.conf_low is not None and not result.different else (table,)
     judge = " by the judge" if result.labels is not None else ""
     scores = " against ".join(own_score(side, digits) for side in sides)
     return Section(id="scores", heading=f"Each side on its own{judge}: {scores}", blocks=blocks)

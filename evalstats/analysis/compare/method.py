@@ -93,7 +93,8 @@ def _how(result: Comparison) -> list[str]:
 
 def assumptions(result: Comparison) -> list[str]:
     """Return what the answer takes for granted; what p means comes last."""
-    n, one_run = plural(result.n_items, "item"), len(result.baseline.runs) == len(result.candidate.runs) == 1
+    n = f"{result.n_items:,} {result.different}" if result.different else plural(result.n_items, "item")
+    one_run = len(result.baseline.runs) == len(result.candidate.runs) == 1
     if result.clusters:
         units = f"The {result.n_clusters} levels of {' and '.join(result.clusters)}"
         found = [f"{units} are independent of each other and a sample of more"]
@@ -101,9 +102,11 @@ def assumptions(result: Comparison) -> list[str]:
             worth = max(1, round(result.n_items / result.design_effect))
             found[0] += f"; items of one go the same way, the {n} are worth {worth}"
     else:
-        found = [
-            f"The {n} are independent of each other and a sample of the items you care about; of other kinds they say nothing"
-        ]
+        what = result.different or "items"
+        sampled = f"The {n} are independent of each other and a sample of the {what} you care about"
+        found = [f"{sampled}; of other kinds they say nothing"]
+    if result.different:
+        found.append("Chance alone decided who met which side; else they differ in more than the systems")
     found += [text.takes for text in texts_for(result.method) if text.takes]
     if result.clusters and result.df is not None and result.df < 10:
         found.append(f"With {number(result.df, 1)} degrees of freedom the spread between groups is itself poorly known")
@@ -142,8 +145,8 @@ def _changes(result: Comparison) -> list[str]:
         # No interval knows of an error that all items share.
         least = sized(min(abs(low), abs(high)), result)
         found.append(
-            f"An error of {least} that all items of one side share, such as a judge's leaning, a prompt that suits one side or a "
-            "broken parser; the interval knows nothing of such errors"
+            f"An error of {least} that all {result.different or 'items'} of one side share, such as a judge's leaning, a prompt "
+            "that suits one side or a broken parser; the interval knows nothing of such errors"
             if result.labels is None
             else "Labels that are no random part of the items, or people who err themselves: the interval knows nothing of either"
         )
@@ -232,7 +235,7 @@ def _more_data(result: Comparison) -> list[str]:
     n, what = (
         (result.n_clusters, f"levels of {' and '.join(result.clusters)}")
         if result.clusters and result.n_clusters
-        else (result.n_items, "items")
+        else (result.n_items, result.different or "items")
     )
     if ratio < 1:
         return []
@@ -302,4 +305,4 @@ def references(result: Comparison) -> list[str]:
     names += ["Benjamini-Hochberg"] if any(row.p_adjusted is not None for row in result.flipped_by) else []
     works = {source for name in names for text in texts_for(name) for source in text.sources}
     permuted = [source for text in texts_for("max-T") for source in text.sources][:1] if result.dependence else []
-    return sorted({_PAIRING, *works, *permuted})
+    return sorted({*([] if result.different else [_PAIRING]), *works, *permuted})

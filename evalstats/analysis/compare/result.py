@@ -249,6 +249,8 @@ class Comparison(OfMetric, Result, Estimate):
         The metric, and where the result comes from: runs, version, seed, plan and call.
     verdict
         invalid, powerless, equivalent, better, worse or inconclusive; `verdict_reason` says why in words.
+    different
+        What the sides do not share ("users", "items"), where nothing is paired; "" where both answered the same items.
     method_reason
         Why this method was picked.
     average
@@ -278,6 +280,7 @@ class Comparison(OfMetric, Result, Estimate):
     candidate: Score
     contrast: str
     tasks: tuple[str, ...]
+    different: str = ""
     method_reason: str
     estimand: str
     verdict: Verdict

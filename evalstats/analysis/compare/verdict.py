@@ -1,5 +1,6 @@
 """The verdict on a difference: by its interval and a declared margin, and which claims the missing scores forbid."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,13 +9,13 @@ from evalstats.analysis.compare.design import PairedDesign
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
 from evalstats.analysis.compare.result import AtMargin, Missing, Verdict
 from evalstats.analysis.design.metric import open_direction
-from evalstats.analysis.result import method_row, notes
+from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import declared, digits_of_interval, number, p_value, scaled, share_in_percent
 from evalstats.grammar import plural
 from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.paired.binary import PairedCounts
-from evalstats.stats.paired.effect_sizes import t_margin_test, tango_margin_test
+from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
 from evalstats.stats.runs import with_runs
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable, too_much_missing
@@ -129,8 +130,13 @@ def at_margin(
             # A mixture is no single t: its law at the level of the interval that is held to the margin.
             headline = with_runs(replace(found.without_runs, conf_level=2 * conf_level - 1), scores.runs)
         tested = t_margin_test(headline, margin=margin, conf_level=conf_level, bound=metric.span)
+    return margin_words(tested, found, metric)
+
+
+def margin_words(tested: MarginTest, found: Difference, metric: MetricFacts) -> AtMargin:
+    """Say how the candidate stands at a margin that was tested."""
     # A loss is a fall where higher is better, and a rise where lower is.
-    good = metric.higher_is_better
+    good, margin = metric.higher_is_better, tested.margin
     limit = tested.low_one_sided if good else tested.high_one_sided
     inside = limit is not None and (limit > -margin if good else limit < margin)
     if limit is None:
@@ -151,7 +157,7 @@ def at_margin(
         noninferior=inside and not found.no_equivalence,
         reason=reason,
         method=tested.method,
-        conf_level=conf_level,
+        conf_level=tested.conf_level,
         limit=limit,
         noninferior_p=tested.noninferior_p if good else tested.nonsuperior_p,
         equivalence_p=tested.tost_p,
@@ -221,10 +227,7 @@ def missing_account(design: PairedDesign) -> Missing:
         lows, highs = [each.conf_low for each in narrower], [each.conf_high for each in narrower]
         least = None if None in lows else min(end for end in lows if end is not None)
         most = None if None in highs else max(end for end in highs if end is not None)
-    estimates = [row.estimate * metric.scale for row in rows if row.estimate is not None]
-    between = f"{number(min(estimates), 1)} and {number(max(estimates), 1)}{f' {metric.shown_unit}'.rstrip()}"
-    where = "with the missing scores at either end" if metric.bounds is None else "whatever the missing scores are"
-    words = [f"{where}, the difference on all items lies between {between}"]
+    words = [between_words(rows, metric)]
     if metric.bounds is None:
         words.append("the metric has no bounds, so the lowest and the highest score seen stand for them")
     if design.ignorable:
@@ -238,6 +241,14 @@ def missing_account(design: PairedDesign) -> Missing:
         least=least,
         most=most,
     )
+
+
+def between_words(rows: Sequence[MethodRow], metric: MetricFacts) -> str:
+    """Say between which values the difference lies, whatever the missing scores are."""
+    estimates = [row.estimate * metric.scale for row in rows if row.estimate is not None]
+    between = f"{number(min(estimates), 1)} and {number(max(estimates), 1)}{f' {metric.shown_unit}'.rstrip()}"
+    where = "with the missing scores at either end" if metric.bounds is None else "whatever the missing scores are"
+    return f"{where}, the difference on all items lies between {between}"
 
 
 def _missing_so_far(design: PairedDesign) -> Missing:

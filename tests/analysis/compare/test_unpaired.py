@@ -1,0 +1,249 @@
+"""Two systems on different users: which method decides, what is refused, what is said, and what the numbers are."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import evalstats as es
+from evalstats.analysis.compare.gate import gate
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.unpaired import TwoProportions, miettinen_nurminen, welch
+
+# Sums in another order.
+ROUNDING = 1e-9
+
+
+def visits(n: tuple[int, int] = (300, 320), rates: tuple[float, float] = (0.3, 0.4), seed: int = 0) -> pl.DataFrame:
+    """One row a user, right or wrong, with a covariate, a country, a cost."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for name, size, rate in zip(("control", "treatment"), n, rates, strict=True):
+        before = rng.normal(0, 1, size)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "user_id": [f"{name}{i}" for i in range(size)],
+                    "model": name,
+                    "converted": (rng.random(size) < rate).astype(int),
+                    "spent": 2 + before + rng.normal(0.2 * (name == "treatment"), 0.5, size),
+                    "before": before,
+                    "country": rng.choice(["de", "fr", "it"], size),
+                    "latency": rng.lognormal(0 if name == "control" else -0.1, 0.3, size),
+                }
+            )
+        )
+    return pl.concat(parts)
+
+
+def read(table: pl.DataFrame, score: str = "converted", item: str = "user_id", **more: Any) -> es.EvalData:
+    columns = {name: name for name in ("before", "country") if name in table.columns}
+    return es.from_frame(table, item=item, model="model", score=score, **columns, **more)
+
+
+def compare(data: es.EvalData, **options: Any) -> es.Comparison:
+    return es.compare(data, "control", "treatment", **options)
+
+
+def test_right_or_wrong_is_decided_by_the_score_interval() -> None:
+    table = visits()
+    result = compare(read(table), paired=False)
+    control, treatment = (table.filter(model=name)["converted"] for name in ("control", "treatment"))
+    expected = miettinen_nurminen(
+        TwoProportions(baseline=int(control.sum()), n_baseline=300, candidate=int(treatment.sum()), n_candidate=320)
+    )
+    assert (result.estimate, result.conf_low, result.conf_high, result.p_value) == pytest.approx(
+        (expected.estimate, expected.conf_low, expected.conf_high, expected.p_value), abs=ROUNDING
+    )
+    assert result.verdict == "better"
+    assert result.different == "users"
+    assert [row.method for row in result.rows] == [
+        "Miettinen-Nurminen score",
+        "Newcombe's hybrid of Wilson intervals",
+    ]
+    assert (result.baseline.n_items, result.candidate.n_items, result.n_items) == (300, 320, 620)
+    told = result.summary()
+    assert "on different users" in told
+    assert "both answered" not in told
+
+
+def test_graded_scores_are_decided_by_welch() -> None:
+    table = visits()
+    result = compare(read(table, "spent"), paired=False)
+    control, treatment = (table.filter(model=name)["spent"].to_numpy() for name in ("control", "treatment"))
+    theirs = stats.ttest_ind(treatment, control, equal_var=False)
+    assert (result.statistic, result.df, result.p_value) == pytest.approx(
+        (theirs.statistic, theirs.df, theirs.pvalue), rel=ROUNDING
+    )
+    assert (result.conf_low, result.conf_high) == pytest.approx(
+        (welch(control, treatment).conf_low, welch(control, treatment).conf_high), rel=ROUNDING
+    )
+
+
+def test_swapping_the_sides_flips_the_sign_and_the_order_of_rows_does_not_matter() -> None:
+    table = visits()
+    one = compare(read(table), paired=False)
+    other = es.compare(read(table.sample(fraction=1, shuffle=True, seed=3)), "treatment", "control", paired=False)
+    assert one.estimate is not None
+    assert other.estimate == pytest.approx(-one.estimate, abs=ROUNDING)
+    assert other.conf_high == pytest.approx(-(one.conf_low or 0), abs=ROUNDING)
+    assert (one.verdict, other.verdict) == ("better", "worse")
+
+
+def test_rows_of_one_user_are_a_cluster() -> None:
+    """Ten rows a user that go together: the interval is that of users, three times as wide as that of rows."""
+    rng = np.random.default_rng(1)
+    users = [f"{name}{i}" for name in ("control", "treatment") for i in range(30)]
+    level = dict(zip(users, rng.random(60), strict=True))
+    table = pl.DataFrame(
+        [
+            {"user_id": user, "model": user.rstrip("0123456789"), "converted": int(rng.random() < level[user])}
+            for user in users for _ in range(10)
+        ]
+    )  # fmt: skip
+    result = compare(read(table, item="#row", dependence=["user_id"]))
+    assert (result.method, result.n_clusters, result.clusters) == (
+        "CR2 of two samples, Satterthwaite df",
+        60,
+        ("user_id",),
+    )
+    rows = next(row for row in result.rows if row.role == "sensitivity")
+    assert rows.ends is not None
+    assert result.ends is not None
+    width = [each[1] - each[0] for each in (result.ends, rows.ends)]  # pyright: ignore[reportOperatorIssue]
+    assert width[0] > 1.5 * width[1]
+    assert "300 against 300 rows of 60 users" in result.summary()
+
+
+def test_a_covariate_measured_before_makes_the_interval_shorter() -> None:
+    data = read(visits(), "spent")
+    plain, adjusted = compare(data, paired=False), compare(data, paired=False, covariate="before")
+    assert plain.std_error is not None
+    assert adjusted.std_error is not None
+    assert adjusted.std_error < 0.6 * plain.std_error
+    assert adjusted.verdict == "better"
+    assert [row.role for row in adjusted.rows] == ["headline", "check"]
+
+
+def test_strata_and_levels() -> None:
+    data = read(visits((600, 600)))
+    micro = compare(data, paired=False, average="micro", over="country")
+    assert micro.method.startswith("difference within strata")
+    split = compare(data, paired=False, by="country")
+    assert [group.level for group in split.groups] == ["de", "fr", "it"]
+    assert all(group.conf_level == pytest.approx(1 - 0.05 / 3) for group in split.groups)
+    total = sum(group.n_items for group in split.groups)
+    assert total == split.n_items == 1200
+
+
+def test_margin_and_gate() -> None:
+    data = read(visits((3000, 3000), (0.5, 0.5)))
+    result = compare(data, paired=False, margin="6pp")
+    assert result.verdict == "equivalent"
+    assert gate(result, "not-noninferior").passed
+    assert gate(result, "worse").passed
+    few = compare(read(visits((60, 60), (0.5, 0.5))), paired=False, margin="6pp")
+    assert few.verdict == "powerless"
+    assert gate(few, "not-noninferior").passed is False
+
+
+def test_two_against_two_are_powerless() -> None:
+    table = pl.DataFrame(
+        {"user_id": ["a", "b", "c", "d"], "model": ["control"] * 2 + ["treatment"] * 2, "converted": [0, 0, 1, 1]}
+    )
+    result = compare(read(table), paired=False)
+    assert result.verdict == "powerless"
+    assert "cannot go below 0.083" in result.verdict_reason
+
+
+def test_numbered_rows_are_not_paired_but_where_a_text_says_so() -> None:
+    table = visits((100, 100)).drop("user_id")
+    alone = compare(read(table, item="#row"))
+    assert alone.different == "items"
+    assert any("Rows are numbered by their place and not paired" in note.text for note in alone.notes)
+    prompts = [f"question {i}" for i in range(100)] * 2
+    asked = table.with_columns(prompt=pl.Series(prompts))
+    aligned = es.from_frame(asked, item="#row", model="model", score="converted", prompt="prompt")
+    assert compare(aligned).different == ""
+    insisted = compare(read(table, item="#row"), paired=True)
+    assert (insisted.different, insisted.n_items) == ("", 100)
+
+
+def test_ids_that_nobody_shares_are_asked_about() -> None:
+    with pytest.raises(CannotAnswerError, match="if they are different users or items, say so: paired=False"):
+        compare(read(visits()))
+
+
+def test_users_who_met_both_sides_are_clusters() -> None:
+    table = visits((80, 80))
+    mixed = table.with_columns(
+        user_id=pl.when(pl.int_range(pl.len()) % 4 == 0)
+        .then(pl.int_range(pl.len()) % 80)
+        .cast(pl.String)
+        .fill_null(pl.col("user_id"))
+    )
+    result = compare(read(mixed), paired=False)
+    assert result.n_clusters == 140
+    assert any("20 users have rows of both control and treatment" in note.text for note in result.notes)
+
+
+def test_a_split_that_was_meant_as_half_and_is_none_is_told() -> None:
+    result = compare(read(visits((5000, 5400))), paired=False)
+    assert any("no chance" in note.text and note.caution for note in result.notes)
+    meant = compare(read(visits((5000, 1000))), paired=False)
+    assert not any("no chance" in note.text for note in meant.notes)
+
+
+def test_missing_scores_that_could_undo_it_forbid_the_verdict() -> None:
+    table = visits((400, 400)).with_columns(pl.col("converted").cast(pl.Float64))
+    holes = table.with_columns(
+        converted=pl.when((pl.col("model") == "treatment") & (pl.int_range(pl.len()) % 5 == 0))
+        .then(None)
+        .otherwise("converted")
+    )
+    result = compare(read(holes), paired=False)
+    assert result.candidate.n_items == 320
+    assert (result.verdict, result.missing.withheld) == ("inconclusive", "better")
+    assert compare(read(holes), paired=False, missing="ignorable").verdict == "better"
+    worst = [row.estimate for row in result.missing.rows if "against the candidate" in row.note]
+    candidate = holes.filter(model="treatment")["converted"].fill_null(0.0).mean()
+    control = holes.filter(model="control")["converted"].mean()
+    assert worst == pytest.approx([candidate - control], abs=ROUNDING)  # pyright: ignore[reportOperatorIssue]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"sequential": True}, "sequential"),
+        ({"covariate": "country"}, "covariate 'country' is no number"),
+        ({"cluster": "nothing"}, "nothing"),
+        ({"covariate": "before", "paired": None}, "paired"),
+    ],
+)
+def test_refusals(options: dict[str, Any], named: str) -> None:
+    with pytest.raises((InputError, CannotAnswerError), match=named):
+        compare(read(visits()), **{"paired": False, **options})
+
+
+def test_a_result_is_saved_and_shown(tmp_path: Path) -> None:
+    result = compare(read(visits(), "latency"), paired=False, higher_is_better=False)
+    result.save(tmp_path / "r.json")
+    again = es.load_result(tmp_path / "r.json")
+    assert again == result
+    assert "users" in again.to_markdown()
+    assert "both answered" not in result.document().headline + result.explain()
+
+
+@pytest.mark.slow
+def test_type_one_error_of_whole_comparisons() -> None:
+    """Of 1,000 A/B tests of equal sides (12 to 60 users a side, right or wrong) at most 6.5% claim a direction."""
+    rng = np.random.default_rng(9)
+    claims = 0
+    for seed in range(1000):
+        n = int(rng.integers(12, 60)), int(rng.integers(12, 60))
+        rate = float(rng.uniform(0.1, 0.9))
+        claims += compare(read(visits(n, (rate, rate), seed)), paired=False).verdict in ("better", "worse")
+    assert claims / 1000 < 0.065
