@@ -17,7 +17,15 @@ from evalstats.errors import Option, together
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named
 from evalstats.loaders.published_numbers import plain
 from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, PAIRS, ROLES, SIDES, SURE, names_a_model
-from evalstats.loaders.values import NO_VALUE, as_number, as_text, has_decimal_comma, percent_score, word_score
+from evalstats.loaders.values import (
+    NO_VALUE,
+    as_number,
+    as_text,
+    has_decimal_comma,
+    letter_grade,
+    percent_score,
+    word_score,
+)
 from evalstats.schema.column_names import is_answer
 from evalstats.schema.columns import KEYS
 
@@ -127,10 +135,12 @@ class SampledColumn:
         named = self.named("item")
         if not named and not ROLES["item"].bars(self.words) and self.words.endswith(("_id", "_idx", "_uid", "_key")):
             named = 0.85
-        if not self.is_complete or (len(self.values) > 1 and len(self.levels) < 2 and named < 0.85):
+        if not self.is_complete or (len(self.values) > 1 and len(self.levels) < 2 and named < 0.7):
             return 0.0
-        decimals = any(not number.is_integer() for number in self.numbers)
-        if decimals and named < SURE:
+        # Numbers that count from somewhere on are ids; those of any other kind measure something.
+        spread = max(self.numbers, default=0) - min(self.numbers, default=0)
+        counts = all(number.is_integer() for number in self.numbers) and spread < 2 * len(self.levels)
+        if self.numbers and not counts and named < (SURE if any(not n.is_integer() for n in self.numbers) else 0.4):
             return 0.0
         if named or ROLES["item"].bars(self.words):
             return named
@@ -149,11 +159,17 @@ class SampledColumn:
         if self.name in asked.metrics:
             return _ASKED_FOR
         named = self.named("score")
-        if not self.numbers:  # words for right and wrong, percentages
-            return max(named, 0.5) + 0.3 * (named < SURE and self.scored == 1 and len(self.levels) > 1)
+        barred = ROLES["score"].bars(self.words)
+        if not self.numbers:  # words for right and wrong, yes and no, percentages
+            told = any(word_score(cell) is not None and letter_grade(cell) is None for cell in self.levels)
+            asked_for = not ROLES["score"].unless_named.isdisjoint(self.tokens) and not named
+            weight = max(named, 0.5 if told and not asked_for else 0.0 if barred else 0.35)
+            return weight + 0.3 * (
+                (told or named > 0) and 0.35 < weight < SURE and self.scored == 1 and len(self.levels) > 1
+            )
         # A column that numbers the rows, or is the same in all, measures nothing.
         idle = len(self.values) > 2 and (len(self.levels) == 1 or self.numbers == sorted({*self.numbers}))
-        if ROLES["score"].bars(self.words) or self.scored < 1 or idle:
+        if barred or self.scored < 1 or idle:
             return named
         return named or (0.35 if len(self.levels) <= 2 else 0.3)
 
@@ -249,7 +265,9 @@ def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
         ends = [name.rpartition("_")[2] for name in (first, second)]
         scores = [[c for c in rest if c.is_measured and c.words.endswith(f"score_{end}")] for end in ends]
         others = [column for column in rest if column not in scores[0] + scores[1]]
-        winner = next((c for name in ROLES["winner"].names for c in others if c.words == name), None)
+        winner = next(
+            (c for name in ROLES["winner"].names for c in others if c.words.rstrip("_0123456789") == name), None
+        )
         winner = winner or next(
             (c for name in ROLES["winner"].names for c in others if c.words.endswith(f"_{name}")), None
         )
@@ -339,6 +357,8 @@ class _Table:
             if weight >= 0.67 and column.is_measured and column.named("score") >= 0.67
         ]
         named = [column for column in self.columns if column in named]
+        # The score itself stands beside what it was at first (`initial_is_correct`).
+        named = [c for c in named if not any(c.words.endswith(f"_{other.words}") for other in named)]
         if self.metric is not None:
             named = []
         if not any(self.asked.metrics & {column.name} and column not in named for column in pool) and len(named) > 1:

@@ -18,17 +18,19 @@ ENDING: Final = 0.8
 class Role:
     """Names of a role, in plain words, with how sure each is.
 
-    `never` are words that no column of the role has anywhere in its name, `never_last` those that it does not end in.
+    `never` are words that no column of the role has in its name, `unless_named` those that rule it out unless the name ends in
+    one of the role: `answer_chars` is no score, `answer_relevance` is one.
     """
 
     names: Mapping[str, float]
     never: frozenset[str] = frozenset()
-    never_last: frozenset[str] = frozenset()
+    unless_named: frozenset[str] = frozenset()
 
     def bars(self, name: str) -> bool:
         """Whether a word of a name rules the role out."""
         words = name.split("_")
-        return name not in self.names and not (self.never.isdisjoint(words) and words[-1] not in self.never_last)
+        about = self.never if words[-1] in self.names else self.never | self.unless_named
+        return name not in self.names and not about.isdisjoint(words)
 
     def weight(self, name: str) -> float:
         """Return how surely a column of that name, in plain words, has the role.
@@ -48,10 +50,10 @@ class Role:
         return ENDING * max((self.names.get(end, 0.0) for end in ends), default=0.0)
 
 
-def _role(never: str = "", never_last: str = "", **groups: str) -> Role:
+def _role(never: str = "", unless_named: str = "", **groups: str) -> Role:
     """Make a role of groups of names, each called by its weight in percent (`w95`)."""
     names = {name: int(group[1:]) / 100 for group, text in groups.items() for name in text.split()}
-    return Role(names, frozenset(never.split()), frozenset(never_last.split()))
+    return Role(names, frozenset(never.split()), frozenset(unless_named.split()))
 
 
 def _ordered(text: str) -> list[str]:
@@ -77,7 +79,7 @@ ROLES: Final[Mapping[str, Role]] = {
         w95="example instance sample key question_# test_name conversation dialogue dialog",
         w70="question query prompt problem input instruction test test_case case task episode no # nr number src source_text",
         w40="name title description user_input utterance sentence goal behavior behaviour",
-        never=f"{_WHO} session run model worker account experiment system batch trial time date",
+        never=f"{_WHO} session run model worker account experiment system batch trial time date ts timestamp at",
     ),
     "score": _role(
         w100="score correct is_correct passed success resolved is_resolved pass solved accuracy acc exact_match em grade ok "
@@ -97,8 +99,9 @@ ROLES: Final[Mapping[str, Role]] = {
         "min total step steps level line generations nones fails width height depth px bytes mb kb chars words fps frames "
         "threshold cutoff version port std stderr sd se ci order position attempts retries calls errors attempt rep repeat "
         "replicate draw hour day month",
-        never_last="expected gold truth reference target label labels prediction predicted pred actual answer response output "
-        "difficulty low high lower upper top k start end reason explanation comment",
+        unless_named="expected gold truth reference target label labels prediction predictions predicted pred actual answer "
+        "response output difficulty low high lower upper top k start end reason explanation comment should must requires needs "
+        "expects logp logit logits mean median",
     ),
     "model": _role(
         w100="model model_name model_id model_name_or_path llm llm_name llm_model engine deployment system model_version",

@@ -208,6 +208,13 @@ HEADERS: Final = [
     Header("sentence_id:id annotator:rater adequacy:likert", "item=sentence_id score=adequacy judge=annotator"),
     Header("taskId:id modelName:model isCorrect:bool inputTokens:count outputTokens:count", "item=taskId score=isCorrect model=modelName", _COMPARE),
     Header("dialog_id:id persona:category policy:side task_success:bool", "item=dialog_id score=task_success model=policy", _SIDES),
+    # As published files have it.
+    Header("model:model task:category sub_label:difficulty question:text answer:expected response:answer correct:bool latency:ms", "item=question score=correct model=model", _COMPARE),
+    Header("id:id question:text category:category system:system iteration:trial answer:answer is_correct:bool confidence:share", "item=id score=is_correct model=system trial=iteration", _BOARD),
+    Header("id:id input:text target:expected response:answer score:share input_tokens:count duration_ms:ms", "item=id score=score"),
+    Header("question:text program:answer expected_answer:expected predicted_answer:picked is_correct:bool error:empty", "item=question score=is_correct"),
+    Header("runId:call model:model task:id trial:trial finishedAt:time status:constant solved:bool tamper:bool steps:count costUsd:usd", "item=task score=solved model=model", _COMPARE),
+    Header("provider:constant model_id:model id:id answer_type:category score:right confidence:difficulty reason_short:answer", "item=id score=score model=model_id", _COMPARE),
     # Other languages: names say nothing, cells must.
     Header("Frage:text Modell:model richtig:right", "item=Frage score=richtig model=Modell", _COMPARE),
     Header("问题:text 模型:model 是否正确:right", "item=问题 score=是否正确 model=模型", _COMPARE),
@@ -217,4 +224,6 @@ HEADERS: Final = [
     Header("id:id label:expected prediction:picked", ""),
     Header("id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms", "", _COMPARE),
     Header("text:text label:expected", ""),
+    Header("id:id question:text should_refuse:bool must_cite_context:bool", ""),
+    Header("image_index:index true_label:few model:model pred_sum:few revision:constant", ""),
 ]  # fmt: skip

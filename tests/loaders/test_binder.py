@@ -118,7 +118,6 @@ def check(path: Path, names: list[tuple[str, str]], rows: Rows, header: Header) 
 ASKED = {
     "name:id metric:metric score:share success:bool threshold:zero reason:answer",
     "user_id:user timestamp:time group:side landing_page:constant converted:right",
-    "context.span_id:id attributes.input.value:text eval.label:verdict eval.score:right eval.explanation:answer",
     "Frage:text Modell:model richtig:right",
     "问题:text 模型:model 是否正确:right",
     "pregunta:text modelo:side correcta:right",
@@ -126,6 +125,8 @@ ASKED = {
     "id:id label:expected prediction:picked",
     "id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms",
     "text:text label:expected",
+    "id:id question:text should_refuse:bool must_cite_context:bool",
+    "image_index:index true_label:few model:model pred_sum:few revision:constant",
 }
 
 
