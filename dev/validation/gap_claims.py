@@ -27,6 +27,7 @@ from evalstats.stats.arena.covariance import covariance_of
 from evalstats.stats.arena.votes import vote_rows
 from evalstats.stats.checks import BoolArray, FloatArray
 from evalstats.stats.errors_in_variables.scores import ClusterMeans, LabLiveScores, cluster_means
+from evalstats.table.metric import MetricFacts
 
 NAME = "gap-claims"
 REPLICATES, FEW_REPLICATES, PART = 2_000, 400, 100
@@ -134,8 +135,11 @@ def shared_of(sides: Sides, *, votes: bool, scale: Scale = "auto", seed: int = 0
 
     def side(found: ClusterMeans, *, votes: bool = False) -> SideScores:
         return SideScores(
-            kind="comparisons" if votes else "outcomes", name="", metric="success", unit="", scale=1.0,
-            metric_kind="rating" if votes else "binary", low=None if votes else 0.0, high=None if votes else 1.0,
+            kind="comparisons" if votes else "outcomes",
+            about=MetricFacts(
+                benchmark="", name="success", kind="rating" if votes else "binary", low=None if votes else 0.0,
+                high=None if votes else 1.0, higher_is_better=True, unit="",
+            ),
             models=names, estimate=found.estimate, covariance=found.covariance, df=found.df,
             n=found.n_clusters, n_clusters=found.n_clusters,
         )  # fmt: skip
@@ -265,7 +269,7 @@ def _same(found: Found, world: World, seed: int) -> bool:
     both = simulate_lab_live(world.models, seed=seed, n_items=world.n_items, n_users=world.n_users, **world.options)
     whole = gap(both.lab, both.live, n_resamples=100, min_cell=1)
     place = {name: m for m, name in enumerate(both.truth.live_names)}
-    unit = 400.0 / np.log(10.0) if whole.live.unit == "points" else 1.0
+    unit = 400.0 / np.log(10.0) if whole.live.about.unit == "points" else 1.0
     own = [found.calibration.rows[place[row.name]] for row in whole.rows]
 
     def near(a: float | None, b: float | None) -> bool:

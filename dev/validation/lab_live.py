@@ -103,7 +103,7 @@ def cases(found: LabLiveGap, truth: LabLiveTruth, margin: float | None) -> Itera
 
 def _points(found: LabLiveGap) -> float:
     """Return what the truth is multiplied by: ratings are in points, 400 for odds of ten to one, their truth in log-odds."""
-    return 400.0 / float(np.log(10.0)) if found.live.unit == "points" else 1.0
+    return 400.0 / float(np.log(10.0)) if found.live.about.unit == "points" else 1.0
 
 
 def _of_layers(found: LabLiveGap, truth: LabLiveTruth, place: Mapping[str, int]) -> Iterator[Case]:

@@ -21,9 +21,11 @@ RENAMED: dict[str, str] = {}
 # The same in the cases whose names begin so: a name may mean another thing elsewhere.
 _OF_METRIC = {"metric": "name", "scale": "scale of the metric"}
 RENAMED_IN: dict[str, dict[str, str]] = {
-    "gap": {"gap": "estimate", "slope_p": "p_value", "slope_df": "df", "expected_slope": "expected"},
+    "gap": {"gap": "estimate", "slope_p": "p_value", "slope_df": "df", "expected_slope": "expected", **_OF_METRIC},
     **dict.fromkeys(("compar", "score", "leaderboard", "frontier", "scenario", "contamin"), _OF_METRIC),
 }
+# What names the whole of a result may stand under another name.
+_OF_WHOLE = {"name": "benchmark"}
 # Fields that no result holds any more, since another one tells the same: name -> which one, or why.
 LEFT_OUT: dict[str, str] = {
     "online": "one pass of Elo is no option of `arena` any more",
@@ -47,6 +49,7 @@ _FITTED = ("scenarios", "mixed", "means", "gap", "arena", "power")
 _LABELS = frozenset({
     "verdict", "model", "name", "system", "baseline", "candidate", "reference", "other", "first", "second", "a", "b",
     "scenario", "level", "cell", "item", "metric", "group", "unit_name", "leader", "cutoff",
+    "benchmark",
 })  # fmt: skip
 _LONGEST_LABEL = 60
 
@@ -164,7 +167,9 @@ class _Search:
                 (name, value)
                 for name, value in wanted
                 if value is not None
-                and not any(self._same(value, each) for each in top.get(name, ()))
+                and not any(
+                    self._same(value, each) for each in (*top.get(name, ()), *top.get(_OF_WHOLE.get(name, name), ()))
+                )
                 and (isinstance(value, str) or not self._at(name, value))
             ]
             return _told(lost, "nowhere in the result") if lost else None

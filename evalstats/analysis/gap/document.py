@@ -43,16 +43,16 @@ _LABELS: dict[Order, str] = {"well": "right order", "fairly well": "fair order",
 
 def document(found: LabLiveGap) -> Document:
     """Return what is said of lab against live."""
-    lab, live = found.lab, found.live
+    lab, live = found.lab.about, found.live.about
     label, tone = _label(found)
     shown, words = _number(found)
-    sides = "; ".join(f"{name}: {_rests_on(side)}" for name, side in (("lab", lab), ("live", live)))
+    sides = "; ".join(f"{name}: {_rests_on(side)}" for name, side in (("lab", found.lab), ("live", found.live)))
     margin = "" if found.margin is None else f"; verdicts by the margin of {_margin_words(found)}"
     said = _sentences(found)
     return Document(
         kind="lab-live",
-        title=f"Do lab scores on {lab.name} predict live scores on {live.name}?"
-        if lab.name and live.name
+        title=f"Do lab scores on {lab.benchmark} predict live scores on {live.benchmark}?"
+        if lab.benchmark and live.benchmark
         else "Does the lab predict the live world?",
         label=label,
         tone=tone,
@@ -140,7 +140,7 @@ def _headline(found: LabLiveGap) -> str:
 
 def _margin_words(found: LabLiveGap) -> str:
     """Write the margin as it was declared, without digits that nobody gave."""
-    return f"{declared(found.margin or 0.0, found.live.scale)} {ShownSide(found, found.live).step}".rstrip()
+    return f"{declared(found.margin or 0.0, found.live.about.scale)} {ShownSide(found, found.live).step}".rstrip()
 
 
 def _clauses(found: LabLiveGap) -> list[str]:
@@ -178,7 +178,7 @@ def _because(found: LabLiveGap) -> str:
     if not shown:
         return ""
     first = max(shown, key=lambda part: abs(part.estimate or 0.0))
-    better = ((first.estimate or 0.0) > 0) == found.live.higher_is_better
+    better = ((first.estimate or 0.0) > 0) == found.live.about.higher_is_better
     half = abs(first.estimate or 0.0) >= 0.5 * abs(total)
     mostly = "partly " if not half else "mostly " if len(shown) > 1 else ""
     if first is row.mix:
@@ -283,7 +283,7 @@ def models_table(found: LabLiveGap) -> Table:
         lab.scores(titled("Lab", lab.unit)),
         live.scores(titled("Live", live.unit)),
     ]
-    more, caption = found.live.higher_is_better, "The best live first"
+    more, caption = found.live.about.higher_is_better, "The best live first"
     if by_line or by_difference:
         columns += [
             live.differences("Gap" if by_line else "Difference"),

@@ -444,7 +444,7 @@ def _forecasts(found: LabLiveGap) -> Section | None:
         )
         return _section("forecasts", heading, _text("Each was predicted from the others, as a new model would be"))
     lab, live = ShownSide(found, found.lab), ShownSide(found, found.live)
-    first = max(new, key=lambda row: (row.expected or 0.0) * (1 if found.live.higher_is_better else -1))
+    first = max(new, key=lambda row: (row.expected or 0.0) * (1 if found.live.about.higher_is_better else -1))
     about = live.score(first.expected)
     heading = f"Of {plural(len(new), 'new model')}, {first.name} should do best live: about {about}"
     if len(new) == 1:

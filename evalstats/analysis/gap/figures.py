@@ -32,13 +32,15 @@ def scores(found: LabLiveGap, table: Table) -> Figure:
     values = [(row.estimate if line else row.difference) or 0.0 for row, line in zip(found.rows, by_line, strict=True)]
     kinds = ["open" if verdict in {"inconclusive", "invalid"} else verdict for verdict in verdicts]
     options: dict[str, Any] = {
-        "x_title": titled(f"{lab.metric} in the lab", ShownSide(found, lab).unit),
-        "y_title": titled(f"{live.metric} live", ShownSide(found, live).unit),
-        "reverse_x": not lab.higher_is_better,
-        "reverse_y": not live.higher_is_better,
+        "x_title": titled(f"{lab.about.name} in the lab", ShownSide(found, lab).unit),
+        "y_title": titled(f"{live.about.name} live", ShownSide(found, live).unit),
+        "reverse_x": not lab.about.higher_is_better,
+        "reverse_y": not live.about.higher_is_better,
         # The range of a side that is drawn in logits.
         **{
-            name: None if side.link == "identity" else (side.scale * (side.low or 0.0), side.scale * (side.high or 1.0))
+            name: None
+            if side.link == "identity"
+            else tuple(side.about.scale * end for end in side.about.bounds or (0.0, 1.0))
             for name, side in (("logit_x", lab), ("logit_y", live))
         },
         "keys": {kind: words for kind, words in _KEYS.items() if kind in kinds} if set(kinds) - {"open"} else {},
@@ -53,12 +55,12 @@ def scores(found: LabLiveGap, table: Table) -> Figure:
         plot="scatter",
         rows={
             "model": [row.name for row in found.rows],
-            "x": [lab.scale * row.lab for row in found.rows],
-            "x_low": scaled_values([row.lab_low for row in found.rows], lab.scale),
-            "x_high": scaled_values([row.lab_high for row in found.rows], lab.scale),
-            "y": [live.scale * row.live for row in found.rows],
-            "y_low": scaled_values([row.live_low for row in found.rows], live.scale),
-            "y_high": scaled_values([row.live_high for row in found.rows], live.scale),
+            "x": [lab.about.scale * row.lab for row in found.rows],
+            "x_low": scaled_values([row.lab_low for row in found.rows], lab.about.scale),
+            "x_high": scaled_values([row.lab_high for row in found.rows], lab.about.scale),
+            "y": [live.about.scale * row.live for row in found.rows],
+            "y_low": scaled_values([row.live_low for row in found.rows], live.about.scale),
+            "y_high": scaled_values([row.live_high for row in found.rows], live.about.scale),
             "kind": kinds,
             "tone": list(map(_tone, verdicts, values)),
             "settled": [verdict in {"gap", "aligned"} for verdict in verdicts],
@@ -87,9 +89,11 @@ def _line(found: LabLiveGap) -> dict[str, list[float]] | None:
     band = line_band(found, lab)
     if band is None:
         return None
-    scaled = (part * found.live.scale for part in band)
+    scaled = (part * found.live.about.scale for part in band)
     names = ("estimate", "conf_low", "conf_high")
-    return {"x": (lab * found.lab.scale).tolist()} | dict(zip(names, (part.tolist() for part in scaled), strict=True))
+    return {"x": (lab * found.lab.about.scale).tolist()} | dict(
+        zip(names, (part.tolist() for part in scaled), strict=True)
+    )
 
 
 def line_band(found: LabLiveGap, lab: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
@@ -129,7 +133,7 @@ def gaps(found: LabLiveGap, table: Table) -> Figure:
     kept = {row.name for row in most[:MOST_ROWS]}
     shown = sorted((row for row in rows if row.name in kept), key=lambda row: -(row.estimate or 0.0))
     rest = len(rows) - len(shown)
-    less = "live less expected" if found.live.higher_is_better else "expected less live"
+    less = "live less expected" if found.live.about.higher_is_better else "expected less live"
     return Figure(
         id="gaps",
         plot="forest",
@@ -143,7 +147,7 @@ def gaps(found: LabLiveGap, table: Table) -> Figure:
         },
         options={
             **_axis(ShownSide(found, found.live), f"Gap: {less}"),
-            "margin": None if found.margin is None else found.margin * found.live.scale,
+            "margin": None if found.margin is None else found.margin * found.live.about.scale,
             "sides": ("← worse than expected", "better than expected →"),
             "note": f"The other {plural(rest, 'model')} stand out less." if rest else "",
         },
@@ -169,7 +173,7 @@ def mix(found: LabLiveGap, table: Table) -> Figure | None:
     steps.append(("Live", "score", row.live))
     if row.poststratified is not None and row.poststratified.estimate is not None:
         steps.append(("Lab in the live mix", "mark", row.poststratified))
-    better = 1.0 if side.higher_is_better else -1.0
+    better = 1.0 if side.about.higher_is_better else -1.0
     return Figure(
         id="mix",
         plot="waterfall",
@@ -182,12 +186,12 @@ def mix(found: LabLiveGap, table: Table) -> Figure | None:
                 for _, kind, part in steps
             ],
             "words": [
-                scaled(part.estimate, side.scale, shown.digits, sign=kind in {"step", "part"})
+                scaled(part.estimate, side.about.scale, shown.digits, sign=kind in {"step", "part"})
                 for _, kind, part in steps
             ],
         },
         options={
-            "title": titled(f"{side.metric}, mean over models", shown.unit),
+            "title": titled(f"{side.about.name}, mean over models", shown.unit),
             "digits": shown.digits,
         },
         alt="From the lab's score to the live one: by other tasks, then by other scores on the same tasks, with intervals.",
@@ -230,7 +234,7 @@ def coverage(found: LabLiveGap, table: Table) -> Figure | None:
 def scenarios(found: LabLiveGap, rows: Sequence[ScenarioGap], table: Table) -> Figure:
     """Return the figure of live minus lab within each scenario, mean over models."""
     shown = [row for row in rows if row.estimate is not None][:MOST_ROWS]
-    better = found.live.higher_is_better
+    better = found.live.about.higher_is_better
     return Figure(
         id="scenarios",
         plot="forest",
@@ -242,7 +246,7 @@ def scenarios(found: LabLiveGap, rows: Sequence[ScenarioGap], table: Table) -> F
         },
         options={
             **_axis(ShownSide(found, found.live), "Live minus lab, mean over models"),
-            "margin": None if found.margin is None else found.margin * found.live.scale,
+            "margin": None if found.margin is None else found.margin * found.live.about.scale,
         },
         alt=f"Live minus lab in {plural(len(shown), 'scenario')}, mean over models, with intervals; "
         f"{and_list([row.scenario for row in shown if row.verdict == 'gap'])} differ.",
@@ -262,10 +266,10 @@ def forecasts(found: LabLiveGap, table: Table) -> Figure | None:
     side, shown = found.live, ShownSide(found, found.live)
     ends = [(row.expected, (row.pred_low, row.pred_high)) for row in new]
     options = {
-        "title": titled(f"{side.metric} live", shown.unit),
+        "title": titled(f"{side.about.name} live", shown.unit),
         "digits": shown.digits,
         "reference": None,
-        "reverse": not side.higher_is_better,
+        "reverse": not side.about.higher_is_better,
     }
     return Figure(
         id="forecasts",
@@ -284,9 +288,9 @@ def forecasts(found: LabLiveGap, table: Table) -> Figure | None:
 
 def _intervals(values: Sequence[tuple[float | None, Ends]], side: SideAccount) -> dict[str, list[float | None]]:
     return {
-        "estimate": scaled_values([estimate for estimate, _ in values], side.scale),
-        "conf_low": scaled_values([None if ends is None else ends[0] for _, ends in values], side.scale),
-        "conf_high": scaled_values([None if ends is None else ends[1] for _, ends in values], side.scale),
+        "estimate": scaled_values([estimate for estimate, _ in values], side.about.scale),
+        "conf_low": scaled_values([None if ends is None else ends[0] for _, ends in values], side.about.scale),
+        "conf_high": scaled_values([None if ends is None else ends[1] for _, ends in values], side.about.scale),
     }
 
 

@@ -74,8 +74,8 @@ def hierarchy_of(shared: SharedModels) -> Hierarchy:
     order = shared.best_first
     slope = np.array([fit.slope, fit.slope_low, fit.slope_high]) * lab.sign * live.sign
     gaps = [gap_in_points(live, shared.scores.live, gap) for gap in (fit.gap_mean, fit.gap_low, fit.gap_high)]
-    gap_mean, gap_low, gap_high = (-gaps[0], -gaps[2], -gaps[1]) if live.turned else gaps
-    below = 1.0 - fit.probability_below if live.turned else fit.probability_below
+    gap_mean, gap_low, gap_high = (-gaps[0], -gaps[2], -gaps[1]) if live.sign < 0 else gaps
+    below = 1.0 - fit.probability_below if live.sign < 0 else fit.probability_below
     expected, low, high = _within(shared, fit.left_out)
     return Hierarchy(
         slope=float(slope[0]),
@@ -145,12 +145,12 @@ def _new_errors(shared: SharedModels, errors: list[float | None]) -> tuple[Float
 def _within(shared: SharedModels, law: Predicted) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return predictions in the live side's own direction and numbers, cut off where its scale ends."""
     side = shared.live
-    low = -np.inf if side.low is None else side.low
-    high = np.inf if side.high is None else side.high
+    low = -np.inf if side.about.low is None else side.about.low
+    high = np.inf if side.about.high is None else side.about.high
     middle, lower, upper = (
         np.clip(in_own_numbers(side, part), low, high) for part in (law.expected, law.low, law.high)
     )
-    return (middle, upper, lower) if side.turned else (middle, lower, upper)
+    return (middle, upper, lower) if side.sign < 0 else (middle, lower, upper)
 
 
 def _forecasts(shared: SharedModels, new: NewModels) -> tuple[Forecast, ...]:

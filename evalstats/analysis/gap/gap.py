@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 import numpy as np
 
 from evalstats import options as opt
-from evalstats.analysis.design.metric import Metric, margin_in_unit
+from evalstats.analysis.design.metric import margin_in_unit
 from evalstats.analysis.gap.agreement import agreement_of
 from evalstats.analysis.gap.calibration import BENT, Calibration, calibrated
 from evalstats.analysis.gap.forecasts import hierarchy_of
@@ -198,7 +198,7 @@ def gap(
         same_scale=same_scale,
         scale=scale,
         conf_level=level,
-        margin=_margin(margin, of_live),
+        margin=margin_in_unit(margin, of_live.about),
         n_resamples=check_count(n_resamples, "n_resamples", least=100),
         top=tuple(sorted({check_count(k, "an entry of top", least=3) for k in top})),
         seed=check_count(seed, "seed"),
@@ -209,23 +209,10 @@ def gap(
     result = replace(result, notes=_once(aside, result.notes))
     if plan is None:
         return result
-    account = plan_account(plan, benchmark=result.live.name, metric=result.live.metric, span=None, **given)
+    about = result.live.about
+    account = plan_account(plan, benchmark=about.benchmark, metric=about.name, span=None, **given)
     origin = replace(result.origin, plan=account)
     return replace(result, origin=origin, notes=_once(as_notes("plan", account.departures), result.notes))
-
-
-def _margin(margin: float | str | None, live: SideScores) -> float | None:
-    """Return the margin in the live metric's own unit."""
-    about = Metric(
-        benchmark=live.name,
-        name=live.metric,
-        kind=live.metric_kind,
-        low=live.low,
-        high=live.high,
-        higher_is_better=not live.turned,
-        unit=live.unit,
-    )
-    return margin_in_unit(margin, about)
 
 
 def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
@@ -260,7 +247,7 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
     rows = _rows(shared, calibration)
     verdict, reason = overall_verdict(rows, calibration, shared)
     line, level = calibration.line, calibration.level
-    estimand = f"live {shared.live.metric} less what the lab's {shared.lab.metric} leads to expect"
+    estimand = f"live {shared.live.about.name} less what the lab's {shared.lab.about.name} leads to expect"
     if line is not None:
         method, estimand = _BY_LINE, f"{estimand}, by the relation that holds among the other models"
         why_method = "the lab is measured with error, so ordinary regression would call noise a gap"
@@ -268,7 +255,7 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
         method = "differences of scores" if level is not None else "none"
         why_method = calibration.reason or f"{shared.n_models} models carry no line"
         if shared.same_scale:
-            estimand = f"live minus lab {shared.live.metric} of these models"
+            estimand = f"live minus lab {shared.live.about.name} of these models"
     near: tuple[Note, ...] = ()
     if shared.names.near:
         pairs = and_list([" / ".join(pair) for pair in shared.names.near], 3)
@@ -378,13 +365,7 @@ def _account(shared: SharedModels, name: Literal["lab", "live"], n_models: int) 
     units = {"outcomes": int(side.n.sum()), "comparisons": int(side.n.sum()) // 2}.get(side.kind) or None
     return SideAccount(
         kind=side.kind,
-        name=side.name,
-        metric=side.metric,
-        metric_kind=side.metric_kind,
-        unit=side.unit,
-        scale=side.scale,
-        higher_is_better=not side.turned,
-        direction=side.direction,
+        about=side.about,
         errors="none" if side.covariance is None else "marginal" if side.marginal else "full",
         n_models=n_models,
         n_units=units,
@@ -398,8 +379,6 @@ def _account(shared: SharedModels, name: Literal["lab", "live"], n_models: int) 
         last_day=side.last_day,
         method=side.method,
         only_here=tuple(name for name, _, _ in side.only_here),
-        low=side.low,
-        high=side.high,
         link=side.link,
     )
 

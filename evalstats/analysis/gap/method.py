@@ -144,11 +144,11 @@ def _line(found: LabLiveGap) -> list[Section]:
         return []
     live, lab = ShownSide(found, found.live), ShownSide(found, found.lab)
     # What to multiply a slope with to be in shown units, and the words for one step in the lab.
-    of_live, of_lab = (1.0 if each.side.link == "logit" else each.side.scale for each in (live, lab))
+    of_live, of_lab = (1.0 if each.side.link == "logit" else each.side.about.scale for each in (live, lab))
     ratio = 1.0 if found.same_scale else of_live / of_lab
     unit = "logits" if found.live.link == "logit" else live.step or "points"
-    own = lab.step or ("point" if found.same_scale else f"point of {found.lab.metric}")
-    per = f"{unit} for each {f'logit of {found.lab.metric}' if found.lab.link == 'logit' else own} in the lab"
+    own = lab.step or ("point" if found.same_scale else f"point of {found.lab.about.name}")
+    per = f"{unit} for each {f'logit of {found.lab.about.name}' if found.lab.link == 'logit' else own} in the lab"
     low, high = ("without end" if end is None else number(end * ratio) for end in (line.slope_low, line.slope_high))
     one_to_one = ""
     if found.same_scale and line.slope_low is not None and line.slope_high is not None:
@@ -170,7 +170,7 @@ def _line(found: LabLiveGap) -> list[Section]:
 def _other_lines(found: LabLiveGap, line: CalibrationLine, ratio: float) -> Table:
     beyond = sum(row.p_value is not None and row.p_value <= 1 - found.conf_level for row in found.rows)
     linked, live = found.live.link == "logit", ShownSide(found, found.live)
-    digits, scale = (2, 1.0) if linked else (live.digits, found.live.scale)
+    digits, scale = (2, 1.0) if linked else (live.digits, found.live.about.scale)
     rows = [("York, which is used", line.slope * ratio, line.intercept, beyond, "")]
     rows += [(each.title, each.slope * ratio, each.intercept, each.n_beyond, each.why) for each in line.others]
     names = ("line", "slope", "intercept", "n_beyond", "why")
@@ -298,8 +298,9 @@ def _drops(found: LabLiveGap) -> list[Section]:
 
 
 def _side(side: SideAccount, name: str) -> str:
+    about = side.about
     said = [
-        f"{name}: {_KINDS[side.kind]} of {side.name}, {side.metric}{'' if side.higher_is_better else ' (lower is better)'}",
+        f"{name}: {_KINDS[side.kind]} of {about.benchmark}, {about.name}{'' if about.higher_is_better else ' (lower is better)'}",
         plural(side.n_models, "model"),
         f"{side.n_units:,} {side.unit_word}" if side.n_units and side.unit_word != "units" else "",
         f"clustered by {' and '.join(side.clusters)} ({side.n_clusters:,})"

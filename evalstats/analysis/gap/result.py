@@ -9,7 +9,7 @@ import polars as pl
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, row_named
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
-from evalstats.table.metric import Direction
+from evalstats.table.metric import MetricFacts
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
 Source = Literal["items", "votes", "items and votes", "models", "all"]
@@ -385,24 +385,18 @@ class SideAccount:
     `errors` are "full" (all covariances known), "marginal" (published standard errors alone) or "none". `n_models`
     counts all models of this side, `n_units` its items, sessions or votes (`unit_word`). `reliability` is the share of
     the variance between models that is not noise, `noise` the standard deviation of that noise, `spread` that of the
-    estimates. `low` and `high` bound the metric; `link` is "logit" where its shares enter line and correlation as logits, and
+    estimates. `link` is "logit" where the metric's shares enter line and correlation as logits, and
     then `noise` and `spread` are logits.
     """
 
     kind: str
-    name: str
-    metric: str
-    metric_kind: str
-    unit: str
-    scale: float
-    higher_is_better: bool
+    about: MetricFacts
     errors: Literal["full", "marginal", "none"]
     n_models: int
     n_units: int | None
     unit_word: str
     n_clusters: int | None = None
     clusters: tuple[str, ...] = ()
-    direction: Direction = "declared"
     reliability: float | None = None
     noise: float | None = None
     spread: float | None = None
@@ -410,8 +404,6 @@ class SideAccount:
     last_day: str | None = None
     method: str = ""
     only_here: tuple[str, ...] = ()
-    low: float | None = None
-    high: float | None = None
     link: Link = "identity"
 
 
@@ -691,7 +683,8 @@ class LabLiveGap(OfOrigin, Result):
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
-        about = f"{self.n_models} models, {one_line(self.lab.name)} against {one_line(self.live.name)}"
+        lab, live = (one_line(side.about.benchmark) for side in (self.lab, self.live))
+        about = f"{self.n_models} models, {lab} against {live}"
         return f"<LabLiveGap: {about}: {self.verdict}>"
 
     def row(self, name: str) -> GapRow:

@@ -130,8 +130,8 @@ def _level_rates(shared: SharedModels, cells: SharedCells, live: CellTable) -> t
             n_clusters=table.n_clusters,
             n_models=table.n_models,
             n_cells=len(kept),
-            low=side.low,
-            high=side.high,
+            low=side.about.low,
+            high=side.about.high,
         )
 
     told = [

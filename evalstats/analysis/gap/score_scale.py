@@ -26,8 +26,9 @@ _MANY = 1_000.0  # units behind a published share that says nothing of them
 
 def is_share(side: SideScores) -> bool:
     """Whether its scores are shares of right answers, or other means between two bounds that are written in percent."""
-    bounded = side.low is not None and side.high is not None
-    return side.kind != "comparisons" and bounded and (side.metric_kind in ("binary", "proportion") or side.unit == "%")
+    about = side.about
+    shares = about.kind in ("binary", "proportion") or about.is_share or about.is_percent
+    return side.kind != "comparisons" and about.bounds is not None and shares
 
 
 def on_scale(
@@ -40,7 +41,7 @@ def on_scale(
     any_share = is_share(lab) or is_share(live)
     if asked == "logit" and not any_share:
         raise InputError(
-            f"scale is logit, and neither {lab.metric!r} (lab) nor {live.metric!r} (live) is a share of right answers; "
+            f"scale is logit, and neither {lab.about.name!r} (lab) nor {live.about.name!r} (live) is a share of right answers; "
             f"use {Option('scale', 'identity')}, or leave it out"
         )
     if asked == "identity" or not any_share:
@@ -144,8 +145,8 @@ def _units_by_error(share: FloatArray, side: SideScores, errors: FloatArray | No
 
 def _shares(side: SideScores, estimate: FloatArray) -> FloatArray:
     """Return scores as shares of the metric's range, more being better."""
-    low = (estimate - (side.low or 0.0)) / side.span
-    return np.clip(1.0 - low if side.turned else low, 0.0, 1.0)
+    low = (estimate - (side.about.low or 0.0)) / side.span
+    return np.clip(low if side.about.higher_is_better else 1.0 - low, 0.0, 1.0)
 
 
 def in_own_numbers(side: SideScores, values: FloatArray) -> FloatArray:
@@ -153,7 +154,7 @@ def in_own_numbers(side: SideScores, values: FloatArray) -> FloatArray:
     if side.link == "identity":
         return side.sign * values
     share = special.expit(values)
-    return (side.low or 0.0) + side.span * (1.0 - share if side.turned else share)
+    return (side.about.low or 0.0) + side.span * (share if side.about.higher_is_better else 1.0 - share)
 
 
 def gap_in_points(live: SideScores, own: FloatArray, gap: FloatArray) -> FloatArray:
@@ -171,8 +172,8 @@ def interval_of(
     own = covariance if linked else side.covariance
     half = reach * np.sqrt(np.zeros(scores.size) if own is None else np.diag(own))
     if not linked:
-        low = np.maximum(side.estimate - half, -np.inf if side.low is None else side.low)
-        return low, np.minimum(side.estimate + half, np.inf if side.high is None else side.high)
+        low = np.maximum(side.estimate - half, -np.inf if side.about.low is None else side.about.low)
+        return low, np.minimum(side.estimate + half, np.inf if side.about.high is None else side.about.high)
     ends = (in_own_numbers(side, scores - half), in_own_numbers(side, scores + half))
     low, high = sorted(ends, key=lambda each: float(each[0]))
     # A share that is 0 or 1 is told as it is, and its interval holds it.
@@ -186,7 +187,7 @@ def on_line(side: SideAccount, values: FloatArray) -> FloatArray:
     """Return shown scores of one side, in its own numbers, on the scale of the line that is told of them."""
     if side.link == "identity":
         return values
-    low, high = side.low or 0.0, side.high or 1.0
+    low, high = side.about.low or 0.0, side.about.high or 1.0
     share = np.clip((values - low) / (high - low), 1e-9, 1.0 - 1e-9)
     return np.asarray(special.logit(share), dtype=np.float64)
 
@@ -195,7 +196,7 @@ def off_line(side: SideAccount, values: FloatArray) -> FloatArray:
     """Return values on the scale of the line in the side's own numbers."""
     if side.link == "identity":
         return values
-    low, high = side.low or 0.0, side.high or 1.0
+    low, high = side.about.low or 0.0, side.about.high or 1.0
     return low + (high - low) * special.expit(values)
 
 
@@ -203,6 +204,6 @@ def error_on_line(side: SideAccount, value: float, error: float | None) -> float
     """Return a standard error of a score of one side on the scale of the line; 0 where it is unknown."""
     if error is None or side.link == "identity":
         return error or 0.0
-    low, high = side.low or 0.0, side.high or 1.0
+    low, high = side.about.low or 0.0, side.about.high or 1.0
     share = min(max((value - low) / (high - low), 1e-3), 1.0 - 1e-3)
     return error / ((high - low) * share * (1.0 - share))

@@ -131,10 +131,10 @@ def shared_models(
     shared = tuple(name for name, _, _ in joined)
     lab = _renamed(lab.only([own for _, own, _ in joined]), shared)
     live = _renamed(live.only([own for _, _, own in joined]), shared)
-    alike = (lab.kind, lab.name, lab.metric) == (live.kind, live.name, live.metric)
-    if alike and np.array_equal(lab.estimate, live.estimate):
+    own, other = ((side.kind, side.about.benchmark, side.about.name) for side in (lab, live))
+    if own == other and np.array_equal(lab.estimate, live.estimate):
         raise InputError(
-            f"both sides hold the same scores ({lab.metric!r} of {lab.name}), so there is nothing to compare: give the lab's "
+            f"both sides hold the same scores ({own[2]!r} of {own[1]}), so there is nothing to compare: give the lab's "
             f"results as {Option('lab')} and what live users did as {Option('live')}"
         )
     one_scale, not_one_scale = on_one_scale(lab, live)
@@ -234,13 +234,14 @@ def on_one_scale(lab: SideScores, live: SideScores) -> tuple[bool, str]:
     """Tell whether live minus lab means something, and why not."""
     if "comparisons" in {lab.kind, live.kind}:
         return False, "votes give ratings, which have a scale of their own"
-    if lab.metric != live.metric:
-        return False, f"the lab measures {lab.metric!r} and live {live.metric!r}"
-    if (lab.low, lab.high, lab.turned) != (live.low, live.high, live.turned):
-        ends = [", ".join("?" if end is None else f"{end:g}" for end in (side.low, side.high)) for side in (lab, live)]
-        return False, f"{lab.metric!r} runs over [{ends[0]}] in the lab and over [{ends[1]}] live"
-    if lab.kind == "aggregates" and lab.low is None:
-        return False, f"the range of {lab.metric!r} is not known, so one scale cannot be taken for granted"
+    one, other = lab.about, live.about
+    if one.name != other.name:
+        return False, f"the lab measures {one.name!r} and live {other.name!r}"
+    if (*one.bad_to_good(), lab.sign) != (*other.bad_to_good(), live.sign):
+        ends = [", ".join("?" if end is None else f"{end:g}" for end in (each.low, each.high)) for each in (one, other)]
+        return False, f"{one.name!r} runs over [{ends[0]}] in the lab and over [{ends[1]}] live"
+    if lab.kind == "aggregates" and one.low is None:
+        return False, f"the range of {one.name!r} is not known, so one scale cannot be taken for granted"
     return True, ""
 
 
@@ -249,14 +250,15 @@ def _check_declared_scale(lab: SideScores, live: SideScores, *, same: bool) -> N
         raise InputError(
             "same_scale was asked for, and votes give ratings: their points are not those of the other side"
         )
-    if same and None not in {lab.low, lab.high, live.low, live.high} and (lab.low, lab.high) != (live.low, live.high):
+    one, other = lab.about, live.about
+    if same and one.bounds and other.bounds and one.bounds != other.bounds:
         raise InputError(
-            f"same_scale was asked for, and {lab.metric!r} (lab) runs from {lab.low:g} to {lab.high:g}, {live.metric!r} (live) "
-            f"from {live.low:g} to {live.high:g}: bring both to one range first"
+            f"same_scale was asked for, and {one.name!r} (lab) runs from {one.low:g} to {one.high:g}, {other.name!r} (live) "
+            f"from {other.low:g} to {other.high:g}: bring both to one range first"
         )
-    if same and lab.turned != live.turned:
+    if same and lab.sign != live.sign:
         raise InputError(
-            f"same_scale was asked for, and more is better in one of {lab.metric!r} (lab) and {live.metric!r} (live) only"
+            f"same_scale was asked for, and more is better in one of {one.name!r} (lab) and {other.name!r} (live) only"
         )
 
 

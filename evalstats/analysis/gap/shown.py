@@ -8,6 +8,7 @@ from evalstats.analysis.result import Estimate, level
 from evalstats.document.model import Column, Tone
 from evalstats.document.numbers import interval_words, number, p_words, scaled
 from evalstats.grammar import and_list
+from evalstats.table.metric import MetricFacts
 
 Ends = tuple[float | None, float | None] | None
 
@@ -16,7 +17,6 @@ TONES: dict[str, Tone] = {"gap": "bad", "aligned": "good"}
 _MOST_DIGITS = 6
 # Where errors are unknown, a hundredth of the spread between models is written.
 _FINE = 100.0
-_PERCENT = frozenset({"%", "pp"})
 _UNITS = {"rating": "rating points"}
 _WHOM: dict[Source, str] = {
     "items and votes": "the true scores of these models",
@@ -27,9 +27,9 @@ _WHOM: dict[Source, str] = {
 }
 
 
-def difference_unit(unit: str) -> str:
+def difference_unit(about: MetricFacts) -> str:
     """Return the unit of a difference in a reader's words."""
-    return "pp" if unit in _PERCENT else _UNITS.get(unit, unit)
+    return _UNITS.get(about.shown_unit, about.shown_unit)
 
 
 class ShownSide:
@@ -39,28 +39,28 @@ class ShownSide:
     """
 
     def __init__(self, found: LabLiveGap, side: SideAccount) -> None:
-        self.side, self.level, self.is_share = side, level(found), side.unit in _PERCENT
-        self.unit = "%" if self.is_share else _UNITS.get(side.unit, side.unit)
-        self.step = difference_unit(side.unit)
+        about = side.about
+        self.side, self.scale, self.level, self.is_share = side, about.scale, level(found), about.score_unit == "%"
+        self.unit, self.step = _UNITS.get(about.score_unit, about.score_unit), difference_unit(about)
         lab = side is found.lab
         errors = [row.lab_std_error if lab else row.live_std_error for row in found.rows]
-        sizes = sorted(abs(side.scale) * error for error in errors if error)
-        values = [side.scale * (row.lab if lab else row.live) for row in found.rows]
+        sizes = sorted(self.scale * error for error in errors if error)
+        values = [self.scale * (row.lab if lab else row.live) for row in found.rows]
         size = sizes[len(sizes) // 2] if sizes else (max(values, default=0.0) - min(values, default=0.0)) / _FINE
         least = 1 if self.is_share else 0
         self.digits = min(max(least, -math.floor(math.log10(size))), _MOST_DIGITS) if size > 0 else 1
 
     def scores(self, title: str, *, spare: bool = False) -> Column:
         """Return a column of scores."""
-        return Column(title=title, kind="number", digits=self.digits, scale=self.side.scale, spare=spare)
+        return Column(title=title, kind="number", digits=self.digits, scale=self.scale, spare=spare)
 
     def differences(self, title: str, *, spare: bool = False) -> Column:
         """Return a column of differences."""
-        return Column(title=title, kind="number", digits=self.digits, scale=self.side.scale, sign=True, spare=spare)
+        return Column(title=title, kind="number", digits=self.digits, scale=self.scale, sign=True, spare=spare)
 
     def intervals(self, title: str = "", *, sign: bool = True, spare: bool = False) -> Column:
         """Return a column of intervals."""
-        title, scale = title or f"{self.level} CI", self.side.scale
+        title, scale = title or f"{self.level} CI", self.scale
         return Column(title=title, kind="interval", digits=self.digits, scale=scale, sign=sign, spare=spare)
 
     def score(self, value: float | None) -> str:
@@ -69,7 +69,7 @@ class ShownSide:
 
     def difference(self, value: float | None) -> str:
         """Write a difference with its sign and unit."""
-        return f"{scaled(value, self.side.scale, self.digits, sign=True)} {self.step}".rstrip()
+        return f"{scaled(value, self.scale, self.digits, sign=True)} {self.step}".rstrip()
 
     def size(self, value: float) -> str:
         """Write the size of a difference without its sign."""
@@ -77,14 +77,14 @@ class ShownSide:
 
     def points(self, value: float) -> str:
         """Write the size of a difference as a headline does: "10 points"."""
-        size = abs(value) * self.side.scale
+        size = abs(value) * self.scale
         return f"{number(size, 0 if size >= 2 else self.digits)} {'points' if self.is_share else self.step}".rstrip()
 
     def ends(self, ends: Ends) -> str:
         """Write an interval as running text does: "95% CI −4.3 to +3.2"; "" where there is none."""
         if ends is None or None in ends:
             return ""
-        return f"{self.level} CI {interval_words(*ends, self.side.scale, self.digits, sign=True)}"
+        return f"{self.level} CI {interval_words(*ends, self.scale, self.digits, sign=True)}"
 
     def estimate(self, estimate: Estimate) -> str:
         """Write a difference with its interval: "−0.5 pp, 95% CI −4.3 to +3.2"."""
@@ -102,12 +102,12 @@ def of_parts(found: LabLiveGap) -> ShownSide:
 
 def printed(value: float, found: LabLiveGap) -> float:
     """Return a gap or level as printed scores differ, whichever direction is better: above 0 of it is always better."""
-    return value if found.live.higher_is_better else -value
+    return value if found.live.about.higher_is_better else -value
 
 
 def printed_ends(ends: Ends, found: LabLiveGap) -> Ends:
     """Return an interval of a gap or level as printed scores differ."""
-    if ends is None or found.live.higher_is_better:
+    if ends is None or found.live.about.higher_is_better:
         return ends
     low, high = ends
     return None if high is None else -high, None if low is None else -low

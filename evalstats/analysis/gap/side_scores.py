@@ -24,7 +24,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.errors_in_variables.scores import FEWEST_CLUSTERS, cluster_means
-from evalstats.table.metric import Direction
+from evalstats.table.metric import MetricFacts
 from evalstats.table.votes import VoteTable, comparisons_of
 
 SideKind = Literal["outcomes", "comparisons", "aggregates"]
@@ -44,10 +44,8 @@ class SideScores:
 
     Attributes
     ----------
-    unit, scale
-        Unit for words; factor from the metric's own numbers to shown ones (100 for a share).
-    turned, link
-        Whether less is better here; how it enters the line. `estimate` is in the metric's own direction and numbers.
+    about, link
+        The metric, in whose own direction and numbers `estimate` is; how it enters the line.
     covariance, marginal
         Of the errors of `estimate`, NaN on the diagonal of a model without one; None where none is known. Marginal: published
         variances alone, so that what models share is unknown: an upper bound of noise.
@@ -65,14 +63,7 @@ class SideScores:
     """
 
     kind: SideKind
-    name: str
-    metric: str
-    unit: str
-    scale: float
-    metric_kind: str
-    low: float | None = None
-    high: float | None = None
-    turned: bool = False
+    about: MetricFacts
     link: Link = "identity"
     models: tuple[str, ...]
     estimate: FloatArray
@@ -87,7 +78,6 @@ class SideScores:
     first_day: str | None = None
     last_day: str | None = None
     method: str = ""
-    direction: Direction = "declared"
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
     data: EvalData | None = None
@@ -98,17 +88,17 @@ class SideScores:
     @property
     def sign(self) -> float:
         """By what scores are multiplied so that more is better."""
-        return -1.0 if self.turned else 1.0
+        return 1.0 if self.about.higher_is_better else -1.0
 
     @property
     def span(self) -> float:
         """Width of the metric's range; 0 where it has none."""
-        return (self.high or 0.0) - (self.low or 0.0)
+        return self.about.span or 0.0
 
     @property
     def is_preference(self) -> bool:
         """Whether the scores are votes, or a published rating made of votes, which lie on a logit scale."""
-        return self.kind == "comparisons" or self.unit == "rating"
+        return self.kind == "comparisons" or self.about.unit == "rating"
 
     def std_error(self) -> FloatArray | None:
         """Return the marginal standard errors, or None."""
@@ -262,15 +252,7 @@ def _of_outcomes(data: EvalData, sums: OutcomeSums, *, live: bool, least: int) -
     shared = f"errors clustered by {sums.clusters[0]}" if sums.clusters else f"{unit} as independent"
     return SideScores(
         kind="outcomes",
-        name=metric.benchmark,
-        metric=metric.name,
-        unit=metric.score_unit,
-        scale=metric.scale,
-        metric_kind=metric.kind,
-        low=metric.low,
-        high=metric.high,
-        turned=not metric.higher_is_better,
-        direction=metric.direction,
+        about=metric.facts,
         models=tuple(kept),
         estimate=found.estimate,
         covariance=covariance,
@@ -316,15 +298,7 @@ def _of_published_numbers(data: EvalData, *, where: str, metric: str | None) -> 
     runs = levels_of(rows["run"])
     return SideScores(
         kind="aggregates",
-        name=chosen.benchmark,
-        metric=chosen.name,
-        unit=chosen.score_unit,
-        scale=chosen.scale,
-        metric_kind=chosen.kind,
-        low=chosen.low,
-        high=chosen.high,
-        turned=not chosen.higher_is_better,
-        direction=chosen.direction,
+        about=chosen.facts,
         models=tuple(rows[PUBLISHED_ENTRY].to_list()),
         estimate=rows["estimate"].to_numpy().astype(np.float64),
         covariance=covariance,
@@ -366,11 +340,15 @@ def _of_votes(data: EvalData, *, cluster: str | Sequence[str], conf_level: float
         notes.append(Note(kind="left_out", text=said, remedy="Collect votes between them and the others"))
     return SideScores(
         kind="comparisons",
-        name=found.arena,
-        metric="rating",
-        unit="points",
-        scale=1.0,
-        metric_kind="rating",
+        about=MetricFacts(
+            benchmark=found.arena,
+            name="rating",
+            kind="rating",
+            low=None,
+            high=None,
+            higher_is_better=True,
+            unit="points",
+        ),
         models=tuple(row.name for row in rows),
         estimate=np.array([row.estimate for row in rows], dtype=np.float64),
         covariance=covariance,

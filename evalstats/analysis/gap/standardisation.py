@@ -57,7 +57,7 @@ def decomposition_of(shared: SharedModels) -> Decomposition:
             for name, table in (("lab", tables.lab), ("live", tables.live))
         },
         conf_level=shared.conf_level,
-        bounds=(shared.lab.low, shared.lab.high),
+        bounds=(shared.lab.about.low, shared.lab.about.high),
     )
     place = {shared.models[int(model)]: row for row, model in enumerate(tables.kept)}
     counts = [(float(lab), float(live)) for lab, live in zip(tables.n_lab.sum(1), tables.n_live.sum(1), strict=True)]

@@ -79,7 +79,7 @@ def drop_forecast_of(shared: SharedModels) -> DropForecast:
         spread=pooled.spread,
         spread_p=pooled.spread_p,
         slope=slope,
-        flips=tuple((behind, ahead) if shared.lab.turned else (ahead, behind) for ahead, behind in flips),
+        flips=tuple((behind, ahead) if shared.lab.sign < 0 else (ahead, behind) for ahead, behind in flips),
         method=f"differences {how} to {behaviours.ideal!r} users by {behaviours.column}, errors clustered; "
         f"{how_pooled}{'; ' if slope.method else ''}{slope.method}",
         notes=(
@@ -315,8 +315,8 @@ def _lab_drops(shared: SharedModels, behaviours: Behaviours, rows: pl.DataFrame,
         n_clusters=int(cluster.max()) + 1,
         n_models=keep.size,
         n_cells=values.shape[1],
-        low=shared.lab.low,
-        high=shared.lab.high,
+        low=shared.lab.about.low,
+        high=shared.lab.about.high,
     )
     return LabDrops(
         models=tuple(shared.models[int(at)] for at in keep),
@@ -384,8 +384,8 @@ def _with_floors(rates: CellRates, paired: BoolArray, side: SideScores) -> CellR
     flat[:, 0] = False
     k = rates.n_clusters[flat].astype(np.float64)
     floor = rates.floor.reshape(n_models, n_cells).copy()
-    if side.low is not None and side.high is not None:
-        floor[flat] = 2.0 * (side.high - side.low) ** 2 / (k * (k + 2.0))
+    if side.about.span is not None:
+        floor[flat] = 2.0 * side.about.span**2 / (k * (k + 2.0))
     return replace(rates, floor=floor.ravel())
 
 
@@ -461,10 +461,10 @@ def _estimate(
     error = float(np.sqrt(variance))
     half = t_quantile(conf_level, min(df, 1e9)) * error
     low, high = estimate - half, estimate + half
-    if side is not None and side.low is not None:
-        low = max(low, min(side.low, estimate))
-    if side is not None and side.high is not None:
-        high = min(high, max(side.high, estimate))
+    if side is not None and side.about.low is not None:
+        low = max(low, min(side.about.low, estimate))
+    if side is not None and side.about.high is not None:
+        high = min(high, max(side.about.high, estimate))
     return Estimate(estimate=estimate, std_error=error, conf_low=low, conf_high=high, conf_level=conf_level)
 
 

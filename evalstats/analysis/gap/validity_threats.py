@@ -38,7 +38,8 @@ def threats_of(shared: SharedModels) -> tuple[Threat, ...]:
     every result.
     """
     # Old items are not told from fresh ones here, so nothing rules contamination out.
-    public = f"a model trained on items of {shared.lab.name} scores higher in the lab alone; evalstats contamination looks for it"
+    own = shared.lab.about.benchmark
+    public = f"a model trained on items of {own} scores higher in the lab alone; evalstats contamination looks for it"
     found = (
         ("self-selection", "Self-selection", _self_selection(shared)),
         ("versions", "Versions and dates", _versions(shared)),
@@ -141,14 +142,15 @@ def _outcome(shared: SharedModels) -> Finding:
     def measure(side: SideScores) -> str:
         if side.is_preference:
             return "which answer is preferred"
-        return f"{side.metric} ({side.metric_kind})" if side.metric_kind not in ("", side.metric) else side.metric
+        about = side.about
+        return f"{about.name} ({about.kind})" if about.kind not in ("", about.name) else about.name
 
     both = f"the lab measures {measure(lab)}, live {measure(live)}"
     if lab.is_preference != live.is_preference:
         return f"{both}; being preferred is not succeeding", True
     if not shared.same_scale:
         return both, True
-    if lab.metric == live.metric:
+    if lab.about.name == live.about.name:
         text = f"both sides measure {measure(lab)}, but a program and a user may mean different things by it"
         return text, False
     return f"{both}; whether these are one thing is yours to judge", False
@@ -181,7 +183,7 @@ def _survivorship(shared: SharedModels) -> Finding:
         others, joined = others[np.isfinite(others)], side.estimate[np.isfinite(side.estimate)]
         if others.size and joined.size:
             difference = float(np.median(others) - np.median(joined))
-            shown = f"{number(abs(difference * side.scale), 1)} {difference_unit(side.unit)}".rstrip()
+            shown = f"{number(abs(difference * side.about.scale), 1)} {difference_unit(side.about)}".rstrip()
             text += f"; their median score is {shown} {'higher' if difference > 0 else 'lower'}"
             if min(others.size, joined.size) >= _FEWEST:
                 p = float(stats.mannwhitneyu(others, joined).pvalue)

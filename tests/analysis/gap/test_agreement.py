@@ -13,7 +13,7 @@ from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.result import json_safe
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from tests.analysis.gap.notes import texts
-from tests.analysis.gap.worlds import shared_of, side
+from tests.analysis.gap.worlds import about, shared_of, side
 from tests.stats.agreement.lablive import published
 from tests.stats.agreement.test_draws import scores
 
@@ -22,7 +22,7 @@ FEW_DRAWS = 300
 
 def _shared(s: LabLiveScores, n_resamples: int = FEW_DRAWS, marginal: bool = False) -> SharedModels:
     models = tuple(f"model {place}" for place in range(s.n_models))
-    told = {"kind": "aggregates", "metric_kind": "continuous", "models": models}
+    told = {"kind": "aggregates", "about": about(kind="continuous"), "models": models}
     sides = side(s.lab, s.lab_covariance, marginal=marginal, **told), side(s.live, s.live_covariance, **told)
     return shared_of(*sides, same_scale=False, scores=s, n_resamples=n_resamples)
 

@@ -8,7 +8,7 @@ import pytest
 from evalstats.analysis.gap.calibration import calibrated
 from evalstats.analysis.gap.shared_models import SharedModels
 from tests.analysis.gap.notes import lines_of
-from tests.analysis.gap.worlds import shared_of, side
+from tests.analysis.gap.worlds import about, shared_of, side
 
 
 def _material(
@@ -28,7 +28,8 @@ def _material(
     table = 0.02**2 * np.eye(n) + 0.01**2
     v_x, v_z = (table if known else None for known in errors)
     lab, live = (-each if less else each for each, less in zip((lab, live), turned, strict=True))
-    sides = side(lab, v_x, turned=turned[0]), side(live, v_z, turned=turned[1])
+    of_lab, of_live = (about(higher_is_better=not less) for less in turned)
+    sides = side(lab, v_x, about=of_lab), side(live, v_z, about=of_live)
     return shared_of(*sides, same_scale=same_scale, margin=margin)
 
 

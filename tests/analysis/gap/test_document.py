@@ -152,7 +152,8 @@ def test_aligned_says_to_within_what() -> None:
 
 def test_an_open_direction_is_asked_in_the_headline() -> None:
     found = example.one_scale()
-    asked = replace(found, live=replace(found.live, direction="asked"))
+    about = replace(found.live.about, direction="asked")
+    asked = replace(found, live=replace(found.live, about=about))
     assert "?" in asked.document().headline
     assert "?" not in found.document().headline
 

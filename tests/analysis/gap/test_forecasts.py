@@ -12,7 +12,7 @@ from evalstats.analysis.gap.side_scores import SideScores
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.errors_in_variables.hierarchy import fit_hierarchy
 from tests.analysis.gap.notes import texts
-from tests.analysis.gap.worlds import shared_of, side
+from tests.analysis.gap.worlds import about, shared_of, side
 
 N = 8
 LAB_ERROR, LIVE_ERROR = 0.02, 0.03
@@ -21,7 +21,9 @@ LAB_ERROR, LIVE_ERROR = 0.02, 0.03
 def one_side(estimate: np.ndarray, error: float, *, live: bool = False, **changes: object) -> SideScores:
     name = "live" if live else "lab"
     models = tuple(f"{name} {j}" for j in range(len(estimate)))
-    return side(estimate, error**2 * (np.eye(len(estimate)) + 0.5), name=name, models=models, **changes)
+    return side(
+        estimate, error**2 * (np.eye(len(estimate)) + 0.5), about=about(benchmark=name), models=models, **changes
+    )
 
 
 def made_up(n: int = N) -> SharedModels:
@@ -98,8 +100,9 @@ def test_an_error_that_all_share_is_not_counted_twice(found: Hierarchy):
 def test_less_may_be_better_on_either_side(found: Hierarchy):
     made = made_up()
     new = tuple((name, 1 - at, error) for name, at, error in made.lab.only_here)
-    lab = replace(made.lab, estimate=1 - made.lab.estimate, turned=True, only_here=new)
-    both = hierarchy_of(of_sides(lab, replace(made.live, estimate=1 - made.live.estimate, turned=True)))
+    less = about(higher_is_better=False)
+    lab = replace(made.lab, estimate=1 - made.lab.estimate, about=less, only_here=new)
+    both = hierarchy_of(of_sides(lab, replace(made.live, estimate=1 - made.live.estimate, about=less)))
     assert (both.slope, both.tau) == pytest.approx((found.slope, found.tau), abs=1e-6)
     assert both.gap_low == pytest.approx([-high for high in found.gap_high], abs=1e-6)
     assert both.probability_below == pytest.approx([1 - p for p in found.probability_below], abs=1e-6)
@@ -117,7 +120,7 @@ def test_less_may_be_better_on_either_side(found: Hierarchy):
 def test_predictions_end_where_the_live_scale_ends(found: Hierarchy):
     made = made_up()
     high = float(made.live.estimate.max()) + 0.001
-    ended = hierarchy_of(replace(made, live=replace(made.live, low=0.0, high=high)))
+    ended = hierarchy_of(replace(made, live=replace(made.live, about=about(low=0.0, high=high))))
     far, free = ended.forecasts[2], found.forecasts[2]
     assert far.pred_high == high
     assert free.pred_high is not None

@@ -14,7 +14,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.schema.plan import LiveMix
 from evalstats.stats.standardisation import PARTS, CellTable, cell_table
 from tests.analysis.gap.notes import texts
-from tests.analysis.gap.worlds import shared_of, side
+from tests.analysis.gap.worlds import about, shared_of, side
 from tests.stats.standardisation.cell_worlds import LAB_MIX, CellWorld, kitagawa
 
 SCENARIOS = ("ask", "fix", "plan", "search", "write")
@@ -32,7 +32,7 @@ def made_of(
 ) -> SharedModels:
     models = tuple(f"model-{place}" for place in range(lab.n_models))
     cells = SharedCells(factors=factors, levels=tuple(levels), lab=lab, live=live)
-    one = side(np.zeros(len(models)), models=models, low=0.0, high=1.0)
+    one = side(np.zeros(len(models)), models=models, about=about(low=0.0, high=1.0))
     return shared_of(one, one, same_scale=same_scale, cells=cells, mix=mix)
 
 

@@ -14,21 +14,23 @@ from evalstats.analysis.gap.validity_threats import threats_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
 from evalstats.stats.standardisation import cell_table
-from tests.analysis.gap.worlds import shared_of
+from tests.analysis.gap.worlds import about, shared_of
 from tests.analysis.gap.worlds import side as of_scores
 
 MODELS = tuple("abcdefgh")
+SHARE = about(low=0.0, high=1.0)
+APP = replace(SHARE, benchmark="app")
 KEYS = ("self-selection", "versions", "prompts", "outcome", "contamination", "judge", "survivorship")
 
 
 def side(**given: object) -> SideScores:
     n = len(MODELS)
-    plain: dict[str, object] = {"unit": "%", "low": 0.0, "high": 1.0, "models": MODELS, "n": np.full(n, 100)}
+    plain: dict[str, object] = {"about": SHARE, "models": MODELS, "n": np.full(n, 100)}
     return of_scores(np.linspace(0.8, 0.4, n), **{**plain, **given})
 
 
 def made_of(lab: SideScores | None = None, live: SideScores | None = None, **given: object) -> SharedModels:
-    return shared_of(lab or side(), live or side(name="app"), **{"models": MODELS, **given})
+    return shared_of(lab or side(), live or side(about=APP), **{"models": MODELS, **given})
 
 
 def threat(key: str, made: SharedModels) -> Threat:
@@ -110,7 +112,7 @@ def test_periods_that_share_no_day_are_seen(
     lab: tuple[str, str], live: tuple[str | None, str | None], status: str
 ) -> None:
     made = made_of(
-        lab=side(first_day=lab[0], last_day=lab[1]), live=side(name="app", first_day=live[0], last_day=live[1])
+        lab=side(first_day=lab[0], last_day=lab[1]), live=side(about=APP, first_day=live[0], last_day=live[1])
     )
     found = threat("versions", made)
     assert found.status == status
@@ -151,20 +153,20 @@ def test_one_date_written_in_two_ways_is_one() -> None:
 
 def test_settings_that_differ_between_the_sides_are_seen() -> None:
     made = made_of(
-        side(data=data(prompt_hash="a", temperature=0.0)), side(name="app", data=data(prompt_hash="b", temperature=0.0))
+        side(data=data(prompt_hash="a", temperature=0.0)), side(about=APP, data=data(prompt_hash="b", temperature=0.0))
     )
     found = threat("prompts", made)
     assert found.status == "seen"
     assert found.text.endswith(": prompts")
-    same = threat("prompts", made_of(side(data=data(prompt_hash="a")), side(name="app", data=data(prompt_hash="a"))))
+    same = threat("prompts", made_of(side(data=data(prompt_hash="a")), side(about=APP, data=data(prompt_hash="a"))))
     assert same.status == "possible"  # a hash of templates says nothing of the product's system prompt
 
 
 def test_a_judge_of_the_lab_is_seen() -> None:
-    found = threat("judge", made_of(side(data=data(judge="gpt-judge")), side(name="app", data=data())))
+    found = threat("judge", made_of(side(data=data(judge="gpt-judge")), side(about=APP, data=data())))
     assert found.status == "seen"
     assert "the lab by gpt-judge" in found.text
-    both = threat("judge", made_of(side(data=data(judge="j")), side(name="app", data=data(judge="j"))))
+    both = threat("judge", made_of(side(data=data(judge="j")), side(about=APP, data=data(judge="j"))))
     assert both.status == "possible"
 
 
@@ -172,16 +174,17 @@ def test_a_judge_of_the_lab_is_seen() -> None:
 
 
 def test_preference_is_not_success() -> None:
-    found = threat("outcome", made_of(live=side(kind="comparisons", metric="rating"), same_scale=False))
+    found = threat("outcome", made_of(live=side(kind="comparisons", about=about(name="rating")), same_scale=False))
     assert found.status == "seen"
     assert "being preferred is not succeeding" in found.text
 
 
 def test_one_metric_on_one_scale_rules_it_out_and_another_name_does_not() -> None:
     assert threat("outcome", made_of()).status == "possible"
-    assert threat("outcome", made_of(live=side(metric="solved"))).status == "possible"
+    assert threat("outcome", made_of(live=side(about=replace(SHARE, name="solved")))).status == "possible"
     assert (
-        threat("outcome", made_of(live=side(metric="stars", metric_kind="ordinal"), same_scale=False)).status == "seen"
+        threat("outcome", made_of(live=side(about=about(name="stars", kind="ordinal")), same_scale=False)).status
+        == "seen"
     )
 
 

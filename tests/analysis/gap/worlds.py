@@ -12,17 +12,24 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means
 from evalstats.stats.standardisation import CellTable, cell_table
+from evalstats.table.metric import MetricFacts
 
 
 def names_of(n_models: int) -> tuple[str, ...]:
     return tuple(f"m{place:02d}" for place in range(n_models))
 
 
+def about(**changes: object) -> MetricFacts:
+    """Success in a benchmark."""
+    plain: dict[str, object] = {"low": None, "high": None, "higher_is_better": True, "unit": ""}
+    return MetricFacts(**{"benchmark": "bench", "name": "success", "kind": "binary", **plain, **changes})
+
+
 def side(estimate: np.ndarray, covariance: np.ndarray | None = None, **changes: object) -> SideScores:
     """One side by success, as it is told of a benchmark; the models are m0, m1, ..."""
     none = np.zeros(len(estimate), dtype=np.int64)
     plain: dict[str, object] = {
-        "kind": "outcomes", "name": "bench", "metric": "success", "unit": "pp", "scale": 100.0, "metric_kind": "binary",
+        "kind": "outcomes", "about": about(),
         "models": tuple(f"m{j}" for j in range(len(estimate))), "n": none, "n_clusters": none,
     }  # fmt: skip
     return SideScores(estimate=estimate, covariance=covariance, **{**plain, **changes})
@@ -59,9 +66,7 @@ def side_of(frame: pl.DataFrame, models: Sequence[str], *, live: bool = False, *
         sums.cluster, sums.model, sums.n, sums.total, n_clusters=sums.n_clusters, n_models=len(models)
     )
     plain: dict[str, object] = {
-        "name": "live" if live else "bench",
-        "low": 0.0,
-        "high": 1.0,
+        "about": about(benchmark="live" if live else "bench", low=0.0, high=1.0),
         "models": tuple(models),
         "df": found.df,
         "n": np.bincount(sums.model, minlength=len(models)).astype(np.int64),
