@@ -74,6 +74,7 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.formats.simple_evals", "FORMAT", _JSON),
     ("evalstats.loaders.formats.simple_evals", "METRICS", _JSON),
     ("evalstats.loaders.formats.google_adk", "FORMAT", _JSON),
+    ("evalstats.loaders.formats.mmlu", "FORMAT", _ANY),
     ("evalstats.loaders.formats.azure_evaluation", "FORMAT", _JSON),
     ("evalstats.loaders.formats.harbor", "FORMAT", _JSON),
     ("evalstats.loaders.formats.inspect_frames", "FORMAT", _ANY),
