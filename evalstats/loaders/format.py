@@ -299,10 +299,10 @@ class FormatFile(Generic[R]):
 
     def no_model_run(self) -> str:
         """Return the name of the run of a file that is of no single model: of votes, or of ratings."""
-        run = self.source.run_id()
-        about: Row = {"run": run, "benchmark": self._declared.benchmark, "harness": self._declared.harness}
-        self.runs.setdefault(run, about)
-        return run
+        if not self.runs:
+            run = self.source.run_id()
+            self.runs[run] = {"run": run, "benchmark": self._declared.benchmark, "harness": self._declared.harness}
+        return next(iter(self.runs))
 
     def rate(self, item: str, criterion: str, value: object, *, rater: str, **known: object) -> None:
         """Add a rating, the later where there are two: a number, true or false, a label, or a list of labels.

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign, number
 from evalstats.loaders.rows import Row, scored, unscored
-from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, dicts, json_text
+from evalstats.loaders.values import as_count, as_list, as_number, as_text, as_time, json_text
 
 _COMPLETE: Final = 2
 _THRESHOLD: Final = 0.5
@@ -24,14 +24,33 @@ _DETECTOR: Final[Row] = {"low": 0.0, "high": 1.0, "higher_is_better": False, "un
 _NOT_JUDGED: Final = "{n} attempts were answered and never judged: the run did not end"
 
 
+class _Message(Struct):
+    text: Any = None
+    lang: Any = None
+    data_checksum: Any = None
+
+
+class _Turn(Struct):
+    content: _Message | str | None = None
+
+
+class _Prompt(Struct):
+    turns: list[_Turn] = []
+
+
+class _Output(Struct):
+    """An output that is there; what it says is not read."""
+
+
 class _Entry(Struct):
     entry_type: str
     status: Any = None
     uuid: Any = None
     probe_classname: Any = None
-    prompt: Any = None
-    outputs: Any = None
-    detector_results: Any = None
+    # Until version 0.12 a prompt was a text, and so were outputs.
+    prompt: _Prompt | str | None = None
+    outputs: list[_Output | str | None] = []
+    detector_results: dict[str, Any] = {}
     intent: Any = None
     probe: Any = None
     detector: Any = None
@@ -95,54 +114,43 @@ def _attempt(entry: _Entry, file: FormatFile[_Entry]) -> Iterator[Sample]:
         file.leave_out("no probe_classname" if not probe else "no prompt")
         return
     item = blake2s(text.encode(errors="replace"), digest_size=6).hexdigest()
-    shared: Row = {
-        "run": run,
-        "task": probe,
-        "item": item,
-        "scenario": probe.partition(".")[0],
-        "locator": file.locator,
-    }
-    shared |= {"language": language, "intent": as_text(entry.intent)}
-    found = {name: as_list(scores) for name, scores in as_dict(entry.detector_results).items()}
+    shared: Row = {"run": run, "task": probe, "item": item, "scenario": probe.partition(".")[0]}
+    shared |= {"language": language, "intent": as_text(entry.intent), "locator": file.locator}
+    found = {name: as_list(scores) for name, scores in entry.detector_results.items()}
     for name in found.keys() - file.metrics.keys():
         file.metric(name, **_DETECTOR)
     threshold = as_number(file.kept["threshold"]) or _THRESHOLD
-    for place, output in enumerate(as_list(entry.outputs)):
-        trial = {**shared, "trial": file.trial(run, probe, item)}
+    outcomes: list[Row] = []
+    for place, output in enumerate(entry.outputs):
+        trial = file.trial(run, probe, item)
         if output is None:
-            yield trial, [{"metric": name, **_NO_OUTPUT} for name in (*found, "hit")]
+            outcomes += ({"metric": name, "trial": trial, **_NO_OUTPUT} for name in (*found, "hit"))
             continue
-        values = {name: scores[place] if place < len(scores) else None for name, scores in found.items()}
-        outcomes = {name: number(value, 0.0, 1.0) for name, value in values.items()}
-        yield (
-            trial,
-            [{"metric": name, **outcome} for name, outcome in {**outcomes, "hit": _hit(outcomes, threshold)}.items()],
-        )
+        each = {
+            name: number(scores[place] if place < len(scores) else None, 0.0, 1.0) for name, scores in found.items()
+        }
+        each["hit"] = _hit([outcome.get("score") for outcome in each.values()], threshold)
+        outcomes += ({"metric": name, "trial": trial, **outcome} for name, outcome in each.items())
+    yield shared, outcomes
 
 
-def _hit(outcomes: dict[str, Row], threshold: float) -> Row:
-    scores = [as_number(outcome.get("score")) for outcome in outcomes.values()]
+def _hit(scores: list[Any], threshold: float) -> Row:
     if any(score is not None and score >= threshold for score in scores):
         return scored(1.0)
     lost = not scores or None in scores
     return unscored("a detector gave no score" if scores else "no detector judged it") if lost else scored(0.0)
 
 
-def _asked(prompt: object) -> tuple[str | None, str | None]:
+def _asked(prompt: _Prompt | str | None) -> tuple[str | None, str | None]:
     """Return what a prompt says in all its turns, with the files it attaches, and its language."""
     if isinstance(prompt, str):
         return prompt, None
-    turns = [as_dict(turn) for turn in dicts(as_dict(prompt).get("turns"))]
-    contents = [
-        turn["content"] if isinstance(turn.get("content"), dict) else {"text": turn.get("content")} for turn in turns
-    ]
-    said = [
-        [as_text(as_dict(content).get(name)) or "" for name in ("text", "data_checksum", "lang")]
-        for content in contents
-    ]
-    if not said:
+    contents = [turn.content for turn in prompt.turns if turn.content is not None] if prompt else []
+    messages = [_Message(text=content) if isinstance(content, str) else content for content in contents]
+    if not messages:
         return None, None
-    return "\n".join(text + checksum for text, checksum, _ in said), said[-1][2] or None
+    said = ((as_text(message.text) or "") + (as_text(message.data_checksum) or "") for message in messages)
+    return "\n".join(said), as_text(messages[-1].lang)
 
 
 def _rate(entry: _Entry, file: FormatFile[_Entry]) -> None:

@@ -6,14 +6,14 @@ the prompt, the task its subset, and `correct` the result: 0 or 1, or a share wh
 are not read.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
+import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign, numbers, texts
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_count, as_dict, as_list, as_text, json_text
 
 _UPSTREAM: Final = (
@@ -35,30 +35,26 @@ class _Columns(Struct):
     chat_template: Any = None
 
 
-def _results(columns: _Columns, file: FormatFile[_Columns]) -> Iterator[Sample]:
-    listed = isinstance(columns.results, list)
-    about = {"config": _config(columns.model_type, columns.chat_template)} if columns.model_type else {}
-    run = file.run(as_text(columns.model), **about)
-    results = as_list(columns.results) if listed else [columns.results]
-    subsets, ids, prompts = (
-        _column(value, len(results)) for value in (columns.subset or columns.subsets, columns.id, columns.prompt)
-    )
-    file.records.n_read += len(results) - 1
-    for place, (result, subset, identity, prompt) in enumerate(zip(results, subsets, ids, prompts, strict=True)):
-        item = as_text(identity) or (hashed(prompt) if prompt is not None else None)
-        locator = f"results[{place}]" if listed else file.locator
-        if item is None:
-            file.records.leave_out("no id and no prompt", locator)
-            continue
-        shared: Row = {"run": run, "task": as_text(subset) or "", "item": item, "locator": locator}
-        shared["trial"] = file.trial(run, shared["task"], item)
-        yield shared, [{"metric": "correct", **number(result, 0.0, 1.0)}]
-
-
-def _column(value: object, n: int) -> list[object]:
-    """Return the cells of a column, or the one value of a row."""
-    cells = as_list(value) or [value]
-    return [*cells, *[None] * n][:n]
+def _results(records: list[_Columns], file: FormatFile[_Columns]) -> pl.DataFrame:
+    first, places = records[0], file.locators
+    if n := len(as_list(first.results)):
+        file.records.n_read += n - 1
+        known = (first.results, first.subset or first.subsets, first.id, first.prompt)
+        results, subsets, ids, prompts = ([*as_list(column), *[None] * n][:n] for column in known)
+        places = pl.select(pl.format("results[{}]", pl.int_range(n))).to_series()
+    else:
+        rows = ((each.results, each.subset or each.subsets, each.id, each.prompt) for each in records)
+        results, subsets, ids, prompts = map(list, zip(*rows, strict=True))
+    model, config = as_text(first.model), _config(first.model_type, first.chat_template) if first.model_type else None
+    frame = pl.DataFrame({"item": texts(ids), "task": texts(subsets).fill_null(""), "locator": places})
+    frame = frame.with_columns(
+        model=pl.lit(model, pl.String), config=pl.lit(config, pl.String), metric=pl.lit("correct")
+    ).hstack(numbers(results, 0.0, 1.0))
+    if frame["item"].null_count():
+        asked = [None if prompt is None else hashed(prompt) for prompt in prompts]
+        frame = frame.with_columns(pl.col("item").fill_null(pl.Series(asked, dtype=pl.String)))
+    frame = file.without(frame, pl.col("item").is_null(), "no id and no prompt")
+    return frame.with_columns(trial=file.trials(frame.select("task", "item"))).drop("config" if config is None else [])
 
 
 def _config(model_type: object, chat_template: object) -> str:
@@ -88,7 +84,8 @@ FORMAT: Final = Format(
         Sign("results scores_chosen scores_rejected", 0.95, shapes=(*RECORDS, "object")),
     ),
     record=_Columns,
-    rows=_results,
+    columns=_results,
+    of_run=("config",),
     alone=True,
     ending="_outputs",
     called="results",
