@@ -5,6 +5,7 @@ yields rows (`read`). It never opens anything but the files it was given.
 """
 
 import csv
+import gc
 import hashlib
 import io
 import json
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 
 import polars as pl
 
@@ -25,6 +26,7 @@ from evalstats.schema.columns import TableName, schema_of
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import check_table, columns_of_rows, frame_from_rows
 
+T = TypeVar("T")
 Shape = Literal["empty", "object", "array", "lines", "zip", "parquet", "text", "binary"]
 
 # How a file begins that stands for one which git-LFS has not fetched.
@@ -435,7 +437,7 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
     runs: list[dict[str, object]] = []
     counts: dict[str, dict[str, int]] = {}
     try:
-        for part in loader.read(source):
+        for part in _uncollected(loader.read(source)):
             if isinstance(part, Problem):
                 yield part
             elif part.table == "runs":
@@ -458,6 +460,21 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
             f"{source.path}: could not be read by the {loader.name} loader ({type(error).__name__}: {error}); "
             "check that the file is whole, or report it with the harness's version"
         ) from error
+
+
+def _uncollected(parts: Iterator[T]) -> Iterator[T]:
+    """Yield parts, each made with Python's collector of cycles paused: records make many objects, and none of them a cycle."""
+    wanted = gc.isenabled()
+    while True:
+        gc.disable()
+        try:
+            part = next(parts)
+        except StopIteration:
+            return
+        finally:
+            if wanted:
+                gc.enable()
+        yield part
 
 
 def _checked(part: Rows | Frame) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, repeat
+from itertools import chain, islice
 from math import inf
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
@@ -30,7 +30,6 @@ from evalstats.loaders.base import (
     Shape,
     Source,
     in_batches,
-    in_frames_of_groups,
     plain_name,
     readable_name,
 )
@@ -39,7 +38,7 @@ from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.records import how_to_name
 from evalstats.loaders.rows import Factors, GroupCounter, Ranges, Row, SeenKeys, held, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, numbers_of, text_of
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, numbers_of, text_of, times_of
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
@@ -62,7 +61,8 @@ _LABEL_CHARS: Final = 100
 _NO_RATING: Final = "{n} answers are texts, regions or rankings, and no ratings"
 _RATED_AGAIN: Final = "{n} ratings were given again by the same rater; the latest counts"
 
-# What one record says: what all of its outcomes share, and each outcome (metric, status, score and the like).
+# What one record says: what all of its outcomes share, and each outcome: the metric, and its `value`, or status, score and the
+# like. Costs, times, counts and timestamps may be as the file has them.
 Sample = tuple[Row, list[Row]]
 
 
@@ -383,7 +383,8 @@ class Format(Generic[R]):
         only the file says which members there are.
     rows
         What one record says: pairs of what its outcomes share (`run`, `item`, `trial`, ...) and the outcomes
-        (`metric`, and what `scored`, `unscored` or `number` return). Model, system and benchmark come from the run.
+        (`metric`, and `value`, or what `scored`, `unscored` or `number` return). Model, system and benchmark come from the run,
+        the locator from the record. What costs, times and counts hold that fits no such column is null.
     columns
         In place of `rows`: the outcomes of a block of records as columns. Those without `run` have `part` (a name) or `model`,
         by which runs are told apart; `of_run` are columns that say something of it. Comparisons have `outcome`, and
@@ -392,6 +393,8 @@ class Format(Generic[R]):
         In place of `rows` and `finish`: makes a `Reader` of one file, where records mean something only together.
     lists, keep, alone, keyed, called
         Where the records stand, and what they are called (`TypedRecords`).
+    repeated
+        Records of one run and item are its trials, in the order of the file.
     ending
         What the names of its files end in, before their type, that is no part of a model's name.
     facts
@@ -428,6 +431,7 @@ class Format(Generic[R]):
     alone: bool = False
     keyed: bool = False
     called: str = "records"
+    repeated: bool = False
     ending: str = ""
     facts: tuple[str, ...] = ()
     of_run: tuple[str, ...] = ()
@@ -467,7 +471,7 @@ class Format(Generic[R]):
         if self.finish is not None:
             self.finish(file)
         if reader is not None:
-            waiting += (part.frame for part in in_frames_of_groups(reader.finish(), self.table))
+            waiting += self._frames_of_samples(((None, sample) for sample in reader.finish()), file)
         n += len(waiting) + sum(map(len, file.more.values()))
         if not n and not file.published.rows and not file.ratings:
             first = next((problem.message for problem in file.problems), "it holds none at all")
@@ -495,10 +499,32 @@ class Format(Generic[R]):
             frame = self.columns(records, file) if (records := list(block)) else pl.DataFrame()
             frames = [frame if "run" in frame.columns else self._named(frame, file)] if frame.height else []
         else:
-            by_record = map(self.rows, block, repeat(file)) if self.rows is not None else ()
-            samples = map(reader.rows, block) if reader is not None else by_record
-            frames = (part.frame for part in in_frames_of_groups(chain.from_iterable(samples), self.table))
+            frames = self._frames_of_samples(self._samples(block, file, reader), file)
         yield from frames if self.table == "outcomes" else (_judged(frame, file.tally) for frame in frames)
+
+    def _samples(
+        self, block: Iterator[R], file: FormatFile[R], reader: Reader[R] | None
+    ) -> Iterator[tuple[int | None, Sample]]:
+        for place, record in enumerate(block):
+            said = (
+                self.rows(record, file) if self.rows is not None else reader.rows(record) if reader is not None else ()
+            )
+            for sample in said:
+                yield place, sample
+
+    def _frames_of_samples(
+        self, samples: Iterable[tuple[int | None, Sample]], file: FormatFile[R]
+    ) -> Iterator[pl.DataFrame]:
+        """Yield frames of what records say, each with its number in the block: what outcomes share is looked at once."""
+        rest = iter(samples)
+        while batch := list(islice(rest, _BATCH)):
+            shared = columns_of_rows([of_all for _, (of_all, _) in batch], self.table, _MAKERS)
+            if "locator" not in shared.columns and batch[0][0] is not None:
+                shared = shared.with_columns(locator=file.locators.gather([place or 0 for place, _ in batch]))
+            if self.repeated and "trial" not in shared.columns:
+                key = [name for name in ("run", "task", "item", "variant") if name in shared.columns]
+                shared = shared.with_columns(trial=file.trials(shared.select(key)))
+            yield _with_outcomes(shared, [outcomes for _, (_, outcomes) in batch], self.table)
 
     def _named(self, frame: pl.DataFrame, file: FormatFile[R]) -> pl.DataFrame:
         """Return a block's columns with the names of the runs, in place of the parts that tell them apart."""
@@ -590,6 +616,55 @@ class Late:
             yield shared, [{"metric": metric, **outcome} for metric in metrics]
 
 
+def _outcome_columns(outcomes: list[Row], table: TableName) -> pl.DataFrame:
+    """Return outcomes as columns; what those with a `value` say is told by `number`, for all of them at once."""
+    valued = [place for place, row in enumerate(outcomes) if "value" in row]
+    states = numbers([outcomes[place].pop("value") for place in valued])
+    frame = columns_of_rows(outcomes, table, _MAKERS)
+    if len(valued) == len(outcomes):
+        return frame.hstack(states)
+    order = pl.Series([None], dtype=pl.UInt32).new_from_index(0, len(outcomes)).scatter(valued, range(len(valued)))
+    known = states.select(pl.all().gather(order))
+    return frame.with_columns(
+        (pl.coalesce(name, known[name]) if name in frame.columns else known[name]).alias(name)
+        for name in states.columns
+    )
+
+
+def amounts(values: list[object]) -> pl.Series:
+    """Return costs, times and the like as a column; what is no number from 0 is null.
+
+    >>> amounts([1, "2.5", -1, None, "x"]).to_list()
+    [1.0, 2.5, None, None, None]
+    """
+    found = floats(values)
+    return found.set((~found.is_finite() | (found < 0)).fill_null(value=False), None)
+
+
+def counts(values: list[object]) -> pl.Series:
+    """Return whole numbers from 0 as a column; what is none is null.
+
+    >>> counts([3, 2.0, 0.5, -1, 1e300]).to_list()
+    [3, 2, None, None, None]
+    """
+    found = amounts(values)
+    return found.set(((found != found.round()) | (found >= 2.0**63)).fill_null(value=False), None).cast(pl.Int64)
+
+
+def times(values: list[object]) -> pl.Series:
+    """Return times in UTC as a column, from ISO 8601 or counts since 1970; what is none is null."""
+    return times_of(series(values))[0]
+
+
+_BATCH: Final = 20_000
+# Columns whose cells may hold anything in a file: what does not fit is null.
+_MAKERS: Final[Mapping[str, Callable[[list[object]], pl.Series]]] = {
+    **dict.fromkeys(("cost_usd", "latency_s"), amounts),
+    **dict.fromkeys(("n_turns", "input_tokens", "output_tokens"), counts),
+    "timestamp": times,
+}
+
+
 def number(value: object, low: float | None = None, high: float | None = None) -> Row:
     """Return the part of an outcome that says its score, where a value is a number in the range; else why there is none.
 
@@ -624,9 +699,14 @@ def series(values: Sequence[object]) -> pl.Series:
 
 def sample_columns(samples: Iterable[Sample]) -> pl.DataFrame:
     """Return what records of a block say as columns, for a format whose records mean something only beside each other."""
-    return pl.concat(
-        [pl.DataFrame(), *(part.frame for part in in_frames_of_groups(samples, "outcomes"))], how="diagonal"
-    )
+    shared, outcomes = zip(*samples, strict=True)
+    return _with_outcomes(columns_of_rows(shared, "outcomes", _MAKERS), outcomes, "outcomes")
+
+
+def _with_outcomes(shared: pl.DataFrame, outcomes: Sequence[list[Row]], table: TableName) -> pl.DataFrame:
+    """Repeat what outcomes share for each of them, and put it beside what they say."""
+    places = [place for place, found in enumerate(outcomes) for _ in found]
+    return shared[places].hstack(_outcome_columns([row for found in outcomes for row in found], table))
 
 
 def texts(values: Sequence[object]) -> pl.Series:

@@ -5,12 +5,12 @@ items that have no id, names of runs that name no model, and outcomes that wait 
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, cast
 
+import msgspec
 import polars as pl
 from polars.selectors import by_name
 
@@ -52,7 +52,7 @@ _PLACES: Final = 5
 _PARQUET_ROWS: Final = 1_000
 _MISFIT: Final = object()
 _ITEM_CHARS: Final = 16
-_SORTED: Final = json.JSONEncoder(sort_keys=True, default=str)
+_ENCODE: Final = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 _WHOLE_WITH_POINT: Final = re.compile(r"(-?\d+)\.0+")
 
 
@@ -261,7 +261,15 @@ def hashed(*parts: object) -> str:
     >>> hashed({"q": "2+2", "n": 1}) == hashed({"n": 1, "q": "2+2"}) != hashed({"q": "2+2"})
     True
     """
-    return hashlib.sha256(json_text(parts).encode()).hexdigest()[:_ITEM_CHARS]
+    return _digest(parts)
+
+
+def _digest(value: object) -> str:
+    try:
+        text = _ENCODE(value)
+    except (TypeError, UnicodeEncodeError):  # half of a character, or a key that is no text
+        text = json_text(value).encode()
+    return hashlib.sha256(text).hexdigest()[:_ITEM_CHARS]
 
 
 def item_of(*parts: object) -> str | None:
@@ -275,11 +283,13 @@ def item_of(*parts: object) -> str | None:
     plain = [_plain(part) for part in parts]
     if not any(plain):
         return None
-    return hashlib.sha256(_SORTED.encode(plain).encode()).hexdigest()[:_ITEM_CHARS]
+    return _digest(plain)
 
 
 def _plain(value: object) -> object:
     """Return a value without its nulls, and its numbers as text."""
+    if type(value) is str and not value.endswith("0"):
+        return value
     if isinstance(value, dict):
         members = cast("Row", value)
         return {name: kept for name, inner in members.items() if (kept := _plain(inner)) is not None}

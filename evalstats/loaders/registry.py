@@ -45,7 +45,7 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.lighteval_details", "LOADER", _ANY),
     ("evalstats.loaders.inspect_ai", "LOADER", _ANY),
     ("evalstats.loaders.formats.tau_bench", "FORMAT", _JSON),
-    ("evalstats.loaders.promptfoo", "LOADER", _JSON),
+    ("evalstats.loaders.formats.promptfoo", "FORMAT", _JSON),
     ("evalstats.loaders.deepeval", "LOADER", _JSON),
     ("evalstats.loaders.openai_evals", "LOADER", _JSON),
     ("evalstats.loaders.ragas", "LOADER", _ANY),

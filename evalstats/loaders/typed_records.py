@@ -8,7 +8,7 @@ left out; a JSON document that is cut off is refused.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, Generic, TypeVar, cast, get_origin, get_type_hints
+from typing import Any, Final, Generic, TypeVar, cast, get_origin, get_type_hints
 
 import msgspec
 import polars as pl
@@ -35,6 +35,8 @@ from evalstats.schema.data import Problem
 R = TypeVar("R")
 T = TypeVar("T")
 Place = int | str
+# What may stand in a file where an object is expected, so that the record is kept: `part: Part | Other = None`.
+Other = str | float | bool | list[Any] | None
 # How the places of a list are written, and its elements undecoded.
 _List = tuple[str, "list[tuple[Place, msgspec.Raw]]"]
 

@@ -6,7 +6,7 @@ looks at: each check first asks what a column knows cheaply (its nulls, sum, end
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -69,8 +69,15 @@ def frame_from_rows(rows: Iterable[Mapping[str, object]], table: TableName) -> p
     return check_table(columns_of_rows(list(rows), table), table)
 
 
-def columns_of_rows(rows: Sequence[Mapping[str, object]], table: TableName) -> pl.DataFrame:
-    """Return dicts as the columns that any of them has, in the table's dtypes as far as the values fit, not yet checked."""
+def columns_of_rows(
+    rows: Sequence[Mapping[str, object]],
+    table: TableName,
+    makers: Mapping[str, Callable[[list[object]], pl.Series]] | None = None,
+) -> pl.DataFrame:
+    """Return dicts as the columns that any of them has, in the table's dtypes as far as the values fit, not yet checked.
+
+    `makers` turn the values of some columns into series in place of that.
+    """
     standard = {column.name: column for column in TABLES[table]}
     shapes = list(dict.fromkeys(map(tuple, rows)))
     columns: Iterable[list[object]]
@@ -80,10 +87,14 @@ def columns_of_rows(rows: Sequence[Mapping[str, object]], table: TableName) -> p
     else:
         names = list(dict.fromkeys(chain.from_iterable(shapes)))
         columns = ([row.get(name) for row in rows] for name in names)
-    made = [
-        _standard_series(standard[name], values) if name in standard else factor_series(name, values)
-        for name, values in zip(names, columns, strict=True)
-    ]
+    made: list[pl.Series] = []
+    for name, values in zip(names, columns, strict=True):
+        if makers is not None and name in makers:
+            made.append(makers[name](values).alias(name))
+        elif name in standard:
+            made.append(_standard_series(standard[name], values))
+        else:
+            made.append(factor_series(name, values))
     return pl.DataFrame(made)
 
 

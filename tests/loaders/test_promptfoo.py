@@ -10,7 +10,7 @@ from evalstats import compare
 from evalstats import read as read_files
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.promptfoo import LOADER
+from evalstats.loaders.formats.promptfoo import FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -84,7 +84,7 @@ def lines(*rows: object) -> str:
 
 
 def load(path: Path) -> EvalData:
-    return read_source(LOADER, with_digest(Source(path=path)))
+    return read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def test_rows_of_an_export(tmp_path: Path) -> None:
@@ -280,9 +280,9 @@ def test_bad_rows_are_counted_named_and_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (export(), "holds no result of a test"),
+        (export(), r"holds none at all\. promptfoo writes them to results\.results"),
         (json.dumps(export(result(1)))[:-400], "cut off"),
-        (export() | {"results": {"results": 7}}, "holds no result of a test"),
+        (export() | {"results": {"results": 7}}, r"holds none at all\. promptfoo writes them to results\.results"),
         ("", "is empty"),
     ],
 )
