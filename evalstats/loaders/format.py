@@ -699,8 +699,9 @@ def series(values: Sequence[object]) -> pl.Series:
 
 def sample_columns(samples: Iterable[Sample]) -> pl.DataFrame:
     """Return what records of a block say as columns, for a format whose records mean something only beside each other."""
-    shared, outcomes = zip(*samples, strict=True)
-    return _with_outcomes(columns_of_rows(shared, "outcomes", _MAKERS), outcomes, "outcomes")
+    said = list(samples)
+    shared = columns_of_rows([of_all for of_all, _ in said], "outcomes", _MAKERS)
+    return _with_outcomes(shared, [outcomes for _, outcomes in said], "outcomes") if said else pl.DataFrame()
 
 
 def _with_outcomes(shared: pl.DataFrame, outcomes: Sequence[list[Row]], table: TableName) -> pl.DataFrame:

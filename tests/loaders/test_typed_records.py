@@ -173,10 +173,11 @@ def test_a_document_that_is_cut_off_or_broken_is_refused(tmp_path: Path, content
         read(tmp_path / "x.json", content, lists=("rows",))
 
 
-def test_a_record_that_is_no_text_is_left_out(tmp_path: Path) -> None:
-    for name, content in (("x.json", b'[{"id": "\xff"}, {"id": "a"}]'), ("x.jsonl", b'{"id": "\xff"}\n{"id": "a"}')):
-        found, _, records = read(tmp_path / name, content)
-        assert ([record.id for record in found], records.n_left_out) == (["a"], 1)
+def test_a_line_that_is_no_text_is_left_out_and_a_document_refused(tmp_path: Path) -> None:
+    found, _, records = read(tmp_path / "x.jsonl", b'{"id": "\xff"}\n{"id": "a"}')
+    assert ([record.id for record in found], records.n_left_out) == (["a"], 1)
+    with pytest.raises(UnreadableFileError, match="is not utf-8 text"):
+        read(tmp_path / "x.json", b'[{"id": "\xff"}, {"id": "a"}]')
 
 
 def test_an_object_is_refused_where_a_list_was_expected(tmp_path: Path) -> None:
