@@ -67,6 +67,7 @@ from tests.loaders import (
     test_tau2_bench,
     test_tau_bench,
     test_tenacious,
+    test_tenacious_arms,
     test_terminal_bench,
     test_vlmevalkit,
     test_weave,
@@ -141,15 +142,6 @@ def _tau2() -> list[Tree]:
             "simulations/s-3-0.json": _json(test_tau2_bench.sim("3")),
         },
         {"submission.json": _json(test_tau2_bench.submission())},
-    ]
-
-
-def _tenacious() -> list[Tree]:
-    judged = test_tenacious.evaluation(test_tenacious.result("a"), test_tenacious.result("b", 0.0, passed=False))
-    return [
-        {"held_out_traces.jsonl": _lines([test_tenacious.pair("a"), test_tenacious.pair("b")])},
-        {"m_dev_eval.json": _json(judged)},
-        {"ablation_results.json": _json(test_tenacious.ablation())},
     ]
 
 
@@ -371,6 +363,7 @@ _MADE = [test_arena_hard.NEW, test_arena_hard.OLD]
 _TWO_TURNS = [test_mt_bench_pairs.PAIR, test_mt_bench_pairs.PAIR | {"turn": 2, "g1_winner": "tie"}]
 _ANNOTATED = [test_alpaca_eval.ANNOTATION, test_alpaca_eval.ANNOTATION | {"instruction": "Go", "preference": 1.2}]
 _ASKED = [test_mmlu_pro.QUESTION, test_mmlu_pro.QUESTION | {"question_id": 71, "pred": None}]
+_JUDGED_TASKS = [test_tenacious.result("a"), test_tenacious.result("b", 0.0, passed=False)]
 _SCORE, _CHOICE = test_wildbench.SCORE, test_wildbench.PAIR
 _LOG = [test_openai_evals.spec("gpt-x"), test_openai_evals.match(0), test_openai_evals.match(1, correct=False)]
 
@@ -384,7 +377,17 @@ SEEDS: dict[str, list[Tree]] = {
     "ragas": [{"m.csv": _csv(_RAGAS)}, {"m.jsonl": _lines(_RAGAS)}],
     "tau2-bench": _tau2(),
     "rutbench": _rutbench(),
-    "tenacious": _tenacious(),
+    "tenacious": [{"held_out_traces.jsonl": _lines([test_tenacious.pair("a"), test_tenacious.pair("b")])}],
+    "tenacious-evaluation": [{"m_dev_eval.json": _json(test_tenacious.evaluation(*_JUDGED_TASKS))}],
+    "tenacious-ablation": [{"ablation_results.json": _json(test_tenacious.ablation())}],
+    "tenacious-arms": [
+        {"x.jsonl": _lines([test_tenacious_arms.LINE, test_tenacious_arms.LINE | {"variant": "trained"}])},
+        {"x.jsonl": _lines([test_tenacious_arms.WIDE, test_tenacious_arms.WIDE | {"task_id": "b"}])},
+    ],
+    "tau2-log": [{"trace_log.jsonl": _lines([test_tenacious_arms.SIMULATION] * 2)}],
+    "tenacious-numbers": [
+        {"ablation_results.json": _json({"held_out_task_count": 3, "baseline_mean": 6.5, "trained_judge_mean": 8})}
+    ],
     "harmamp": _tables(test_harmamp.ROWS),
     "devicerepair": _tables([test_devicerepair.row(f"q{n}", language) for n in range(2) for language in ("bn", "en")]),
     "aider": [{"polyglot_leaderboard.yml": test_aider.BOARD.encode()}],
