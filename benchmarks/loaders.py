@@ -351,6 +351,89 @@ def _aider(i: int) -> str:
     return "- " + "\n  ".join(f"{name}: {value}" for name, value in {**known, **rates, **more}.items()) + "\n\n"
 
 
+def _human_eval(i: int) -> Row:
+    known = {"task_id": f"HumanEval/{i // 10}", "completion": _text(i, 400)}
+    return {**known, "result": "passed" if i % 2 else "failed: x", "passed": i % 2 == 1}
+
+
+def _ifeval(i: int) -> Row:
+    known = {"follow_all_instructions": i % 2 == 1, "follow_instruction_list": [True, i % 2 == 1]}
+    return {**known, "instruction_id_list": ["a:b", "c:d"], "prompt": _text(i, 300), "response": _text(i, 1500)}
+
+
+def _trace(i: int) -> Row:
+    known = {"id": _id(i), "timestamp": "2026-01-01T00:00:00.000Z", "name": "qa", "userId": None, "sessionId": None}
+    more = {"release": None, "version": "2", "environment": "default", "tags": [], "bookmarked": False, "public": False}
+    texts = {"input": {"question": _text(i, 150)}, "output": _text(i + 1, 300), "metadata": {"model": "m1"}}
+    return {**known, **more, **texts, "comments": [], "correct": [i % 2], "tone": [0.5]}
+
+
+def _score(i: int) -> Row:
+    known = {"id": _id(i), "traceId": _id(i // 2), "sessionId": None, "datasetRunId": None, "source": "API"}
+    more = {"timestamp": "2026-01-01T00:00:00.000Z", "name": "ab"[i % 2], "dataType": "NUMERIC", "value": 0.5}
+    about = {"stringValue": None, "comment": _text(i, 150), "metadata": {}, "observationId": None, "traceName": "qa"}
+    return {**known, **more, **about, "userId": None, "traceTags": [], "environment": "default", "authorUserName": None}
+
+
+def _phoenix(i: int) -> Row:
+    found = {"name": "correct", "annotator_kind": "LLM", "label": None, "score": i % 2, "explanation": _text(i, 150)}
+    known = {"example_id": _id(i), "repetition_number": 1, "input": {"q": _text(i, 150)}, "output": _text(i + 1, 300)}
+    more = {"reference_output": {"a": _text(i, 60)}, "error": None, "latency_ms": 12.5, "trace_id": _id(i + 1)}
+    usage = {"start_time": "2026-01-01T00:00:00+00:00", "prompt_token_count": 80, "completion_token_count": 90}
+    return {**known, **more, **usage, "annotations": [{**found, "error": None, "metadata": {}, "trace_id": None}]}
+
+
+def _opik(i: int) -> Row:
+    scores = [{"name": name, "value": i % 2, "category_name": None, "reason": _text(i, 100)} for name in "ab"]
+    known = {"id": _id(i), "dataset_item_id": _id(i), "trace_id": _id(i), "dataset_item_data": {"q": _text(i, 150)}}
+    return {**known, "evaluation_task_output": {"a": _text(i, 300)}, "feedback_scores": scores, "assertion_results": []}
+
+
+def _weave(i: int) -> Row:
+    given = {"model": "weave:///l/q/object/M:a1", "example": f"weave:///l/q/object/D:b2/attr/rows/id/{_id(i)}"}
+    output = {"output": _text(i, 300), "scores": {"match": i % 2 == 1, "judge": {"tone": 0.5}}, "model_latency": 1.5}
+    known = {"id": _id(i), "project_id": "l/q", "op_name": "weave:///l/q/op/Evaluation.predict_and_score:9f"}
+    times = {"started_at": "2026-01-01T00:00:00Z", "trace_id": "t", "exception": None, "summary": {}}
+    return {**known, **times, "inputs": given, "output": output}
+
+
+def _pydantic(i: int) -> Row:
+    def found(name: str, value: object) -> Row:
+        return {"name": name, "value": value, "reason": _text(i, 100), "source": {"name": name, "arguments": None}}
+
+    known = {"name": f"case {i}", "inputs": _text(i, 150), "output": _text(i, 300), "metadata": {"difficulty": "easy"}}
+    results = {"scores": {"tone": found("tone", 0.5)}, "assertions": {"ok": found("ok", i % 2 == 1)}, "labels": {}}
+    more = {"expected_output": None, "metrics": {"cost": 0.01, "input_tokens": 80}, "attributes": {}}
+    return {**known, **results, **more, "task_duration": 1.5, "total_duration": 2.0, "evaluator_failures": []}
+
+
+def _opencompass(i: int) -> Row:
+    known = {"example_abbr": f"gsm8k_{i}", "pred": [_text(i, 300)], "answer": ["4"]}
+    return {**known, "correct": [i % 2 == 1]}
+
+
+def _vlmevalkit(i: int) -> Row:
+    known = {"index": i, "question": _text(i, 150), "A": "x", "B": "y", "category": "law", "prediction": _text(i, 200)}
+    return {**known, "GT": "A", "hit": i % 2, "log": _text(i, 60)}
+
+
+def _lmms(i: int) -> Row:
+    known = {"doc_id": i, "target": "Yes", "filtered_resps": _text(i, 300), "token_counts": [None], "doc_hash": _id(i)}
+    return {**known, "acc": 1.0, "mme": {"question_id": "a", "score": 1.0}, "input": _text(i, 400)}
+
+
+def _inspect_frame(i: int) -> Row:
+    known = {"sample_id": _id(i), "eval_id": "e1", "log": "e1.eval", "id": f"q{i}", "epoch": 1, "input": _text(i, 300)}
+    return {
+        **known,
+        "target": "4",
+        "metadata_category": "math",
+        "score_match": "CI"[i % 2],
+        "total_time": 1.5,
+        "error": "",
+    }
+
+
 def _lines(record: Callable[[int], Row], first: tuple[Row, ...] = ()) -> Callable[[int], str]:
     def text(size: int) -> str:
         return "".join(f"{json.dumps(row)}\n" for row in (*first, *_rows(record, size)))
@@ -437,6 +520,18 @@ FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
     ("judgebench", "dataset=judgebench,judge_model=m.jsonl", _lines(_judgebench)),
     ("llmbar", "result.json", _list(_llmbar)),
     ("reasoning-gym", "sums.json", _list(_reasoning_gym, lambda rows: {**_GYM, "results": rows})),
+    ("human-eval", "m.jsonl_results.jsonl", _lines(_human_eval)),
+    ("ifeval", "m.jsonl", _lines(_ifeval)),
+    ("langfuse", "1-lf-traces-export-p.jsonl", _lines(_trace)),
+    ("langfuse", "1-lf-scores-export-p.jsonl", _lines(_score)),
+    ("phoenix", "m.json", _list(_phoenix)),
+    ("opik", "e.json", _list(_opik, lambda rows: {"experiment": {"name": "e"}, "items": rows})),
+    ("weave", "calls.jsonl", _lines(_weave)),
+    ("pydantic-evals", "r.json", _list(_pydantic, lambda rows: {"name": "r", "cases": rows, "failures": []})),
+    ("opencompass", "gsm8k.json", _list(_opencompass, lambda rows: {"accuracy": 50.0, "details": rows})),
+    ("vlmevalkit", "m_result.json", _list(_vlmevalkit)),
+    ("lmms-eval", "20260102_030405_samples_mme.jsonl", _lines(_lmms)),
+    ("inspect-frames", "samples.csv", _csv(_inspect_frame)),
     ("tau-bench", "gpt-4o-airline.json", _list(_tau)),
     ("lm-eval", "samples_t_2026-02-03T04-05-06.789012.jsonl", _lines(_lm_eval)),
     ("arena-votes", "votes.jsonl", _lines(_votes)),
@@ -480,10 +575,11 @@ def _typed(path: Path, declared: Any) -> None:
         return
     value = get_type_hints(declared.record)["value"] if declared.keyed else None
     record: Any = declared.record if value is None else dict[str, value]
-    document: Any = record if declared.keyed or declared.alone else list[record]
-    for name in reversed([name for name in (*declared.lists, "")[0].split(".") if name]):
+    data = path.read_bytes()
+    document: Any = record if declared.keyed or (declared.alone and data[:1] == b"{") else list[record]
+    for name in reversed([name for name in (*declared.lists, "")[0].split(".") if name and data[:1] == b"{"]):
         document = msgspec.defstruct("Document", [(name, document)])
-    msgspec.json.decode(path.read_bytes(), type=document)
+    msgspec.json.decode(data, type=document)
 
 
 def _bare(path: Path) -> None:

@@ -375,6 +375,8 @@ def holds_samples(head: Head) -> bool:
 _HARNESS_MEMBERS: Final = frozenset(
     {"n-shot", "group_subtasks", "lm_eval_version", "task_hashes", "higher_is_better", "config_general"}
 )
+# What lmms-eval writes beside the same members: a format of its own.
+_LMMS_EVAL: Final = frozenset({"token_counts", "lmms_eval_version"})
 _PUBLISHED_KEY = re.compile(r'"[^"\n]{1,80}_stderr(?:,[^"\n]{1,80})?"\s*:|"alias"\s*:|"[^"\n]{1,80},none"\s*:')
 _LISTED: Final = 8
 
@@ -396,6 +398,8 @@ class LmEvalLoader:
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise samples by doc_id with doc and answers, results by the harness's own members or metric keys."""
+        if head.keys & _LMMS_EVAL:
+            return None
         if head.shape in ("array", "lines", "object", "parquet") and looks_like_samples(head):
             return Match(confidence=0.9, reason="a sample has doc_id, doc and responses")
         if head.shape != "object" or "results" not in head.keys:

@@ -75,27 +75,25 @@ class _Tables:
             return
         metadata = {name[len(_METADATA) :]: value for name, value in record.items() if name.startswith(_METADATA)}
         common |= file.factors.of(metadata)
-        scores = {name[len(_SCORE) :]: value for name, value in record.items() if name.startswith(_SCORE)}
-        outcomes: list[Row] = []
-        for scorer, value in scores.items():
-            details = _DETAILS.fullmatch(scorer)
-            if details is not None and details["scorer"] in scores:
-                continue
-            if value is None:
-                self._late.know(scorer)
-                outcomes.append({"metric": scorer, **unscored("the sample has no score of this scorer")})
-                continue
-            for metric, part in cells(scorer, cell_value(value)):
-                grade = read_grade(part)
-                self._late.know(metric)
-                outcome = unscored(grade.reason, grade.raw) if grade.score is None else scored(grade.score)
-                outcomes.append({"metric": metric, **outcome})
         if error := first_line(record.get("error")):
             self._late.wait(common, unscored(error, error=True))
-        elif outcomes:
-            yield common, outcomes
-        else:
+            return
+        scores = {name[len(_SCORE) :]: value for name, value in record.items() if name.startswith(_SCORE)}
+        details = {name for name in scores if (found := _DETAILS.fullmatch(name)) and found["scorer"] in scores}
+        scorers = [name for name in scores if name not in details]
+        outcomes: list[Row] = []
+        for scorer in scorers:
+            if scores[scorer] is None:
+                self._late.wait(common, unscored("the sample has no score of this scorer"), scorer)
+                continue
+            for metric, part in cells(scorer, cell_value(scores[scorer])):
+                grade = read_grade(part)
+                self._late.know(metric, scorer)
+                outcome = unscored(grade.reason, grade.raw) if grade.score is None else scored(grade.score)
+                outcomes.append({"metric": metric, **outcome})
+        if not scorers:
             self._late.wait(common, unscored("the sample has no score"))
+        yield common, outcomes
 
     def _log(self, record: Row) -> None:
         if (run := self._run(record)) is None:
