@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from evalstats.loaders.base import read_head
-from evalstats.loaders.registry import loader_named
+from evalstats.loaders.registry import loader_named, loaders
+from tests.loaders.seeds import SEEDS
 
 # By loader: the name of a file and its content, as JSON where it is no text.
 OTHERS: dict[str, list[tuple[str, object]]] = {
@@ -113,3 +114,18 @@ def test_files_of_others_are_left_to_others(tmp_path: Path, loader: str, name: s
     path = tmp_path / name
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     assert loader_named(loader).sniff(read_head(path)) is None
+
+
+def test_no_two_formats_are_sure_of_a_file(tmp_path: Path) -> None:
+    for k, tree in enumerate(tree for trees in SEEDS.values() for tree in trees):
+        for name, data in tree.items():
+            path = tmp_path / str(k) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            head = read_head(path)
+            sure = [
+                loader.name
+                for loader in loaders(head.shape)
+                if (found := loader.sniff(head)) and found.confidence >= 0.5
+            ]
+            assert len(sure) <= 1, f"{name} is claimed by {sure}"
