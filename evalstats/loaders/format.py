@@ -76,7 +76,7 @@ class Sign:
 
     `keys` are names of members (of the first record, or of the document) or of columns, with blanks between them; all of them are
     there, at least one of `some` and none of `without`; each pattern of `like` is that of a whole name. `text` stands anywhere
-    `path` a pattern that is found in its absolute path.
+    in the head, `name` is how the file's name ends, `path` a pattern that is found in its absolute path.
     """
 
     keys: str = ""
@@ -102,7 +102,7 @@ class Sign:
             return None
         if not found.isdisjoint(self.without.split()) or not all(text in head.text for text in self.text):
             return None
-        alike = [next(filter(re.compile(pattern).fullmatch, found), "") for pattern in self.like]
+        alike = [next(filter(re.compile(pattern).fullmatch, sorted(found)), "") for pattern in self.like]
         if not all(alike):
             return None
         shown = ", ".join([*self.keys.split(), *(name for name in some if name in found), *alike, *self.text])
@@ -220,7 +220,7 @@ class FormatFile(Generic[R]):
             row: Row = {"run": run, "benchmark": self._declared.benchmark, "harness": self._declared.harness}
             if self._declared.table == "outcomes":
                 name = model or self.source.called.removesuffix(self._declared.ending)
-                if not model:
+                if model is None:
                     self.unnamed(name)
                 row |= {"model": name, "system": name}
             self.runs[run] = row | about
@@ -234,6 +234,12 @@ class FormatFile(Generic[R]):
                 value = None  # noqa: PLW2901 - records of one run differ in it
             known[name] = value
         return run
+
+    def name(self, run: str, model: str | None) -> None:
+        """Name the model of a run that only the end of the file tells; one that it does not name is called after the file."""
+        if model is None:
+            self.unnamed(self.source.called)
+        self.runs[run].update(dict.fromkeys(("model", "system"), model or self.source.called))
 
     def unnamed(self, name: str) -> None:
         """Say that the file names no model, what it is called, and what to do about it."""

@@ -36,7 +36,8 @@ R = TypeVar("R")
 T = TypeVar("T")
 Place = int | str
 # What may stand in a file where an object is expected, so that the record is kept: `part: Part | Other = None`.
-Other = str | float | bool | list[Any] | None
+Plain = str | float | bool | None
+Other = Plain | list[Any]
 # How the places of a list are written, and its elements undecoded.
 _List = tuple[str, "list[tuple[Place, msgspec.Raw]]"]
 

@@ -10,7 +10,7 @@ from evalstats import compare
 from evalstats import read as read_files
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.deepeval import LOADER
+from evalstats.loaders.formats.deepeval import FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -75,7 +75,7 @@ def write(path: Path, content: object) -> Path:
 
 
 def load(path: Path) -> EvalData:
-    return read_source(LOADER, with_digest(Source(path=path)))
+    return read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def test_rows_of_a_test_run(tmp_path: Path) -> None:
@@ -245,10 +245,10 @@ def test_bad_test_cases_are_counted_named_and_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (run(), "holds no test case"),
-        ({"testRunLink": "https://example.org/run"}, "holds only a link"),
+        (run(), "holds none at all. DeepEval writes them to testCases"),
+        ({"testRunLink": "https://example.org/run"}, "holds only a testRunLink, export the run"),
         (json.dumps({"testRunData": run(case(0, metric("F", 1.0)))})[:-200], "cut off"),
-        ("[]", "holds no test case"),
+        ("[]", "holds none at all. DeepEval writes them to testCases"),
     ],
 )
 def test_files_without_test_cases_are_refused_in_words(tmp_path: Path, content: object, said: str) -> None:

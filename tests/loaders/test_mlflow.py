@@ -9,7 +9,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
-from evalstats.loaders.mlflow import LOADER
+from evalstats.loaders.formats.mlflow import FORMAT
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 
@@ -93,8 +93,8 @@ def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     bare: list[Any] = [None, None, "x", 1, 1, 0.0, 1, "", 1]
     data = read(table(tmp_path, row("q1"), ["q2"], bare))
     assert data.outcomes.height == 3
-    assert "1 rows have not as many cells as there are columns and are left out (data[1])" in told(data, "error")
-    assert "1 rows ask nothing that could name their item and are left out (data[2])" in told(data, "error")
+    assert "1 of 3 rows are left out (not as many cells as columns): data[1]" in told(data, "error")
+    assert "1 of 3 rows are left out (nothing asks what could name the item): data[2]" in told(data, "error")
 
 
 def test_saved_metrics_alone(tmp_path: Path) -> None:
@@ -110,15 +110,15 @@ def test_saved_metrics_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"data": [[1]], "columns": ["a/score"]}', "its data come before its columns"),
+        ('{"data": [[1]], "column": ["a/score"]}', "it has none; write it in pandas' split orientation"),
         ('{"columns": ["a/score", "a/score"], "data": [[1, 1]]}', "two columns have one name"),
-        ('{"columns": ["inputs", "a/score"], "data": []}', "holds no row with a score"),
+        ('{"columns": ["inputs", "a/score"], "data": []}', "it holds none at all. The table of an evaluation"),
         ('{"columns": ["inputs", "a/score"], "data": [["q", 1]', "cut off"),
-        ("[]", "holds no row with a score"),
+        ("[]", "it holds none at all. The table of an evaluation"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "eval_results_table.json"
     path.write_text(text)
     with pytest.raises(UnreadableFileError, match=why):
-        read_source(LOADER, with_digest(Source(path=path)))
+        read_source(FORMAT, with_digest(Source(path=path)))

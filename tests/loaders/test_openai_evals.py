@@ -10,7 +10,7 @@ from evalstats import compare
 from evalstats import read as read_files
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.openai_evals import LOADER
+from evalstats.loaders.formats.openai_evals import FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -52,7 +52,7 @@ def write(path: Path, *rows: object) -> Path:
 
 
 def load(path: Path) -> EvalData:
-    return read_source(LOADER, with_digest(Source(path=path)))
+    return read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def test_rows_of_a_log(tmp_path: Path) -> None:
@@ -176,9 +176,9 @@ def test_bad_lines_are_counted_named_and_left_out(tmp_path: Path) -> None:
 def test_files_without_events_are_refused_in_words(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(text)
-    with pytest.raises(UnreadableFileError, match=r"holds no spec and no event|is empty"):
+    with pytest.raises(UnreadableFileError, match=r"OpenAI evals writes a spec and events|is empty"):
         load(path)
-    assert LOADER.sniff(read_head(path)) is None
+    assert FORMAT.sniff(read_head(path)) is None
 
 
 def test_two_logs_of_two_models_pair_by_sample(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from evalstats import compare
 from evalstats import read as read_files
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.ragas import LOADER
+from evalstats.loaders.formats.ragas import FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -43,7 +43,7 @@ def write_lines(path: Path, rows: list[Any]) -> Path:
 
 
 def load(path: Path) -> EvalData:
-    return read_source(LOADER, with_digest(Source(path=path)))
+    return read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def test_rows_of_a_table(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_results_of_an_experiment(tmp_path: Path) -> None:
         return {"user_input": f"q {value}", "response": "a", "tone": f"MetricResult(value={value}, reason='x, (y)')"}
 
     path = write_csv(tmp_path / "x.csv", [held(0.5), held("pass"), held("fail"), held("'maybe'"), held(None)])
-    assert LOADER.sniff(read_head(path)) is not None
+    assert FORMAT.sniff(read_head(path)) is not None
     data = load(path)
     assert data.outcomes.select("score", "status").rows() == [
         (0.5, "scored"),
@@ -187,7 +187,7 @@ def test_bad_rows_are_counted_named_and_left_out(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("user_input,response,reference\nq,a,r\n", "has no column of a metric; found user_input, response, reference"),
-        ("user_input,faithfulness\n", "holds no question with scores"),
+        ("user_input,faithfulness\n", "A question with scores was expected"),
         ('user_input,faithfulness\n"q,1\n', "check its quotes"),
         ("user_input,user_input,faithfulness\nq,q,1\n", "stands twice"),
     ],

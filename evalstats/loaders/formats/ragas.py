@@ -1,0 +1,174 @@
+"""Ragas: a table of questions and answers with one column for each metric.
+
+Read are `EvaluationResult.to_pandas()` written to CSV, JSON Lines or a JSON list, the column names before 0.2 (`question`,
+`contexts`, `answer`), and results of experiments, whose values are written as `MetricResult(value=...)`. The item is a hash of
+the question (of a conversation, what the user said) and the reference; a repeated question is a trial. The file names no model
+unless it has a column `model`. A column after the dataset's own that holds only numbers is a metric, unless its name says that
+it is a count, a time, a cost or an id. What the judge could not score is NaN, and unscored here.
+"""
+
+import re
+from math import isnan
+from typing import Any, Final, cast
+
+import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.grammar import comma_list
+from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
+from evalstats.loaders.records import hashed
+from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, json_text, shortened, word_score
+from evalstats.schema.tables import columns_of_rows
+
+_QUESTIONS: Final = ("user_input", "question")
+_REFERENCES: Final = ("reference", "ground_truth", "ground_truths")
+_MODELS: Final = ("model", "model_name", "llm")
+_LEVELS: Final = ("synthesizer_name", "evolution_type", "persona_name", "query_style", "query_length")
+# Columns of a dataset; whatever else is text is a factor.
+_DATA: Final = frozenset(
+    {
+        *(*_QUESTIONS, *_REFERENCES, *_LEVELS, "retrieved_contexts", "reference_contexts", "retrieved_context_ids"),
+        *("reference_context_ids", "response", "multi_responses", "rubrics", "rubric", "reference_topics"),
+        *("reference_tool_calls", "contexts", "answer", "episode_done", "metadata", "", "Unnamed: 0"),
+    }
+)
+_KNOWN: Final = (
+    r"(?:faithfulness|faithful_rate|relevance_rate|answer_(?:relevanc[ey]|correctness|similarity|accuracy)"
+    r"|response_relevancy|response_groundedness|context_(?:precision|recall|relevanc[ey]|utilization|entity_recall|entities_recall)"
+    r"|(?:non_)?llm_\w+|nv_\w+|id_based_context_\w+|factual_correctness|noise_sensitivity|semantic_similarity"
+    r"|agent_goal_accuracy|tool_call_(?:accuracy|f1)|topic_adherence|summary_score|domain_specific_rubrics|instance_rubrics"
+    r"|aspect_critic|harmfulness|maliciousness|coherence|conciseness|bleu_score|rouge_score|chrf_score)(?:_with\w+)?(?:\(.*\))?"
+)
+_OWN: Final = r"(?:faithfulness|answer_relevanc|context_(?:precision|recall)).*"
+_LOW_IS_GOOD: Final = re.compile(r"noise_sensitivity|harmfulness|maliciousness|hallucination|toxicity|bias")
+# Numbers that people add to the table and that score nothing.
+_NO_METRIC: Final = re.compile(
+    r"(?:^|_)(?:id|idx|index|latency|time|seconds|duration|cost|price|tokens?|count|length|len|chars|k|n|seed|run|trial|rank)"
+    r"(?:_|$)",
+    re.IGNORECASE,
+)
+_RESULT: Final = re.compile(r"MetricResult\(value=(?P<value>.*?)(?:, reason=.*)?\)", re.DOTALL)
+_COMMA: Final = re.compile(r"-?\d,\d+")
+_LOOKED_AT: Final = 1_000
+_NO_SCORE: Final = (
+    "{n} scores are empty or NaN: Ragas leaves out of its averages what its judge could not score; unscored"
+)
+_CHAT: Final = "{n} conversations are written as text, with the answers in them; they pair only where all is equal"
+_SHAPES: Final = (*RECORDS, "text")
+
+
+def _columns(records: list[Row], file: FormatFile[Row]) -> pl.DataFrame:
+    if "split" not in file.kept:
+        file.kept["split"] = _split(records[:_LOOKED_AT])
+    metrics, levels = cast("tuple[list[str], list[str]]", file.kept["split"])
+    places = [place for place, record in enumerate(records) if _first(record, _QUESTIONS) is not None]
+    for place in sorted({*range(len(records))}.difference(places)):
+        file.leave_out("no question", file.locators[place])
+    asked = [records[place] for place in places]
+    if not asked:
+        return pl.DataFrame()
+    config = json_text({"metrics": metrics})
+    models = [_first(record, _MODELS) for record in asked]
+    frame = pl.DataFrame(
+        {
+            "run": [file.run(as_text(model), dependence=[], config=config) for model in models],
+            "item": [hashed(_said(_first(each, _QUESTIONS), file), _first(each, _REFERENCES)) for each in asked],
+            "locator": file.locators.gather(places),
+        }
+    )
+    if levels:
+        named = ({name: each[name] for name in levels if not _is_empty(each.get(name))} for each in asked)
+        frame = frame.hstack(columns_of_rows([*map(file.factors.of, named)], "outcomes"))
+    frame = frame.with_columns(trial=file.trials(frame.select("run", "item")))
+    file.metric(metrics[0], primary=True)
+    outcomes = [{"metric": name, **_score(record.get(name), file)} for record in asked for name in metrics]
+    rows = [place for place in range(len(asked)) for _ in metrics]
+    return frame[rows].hstack(columns_of_rows(outcomes, "outcomes"))
+
+
+def _split(first: list[Row]) -> tuple[list[str], list[str]]:
+    """Find out which columns are metrics, and which are factors."""
+    order = list(dict.fromkeys(name for record in first for name in record))
+    behind = max((order.index(name) for name in order if name in _DATA), default=-1)
+    metrics: list[str] = []
+    for name in order:
+        values = [value for record in first if not _is_empty(value := record.get(name))]
+        numbers = bool(values) and all(_value(value) is not None for value in values)
+        numbers = numbers or any(isinstance(value, str) and _RESULT.fullmatch(value) for value in values)
+        own = order.index(name) > behind and name not in _MODELS and not _NO_METRIC.search(name)
+        if name not in _DATA and (re.fullmatch(_KNOWN, name) or (own and numbers)):
+            metrics.append(name)
+    if not metrics:
+        raise InputError(
+            f"has no column of a metric; found {comma_list(order, 12)}, expected one such as faithfulness. "
+            "Write EvaluationResult.to_pandas(), not the dataset"
+        )
+    return metrics, [name for name in order if name in _LEVELS or (name not in _DATA and name not in metrics)]
+
+
+def _first(record: Row, names: tuple[str, ...]) -> object:
+    return next((value for name in names if not _is_empty(value := record.get(name))), None)
+
+
+def _said(question: object, file: FormatFile[Row]) -> object:
+    """Return what the user said: the question, or the human messages of a conversation."""
+    if isinstance(question, str):
+        file.count(_CHAT, question.startswith(("[{'content'", '[{"content"', "[HumanMessage(")))
+        return question.strip()
+    said = [part.get("content") for part in dicts(question) if {part.get("type"), part.get("role")} & {"human", "user"}]
+    return said or as_list(question) or as_dict(question) or as_text(question)
+
+
+def _score(value: object, file: FormatFile[Row]) -> Row:
+    plain = None if isinstance(value, bool) else as_number(value)
+    if plain is not None:
+        return scored(plain)
+    if _is_empty(value):
+        file.count(_NO_SCORE)
+        return unscored("Ragas gave no score (NaN)", as_text(value) or None)
+    number = _value(value)
+    raw = shortened(value) if isinstance(value, str) else held(value)
+    if number is None:
+        return unscored("the score is no number", raw)
+    return scored(number, value_raw=raw if raw is not None and as_number(raw) is None else None)
+
+
+def _is_empty(value: object) -> bool:
+    if isinstance(value, str):
+        return not value or (len(value) <= len("none") and value.strip().lower() in {"", "nan", "none", "null"})
+    return value is None or (isinstance(value, float) and isnan(value))
+
+
+def _value(value: object) -> float | None:
+    """Return a score: a number (also with a decimal comma), or the number or word that a MetricResult holds."""
+    value = as_dict(value).get("value", value)
+    if not isinstance(value, str):
+        return as_number(value)
+    text = value.strip()
+    found = _RESULT.fullmatch(text)
+    text = found["value"].strip("'\"") if found else text
+    number = as_number(text.replace(",", ".") if _COMMA.fullmatch(text) else text)
+    return word_score(text) if number is None and found else number
+
+
+FORMAT: Final = Format(
+    name="ragas",
+    title="Ragas results (.csv, .jsonl)",
+    version="2",
+    upstream="explodinggradients/ragas at 3e28e9d, src/ragas/dataset_schema.py and src/ragas/metrics/result.py",
+    benchmark="Ragas",
+    harness="Ragas",
+    signs=(
+        Sign("user_input", 0.95, like=(_KNOWN,), shapes=_SHAPES),
+        Sign("question retrieved_contexts", 0.95, like=(_KNOWN,), shapes=_SHAPES),
+        Sign("question", 0.85, some="answer contexts ground_truth", like=(_KNOWN,), shapes=_SHAPES),
+        Sign("question", 0.8, like=(_OWN,), shapes=_SHAPES),
+        Sign("user_input", 0.8, text=("MetricResult(value=",), shapes=_SHAPES),
+    ),
+    record=dict[str, Any],
+    columns=_columns,
+    called="rows",
+    better=lambda name: not _LOW_IS_GOOD.match(name),
+    expected="A question with scores was expected; Ragas writes one row for each",
+)
