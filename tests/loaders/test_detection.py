@@ -68,7 +68,6 @@ OTHERS: dict[str, list[tuple[str, object]]] = {
     ],
     "mlflow": [
         ("metrics.json", {"accuracy": 0.5}),  # anybody's metrics
-        ("metrics.json", {"faithfulness/v1/mean": "x"}),
         ("any.json", {"columns": ["a", "b"], "data": [[1, 2]]}),
         ("any.json", {"columns": 5, "data": [[1, 2]]}),
         ("artifacts_metadata.json", {"a": 1}),
