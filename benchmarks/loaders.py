@@ -508,7 +508,7 @@ FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
     ("ragas", "m.csv", _csv(_ragas)),
     ("ragas", "m.jsonl", _lines(_ragas)),
     ("helm", "per_instance_stats.json", _list(_helm)),
-    ("eq-bench", "raw_results.json", _document(_eq_bench)),
+    ("eq-bench-raw", "raw_results.json", _document(_eq_bench)),
     ("every-eval-ever", "x_samples.jsonl", _lines(_eee)),
     ("mmlu-pro", "model_outputs_m_5shots.json", _list(_mmlu_pro)),
     ("mt-bench-single", "gpt-4_single.jsonl", _lines(_mt_bench)),

@@ -236,16 +236,6 @@ def _every_eval_ever() -> list[Tree]:
     ]
 
 
-def _livecodebench() -> list[Tree]:
-    average, question = test_livecodebench.average, test_livecodebench.question
-    site = test_livecodebench.site(average("m", "q1", **{"pass@1": 50.0}), average("m", "q2", **{"pass@1": 100.0}))
-    wrong = [test_livecodebench.WRONG, test_livecodebench.RUNNER]
-    return [
-        {"performances_generation.json": _json(site)},
-        {"Scenario.codegeneration_1_0.2_eval_all.json": _json([question("q1", [True, False], wrong)])},
-    ]
-
-
 def _leaderboards() -> list[Tree]:
     arena = test_leaderboards.ARENA + '1,2,m,1470,"+5/-3",26019,Org,MIT,,http://x\n3,3,n,1400,+4/-4,,Org,,2024,x\n'
     hard = test_leaderboards.HARD + 'm,79.3,77.4,81.3,"(-1.88, +1.97)",700,2024-08-29\n'
@@ -262,11 +252,6 @@ def _langsmith() -> list[Tree]:
     rows, runs = test_langsmith.RESULTS, test_langsmith.RUNS
     upload = _json(test_langsmith.UPLOAD)
     return [{"m.csv": _csv(rows)}, {"m.jsonl": _lines(rows)}, {"m.json": upload}, {"runs.json": _json(runs)}]
-
-
-def _eq_bench() -> list[Tree]:
-    runs = {test_eq_bench.INDEX: {"run_metadata": test_eq_bench.META, "iterations": {"1": test_eq_bench.iteration()}}}
-    return [{"m_eqbench_v2_results.json": _json(test_eq_bench.FLAT)}, {"raw_results.json": _json(runs)}]
 
 
 def _promptfoo() -> list[Tree]:
@@ -364,6 +349,9 @@ _TWO_TURNS = [test_mt_bench_pairs.PAIR, test_mt_bench_pairs.PAIR | {"turn": 2, "
 _ANNOTATED = [test_alpaca_eval.ANNOTATION, test_alpaca_eval.ANNOTATION | {"instruction": "Go", "preference": 1.2}]
 _ASKED = [test_mmlu_pro.QUESTION, test_mmlu_pro.QUESTION | {"question_id": 71, "pred": None}]
 _JUDGED_TASKS = [test_tenacious.result("a"), test_tenacious.result("b", 0.0, passed=False)]
+_ASKED_TWICE = test_livecodebench.question("q1", [True, False], [test_livecodebench.WRONG, test_livecodebench.RUNNER])
+_AVERAGES = [test_livecodebench.average("m", name, **{"pass@1": 50.0}) for name in ("q1", "q2")]
+_EQ_RUN = {"run_metadata": test_eq_bench.META, "iterations": {"1": test_eq_bench.iteration()}}
 _SCORE, _CHOICE = test_wildbench.SCORE, test_wildbench.PAIR
 _LOG = [test_openai_evals.spec("gpt-x"), test_openai_evals.match(0), test_openai_evals.match(1, correct=False)]
 
@@ -436,7 +424,8 @@ SEEDS: dict[str, list[Tree]] = {
     "judgebench": _judgebench(),
     "llmbar": _llmbar(),
     "mmlu-pro": [{test_mmlu_pro.NAME: _json(_ASKED)}, {"law_result.json": _json(_ASKED)}],
-    "eq-bench": _eq_bench(),
+    "eq-bench": [{"m_eqbench_v2_results.json": _json(test_eq_bench.FLAT)}],
+    "eq-bench-raw": [{"raw_results.json": _json({test_eq_bench.INDEX: _EQ_RUN})}],
     "reasoning-gym": _reasoning_gym(),
     "alpaca-eval": [{"annotations.json": _json(_ANNOTATED)}, {"annotations.jsonl": _lines(_ANNOTATED)}],
     "arena-hard": [{"gpt-4.1/my-model.jsonl": _lines(_MADE[:1])}, {"my-model.jsonl": _lines(_MADE[1:])}],
@@ -467,7 +456,8 @@ SEEDS: dict[str, list[Tree]] = {
     "evalplus": _evalplus(),
     "cruxeval": _cruxeval(),
     "every-eval-ever": _every_eval_ever(),
-    "livecodebench": _livecodebench(),
+    "livecodebench": [{"Scenario.codegeneration_1_0.2_eval_all.json": _json([_ASKED_TWICE])}],
+    "livecodebench-site": [{"performances_generation.json": _json(test_livecodebench.site(*_AVERAGES))}],
     "leaderboard": _leaderboards(),
     "benchbench": [{"my_bench_240829_safety.csv": b"model,total,Part/A\nlab/m,61.5,0.5\nn*,,1\n"}],
     "score-table": [{"bench.csv": _csv(_PUBLISHED)}, {"bench.json": _json(_PUBLISHED)}],

@@ -9,7 +9,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
-from evalstats.loaders.eq_bench import LOADER
+from evalstats.loaders.formats.eq_bench import FORMAT, RAW
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
 
@@ -51,7 +51,7 @@ def scored(tmp_path: Path) -> Any:
     def write(content: object, name: str = "lab__my-model_eqbench_v2_results.json") -> EvalData:
         path = tmp_path / name
         path.write_text(json.dumps(content))
-        return read_source(LOADER, with_digest(Source(path=path)))
+        return read_source(RAW if name == "raw_results.json" else FORMAT, with_digest(Source(path=path)))
 
     return write
 
@@ -97,7 +97,7 @@ def test_the_pass_that_the_harness_takes(scored: Any, scores: dict[str, Any], ta
 
 def test_a_pass_that_was_not_asked_for_is_missing(scored: Any) -> None:
     data = scored({**FLAT, "raw_results": {"1": iteration({"1": (5.0, None), "2": (None, None)})}})
-    assert data.metrics["metric"].to_list() == ["normalised", "normalised/first_pass"]
+    assert data.metrics["metric"].to_list() == ["benchmark_score", "normalised", "normalised/first_pass"]
     assert data.outcomes.filter(metric="normalised")["status"].to_list() == ["scored", "unscored"]
 
 
@@ -122,7 +122,7 @@ def test_the_harness_own_file(scored: Any) -> None:
     ]
     assert data.metrics.filter(primary=True)["metric"].to_list() == ["fullscale"]
     assert data.runs["system"].to_list() == ["lab/my-model", "lab/my-model (4bit)"]
-    assert "is of creative-writing, not of EQ-Bench" in told(data, "error")
+    assert "(of creative-writing, not of EQ-Bench): 3--creative" in told(data, "error")
 
 
 @pytest.mark.parametrize("score", ["x", True, [1, 2], {}, 10.5, float("nan"), None])
@@ -132,11 +132,11 @@ def test_no_score(scored: Any, score: object) -> None:
 
 
 def test_what_holds_nothing_is_refused(scored: Any) -> None:
-    with pytest.raises(UnreadableFileError, match="is a list; an object of EQ-Bench results was expected"):
-        scored([FLAT])
+    with pytest.raises(UnreadableFileError, match="is a list; an object with runs was expected"):
+        scored([FLAT], "raw_results.json")
     with pytest.raises(UnreadableFileError, match="holds no run of EQ-Bench"):
-        scored({"x": 1})
-    with pytest.raises(UnreadableFileError, match=r"names no model \(model_path\)"):
+        scored({"x": 1}, "raw_results.json")
+    with pytest.raises(UnreadableFileError, match="no model_path"):
         scored({**FLAT, "model_path": None})
 
 

@@ -1,0 +1,224 @@
+"""LiveCodeBench: submissions with a verdict for every sample, and the site's averages by question and model.
+
+Metric `pass@1`, as a proportion; the question is the item, and `contest_date` the day on which it was first asked. Submissions
+(`<model>/Scenario.<scenario>_<n>_<temperature>_eval_all.json`) give every sample as a trial, and a failure of the runner of the
+tests (error code -5) is an error. The site's files (`performances_<kind>.json`) give averages over some ten samples: `trial` is
+null, -1 means that a model was not run and is unscored.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+import polars as pl
+from msgspec import UNSET, Struct
+
+from evalstats.errors import UnreadableFileError
+from evalstats.grammar import comma_list
+from evalstats.loaders.files import loads
+from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign, texts
+from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.values import as_dict, as_number, as_text, day_of, dicts, first_line, json_text
+
+_BENCHMARK: Final = "LiveCodeBench"
+_NAME: Final = re.compile(r"Scenario\.(?P<task>[a-z]+)(?:_(?P<n>\d+)_(?P<temperature>\d+(?:\.\d+)?))?(?:_.*)?")
+# What the runner of the tests writes where it failed itself, and not the code under test.
+_RUNNER_FAILED: Final = -5
+_UNNAMED: Final = "the file names no model, so that {}, from its own name, stands for it"
+_FAILED: Final = "{n} samples are errors of the runner of the tests, which the file counts as failed"
+_NO_VERDICT: Final = "{n} samples have no verdict (true or false) and are unscored"
+_AVERAGED: Final = "{n} questions have no verdict by sample; their average is read"
+
+
+@lru_cache(maxsize=4096)
+def _day_of(value: str | float) -> str | None:
+    day = day_of(value)
+    return None if day is None else day.isoformat()
+
+
+def _day(value: object) -> str | None:
+    return _day_of(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+
+
+class _Question(Struct, rename={"share": "pass@1"}):
+    question_id: Any = None
+    graded_list: list[Any] | Scalar = None
+    metadata: list[Any] | Scalar = None
+    share: Any = UNSET
+    pass1: Any = None
+    difficulty: Any = None
+    platform: Any = None
+    contest_date: Any = None
+
+
+def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]:
+    item = as_text(record.question_id)
+    if not item or file.again(item):
+        file.leave_out("a question before" if item else "no question_id")
+        return
+    found = _NAME.fullmatch(file.source.stem)
+    folder = as_text(file.source.path.absolute().parent.name) or file.source.stem
+    model = folder if found else file.source.called
+    if not found:
+        file.note(_UNNAMED.format(model))
+    shared: Row = {
+        "run": file.run(model, "", temperature=as_number(found["temperature"]) if found else None),
+        "task": found["task"] if found else "codegeneration",
+        "item": item,
+        "difficulty": as_text(record.difficulty),
+        "platform": as_text(record.platform),
+        "contest_date": _day(record.contest_date),
+        "locator": file.locator,
+    }
+    verdicts = record.graded_list if isinstance(record.graded_list, list) else []
+    details = record.metadata if isinstance(record.metadata, list) else []
+    for trial, verdict in enumerate(verdicts):
+        failure = _runner_failure(details[trial]) if verdict is not True and trial < len(details) else None
+        if failure is not None:
+            outcome = unscored(f"the runner of the tests failed{failure}", held(verdict), error=True)
+        else:
+            is_verdict = isinstance(verdict, bool)
+            outcome = scored(float(verdict)) if is_verdict else unscored("no verdict", held(verdict))
+        yield {**shared, "trial": trial}, [{"metric": "pass@1", **outcome}]
+    if not verdicts:
+        value = record.pass1 if record.share is UNSET else record.share
+        share = None if isinstance(value, bool) else as_number(value)
+        good = share is not None and 0 <= share <= 1
+        if good:
+            file.metric("pass@1", kind="proportion")
+        file.count(_AVERAGED, good)
+        outcome = scored(share) if share is not None and good else unscored("no verdict", held(value))
+        yield {**shared, "trial": None}, [{"metric": "pass@1", **outcome}]
+
+
+def _runner_failure(detail: object) -> str | None:
+    """Return why the runner of the tests failed; None where it did not, or nothing says so."""
+    if not isinstance(detail, str) or str(_RUNNER_FAILED) not in detail:
+        return None
+    try:
+        found = as_dict(loads(detail, "metadata"))
+    except UnreadableFileError:
+        return None
+    reason = first_line(found.get("error"))
+    return (f": {reason}" if reason else "") if found.get("error_code") == _RUNNER_FAILED else None
+
+
+FORMAT: Final = Format(
+    name="livecodebench",
+    title="LiveCodeBench submissions (Scenario.*_eval_all.json)",
+    version="2",
+    upstream="LiveCodeBench/submissions, <model>/Scenario.<scenario>_<n>_<temperature>_eval_all.json",
+    benchmark=_BENCHMARK,
+    harness=_BENCHMARK,
+    signs=(
+        Sign("question_id contest_date output_list", shapes=("array",)),
+        Sign("question_id graded_list", 0.85, shapes=("array",)),
+    ),
+    record=_Question,
+    rows=_samples,
+    called="questions",
+    metrics={"pass@1": HEADLINE},
+    failed=_FAILED,
+    unscored=_NO_VERDICT,
+    expected="Results that were graded were expected",
+)
+
+_TEST_OUTPUT: Final = "testoutputprediction"
+_KINDS: Final = {"execution": "codeexecution", "repair": "selfrepair", "testgen": _TEST_OUTPUT}
+_NOT_RUN: Final = "{n} averages are -1: the model was not run so; they are unscored"
+_NO_SHARE: Final = "{n} averages are no percentage and are unscored"
+_AGAIN: Final = "{n} rows repeat a question and a model and have no id of their own; they are numbered as trials"
+_AVERAGES: Final = "scores are averages over some ten samples; how many is not in the file"
+
+
+class _Average(Struct, rename={"share": "pass@1", "old_share": "Pass@1", "cot": "Pass@1-COT"}):
+    sample_id: Any = None
+    question_id: Any = None
+    model: Any = None
+    date: Any = None
+    difficulty: Any = None
+    platform: Any = None
+    share: Any = UNSET
+    old_share: Any = UNSET
+    cot: Any = UNSET
+
+
+def _averages(records: list[_Average], file: FormatFile[_Average]) -> pl.DataFrame:
+    file.note(_AVERAGES)
+    task = next((task for word, task in _KINDS.items() if word in file.source.stem), "codegeneration")
+    sample, question = (texts([getattr(r, name) for r in records]) for name in ("sample_id", "question_id"))
+    frame = pl.DataFrame(
+        {
+            "item": sample.replace("", None).fill_null(question),
+            "model": texts([record.model for record in records]),
+            "difficulty": texts([record.difficulty for record in records]),
+            "platform": texts([record.platform for record in records]),
+            "contest_date": pl.Series([_day(record.date) for record in records], dtype=pl.String),
+            "question": pl.select(pl.when(sample.replace("", None).is_not_null()).then(question)).to_series(),
+            "row": range(len(records)),
+            "locator": file.locators,
+        }
+    )
+    frame = file.named(frame, item="question_id or sample_id", model="model")
+    before = file.trials(frame.select("model", "item"))
+    file.count(_AGAIN, int((before > 0).sum()))
+    # Test outputs are asked for several tests of a question.
+    trial = before if task == _TEST_OUTPUT else before.set(before == 0, None)
+    rows = [
+        {"row": row, "metric": metric, **_share(value, file)}
+        for row, record in enumerate(records)
+        for metric, value in (
+            ("pass@1", record.old_share if record.share is UNSET else record.share),
+            ("pass@1/cot", record.cot),
+        )
+        if value is not UNSET
+    ]
+    columns = dict.fromkeys(("metric", "status", "status_reason", "value_raw"), pl.String)
+    shares = pl.DataFrame(rows, {"row": pl.Int64, "score": pl.Float64, **columns})
+    frame = frame.with_columns(task=pl.lit(task), trial=trial).join(shares, on="row", maintain_order="left")
+    return frame.drop("row")
+
+
+def _share(value: object, file: FormatFile[_Average]) -> Row:
+    number = None if isinstance(value, bool | str) else as_number(value)
+    if number == -1:
+        file.count(_NOT_RUN)
+        return unscored("-1: not run", held(value))
+    if number is None or not 0 <= number <= 100:
+        file.count(_NO_SHARE)
+        return unscored("no percentage", held(value))
+    return scored(number / 100, value_raw=f"{number:g}%")
+
+
+def _with_models(file: FormatFile[_Average]) -> None:
+    """Say of each run what the file's list of models says."""
+    known = {as_text(model.get("model_repr")) or "": model for model in dicts(file.members.get("models"))}
+    unknown = [str(run["model"]) for run in file.runs.values() if run["model"] not in known]
+    if unknown and known:
+        file.note(f"{len(unknown)} models are not among the file's models ({comma_list(unknown)})")
+    for run in file.runs.values():
+        if model := known.get(str(run["model"])):
+            kept = {name: model.get(name) for name in ("model_name", "model_style", "link")}
+            run["config"] = json_text({**kept, "release_date": str(day_of(model.get("release_date")))})
+
+
+SITE: Final = Format(
+    name="livecodebench-site",
+    title="LiveCodeBench averages of the site (performances_*.json)",
+    version="2",
+    upstream="LiveCodeBench/livecodebench.github.io at f186ab5, performances_<kind>.json",
+    benchmark=_BENCHMARK,
+    harness=_BENCHMARK,
+    signs=tuple(
+        Sign("performances", text=(f'"{name}"',), shapes=OBJECT) for name in ("pass@1", "Pass@1", "Pass@1-COT")
+    ),
+    record=_Average,
+    columns=_averages,
+    lists=("performances",),
+    keep=("models",),
+    called="rows",
+    metrics={"pass@1": {**HEADLINE, "kind": "proportion"}, "pass@1/cot": {**SHARE, "kind": "proportion"}},
+    finish=_with_models,
+    expected="Averages of the site were expected",
+)
