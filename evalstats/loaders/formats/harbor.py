@@ -13,7 +13,7 @@ from msgspec import Struct
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign, number
 from evalstats.loaders.rows import Row, held, unscored
-from evalstats.loaders.values import as_amount, as_count, as_dict, as_text, as_time, first_line, get, json_text
+from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get, json_text
 
 _REWARD: Final = "reward"
 _STAYED: Final = (
@@ -60,11 +60,11 @@ class _Job:
             "run": run,
             "item": record.task_name,
             "trial": file.trial(run, record.task_name),
-            "latency_s": as_amount((ended - begun).total_seconds()) if begun and ended else None,
-            "cost_usd": as_amount(usage.cost_usd),
-            "input_tokens": as_count(usage.n_input_tokens),
-            "output_tokens": as_count(usage.n_output_tokens),
-            "timestamp": as_time(record.started_at),
+            "latency_s": (ended - begun).total_seconds() if begun and ended else None,
+            "cost_usd": usage.cost_usd,
+            "input_tokens": usage.n_input_tokens,
+            "output_tokens": usage.n_output_tokens,
+            "timestamp": record.started_at,
             "locator": f"{file.path.parent.name}/{file.path.name}",
         }
         verified, failure = as_dict(record.verifier_result), record.exception_info

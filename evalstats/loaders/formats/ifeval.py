@@ -43,7 +43,7 @@ def _rows(record: _Response, file: FormatFile[_Response]) -> Iterator[Sample]:
     found = _READING.search(file.path.name)
     reading = f"_{found[0]}" if found else ""
     item = hashed(record.prompt)
-    common: Row = {"run": file.run(None), "item": item, "trial": file.trial(reading, item), "locator": file.locator}
+    common: Row = {"run": file.run(None), "item": item, "trial": file.trial(reading, item)}
     common["tags"] = [name for part in as_list(record.instruction_id_list) if (name := as_text(part))]
     followed = as_list(record.follow_instruction_list)
     share = unscored("there is no list of verdicts", held(record.follow_instruction_list))

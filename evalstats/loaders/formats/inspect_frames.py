@@ -14,7 +14,7 @@ from evalstats.loaders.format import TABLE, Format, FormatFile, Late, Sample, Si
 from evalstats.loaders.inspect_ai import cells, read_grade
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, scored, unscored
-from evalstats.loaders.values import as_amount, as_count, as_text, as_time, first_line
+from evalstats.loaders.values import as_count, as_text, as_time, first_line
 
 _SCORE: Final = "score_"
 _DETAILS: Final = re.compile(r"(?P<scorer>.+)_(?:answer|explanation|metadata)", re.DOTALL)
@@ -65,7 +65,7 @@ class _Tables:
             "run": run,
             "item": item,
             "trial": epoch - 1 if epoch else file.trial(run, item),
-            "latency_s": as_amount(record.get("total_time")),
+            "latency_s": record.get("total_time"),
             "link": as_text(record.get("log_viewer")),
             "locator": file.locator,
             "limit_reached": as_text(record.get("limit")),

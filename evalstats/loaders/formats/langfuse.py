@@ -7,13 +7,12 @@ judges, and scores of people and of evaluators are ratings too. Observations nam
 
 import re
 from collections.abc import Iterator
-from math import fsum
 from typing import Any, Final
 
 from evalstats.loaders.format import JSON, OBJECT, Format, FormatFile, Sample, Sign, number
 from evalstats.loaders.records import cell_value, item_of
-from evalstats.loaders.rows import Row, held, scored, unscored
-from evalstats.loaders.values import as_amount, as_count, as_dict, as_list, as_number, as_text, as_time, get
+from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, get
 
 _SHAPES: Final = (*JSON, "text")
 _PROJECT: Final = re.compile(r"-lf-[a-z_]+-export-(?P<project>[^.]+)")
@@ -54,20 +53,19 @@ def _sample(record: Row, file: File) -> Iterator[Sample]:
     if record.get("level") == "ERROR" and "traceId" in record:
         reason = as_text(record.get("statusMessage")) or "the call failed; the file does not say why"
         outcomes = [
-            {"metric": outcome["metric"], **unscored(reason, held(outcome.get("score")), error=True)}
+            {"metric": outcome["metric"], **unscored(reason, held(outcome.get("value")), error=True)}
             for outcome in outcomes
         ]
     yield (
         {
             "run": run,
             "item": item,
-            "trial": file.trial(run, item),
-            "latency_s": as_amount(record.get("latency")),
-            "cost_usd": as_amount(record.get("totalCost")),
+            "latency_s": record.get("latency"),
+            "cost_usd": record.get("totalCost"),
             # 0 stands for usage that is not known.
-            "input_tokens": as_count(record.get("inputUsage", record.get("inputTokens"))) or None,
-            "output_tokens": as_count(record.get("outputUsage", record.get("outputTokens"))) or None,
-            "timestamp": as_time(record.get("timestamp", record.get("startTime"))),
+            "input_tokens": record.get("inputUsage", record.get("inputTokens")) or None,
+            "output_tokens": record.get("outputUsage", record.get("outputTokens")) or None,
+            "timestamp": record.get("timestamp", record.get("startTime")),
             **_about(record, file, trace, record.get("name"), record.get("tags")),
             "release": as_text(record.get("release")),
             "version": as_text(record.get("version")),
@@ -78,10 +76,14 @@ def _sample(record: Row, file: File) -> Iterator[Sample]:
 
 
 def _mean(values: list[object]) -> Row:
-    numbers = [value for value in values if isinstance(value, int | float)]
-    if not numbers or len(numbers) < len(values) or as_number(fsum(numbers)) is None:
+    if len(values) == 1 and isinstance(values[0], int | float):
+        return {"value": values[0]}
+    numbers = [
+        number for value in values if isinstance(value, int | float) and (number := as_number(value)) is not None
+    ]
+    if len(numbers) < len(values):
         return unscored("the score is a label and no number", held(values))
-    return scored(fsum(numbers) / len(numbers))
+    return {"value": sum(numbers) / len(numbers)}
 
 
 def _score(record: Row, file: File) -> Iterator[Sample]:
@@ -106,12 +108,12 @@ def _score(record: Row, file: File) -> Iterator[Sample]:
         observation = as_text(get(record, "subject", "id")) or ""
     source = as_text(record.get("source"))
     author = as_text(record.get("authorUserName")) or as_text(record.get("authorUserId"))
-    run, time = file.run(None), as_time(record.get("timestamp"))
+    run, time = file.run(None), record.get("timestamp")
     key = (item, observation, name, author or "")
     if source in _RATER and not file.again(source, *key):
         rating: Row = {"item": item, "variant": observation, "run": run, "rater": author or source, "criterion": name}
         told = {"value": outcome.get("score"), "label": None if kind in _NUMBERS else as_text(label)}
-        file.add("ratings", {**rating, "rater_kind": _RATER[source], **told, "timestamp": time})
+        file.add("ratings", {**rating, "rater_kind": _RATER[source], **told, "timestamp": as_time(time)})
     about = as_dict(record.get("trace"))
     yield (
         {
@@ -144,7 +146,6 @@ def _about(record: Row, file: File, trace: str, name: object, tags: object) -> R
         "trace_name": as_text(name) or None,
         "tags": [tag for part in as_list(cell_value(tags)) if (tag := as_text(part))],
         "link": f"/project/{project}/traces/{trace}" if project and trace else None,
-        "locator": file.locator,
     }
 
 
@@ -166,6 +167,7 @@ FORMAT: Final = Format(
     rows=_rows,
     lists=("data",),
     called="rows",
+    repeated=True,
     failed="{n} scores are of calls that failed; they are errors whatever was scored",
     unscored="{n} scores are labels and no numbers; they are unscored",
     naming="Export each experiment to a file of its own, and name the file after its model",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import Format, FormatFile, Sample, Sign, number, verdict
+from evalstats.loaders.format import Format, FormatFile, Sample, Sign, verdict
 from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_text, get
 
@@ -60,8 +60,7 @@ class _Run:
         outcomes = [
             {"metric": metric, **_outcome(value)} for metric, value in record.items() if metric not in _NO_METRICS
         ]
-        common: Row = {"run": run, "task": task, "item": item, "trial": file.trial(task, item), "locator": file.locator}
-        yield common, outcomes
+        yield {"run": run, "task": task, "item": item, "trial": file.trial(task, item)}, outcomes
 
     def _publish(self, record: Row) -> None:
         for task, metrics in as_dict(record.get("results")).items():
@@ -83,7 +82,7 @@ def _outcome(value: object) -> Row:
     if isinstance(score, bool):
         return verdict(score)
     if isinstance(score, int | float) or score is None:
-        return number(score)
+        return {"value": score}
     return unscored("the metric has no number for a document", held(value))
 
 

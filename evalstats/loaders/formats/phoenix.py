@@ -11,7 +11,7 @@ from typing import Any, Final
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign, number
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, held, unscored
-from evalstats.loaders.values import as_amount, as_count, as_dict, as_text, as_time, dicts, first_line
+from evalstats.loaders.values import as_count, as_dict, as_number, as_text, as_time, dicts, first_line
 
 _SHAPES: Final = (*RECORDS, "text")
 _COLUMN: Final = re.compile(r"annotation_(?P<name>.+)_(?P<part>label|score|error)", re.DOTALL)
@@ -37,7 +37,7 @@ class _Rows:
         if item is None:
             file.leave_out("no example_id")
             return
-        repetition, latency = as_count(record.get("repetition_number")), as_amount(record.get("latency_ms"))
+        repetition, latency = as_count(record.get("repetition_number")), as_number(record.get("latency_ms"))
         trace = as_text(record.get("trace_id"))
         trial = repetition - 1 if repetition else file.trial(item)
         if file.again(item, trial):
@@ -48,9 +48,9 @@ class _Rows:
             "item": item,
             "trial": trial,
             "latency_s": None if latency is None else latency / 1000,
-            "input_tokens": as_count(record.get("prompt_token_count")),
-            "output_tokens": as_count(record.get("completion_token_count")),
-            "timestamp": as_time(record.get("start_time")),
+            "input_tokens": record.get("prompt_token_count"),
+            "output_tokens": record.get("completion_token_count"),
+            "timestamp": record.get("start_time"),
             "link": trace and f"/redirects/traces/{trace}",
             "locator": file.locator,
             **file.factors.of(as_dict(cell_value(record.get("metadata")))),

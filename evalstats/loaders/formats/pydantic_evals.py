@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign, number, verdict
 from evalstats.loaders.rows import Row, held, unscored
-from evalstats.loaders.values import as_amount, as_count, as_dict, as_text, dicts, first_line, get
+from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
 
 _REPEATED: Final = re.compile(r" \[(\d{1,9})/\d+\]")
 _LABELS: Final = "{n} results are labels and no numbers; they are unscored"
@@ -53,10 +53,10 @@ class _Report:
             "run": file.run(file.source.called, "all"),
             "item": item,
             "trial": trial,
-            "latency_s": as_amount(record.task_duration),
-            "cost_usd": as_amount(metrics.get("cost")),
-            "input_tokens": as_count(metrics.get("input_tokens")),
-            "output_tokens": as_count(metrics.get("output_tokens")),
+            "latency_s": record.task_duration,
+            "cost_usd": metrics.get("cost"),
+            "input_tokens": metrics.get("input_tokens"),
+            "output_tokens": metrics.get("output_tokens"),
             "locator": file.locator,
             **file.factors.of(as_dict(record.metadata)),
         }

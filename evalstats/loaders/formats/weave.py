@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign, number, verdict
+from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign, verdict
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, unscored
-from evalstats.loaders.values import as_amount, as_dict, as_text, as_time, dicts, first_line, get
+from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
 
 # weave:///entity/project/object/name:digest, and what a row of a dataset adds to it.
 _REFERENCE: Final = re.compile(r"weave://.*?/object/(?P<name>[^:/]+):(?P<digest>[^/]+)(?:/.*)?")
@@ -52,8 +52,8 @@ class _Evaluation:
                     "run": run,
                     "item": item,
                     "trial": file.trial(run, item),
-                    "latency_s": as_amount(trial.get("model_latency_seconds")),
-                    "cost_usd": as_amount(trial.get("total_cost")),
+                    "latency_s": trial.get("model_latency_seconds"),
+                    "cost_usd": trial.get("total_cost"),
                     "locator": file.locator,
                 }
                 failed = "the model's call failed" if trial.get("model_output") is None else None
@@ -76,8 +76,8 @@ class _Evaluation:
             "run": run,
             "item": item,
             "trial": file.trial(run, item),
-            "latency_s": as_amount(output.get("model_latency")),
-            "timestamp": as_time(record.get("started_at")),
+            "latency_s": output.get("model_latency"),
+            "timestamp": record.get("started_at"),
             "link": f"https://wandb.ai/{project}/r/call/{call}" if project and call else None,
             "locator": file.locator,
         }
@@ -107,7 +107,7 @@ class _Evaluation:
         elif value is None and name:
             yield name, unscored("the scorer gave no value")
         elif isinstance(value, int | float):
-            yield name, number(value)
+            yield name, {"value": value}
         elif name and not name.rpartition("/")[2].startswith("_"):
             self._file.count(_TEXTS)
 
