@@ -90,6 +90,7 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.formats.phoenix", "FORMAT", _ANY),
     ("evalstats.loaders.formats.pydantic_evals", "FORMAT", _JSON),
     ("evalstats.loaders.formats.vlmevalkit", "FORMAT", _ANY),
+    ("evalstats.loaders.formats.vlmevalkit", "ACCURACIES", _ANY),
     ("evalstats.loaders.formats.weave", "FORMAT", _JSON),
     ("evalstats.loaders.formats.judgebench", "FORMAT", _JSON),
     ("evalstats.loaders.formats.llmbar", "FORMAT", _JSON),

@@ -331,7 +331,6 @@ def _vlmevalkit() -> list[Tree]:
     return [
         tree({f"{test_vlmevalkit.NAME}.tsv": rows}),
         tree({f"{test_vlmevalkit.NAME}.json": rows}),
-        tree({"M/M_MMBench_acc.csv": test_vlmevalkit.ACCURACIES}),
     ]
 
 
@@ -449,6 +448,7 @@ SEEDS: dict[str, list[Tree]] = {
     "lmms-eval": [tree(test_lmms_eval.FILES)],
     "opencompass": [tree(test_opencompass.FILES)],
     "vlmevalkit": _vlmevalkit(),
+    "vlmevalkit-accuracies": [tree({"M/M_MMBench_acc.csv": test_vlmevalkit.ACCURACIES})],
     "phoenix": [tree({"m.json": test_phoenix.RUNS}), tree({"m.csv": [*map(test_phoenix.flat, test_phoenix.RUNS)]})],
     "pydantic-evals": [tree({"report.json": test_pydantic_evals.REPORT})],
     "swe-bench": [{"lab__model-4.1.dev.json": _json(test_swe_bench.REPORT)}],

@@ -52,7 +52,7 @@ def test_visual_questions_and_yes_or_no(tmp_path: Path) -> None:
 
 def test_accuracies(tmp_path: Path) -> None:
     files = {"M/M_MMBench_acc.csv": ACCURACIES, "M/M_DocVQA_VAL_acc.csv": '"Overall"\n"81.5"\n'}
-    data = opened(tmp_path, files, "vlmevalkit")
+    data = opened(tmp_path, files, "vlmevalkit-accuracies")
     told = data.aggregates.sort("task", "variant", "scenario")
     assert told.select("task", "variant", "scenario", "metric", "estimate", "unit").rows() == [
         ("DocVQA_VAL", "", None, "accuracy", 81.5, "percent"),

@@ -6,6 +6,7 @@ the log, or in the table of evals that lies beside it: both are then read togeth
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,11 +30,10 @@ class _Tables:
 
     def __init__(self, file: FormatFile[dict[str, Any]]) -> None:
         self._file, self._late = file, Late()
-        self._logs: dict[str, Row] = {}
+        self._runs: dict[str, str] = {}
 
     def rows(self, record: dict[str, Any]) -> Iterator[Sample]:
         """Return the scores of a sample, or publish those of a log."""
-        record = {name: None if isinstance(v, str) and v in _NO_VALUE else v for name, v in record.items()}
         if "sample_id" in record:
             return self._sample(record)
         self._log(record)
@@ -48,11 +48,11 @@ class _Tables:
         if log is None:
             self._file.leave_out("no eval_id")
             return None
-        about = {**self._logs.get(log, {}), **{name: value for name, value in record.items() if value is not None}}
-        task = as_text(about.get("task_name")) or FORMAT.benchmark
-        version, status = as_text(about.get("task_version")), as_text(about.get("status"))
-        model = as_text(about.get("model"))
-        return self._file.run(model, log, benchmark=task, task_version=version, status=status)
+        if log not in self._runs:
+            model, task = as_text(record.get("model")), as_text(record.get("task_name")) or FORMAT.benchmark
+            version, status = as_text(record.get("task_version")), as_text(record.get("status"))
+            self._runs[log] = self._file.run(model, log, benchmark=task, task_version=version, status=status)
+        return self._runs[log]
 
     def _sample(self, record: Row) -> Iterator[Sample]:
         file, item, run = self._file, as_text(record.get("id")), self._run(record)
@@ -68,25 +68,23 @@ class _Tables:
             "latency_s": record.get("total_time"),
             "link": as_text(record.get("log_viewer")),
             "locator": file.locator,
-            "limit_reached": as_text(record.get("limit")),
+            "limit_reached": as_text(_value(record.get("limit"))),
         }
         if file.again(run, item, common["trial"]):
             file.leave_out("repeated samples")
             return
-        metadata = {name[len(_METADATA) :]: value for name, value in record.items() if name.startswith(_METADATA)}
-        common |= file.factors.of(metadata)
-        if error := first_line(record.get("error")):
+        metadata, scorers = _layout(tuple(record))
+        common |= file.factors.of({name: _value(record[_METADATA + name]) for name in metadata})
+        if error := first_line(_value(record.get("error"))):
             self._late.wait(common, unscored(error, error=True))
             return
-        scores = {name[len(_SCORE) :]: value for name, value in record.items() if name.startswith(_SCORE)}
-        details = {name for name in scores if (found := _DETAILS.fullmatch(name)) and found["scorer"] in scores}
-        scorers = [name for name in scores if name not in details]
         outcomes: list[Row] = []
         for scorer in scorers:
-            if scores[scorer] is None:
+            value = _value(record[_SCORE + scorer])
+            if value is None:
                 self._late.wait(common, unscored("the sample has no score of this scorer"), scorer)
                 continue
-            for metric, part in cells(scorer, cell_value(scores[scorer])):
+            for metric, part in cells(scorer, cell_value(value)):
                 grade = read_grade(part)
                 self._late.know(metric, scorer)
                 outcome = unscored(grade.reason, grade.raw) if grade.score is None else scored(grade.score)
@@ -98,7 +96,6 @@ class _Tables:
     def _log(self, record: Row) -> None:
         if (run := self._run(record)) is None:
             return
-        self._logs[str(as_text(record.get("eval_id")))] = record
         n = as_count(record.get("completed_samples"))
         for name, value in record.items():
             metric = name.removeprefix(_SCORE)
@@ -107,6 +104,20 @@ class _Tables:
             error = record.get(f"{_SCORE}{metric.rpartition('_')[0]}{_STDERR}")
             created = as_time(record.get("created"))
             self._file.publish(value, run, metric, error=error, n=n, date=created.date() if created else None)
+
+
+@lru_cache
+def _layout(columns: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Return which columns hold metadata and which a scorer's value (and not its answer), without their beginnings."""
+    metadata = [name[len(_METADATA) :] for name in columns if name.startswith(_METADATA)]
+    scores = [name[len(_SCORE) :] for name in columns if name.startswith(_SCORE)]
+    details = {name for name in scores if (found := _DETAILS.fullmatch(name)) and found["scorer"] in scores}
+    return metadata, [name for name in scores if name not in details]
+
+
+def _value(cell: object) -> object:
+    """Return what a cell holds; None where pandas wrote that there is nothing."""
+    return None if isinstance(cell, str) and cell in _NO_VALUE else cell
 
 
 def _grouped(files: Sequence[Path]) -> Iterator[Source]:

@@ -5,98 +5,129 @@ dataset is the item. Upstream counts a request that failed as wrong; here it is 
 """
 
 import re
-from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
-from evalstats.loaders.format import SHARE, Format, FormatFile, Sample, Sign, number
-from evalstats.loaders.rows import Row, held, scored, unscored
+import polars as pl
+from msgspec import Struct, field
+
+from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign, numbers, texts
 from evalstats.loaders.values import as_number, as_text, letter_grade
 
 _SHAPES: Final = ("text", "array")
-_PARTS: Final = re.compile(
-    r"(?P<dataset>.+?)(?:_(?P<judge>[^_]+|exact_matching)_result|_results|_auxmatch|_acc|_score)?"
-)
+_PARTS: Final = re.compile(r"(?P<dataset>.+?)(?:_(?P<judge>[^_]+|exact_matching)_result|_results|_auxmatch|_acc)?")
 # What stands in place of an answer that a request failed to bring.
 _FAILED: Final = "Failed to obtain answer"
-_FACTORS: Final = ("category", "l2-category", "split", "type", "task")
 _NO_SPLIT: Final = frozenset({"none", "None", "", None})
+# The column of verdicts by the kind of file, and what it is called as a metric.
 _VERDICTS: Final = {"hit": "hit", "eval_score": "score", "score": "correct"}
 
 
-def _rows(record: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sample]:
-    model, dataset, judge = _named(file)
-    run = file.run(model, judge=judge)
-    if "prediction" not in record:
-        _published(record, run, dataset, file)
-        return
-    item = as_text(record.get("index"))
-    if not item:
-        file.leave_out("no index")
-        return
-    failed = _FAILED in (as_text(record.get("prediction")) or "")
-    outcomes: list[Row] = []
-    for column, metric in _VERDICTS.items():
-        if column in record and not (column == "score" and "eval_score" in record):
-            value = record[column]
-            outcome = (
-                unscored("the request to the model failed", held(value), error=True) if failed else _outcome(value)
-            )
-            outcomes.append({"metric": metric, **outcome})
-    factors = {
-        ("scenario" if name == "category" else "kind" if name in {"type", "task"} else name): as_text(record[name])
-        for name in _FACTORS
-        if record.get(name) is not None
-    }
-    common: Row = {"run": run, "task": dataset, "item": item, "trial": file.trial(dataset, item), "judge": judge}
-    yield common | {"locator": file.locator} | factors, outcomes
+class _Answer(Struct):
+    index: Any = None
+    prediction: Any = None
+    hit: Any = None
+    eval_score: Any = None
+    score: Any = None
+    category: Any = None
+    l2_category: Any = field(default=None, name="l2-category")
+    split: Any = None
 
 
-def _outcome(value: object) -> Row:
+def _columns(records: list[_Answer], file: FormatFile[_Answer]) -> pl.DataFrame:
+    model, dataset, judge = _named(file.path)
+    known = frozenset(file.head.columns) or file.head.keys
+    column = next((name for name in _VERDICTS if name in known), "hit")
+    frame = pl.DataFrame(
+        {
+            "item": texts([record.index for record in records]),
+            "scenario": texts([record.category for record in records]),
+            "l2-category": texts([record.l2_category for record in records]),
+            "split": texts([record.split for record in records]),
+            "prediction": texts([record.prediction for record in records]),
+            "locator": file.locators,
+        }
+    ).hstack(numbers([_plain(getattr(record, column)) for record in records]))
+    failed = pl.col("prediction").str.contains(_FAILED, literal=True).fill_null(value=False)
+    reason = pl.lit("the request to the model failed")
+    raw = pl.coalesce("value_raw", pl.col("score").cast(pl.String))
+    frame = frame.with_columns(
+        run=pl.lit(file.run(model, judge=judge)),
+        task=pl.lit(dataset),
+        judge=pl.lit(judge, dtype=pl.String),
+        metric=pl.lit(_VERDICTS[column]),
+        status=pl.when(failed).then(pl.lit("error")).otherwise("status"),
+        status_reason=pl.when(failed).then(reason).otherwise("status_reason"),
+        value_raw=pl.when(failed).then(raw).when(pl.col("status") != "scored").then("value_raw"),
+        score=pl.when(~failed).then("score"),
+    )
+    frame = file.named(frame, item="index")
+    return frame.with_columns(trial=file.trials(frame.select("item"))).drop("prediction")
+
+
+def _plain(value: object) -> object:
+    """Return a verdict as a number, where it is one in words."""
     if isinstance(value, bool):
-        return scored(float(value))
-    if isinstance(value, str) and as_number(value) is None and (verdict := letter_grade(value)) is not None:
-        return scored(verdict)
-    outcome = number(value)
-    return {**outcome, "value_raw": None} if outcome["status"] == "scored" else outcome
+        return float(value)
+    verdict = letter_grade(value) if isinstance(value, str) and as_number(value) is None else None
+    return value if verdict is None else verdict
 
 
-def _published(record: Row, run: str, dataset: str, file: FormatFile[dict[str, Any]]) -> None:
+def _rows(record: dict[str, Any], file: FormatFile[dict[str, Any]]) -> tuple[Sample, ...]:
     """Publish a row of accuracies: shares where it names a split, percentages where it does not."""
-    split = as_text(record.get("split"))
+    model, dataset, _ = _named(file.path)
+    run, split = file.run(model), as_text(record.get("split"))
     unit, variant = "proportion" if "split" in record else "percent", "" if split in _NO_SPLIT else split
     for name, value in record.items():
         if name != "split":
             scenario = None if name == "Overall" else name
             file.publish(value, run, "accuracy", task=dataset, variant=variant, scenario=scenario, unit=unit)
+    return ()
 
 
-def _named(file: FormatFile[dict[str, Any]]) -> tuple[str | None, str, str | None]:
+@lru_cache
+def _named(path: Path) -> tuple[str | None, str, str | None]:
     """Return model, dataset and judge, as the names of the file and of its folders tell."""
-    name = file.path.name.partition(".tsv")[0].partition(".json")[0].partition(".csv")[0]
-    folder = next((part for part in reversed(file.path.absolute().parts[:-1]) if name.startswith(f"{part}_")), None)
+    name = path.name.partition(".tsv")[0].partition(".json")[0].partition(".csv")[0]
+    folder = next((part for part in reversed(path.absolute().parts[:-1]) if name.startswith(f"{part}_")), None)
     found = _PARTS.fullmatch(name if folder is None else name[len(folder) + 1 :])
     judge = found["judge"] if found else None
     return folder, found["dataset"] if found else "", None if judge == "exact_matching" else judge
 
 
+_UPSTREAM: Final = "open-compass/VLMEvalKit at e8e78f0, vlmeval/dataset/image_mcq.py, image_vqa.py, image_yorn.py"
+_NAMING: Final = "Leave the file in the folder of its model, or rename it"
 FORMAT: Final = Format(
     name="vlmevalkit",
-    title="VLMEvalKit results by question (.tsv, .json) and accuracies (_acc.csv)",
+    title="VLMEvalKit results by question (.tsv, .json)",
     version="1",
-    upstream="open-compass/VLMEvalKit at e8e78f0, vlmeval/dataset/image_mcq.py, image_vqa.py, image_yorn.py, smp/file.py",
+    upstream=_UPSTREAM,
     benchmark="VLMEvalKit",
     harness="VLMEvalKit",
     signs=(
         Sign("index prediction hit log", shapes=_SHAPES),
         Sign("index prediction eval_gt eval_pred eval_score", shapes=_SHAPES),
         Sign("index prediction extracted score", shapes=_SHAPES),
-        Sign("Overall", 0.8, name="_acc.csv", without="model", shapes=("text",)),
     ),
+    record=_Answer,
+    columns=_columns,
+    called="rows",
+    metrics={"hit": HEADLINE, "correct": HEADLINE},
+    failed="in {n} of {all} rows the request to the model failed; they are errors here, and wrong in upstream's accuracy",
+    unscored="{n} of {all} rows have no score; they are unscored",
+    naming=_NAMING,
+)
+ACCURACIES: Final = Format(
+    name="vlmevalkit-accuracies",
+    title="VLMEvalKit accuracies (_acc.csv)",
+    version="1",
+    upstream=_UPSTREAM,
+    benchmark="VLMEvalKit",
+    harness="VLMEvalKit",
+    signs=(Sign("Overall", 0.8, name="_acc.csv", without="model", shapes=("text",)),),
     record=dict[str, Any],
     rows=_rows,
     called="rows",
-    metrics={"hit": {**SHARE, "primary": True}, "correct": {**SHARE, "primary": True}},
-    failed="in {n} of {all} rows the request to the model failed; they are errors here, and wrong in upstream's accuracy",
-    unscored="{n} of {all} rows have no score; they are unscored",
-    naming="Leave the file in the folder of its model, or rename it",
+    naming=_NAMING,
 )
