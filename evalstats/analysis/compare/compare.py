@@ -7,12 +7,11 @@ from typing import Any, ParamSpec, Protocol, cast, overload
 
 from evalstats import options as opt
 from evalstats.analysis.compare.design import PairedDesign, decided
-from evalstats.analysis.compare.difference import Difference, PairedScores
+from evalstats.analysis.compare.difference import Difference, PairedScores, effect_rows
 from evalstats.analysis.compare.flips import flipped_items, flips_by_level
-from evalstats.analysis.compare.further import effect_rows
 from evalstats.analysis.compare.labels import labels_of
-from evalstats.analysis.compare.levels import by_level, by_other_averages, items_in_no_row, stratified_row
-from evalstats.analysis.compare.result import Comparison, Comparisons, TheseItems, Verdict
+from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
+from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
 from evalstats.analysis.compare.unpaired import apart, numbers_its_rows, rows_align, unpaired_comparison
 from evalstats.analysis.compare.verdict import (
@@ -25,7 +24,7 @@ from evalstats.analysis.compare.verdict import (
     withheld,
 )
 from evalstats.analysis.costs import cost_rows
-from evalstats.analysis.design.averages import fixed_by, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.design.averages import fixed_by, other_averages, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import (
     candidate_groups,
     chosen_clusters,
@@ -429,7 +428,7 @@ def _answer(
         groups=levels,
         dependence=looked_at,
         findings=findings,
-        other_averages=by_other_averages(design, result, split),
+        other_averages=_by_other_averages(design, result, split),
         flipped_by=flips_by_level(paired, flips_by, clusters=design.clusters, conf_level=design.conf_level)
         if flips_by in paired.items.columns and paired.items[flips_by].n_unique() > 1
         else (),
@@ -610,11 +609,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         missing=replace(missing, withheld=ruled.withheld),
         labels=found.labels,
         flipped=flipped_items(paired, design.data.runs),
-        effects=effect_rows(
-            scores.differences, found.table, scores.clusters, design.conf_level, failures=found.failures
-        )
-        if plain
-        else (),
+        effects=effect_rows(found, scores, design.conf_level) if plain else (),
         costs=cost_rows(paired, clusters=design.clusters, conf_level=design.conf_level),
         origin=Origin(sources=sources_of(design.data, paired.runs), version=toolkit_version(), seed=design.seed),
         notes=_notes(
@@ -647,6 +642,32 @@ def _on_these_items(design: PairedDesign, verdict: Verdict) -> tuple[TheseItems 
         turned=then != verdict,
     )
     return these, (method_row(found.headline, "sensitivity", f"if items of one {factor.factor} were independent"),)
+
+
+def _by_other_averages(design: PairedDesign, result: Comparison, declared: Sequence[str]) -> tuple[OtherAverage, ...]:
+    """Answer in few words by each other average that could have been meant; none beside labels, and while a run is watched."""
+    if design.labels is not None or design.sequential:
+        return ()
+    rows: list[OtherAverage] = []
+    for average in other_averages(design.data, design.paired.items, but=design.average, declared=declared):
+        if any(fixed_by(average, design.paired, name) for name in design.clusters):
+            continue
+        other = replace(design, average=average if average.kind == "macro" else None, method="auto")
+        scores = other.scores()
+        found = other.without_claims(other.difference(scores))
+        verdict, reason = verdict_of(other, found, other.equivalence(scores))
+        estimate = found.headline.estimate
+        verdict = judged(missing_account(other), verdict, reason, estimate=estimate, names=design.names).verdict
+        row = OtherAverage(
+            **estimated(found.headline, reason=None),
+            factor=average.label,
+            kind="macro" if average.kind == "macro" else "micro",
+            words=average.words(design.paired.items),
+            verdict=verdict,
+            agrees=(result.estimate or 0.0) * estimate >= 0 and verdict == result.verdict,
+        )
+        rows.append(row)
+    return tuple(rows)
 
 
 def _notes(

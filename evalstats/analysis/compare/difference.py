@@ -24,15 +24,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evalstats.analysis.compare.further import further_rows
 from evalstats.analysis.compare.result import LabelAccount, Verdict
-from evalstats.analysis.costs import runaway_words
+from evalstats.analysis.compare.unseen import unseen_failures_of, unseen_tail
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import share_in_percent
+from evalstats.document.numbers import declared, scaled, share_in_percent
 from evalstats.errors import InputError
 from evalstats.grammar import conjugate, plural
-from evalstats.stats.bootstrap import augmented_percentile, percentile_law
+from evalstats.stats.bootstrap import augmented_percentile, bca_law, bootstrap_t, percentile_law
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import (
     ClusterMean,
@@ -43,17 +42,19 @@ from evalstats.stats.clusters import (
     wild_cluster_p,
 )
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile, t_quantile
-from evalstats.stats.one_sample import UnseenFailures, unseen_failures, unseen_runaways
-from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, mcnemar_exact, mcnemar_midp, tango
-from evalstats.stats.paired.effect_sizes import t_margin_test
-from evalstats.stats.paired.means import (
-    SignFlip,
-    augmented_t,
-    has_unseen_tail,
-    paired_t,
-    rests_on_unseen_tail,
-    sign_flip,
+from evalstats.stats.one_sample import UnseenFailures
+from evalstats.stats.paired.binary import (
+    MIN_DISCORDANT,
+    PairedCounts,
+    bonett_price,
+    mcnemar_exact,
+    mcnemar_midp,
+    newcombe,
+    paired_posterior,
+    tango,
 )
+from evalstats.stats.paired.effect_sizes import EffectSize, conditional_odds_ratio, standardised_difference, superiority
+from evalstats.stats.paired.means import SignFlip, augmented_t, paired_t, sign_flip, signed_rank
 from evalstats.stats.planning.clusters import mde_clusters
 from evalstats.stats.planning.power import (
     mde_from_std_error,
@@ -69,6 +70,10 @@ from evalstats.table.metric import MetricFacts
 
 MIN_DF = 4.0
 POWER = 0.8
+# Above this many items the studentised bootstrap and t agree, and its draws take seconds.
+MOST_STUDENTISED = 5000
+# Above this many, ranking all pairwise averages takes seconds.
+MOST_RANKED = 100_000
 # Scores of size s hold their differences to about this times s.
 _ROUNDING = 1e-12
 
@@ -156,8 +161,7 @@ def paired_difference(
     build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered, "stratified": _stratified}
     found = build[chosen](scores, metric, conf_level, seed, further)
     if further:
-        pair = scores.baseline, scores.candidate, scores.differences
-        more = further_rows(chosen, *pair, metric, margin=margin, conf_level=conf_level, seed=seed)
+        more = _further_rows(chosen, scores, metric, margin=margin, conf_level=conf_level, seed=seed)
         found = replace(found, rows=(*found.rows, *more))
     wider = _over_partitions(found.headline, scores, metric)
     if wider is not found.headline:
@@ -172,13 +176,40 @@ def paired_difference(
         found = replace(found, mde=None)
     found = _with_runs(found, scores, metric)
     if _is_graded(scores, metric) and found.headline.conf_low is not None:
-        found = _with_unseen_failures(found, scores, metric, margin=margin, conf_level=conf_level)
+        found = _with_unseen(found, scores, metric, margin=margin, conf_level=conf_level)
     if method == "auto":
         return found
     ignored = bool(scores.clusters) and chosen != "cr2"
     told = ("items are clustered, and the method asked for takes them as independent: the interval may be too short",)
     cautions = notes("dependence", told if ignored else (), remedy="Leave out the method")
     return replace(found, method_reason="it was asked for", notes=(*found.notes, *cautions))
+
+
+def _with_unseen(
+    found: Difference, scores: PairedScores, metric: MetricFacts, *, margin: float | None, conf_level: float
+) -> Difference:
+    """Limit a result on graded scores by what answers that nobody saw would do to it."""
+    pair, weights = (scores.baseline, scores.candidate), None if scores.strata is None else scores.strata.item_weights
+    if metric.worst is None:
+        limits = unseen_tail(
+            found.headline,
+            *pair,
+            metric,
+            weights=weights,
+            clustered=bool(scores.clusters),
+            margin=margin,
+            conf_level=conf_level,
+        )
+    else:
+        limits = unseen_failures_of(*pair, metric.worst, weights=weights, margin=margin, conf_level=conf_level)
+    return replace(
+        found,
+        failures=limits.failures,
+        doubts=(*found.doubts, *limits.doubts),
+        no_equivalence=(*found.no_equivalence, *limits.no_equivalence),
+        if_claimed=limits.if_claimed,
+        if_equivalent=limits.if_equivalent,
+    )
 
 
 def headline_interval(scores: PairedScores, metric: MetricFacts, *, conf_level: float, method: str) -> IntervalEstimate:
@@ -613,106 +644,6 @@ def _mde_of_clusters(found: ClusterMean, scores: PairedScores, metric: MetricFac
     )
 
 
-def _with_unseen_failures(
-    found: Difference, scores: PairedScores, metric: MetricFacts, *, margin: float | None, conf_level: float
-) -> Difference:
-    """Add what outright failures that were not seen would do to a result on graded scores.
-
-    Where either side failed outright on some item, a result that possible failures would undo is none; elsewhere it is
-    qualified. Clustered items are counted as if failures came one by one, which is the least that cannot be excluded.
-    """
-    if metric.worst is None:
-        return _with_unseen_tail(found, scores, metric, margin=margin, conf_level=conf_level)
-    # Weighted so that their means are those that are compared, where levels are averaged over.
-    pull = 1.0 if scores.strata is None else len(scores.baseline) * scores.strata.item_weights
-    heights = [np.abs(each - metric.worst) * pull for each in (scores.candidate, scores.baseline)]
-    sides = (("the candidate", heights[0], heights[1]), ("the baseline", heights[1], heights[0]))
-    ahead = max(sides, key=lambda side: float(side[1].mean()))
-    risk = unseen_failures(ahead[1], ahead[2], conf_level=conf_level)
-    found = replace(found, failures=risk)
-    if risk.within and risk.undoing > 0:
-        words = _failure_words(ahead[0], risk, "undo it")
-        found = (
-            replace(found, doubts=(*found.doubts, words))
-            if risk.seen
-            else replace(found, if_claimed=notes("few", (words,)))
-        )
-    if margin is None:
-        return found
-    beyond = [(who, unseen_failures(own, other, allowance=margin, conf_level=conf_level)) for who, own, other in sides]
-    who, risk = min(beyond, key=lambda each: each[1].undoing - each[1].possible)
-    if not risk.within or risk.undoing <= 0:
-        return found
-    words = _failure_words(who, risk, "take it beyond the margin")
-    if risk.seen:
-        return replace(found, no_equivalence=(*found.no_equivalence, words))
-    return replace(found, if_equivalent=notes("few", (words,)))
-
-
-def _with_unseen_tail(
-    found: Difference, scores: PairedScores, metric: MetricFacts, *, margin: float | None, conf_level: float
-) -> Difference:
-    """Qualify a claim on scores without a worst one (costs, seconds) where it may rest on a tail that was hardly seen.
-
-    A claim that the candidate loses no more than a margin is not made at all: a gate that passes on it is read by nobody. Costs
-    whose tail was not seen at all are told in the first line too: clustered items are counted as if answers ran away one by one.
-    """
-    found = _with_unseen_runaways(found, scores, metric, margin=margin, conf_level=conf_level)
-    if scores.clusters or scores.strata is not None:
-        return found
-    sign = 1.0 if metric.higher_is_better else -1.0
-    candidate, baseline = sides = (sign * scores.candidate, sign * scores.baseline)
-    ahead, behind = sides if candidate.mean() > baseline.mean() else sides[::-1]
-    words = ("a few items go far against it, and more of them would undo it",)
-    if rests_on_unseen_tail(ahead, behind, found.headline.p_value, conf_level=conf_level):
-        found = replace(found, if_claimed=notes("fit", words))
-    if margin is None:
-        return found
-    if has_unseen_tail(candidate, baseline) or has_unseen_tail(baseline, candidate):
-        found = replace(found, if_equivalent=notes("fit", words))
-    tested = t_margin_test(found.headline, margin=margin, conf_level=conf_level, bound=metric.span)
-    p = tested.noninferior_p if metric.higher_is_better else tested.nonsuperior_p
-    if rests_on_unseen_tail(candidate, baseline, p, conf_level=conf_level):
-        return replace(found, no_equivalence=(*found.no_equivalence, *words))
-    return found
-
-
-def _with_unseen_runaways(
-    found: Difference, scores: PairedScores, metric: MetricFacts, *, margin: float | None, conf_level: float
-) -> Difference:
-    """Qualify a claim on costs that runaway answers would undo, as many as the items cannot exclude."""
-    if not metric.is_cost(scores.baseline, scores.candidate):
-        return found
-    pull = 1.0 if scores.strata is None else len(scores.baseline) * scores.strata.item_weights
-    sides = ("the candidate", scores.candidate * pull, scores.baseline * pull)
-    others = ("the baseline", sides[2], sides[1])
-    low, high = found.headline.conf_low or 0.0, found.headline.conf_high or 0.0
-    for (who, own, other), lead in ((sides, -high), (others, low)):
-        risk = unseen_runaways(own, other, lead=lead, conf_level=conf_level)
-        if risk.within:
-            found = replace(found, if_claimed=notes("fit", (runaway_words(who, risk, "undo it"),)))
-    if margin is None or found.headline.statistic is None:
-        return found
-    tested = t_margin_test(found.headline, margin=margin, conf_level=conf_level)
-    low, high = tested.low_one_sided or 0.0, tested.high_one_sided or 0.0
-    beyond = [
-        (who, unseen_runaways(own, other, lead=margin + end, conf_level=conf_level))
-        for (who, own, other), end in ((sides, -high), (others, low))
-    ]
-    who, risk = min(beyond, key=lambda each: each[1].undoing - each[1].possible)
-    if risk.within:
-        found = replace(found, if_equivalent=notes("fit", (runaway_words(who, risk, "take it beyond the margin"),)))
-    return found
-
-
-def _failure_words(who: str, risk: UnseenFailures, effect: str) -> str:
-    more = "further outright" if risk.failures else "outright"
-    return (
-        f"{more} failures of {who} on {share_in_percent(risk.undoing)} of the items would {effect}, and {risk.n:,} items "
-        f"cannot exclude {share_in_percent(risk.possible)}"
-    )
-
-
 def _p_row(method: str, p_value: float, headline: IntervalEstimate, *, note: str) -> MethodRow:
     return MethodRow(
         term="difference",
@@ -737,4 +668,112 @@ def _flip_row(flip: SignFlip, headline: IntervalEstimate, *, unit: str = "item")
         n_clusters=headline.n_clusters,
         n_resamples=None if flip.exact else flip.n_resamples,
         note=f"{how}; {flip.n_nonzero} {unit}s differ, so its smallest attainable p is {flip.smallest_p:.2g}",
+    )
+
+
+# --- beside the headline ---
+
+
+def _further_rows(
+    method: str,
+    scores: PairedScores,
+    metric: MetricFacts,
+    *,
+    margin: float | None,
+    conf_level: float,
+    seed: int,
+) -> tuple[MethodRow, ...]:
+    """Return intervals that stand beside a headline whatever its method shows, and what the posterior says."""
+    differences = scores.differences
+    if method in ("cr2", "stratified"):
+        return ()
+    words = "exact law, no seed; for comparison with published BCa intervals, and no cure near 0 and 1"
+    bca = method_row(bca_law(differences, conf_level=conf_level), "second interval", words)
+    unit = f" {metric.shown_unit}".rstrip()
+    if method == "tango":
+        counts = PairedCounts.from_scores(scores.baseline, scores.candidate)
+        closed, pseudo = newcombe(counts, conf_level=conf_level), bonett_price(counts, conf_level=conf_level)
+        posterior = paired_posterior(counts, margin=margin, conf_level=conf_level)
+        told = [f"P(candidate above baseline) {_probability(posterior.p_better)}"]
+        if margin is not None:
+            size = f"{declared(margin, metric.scale)}{unit}"
+            told.append(f"P(above by more than {size}) {_probability(posterior.p_above_margin)}")
+            told.append(f"P(below by more than {size}) {_probability(posterior.p_below_margin)}")
+        told.append("probabilities of the difference given the data and the prior, not p-values")
+        return (
+            bca,
+            method_row(closed, "second interval", "square-and-add; closed form, a little wider"),
+            method_row(pseudo, "second interval", "one pseudo-item in each discordant cell"),
+            method_row(posterior.estimate, "second interval", "; ".join(told)),
+        )
+    rows = [bca]
+    if (metric.span is None or metric.kind == "ordinal") and len(differences) <= MOST_RANKED:
+        words = "the centre of symmetric differences (Hodges and Lehmann), which is not the mean"
+        rows.append(method_row(signed_rank(differences, conf_level=conf_level), "other estimand", words))
+    if len(differences) <= MOST_STUDENTISED:
+        found, words = bootstrap_t(differences, conf_level=conf_level, seed=seed), f"seed {seed}"
+        if found.error_low is not None and found.error_high is not None:
+            ends = " and ".join(scaled(error, metric.scale) for error in (found.error_low, found.error_high))
+            words += f"; Monte Carlo error of its ends {ends}{unit}"
+        rows.append(method_row(found.estimate, "second interval", words))
+    return tuple(rows)
+
+
+def _probability(p: float | None) -> str:
+    """Write a probability that is no p-value: three digits, and never 0 or 1."""
+    if p is None:
+        return "unknown"
+    return "below 0.001" if p < 0.001 else "above 0.999" if p > 0.999 else f"= {p:.3f}"
+
+
+def effect_rows(found: Difference, scores: PairedScores, conf_level: float) -> tuple[MethodRow, ...]:
+    """Return the probability of superiority and, for independent items, d_z and the conditional odds ratio.
+
+    For graded scores, the share of outright failures that would undo the result as well. Of several clusters the coarsest counts.
+    """
+    differences, failures = scores.differences, found.failures
+    coarsest = _coarsest(scores.clusters) if scores.clusters else None
+    above = superiority(differences, clusters=coarsest, conf_level=conf_level)
+    note = "chance that the candidate does better on an item, ties counted half"
+    rows = [method_row(above, "other estimand", note, term="superiority")]
+    risk: list[MethodRow] = []
+    if failures is not None and failures.undoing > 0:
+        seen = f"; {plural(failures.failures, 'such failure')} seen" if failures.failures else ""
+        possible = f"{share_in_percent(failures.possible)}{' more' if failures.failures else ''}"
+        note = (
+            f"share of items on which the side ahead would have to fall to the worst score for the difference to be gone{seen}; "
+            f"{failures.n:,} items cannot exclude {possible}"
+        )
+        undo = MethodRow(
+            term="failures to undo it",
+            method="unseen-failure limit",
+            role="other estimand",
+            conf_level=failures.conf_level,
+            estimate=failures.undoing,
+            n_items=failures.n,
+            note=note,
+        )
+        risk.append(undo)
+    if scores.clusters:
+        return (*rows, *risk)
+    if found.table is not None:
+        odds = conditional_odds_ratio(found.table, conf_level=conf_level)
+        rows.append(_effect_row("odds ratio", odds, "odds that the candidate wins an item that one alone got right"))
+    else:
+        size = standardised_difference(differences, conf_level=conf_level)
+        rows.append(_effect_row("d_z", size, "mean difference in standard deviations of the differences"))
+    return (*rows, *risk)
+
+
+def _effect_row(term: str, found: EffectSize, note: str) -> MethodRow:
+    return MethodRow(
+        term=term,
+        method=found.method,
+        role="other estimand",
+        conf_level=found.conf_level,
+        estimate=found.estimate,
+        conf_low=found.conf_low,
+        conf_high=found.conf_high,
+        n_items=found.n,
+        note="; ".join(part for part in (note, found.reason) if part),
     )

@@ -1,6 +1,6 @@
-"""The comparison level by level of a factor, and by other averages over its levels."""
+"""The comparison level by level of a factor: as one family, as strata, and the items that stand in no level."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +8,8 @@ import polars as pl
 
 from evalstats.analysis.compare.design import PairedDesign
 from evalstats.analysis.compare.difference import Difference, PairedScores
-from evalstats.analysis.compare.result import Comparison, GroupRow, OtherAverage
+from evalstats.analysis.compare.result import GroupRow
 from evalstats.analysis.compare.verdict import judged, missing_account, verdict_of
-from evalstats.analysis.design.averages import fixed_by, other_averages
 from evalstats.analysis.design.clusters import label_of
 from evalstats.analysis.result import MethodRow, estimated, method_row
 from evalstats.errors import CannotAnswerError, InputError
@@ -130,29 +129,3 @@ def _items_of_several_levels(table: ScoreTable, column: str) -> tuple[int, str]:
     )
     n, have = unlike.height, "has" if unlike.height == 1 else "have"
     return n, f"{n:,} of {int(paired.sum()):,} items {have} more than one level of {column} (item {name} has {told})"
-
-
-def by_other_averages(design: PairedDesign, result: Comparison, declared: Sequence[str]) -> tuple[OtherAverage, ...]:
-    """Answer in few words by each other average that could have been meant; none beside labels, and while a run is watched."""
-    if design.labels is not None or design.sequential:
-        return ()
-    rows: list[OtherAverage] = []
-    for average in other_averages(design.data, design.paired.items, but=design.average, declared=declared):
-        if any(fixed_by(average, design.paired, name) for name in design.clusters):
-            continue
-        other = replace(design, average=average if average.kind == "macro" else None, method="auto")
-        scores = other.scores()
-        found = other.without_claims(other.difference(scores))
-        verdict, reason = verdict_of(other, found, other.equivalence(scores))
-        estimate = found.headline.estimate
-        verdict = judged(missing_account(other), verdict, reason, estimate=estimate, names=design.names).verdict
-        row = OtherAverage(
-            **estimated(found.headline, reason=None),
-            factor=average.label,
-            kind="macro" if average.kind == "macro" else "micro",
-            words=average.words(design.paired.items),
-            verdict=verdict,
-            agrees=(result.estimate or 0.0) * estimate >= 0 and verdict == result.verdict,
-        )
-        rows.append(row)
-    return tuple(rows)
