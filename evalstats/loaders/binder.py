@@ -41,6 +41,7 @@ _MOST: Final = 6
 _ASKED_FOR: Final = 1.5
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN = 0.65, 0.15
+_SOMEBODY: Final = frozenset({"user", "session"})
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
 # What speaks against an item that no two systems share, and the like.
@@ -342,6 +343,9 @@ class _Table:
         # Texts are no items where there is an id; where each stands once for a system they are.
         texts = [column for _, column in weighed if ids and (column.is_text or column.words in ASKED)]
         weighed = [(min(weight, 0.3) if column in texts else weight, column) for weight, column in weighed]
+        # Users who each answered once are items, if nothing else is.
+        users = [(0.7, c) for c in pool if c.is_complete and _SOMEBODY & c.tokens and len(c.levels) == self.n_rows > 1]
+        weighed = weighed or users[:1]
         # Rows are numbered only where nothing is called as items are.
         return weighed if weighed and weighed[0][0] >= 0.7 else [*weighed, (0.0, None)]
 
@@ -423,10 +427,9 @@ class _Table:
         against = 0.0
         if self.n_rows > 1:
             several = [c for c in (model, self.metric) if c and len({*map(str.casefold, c.levels)}) > 1]
-            # No two systems, or metrics, share an item.
-            against += sum(
-                _APART for c in several if len({*zip(item.values, c.values, strict=True)}) == len(item.levels)
-            )
+            alone = [c for c in several if len({*zip(item.values, c.values, strict=True)}) == len(item.levels)]
+            # No two systems, or metrics, share an item; users may have met one system each.
+            against += 0.0 if _SOMEBODY & item.tokens else _APART * len(alone)
             against += _APART * (len(item.levels) < (len(model.levels) if model else 1) // 2)
         mapped = {column_named(each) for name, found in self.given.columns.items() if name in _KEY for each in found}
         # A column called run may number repetitions; the others are taken for what they are called.
@@ -480,7 +483,7 @@ class _Table:
         judges = [] if {"item", "score"} <= {*self.given.columns} else judges
         options = [f"judge={column.name}" for column in judges[:1] if "judge" not in told]
         if item is None:  # rows of one user or session are no independent ones
-            options += [f"dependence={column.name}" for column in whole if {"user", "session"} & column.tokens][:1]
+            options += [f"dependence={column.name}" for column in whole if _SOMEBODY & column.tokens][:1]
         if len(scores) == 1 and self.given.scale is None and "score" not in self.given.columns:
             options += _scale(scores[0])
         return options

@@ -170,11 +170,16 @@ def loader_named(name: str) -> Loader:
     raise InputError(f"there is no format {name!r}; known are {', '.join(loader.name for loader in loaders())}")
 
 
-def sniffed(head: Head) -> tuple[tuple[Loader, Match] | None, list[str]]:
-    """Ask the loaders what a file is: the surest and what it says, then which of them failed on the question."""
+def sniffed(head: Head, table: TableLoader = TABLE) -> tuple[tuple[Loader, Match] | None, list[str]]:
+    """Ask the loaders what a file is: the surest and what it says, then which of them failed on the question.
+
+    `table` stands for the loader of plain tables, and is asked only where no other loader is as sure as it can be.
+    """
     found: list[tuple[Loader, Match]] = []
     failed: list[str] = []
-    for loader in loaders(head.shape):
+    for loader in (*(each for each in loaders(head.shape) if each is not TABLE), table):
+        if loader is table and any(match.confidence > TABLE.surest for _, match in found):
+            continue
         try:
             match = loader.sniff(head)
         except ANY_FAULT as error:
@@ -390,9 +395,7 @@ def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> t
         if isinstance(votes, Remappable) and votes.sniff(head) is not None:
             return votes.with_columns(column_map), "", []
         return TableLoader(column_map), "", []
-    found, failed = sniffed(head)
-    if found is None and (match := table.sniff(head)) is not None:
-        found = table, match
+    found, failed = sniffed(head, table)
     if found is None and failed:
         raise UnreadableFileError(f"{path}: no known format, and {'; '.join(failed)}")
     if found is None:

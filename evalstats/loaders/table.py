@@ -62,6 +62,7 @@ class TableLoader(SingleFileLoader):
     name = "table"
     title = "table with a row for each item and model (.csv, .tsv, .jsonl, .json, .parquet)"
     version = "6"
+    surest = 0.2
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a table whose item and score are found; any loader of a known format is surer."""
@@ -70,7 +71,7 @@ class TableLoader(SingleFileLoader):
             return None
         columns = {*head.columns, *head.keys}
         exact = sum(name in columns and name not in found.columns for name in ("item", "score", "model"))
-        confidence = {3: 0.2, 2: 0.1}.get(exact, 0.15 if "model" in {*found.columns, *columns} else 0.02)
+        confidence = {3: self.surest, 2: 0.1}.get(exact, 0.15 if "model" in {*found.columns, *columns} else 0.02)
         return Match(confidence=confidence, reason=f"a table with {', '.join(_named(found)) or 'item and score'}")
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:

@@ -366,8 +366,9 @@ class Tidier:
         """Fill in items by place and repetitions by order where the user asked for it; else all is the first trial."""
         if self.binding.item_from_row:
             keys = [name for name in KEYS["outcomes"] if name in frame.columns and name != "item"]
-            numbers = self._items.next(frame.select(keys)).cast(pl.String)
-            frame = frame.with_columns((f"{self.rows_apart}:" + numbers if self.rows_apart else numbers).alias("item"))
+            numbers = frame[PLACE] if self.rows_apart else self._items.next(frame.select(keys))
+            before = f"{self.rows_apart}:" if self.rows_apart else ""
+            frame = frame.with_columns(pl.format("{}{}", pl.lit(before), numbers).alias("item"))
         if self.binding.trial_from_order:
             keys = [name for name in KEYS["outcomes"] if name in frame.columns and name != "trial"]
             frame = frame.with_columns(self._trials.next(frame.select(keys)).alias("trial"))

@@ -28,7 +28,7 @@ Roles = dict[str, str]
 BESIDE = tuple(
     """judge_model:judge grader:judge eval_model_name:judge response:answer completion:answer output_tokens:count n_tokens:few
     latency_ms:ms cost_usd:usd category:category difficulty:difficulty rank:few timestamp:time image_width:size
-    expected:expected max_tokens:512 created:day feedback:answer""".split()  # noqa: SIM905
+    expected:expected max_tokens:512 created:day feedback:answer session_id:user""".split()  # noqa: SIM905
 )
 
 
@@ -66,12 +66,10 @@ def number(cell: object) -> float:
 def keys_of(rows: Rows, roles: Roles) -> Counter[tuple[Any, ...]]:
     """Return item, model, metric and score of every outcome that a table stands for, if its columns have these roles."""
     found: Counter[tuple[Any, ...]] = Counter()
-    numbers: Counter[Any] = Counter()
     for row in rows:
         model = row[roles["model"]] if "model" in roles else None
         item = row.get(roles["item"])
-        if item is None:
-            item, numbers[model] = numbers[model], numbers[model] + 1
+        item = "" if item is None else item  # rows that are items have any names
         for column in roles.get("models", roles.get("score", "")).split(","):
             metric = row[roles["metric"]] if "metric" in roles else column
             who, what = (column, "score") if "models" in roles else (model, metric)
@@ -83,7 +81,7 @@ def is_read_so(data: EvalData, rows: Rows, roles: Roles) -> bool:
     """Whether the outcomes are those that the roles make of the rows."""
     named = "model" in roles or "models" in roles
     found = Counter(
-        (item.rpartition(":")[2] if roles["item"] == "#row" else item, model if named else None, metric, score)
+        ("" if roles["item"] == "#row" else item, model if named else None, metric, score)
         for item, model, metric, score in data.outcomes.select("item", "model", "metric", "score").iter_rows()
     )
     return found == keys_of(rows, roles)
