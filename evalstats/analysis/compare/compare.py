@@ -50,6 +50,7 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
+from evalstats.analysis.design.suite import as_one
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import MethodRow, Origin, estimated, method_row
@@ -324,6 +325,7 @@ def _answer(
     """
     require_outcomes(data, baseline, candidate)
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+    data, asked, of_suite = as_one(data, asked, (baseline, candidate), contrast=column, split=not family)
     metric, first, second = both_systems(
         data, baseline, candidate, metric=asked.metric, contrast=column, plan=asked.plan
     )
@@ -356,7 +358,13 @@ def _answer(
     departures = as_notes("plan", () if account is None else account.departures)
     if unpaired:
         result = unpaired_comparison(
-            data, table, settings, trials=trials, differences=differences, notes=dropped, numbered=numbered
+            data,
+            table,
+            settings,
+            trials=trials,
+            differences=differences,
+            notes=(*of_suite, *dropped),
+            numbered=numbered,
         )
         origin = replace(result.origin, plan=account)
         return replace(result, by=settings.by, origin=origin, notes=(*departures, *result.notes))
@@ -401,7 +409,7 @@ def _answer(
     declares = bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS})
     design, looked_at, findings = decided(design, known, settled=declares, split=split)
 
-    result = _estimated(design, contrast=asked.contrast, notes=(*dropped, *of_trials, *of_clusters))
+    result = _estimated(design, contrast=asked.contrast, notes=(*of_suite, *dropped, *of_trials, *of_clusters))
     result = replace(
         result,
         origin=replace(result.origin, plan=account),

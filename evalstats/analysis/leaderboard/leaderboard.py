@@ -31,6 +31,7 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
+from evalstats.analysis.design.suite import as_one
 from evalstats.analysis.leaderboard.board import Board
 from evalstats.analysis.leaderboard.checks import (
     best_if_missing,
@@ -198,6 +199,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
         )
     require_outcomes(data, *(asked.models or ()))
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+    data, asked, of_suite = as_one(data, asked, asked.models, contrast=column)
     ambiguous: dict[str, SeveralRunsError] = {}
     chosen, arms, remarks = entries_of(
         data, metric=asked.metric, models=asked.models, contrast=column, ambiguous=ambiguous
@@ -236,7 +238,11 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     found = _answer(
         board, options, clusters, contrast=asked.contrast, asked_for=bool(asked.cluster), ignorable=ignorable
     )
-    of_entries = (*notes("dependence", of_clusters, caution=False), *notes("left_out", remarks, caution=False))
+    of_entries = (
+        *notes("choice", of_suite, caution=False),
+        *notes("dependence", of_clusters, caution=False),
+        *notes("left_out", remarks, caution=False),
+    )
     left_out = left_out_of_several_runs(ambiguous, remedy=Option("contrast", "run"))
     return replace(found, notes=(*left_out, *found.notes, *of_entries))
 

@@ -345,15 +345,15 @@ def test_a_metric_is_never_guessed() -> None:
         compare(apart, "a", "b")
 
 
-def test_benchmarks_are_not_mixed() -> None:
+def test_benchmarks_are_tasks_of_a_suite() -> None:
     data = data_of(
         rows_of("a", [1.0] * 5),
         rows_of("b", [1.0] * 5),
         rows_of("a", [1.0] * 5, benchmark="other"),
         rows_of("b", [1.0] * 5, benchmark="other"),
     )
-    with pytest.raises(InputError, match=r"2 benchmarks .*data\.where\(benchmark="):
-        compare(data, "a", "b")
+    both = compare(data, "a", "b")
+    assert (both.benchmark, [row.level for row in both.groups]) == ("2 tasks", ["bench", "other"])
     assert compare(data.where(benchmark="other"), "a", "b").benchmark == "other"
 
 

@@ -1,0 +1,151 @@
+"""A suite: several benchmarks that are one question, such as a harness's folder with twenty tasks.
+
+The benchmarks become tasks of one benchmark, each with its own headline metric, so that all that is asked of levels of a factor
+is asked of tasks: macro and micro averages, a row for each, one family. Scores of another scale stay out of it, by name.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from evalstats.analysis.design.metric import metrics_to_show
+from evalstats.errors import InputError, Option
+from evalstats.grammar import comma_list, quoted_list
+from evalstats.options import GivenOptions
+from evalstats.schema.data import EvalData
+from evalstats.schema.tables import levels_of
+from evalstats.table.systems import rows_named
+
+# What scores have in common that may be averaged.
+_SCALE = ("low", "high", "higher_is_better", "unit")
+_SHOWN = 5
+_MERGED_METRIC = "score"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """Data whose one benchmark has the benchmarks of a suite as its tasks; what was left out, in words."""
+
+    data: EvalData
+    tasks: tuple[str, ...]
+    metric: str
+    notes: tuple[str, ...] = ()
+
+
+def as_one(
+    data: EvalData, asked: GivenOptions, names: Sequence[str] | None, *, contrast: str, split: bool = False
+) -> tuple[EvalData, GivenOptions, tuple[str, ...]]:
+    """Return data whose benchmarks are tasks of one, what is then asked of them, and what was left out; else all as it was.
+
+    Where nothing else is said, the macro average over tasks is asked for, and with `split` each task.
+    """
+    suite = suite_between(data, names, metric=asked.metric, contrast=contrast)
+    if suite is None:
+        return data, asked, ()
+    changes: dict[str, object] = {"metric": suite.metric}
+    if not (asked.values.get("sequential") or asked.values.get("labels") is not None):
+        if not asked.average and not asked.weights:
+            changes |= {"average": "macro", "over": asked.over or "task"}
+        if split and asked.by is None:
+            changes["by"] = "task"
+    return suite.data, asked.but(**changes), suite.notes
+
+
+def suite_between(data: EvalData, names: Sequence[str] | None, *, metric: str | None, contrast: str) -> Suite | None:
+    """Return the benchmarks that all named systems (None: all that there are) share, as one; None where they share one."""
+    if data.outcomes["benchmark"].n_unique() < 2:
+        return None
+    if names is None:
+        column = "system" if contrast == "model" else contrast
+        sides = data.outcomes.select(column, "benchmark").drop_nulls().unique().partition_by(column)
+    else:
+        sides = [rows_named(data.outcomes, name, contrast=contrast, role="system") for name in names]
+    shared = [
+        name for name in levels_of(data.outcomes["benchmark"]) if all(name in side["benchmark"] for side in sides)
+    ]
+    return suite_of(data, shared, metric) if len(shared) > 1 else None
+
+
+def suite_of(data: EvalData, benchmarks: Sequence[str], metric: str | None) -> Suite | None:
+    """Return several benchmarks as one; None where there is one alone, or one alone has the metric that is asked for.
+
+    Each has its declared headline, else its only metric, else the one that all of them have. Those on the scale of most are
+    kept. InputError where the metric of a benchmark is open.
+    """
+    rows = data.outcomes.filter(pl.col("benchmark").is_in(benchmarks))
+    if metric is not None:
+        rows = rows.filter(pl.col("metric") == metric)
+    chosen = _chosen(data, rows, metric)
+    if len(chosen) < 2:
+        return None
+    facts = {
+        name: next(iter(data.metrics.filter(benchmark=name, metric=own).select(_SCALE).rows()), None)
+        for name, own in chosen.items()
+    }
+    # A benchmark that declares no direction has the one that the others of its scale declare.
+    said = {scale[:2] + scale[3:]: scale for scale in facts.values() if scale is not None and scale[2] is not None}
+    scales = {
+        name: None if scale is None else said.get(scale[:2] + scale[3:], scale) if scale[2] is None else scale
+        for name, scale in facts.items()
+    }
+    usual = Counter(scales.values()).most_common(1)[0][0]
+    tasks = [name for name, scale in scales.items() if scale == usual]
+    others = [f"{name} ({chosen[name]})" for name in chosen if name not in tasks]
+    if len(tasks) < 2:
+        raise InputError(
+            f"the data hold {len(chosen)} benchmarks, each with a scale of its own ({comma_list(others, _SHOWN)}): scores of "
+            f"different scales have no average; choose one with {Option('where', blank='NAME', of='benchmark')}"
+        )
+    names = {chosen[name] for name in tasks}
+    called, title = names.pop() if len(names) == 1 else _MERGED_METRIC, f"{len(tasks)} tasks"
+    wanted = pl.DataFrame({"benchmark": tasks, "metric": [chosen[name] for name in tasks]})
+    inner = (
+        pl.when(~pl.col("task").is_in(["", *tasks])).then(pl.concat_str("task", pl.lit("/"), "item")).otherwise("item")
+    )
+    kept = rows.join(wanted, on=["benchmark", "metric"], how="semi", maintain_order="left").with_columns(
+        task=pl.col("benchmark"), item=inner, metric=pl.lit(called), benchmark=pl.lit(title)
+    )
+    own = data.metrics.join(wanted, on=["benchmark", "metric"], how="semi", maintain_order="left")
+    kinds = own["kind"].unique().to_list()
+    kind = kinds[0] if len(kinds) == 1 else "bounded" if own["high"].is_not_null().all() else "continuous"
+    known = own["higher_is_better"].drop_nulls().unique().to_list()
+    row = own.head(1).with_columns(
+        benchmark=pl.lit(title), metric=pl.lit(called), kind=pl.lit(kind), primary=pl.lit(value=True),
+        higher_is_better=pl.lit(known[0] if len(known) == 1 else None, dtype=pl.Boolean),
+    )  # fmt: skip
+    notes = (
+        [f"{comma_list(others, _SHOWN)} left out of the average, for their scores are on another scale"]
+        if others
+        else []
+    )
+    return Suite(
+        data=replace(data, outcomes=kept, metrics=row.select(data.metrics.columns)),
+        tasks=tuple(tasks),
+        metric=called,
+        notes=tuple(notes),
+    )
+
+
+def _chosen(data: EvalData, rows: pl.DataFrame, metric: str | None) -> dict[str, str]:
+    """Return the metric of each benchmark."""
+    found = {
+        str(name): metrics_to_show(data, part, str(name), metric)
+        for (name,), part in rows.select("benchmark", "metric")
+        .unique()
+        .sort("benchmark", "metric")
+        .group_by("benchmark", maintain_order=True)
+    }
+    several = {name: own for name, own in found.items() if len(own) > 1}
+    if several:
+        common = [name for name in next(iter(found.values())) if all(name in own for own in found.values())]
+        if len(common) != 1:
+            name, own = next(iter(several.items()))
+            shared = f"; all of them have {quoted_list(common)}" if common else ""
+            raise InputError(
+                f"{name} has {len(own)} metrics and none is declared its headline: {quoted_list(own)}{shared}; choose one with "
+                f"{Option('metric')}, before looking at the results"
+            )
+        return dict.fromkeys(found, common[0])
+    return {name: own[0] for name, own in found.items()}
