@@ -121,6 +121,7 @@ class FormatFile(Generic[R]):
         self.records = self._reader(source, declared)
         self.n_read = self.n_rows = 0
         self.problems: list[Problem] = []
+        self._gone_through: list[TypedRecords[R]] = []
         self.runs: dict[str, Row] = {}
         self.metrics: dict[str, Row] = {}
         self.counts: Counter[str] = Counter()
@@ -169,7 +170,13 @@ class FormatFile(Generic[R]):
                 message = f"{str(error).removeprefix(f'{path}: ')} It is left out of its run."
                 self.problems.append(Problem(path=str(path), message=message, severity="error"))
             self.n_read += self.records.n_read
-            self.problems += self.records.problems()
+            self._gone_through.append(self.records)
+
+    def left_out(self) -> Iterator[Problem]:
+        """Yield what was left out, also at the end of the file, and which files beside it could not be read."""
+        yield from self.problems
+        for records in self._gone_through:
+            yield from records.problems()
 
     @property
     def path(self) -> Path:
@@ -359,7 +366,7 @@ class FormatFile(Generic[R]):
 class Reader(Protocol[R_contra]):
     """What a format knows of one file whose records mean something only together."""
 
-    def rows(self, record: R_contra) -> Iterable[Sample]:
+    def rows(self, record: R_contra, /) -> Iterable[Sample]:
         """Return what one record says, or nothing yet."""
         ...
 
@@ -480,7 +487,7 @@ class Format(Generic[R]):
             waiting += self._frames_of_samples(((None, sample) for sample in reader.finish()), file)
         n += len(waiting) + sum(map(len, file.more.values()))
         if not n and not file.published.rows and not file.ratings:
-            first = next((problem.message for problem in file.problems), "it holds none at all")
+            first = next((problem.message for problem in file.left_out()), "it holds none at all")
             advice = f". {self.expected}" if self.expected else ""
             raise UnreadableFileError(f"{source.path}: none of its {self.called} could be read; {first}{advice}")
         yield from self._with_runs(waiting, file, ranges)
@@ -494,7 +501,7 @@ class Format(Generic[R]):
             for run in file.runs.values():
                 run["factor_names"] = file.factors.own_names
         yield Rows(table="runs", rows=list(file.runs.values()))
-        yield from file.problems
+        yield from file.left_out()
         yield from file.tally.problems(source, self.called)
         yield from source.notes(file.notes)
 

@@ -10,7 +10,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.braintrust import LOADER
+from evalstats.loaders.formats.braintrust import FORMAT
 from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
@@ -92,7 +92,7 @@ def saved(path: Path, content: object) -> Path:
 
 
 def loaded(path: Path) -> EvalData:
-    return read_source(LOADER, with_digest(Source(path=path)))
+    return read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def told(data: EvalData, severity: str = "note") -> str:
@@ -223,7 +223,7 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     assert "1 rows repeat the id of an earlier row" in told(data)
     assert "1 of 7 spans are left out (no JSON object): [1]" in told(data, "error")
     assert "1 of 7 spans are left out (neither input nor name): [5]" in told(data, "error")
-    assert "2 traces have no root span" in told(data, "error")
+    assert "1 of 7 spans are left out (their trace has no root span" in told(data, "error")
 
 
 def test_a_file_without_scores_is_refused(tmp_path: Path) -> None:

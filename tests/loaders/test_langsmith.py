@@ -10,7 +10,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, read_head, with_digest
-from evalstats.loaders.langsmith import LOADER
+from evalstats.loaders.formats.langsmith import FORMAT
 from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
@@ -110,7 +110,7 @@ RUNS: list[dict[str, Any]] = [
 
 
 def loaded(path: Path) -> EvalData:
-    return read_source(LOADER, with_digest(Source(path=path)))
+    return read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def saved(path: Path, content: object) -> Path:
@@ -261,7 +261,7 @@ def test_bad_rows_are_counted_and_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [{**UPLOAD, "results": []}, {**UPLOAD, "results": 3}, {**UPLOAD, "results": [1]}])
 def test_a_file_without_results_is_refused(tmp_path: Path, content: object) -> None:
-    with pytest.raises(UnreadableFileError, match="holds no results with inputs"):
+    with pytest.raises(UnreadableFileError, match="Results with inputs were expected"):
         loaded(saved(tmp_path / "x.json", content))
 
 
@@ -329,9 +329,9 @@ def test_a_page_pairs_with_the_table_of_the_same_experiment(tmp_path: Path) -> N
 def test_a_page_without_feedback_is_refused(tmp_path: Path) -> None:
     row = {name: page_row("a")[name] for name in ("Inputs", "Outputs", "Reference Outputs", "Latency")}
     with pytest.raises(UnreadableFileError, match="has no column of feedback"):
-        read_source(LOADER, with_digest(Source(path=page(tmp_path, row))))
+        read_source(FORMAT, with_digest(Source(path=page(tmp_path, row))))
 
 
 def test_a_table_of_your_own_is_no_page(tmp_path: Path) -> None:
     path = page(tmp_path, {"input": "q", "output": "a", "reference": "b", "score": 1})
-    assert LOADER.sniff(read_head(path)) is None
+    assert FORMAT.sniff(read_head(path)) is None
