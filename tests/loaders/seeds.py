@@ -12,6 +12,7 @@ import polars as pl
 
 import evalstats as es
 from tests.loaders import (
+    test_agent_runs,
     test_aider,
     test_alpaca_eval,
     test_arena_events,
@@ -420,6 +421,12 @@ SEEDS: dict[str, list[Tree]] = {
         {"results.jsonl": _lines([test_azure_evaluation.row(1), test_azure_evaluation.row(2)])},
     ],
     "mmlu": [{"results_davinci/anatomy.csv": test_mmlu.TABLE.encode()}],
+    "hal": [{"run_UPLOAD.json": _json(test_agent_runs.HAL)}],
+    "agent-bench": [
+        {"o/2026/gpt-4o/os-std/runs.jsonl": _lines([test_agent_runs.sample(0), test_agent_runs.sample(1)])}
+    ],
+    "browser-gym": [{f"{test_agent_runs.EPISODE}/summary_info.json": _json(test_agent_runs.SUMMARY)}],
+    "tool-eval": [{"G1_instruction_gpt-4.json": _json(test_agent_runs.JUDGED)}],
     "judgebench": _judgebench(),
     "llmbar": _llmbar(),
     "mmlu-pro": [{test_mmlu_pro.NAME: _json(_ASKED)}, {"law_result.json": _json(_ASKED)}],
