@@ -9,7 +9,7 @@ from evalstats.analysis.costs import WORDS
 from evalstats.analysis.result import Estimate, as_columns
 from evalstats.document.model import Figure, Table, Tone
 from evalstats.document.numbers import declared, digits_of_interval, interval, number, p_value, scaled
-from evalstats.grammar import plural
+from evalstats.grammar import plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS
 
 MOST_GROUPS = 40
@@ -44,7 +44,7 @@ def difference(result: Comparison, *, table: Table | None = None) -> Figure:
         ),
     )
     rows = [
-        {**_decided(result, result, "All items" if result.labels is None else "Corrected"), "strong": True},
+        {**_decided(result, result, _of_all(result)), "strong": True},
         *_by_labels(result),
         *(_decided(result, group, group.level) for group in groups),
     ]
@@ -264,15 +264,25 @@ def _drawn(result: Comparison, found: Estimate, label: str, *, detail: str = "",
     return {"label": label, **({"detail": detail} if detail else {}), "words": words, **row}
 
 
+def _of_all(result: Comparison) -> str:
+    """Name the difference over all items: by what average, of whom, or corrected by labels."""
+    if result.labels is not None:
+        return "Corrected"
+    if result.average.startswith("macro") and result.by is not None:
+        return f"All {plural_of(result.by)} alike"
+    return f"All {result.different or 'items'}"
+
+
 def _decided(result: Comparison, found: Comparison | GroupRow, label: str) -> dict[str, Any]:
     """Return the difference over all items, or within one group, with its verdict."""
-    why = plural(found.n_items, "item")
+    n = f"{found.n_items:,} {result.different}" if result.different else plural(found.n_items, "item")
+    why = n
     if found.n_clusters is not None and found.n_clusters < FEW_CLUSTERS:
         why = plural(found.n_clusters, "cluster")
     elif found.verdict_reason and found.n_items > 1:
         why = found.verdict_reason
     words = f"no {'estimate' if found.estimate is None else 'interval'}: {why}"
-    row = _drawn(result, found, label, detail=plural(found.n_items, "item"), words=words)
+    row = _drawn(result, found, label, detail=n, words=words)
     return {**row, "tone": _TONES[found.verdict], "settled": found.verdict in DECIDED}
 
 
