@@ -476,9 +476,9 @@ class ChosenKey:
     key: bytes | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
 
-    def lines(self, width: int = 80) -> list[str]:
+    def lines(self) -> list[str]:
         """Return the notes for a terminal."""
-        return [line for note in self.notes for line in wrapped(f"note: {note}", width)]
+        return [line for note in self.notes for line in wrapped(f"note: {note}", 80)]
 
 
 def chosen_key(*, anonymize: bool, key_file: Path | None, keep: Sequence[str], store: Path) -> ChosenKey:

@@ -116,19 +116,19 @@ def listing(store: "Store") -> tuple[Table, list[dict[str, Any]]]:
     return Table(id="runs", columns=made, rows=cells, caption=caption), values
 
 
-def listing_lines(table: Table, values: list[dict[str, Any]], width: int = _WIDTH) -> list[str]:
+def listing_lines(table: Table, values: list[dict[str, Any]]) -> list[str]:
     """Return two lines for each run where the table is wider than the terminal; none where it fits.
 
     A run's name stands whole on a line of its own: other commands ask for it, so it must be told from any other and
     copied.
     """
     columns = zip([column.title for column in table.columns], *table.written(), strict=True)
-    if sum(max(map(cell_width, column)) + _GAP for column in columns) - _GAP <= width:
+    if sum(max(map(cell_width, column)) + _GAP for column in columns) - _GAP <= _WIDTH:
         return []
-    lines = wrapped(table.caption, width)
+    lines = wrapped(table.caption, _WIDTH)
     for row in values:
         about = " · ".join(str(row[name]) for name in ("model", "benchmark") if row[name] is not None)
-        lines += ["", clean(row["run"]), *wrapped(f"  {about}: {_counts(row)}", width, indent="    ")]
+        lines += ["", clean(row["run"]), *wrapped(f"  {about}: {_counts(row)}", _WIDTH, indent="    ")]
     return lines
 
 

@@ -96,17 +96,13 @@ def _spread(compute: Replicate[Result], which: range, *, seed: int, workers: int
             yield from spread(joblib.delayed(_replicate)(compute, seed, i) for i in which[at : at + block])
 
 
-def _replicate(compute: Replicate[Result], seed: int, index: int) -> Result:
-    return _thread_copy(compute)(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,))))
-
-
 _thread = threading.local()
 
 
-def _thread_copy(compute: Replicate[Result]) -> Replicate[Result]:
-    """Return the computation, or the copy of a thread beside others: what a fit keeps for the next is for one at a time."""
-    if threading.current_thread() is threading.main_thread():
-        return compute
-    if getattr(_thread, "given", None) is not compute:
-        _thread.given, _thread.copy = compute, deepcopy(compute)
-    return _thread.copy
+def _replicate(compute: Replicate[Result], seed: int, index: int) -> Result:
+    """Compute one replicate, in a thread beside others by a copy: what a fit keeps for the next is for one at a time."""
+    if threading.current_thread() is not threading.main_thread():
+        if getattr(_thread, "given", None) is not compute:
+            _thread.given, _thread.copy = compute, deepcopy(compute)
+        compute = _thread.copy
+    return compute(np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,))))

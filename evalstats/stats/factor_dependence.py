@@ -149,8 +149,6 @@ class FactorDependence:
     design_effect
         Factor on the variance of a difference between two models if the levels are a sample: squared sums of residuals over
         levels, by squared residuals, over all pairs of models. With two models it is that of `undeclared_dependence`.
-    design_effect_cr2
-        The same with the small-sample correction of CR2; None where all items are in one level.
     chance
         The design effect that would be expected if the factor did not matter.
     p_value, p_adjusted
@@ -162,7 +160,6 @@ class FactorDependence:
     factor: str
     n_levels: int
     design_effect: float
-    design_effect_cr2: float | None
     chance: float
     p_value: float
     p_adjusted: float
@@ -208,8 +205,8 @@ def factor_dependence(
     >>> d = np.repeat([1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0], [8, 6, 8, 6, 2, 6, 7])
     >>> levels = np.repeat(np.arange(7), [8, 6, 8, 6, 2, 6, 7])
     >>> (found,) = factor_dependence(np.column_stack([np.zeros(43), d]), {"dimension": levels})
-    >>> round(found.design_effect, 2), round(found.design_effect_cr2, 2), found.matters
-    (6.74, 7.87, True)
+    >>> round(found.design_effect, 2), found.matters
+    (6.74, True)
     """
     y = as_scores(scores)
     check_level(conf_level)
@@ -238,7 +235,6 @@ def factor_dependence(
                 factor=name,
                 n_levels=n_levels,
                 design_effect=float(squares.sum()) / total,
-                design_effect_cr2=float((squares / (1.0 - sizes / n)).sum()) / (total * n / (n - 1.0)),
                 chance=1.0 + chance / total,
                 p_value=p,
                 p_adjusted=p,

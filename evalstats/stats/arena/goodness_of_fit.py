@@ -207,26 +207,20 @@ def _counts(cells: CheckCells, table: VoteTables) -> tuple[IntArray, IntArray]:
     met: npt.NDArray[np.float32] = np.zeros((n, n), dtype=np.float32)
     met[cells.pair_first, cells.pair_second] = met[cells.pair_second, cells.pair_first] = 1.0
     tables = max(1, _AT_ONCE // max(n * n, 1))
-    found = np.concatenate(
-        [_of_majorities(_ahead(cells, lead[k : k + tables]), met) for k in range(0, len(lead), tables)], axis=1
-    )
-    return found[0], found[1]
-
-
-def _ahead(cells: CheckCells, lead: FloatArray) -> npt.NDArray[np.float32]:
-    """Return who is ahead of whom in each table, shape (n_tables, n_models, n_models)."""
-    out = np.zeros((len(lead), cells.n_models, cells.n_models), dtype=np.float32)
-    out[:, cells.pair_first, cells.pair_second] = lead > 0.0
-    out[:, cells.pair_second, cells.pair_first] = lead < 0.0
-    return out
-
-
-def _of_majorities(ahead: npt.NDArray[np.float32], met: npt.NDArray[np.float32]) -> IntArray:
-    """Ways from i to k by one model in between, where i and k met, and where k is ahead of i; shape (2, n_tables)."""
-    # Single precision counts exactly up to 2^24 models in between; sums over pairs are made in double.
-    ways = ahead @ ahead
-    counts = [(ways * kept).sum(axis=(1, 2), dtype=np.float64) for kept in (met, ahead.swapaxes(1, 2))]
-    return np.rint(counts).astype(np.int64)
+    found: list[FloatArray] = []
+    for k in range(0, len(lead), tables):
+        part = lead[k : k + tables]
+        ahead = np.zeros((len(part), n, n), dtype=np.float32)  # who is ahead of whom in each table
+        ahead[:, cells.pair_first, cells.pair_second] = part > 0.0
+        ahead[:, cells.pair_second, cells.pair_first] = part < 0.0
+        # Ways from i to k by one model in between, where i and k met, and where k is ahead of i. Single precision counts
+        # exactly up to 2^24 models in between; sums over pairs are made in double.
+        ways = ahead @ ahead
+        found.append(
+            np.array([(ways * kept).sum(axis=(1, 2), dtype=np.float64) for kept in (met, ahead.swapaxes(1, 2))])
+        )
+    triples, violations = np.rint(np.concatenate(found, axis=1)).astype(np.int64)
+    return triples, violations
 
 
 SMOOTHING = 0.5

@@ -469,17 +469,14 @@ def _all_connected(start: IntArray, end: IntArray, n: int) -> bool:
     """Tell whether the first model reaches all others and all others reach it."""
     edges = np.zeros((n, n), dtype=np.bool_)
     edges[start, end] = True
-    return all(_reaches_all(each) for each in (edges, edges.T))
-
-
-def _reaches_all(edges: BoolArray) -> bool:
-    reached = edges[0].copy()
-    reached[0] = True
-    while not reached.all():
-        further = reached | edges[reached].any(axis=0)
-        if np.array_equal(further, reached):
-            return False
-        reached = further
+    for onward in (edges, edges.T):
+        reached = onward[0].copy()
+        reached[0] = True
+        while not reached.all():
+            further = reached | onward[reached].any(axis=0)
+            if np.array_equal(further, reached):
+                return False
+            reached = further
     return True
 
 

@@ -288,7 +288,7 @@ class PairedPosterior:
 
     `estimate` is the observed difference with the equal-tailed posterior interval; its `std_error` is the posterior sd.
     There is no p-value: a posterior probability is not one. `p_better`, P(candidate is better), is never 0, and 1 only by
-    rounding. The probabilities above margin, below -margin and between say no more than "tiny" below 1e-10; None without
+    rounding. The probabilities above margin and below -margin say no more than "tiny" below 1e-10; None without
     a declared margin.
     """
 
@@ -299,7 +299,6 @@ class PairedPosterior:
     margin: float | None = None
     p_above_margin: float | None = None
     p_below_margin: float | None = None
-    p_inside_margin: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -437,7 +436,6 @@ def paired_posterior(
         margin=margin,
         p_above_margin=above,
         p_below_margin=below,
-        p_inside_margin=None if above is None or below is None else positive_p(1.0 - above - below),
     )
 
 

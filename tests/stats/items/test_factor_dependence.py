@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.clusters import cluster_mean, undeclared_dependence
+from evalstats.stats.clusters import undeclared_dependence
 from evalstats.stats.factor_dependence import (
     _columns_worth,
     _Moments,
@@ -129,7 +129,6 @@ def test_two_models_have_the_known_design_effect_and_its_permutation_p():
     (found,) = factor_dependence(scores, {"passage": codes})
     (known,) = undeclared_dependence(d, {"passage": codes}, n_permutations=9999)
     assert found.design_effect == pytest.approx(known.design_effect)
-    assert found.design_effect_cr2 == pytest.approx(cluster_mean(d, codes).design_effect)
     assert found.p_value == pytest.approx(known.p_value, abs=0.02)
 
 
@@ -165,7 +164,6 @@ def test_the_published_audit_is_caught(reference):
     found = factor_dependence(np.column_stack([1 - d, np.ones(43)]), factors)
     assert [each.factor for each in found if each.matters] == ["dimension"]
     assert found[0].design_effect == pytest.approx(6.74, abs=0.005)
-    assert found[0].design_effect_cr2 == pytest.approx(7.87, abs=0.005)
     assert found[0].of_differences.design_effect == pytest.approx(289 / 43)
 
 

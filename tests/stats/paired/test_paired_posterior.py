@@ -93,7 +93,6 @@ def test_a_large_draw_from_the_dirichlet_law_agrees():
     assert found.p_better == pytest.approx((d > 0).mean(), abs=3e-3)
     assert found.p_above_margin == pytest.approx((d > 0.05).mean(), abs=3e-3)
     assert found.p_below_margin == pytest.approx((d < -0.05).mean(), abs=3e-3)
-    assert found.p_inside_margin == pytest.approx((abs(d) <= 0.05).mean(), abs=3e-3)
     assert (found.mean, found.estimate.std_error) == pytest.approx((d.mean(), d.std()), abs=5e-4)
 
 
@@ -111,7 +110,7 @@ def test_posterior_properties(counts, prior, conf_level, margin):
     assert law.above(high) == pytest.approx(tail, rel=1e-6)
     assert 1 - law.above(low) == pytest.approx(tail, rel=1e-6, abs=1e-12)
     assert -1 < low < high < 1
-    assert found.p_above_margin + found.p_below_margin + found.p_inside_margin == pytest.approx(1, abs=1e-10)
+    assert found.p_above_margin + found.p_below_margin <= 1 + 1e-12
     # Both can be 1 in floating point.
     assert found.p_above_margin <= found.p_better + 1e-12  # the two are sums of other terms, rounded
     assert found.p_better <= 1
