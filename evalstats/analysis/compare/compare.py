@@ -339,7 +339,7 @@ def _answer(
         run_sd=settings.run_sd,
         shared=asked.shared_trials,
     )
-    numbered = numbers_its_rows(data, (*first.runs, *second.runs)) and not rows_align(first, second)
+    numbered = numbers_its_rows(data, (*first.runs, *second.runs)) and not rows_align(data, first, second)
     unpaired = asked.paired is False or (asked.paired is None and numbered)
     of_trials: tuple[str, ...] = ()
     if unpaired and numbered:

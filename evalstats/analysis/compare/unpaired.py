@@ -73,15 +73,20 @@ def apart(system: System, side: str) -> System:
     return replace(system, rows=system.rows.with_columns(item=pl.format("{}/{}", pl.lit(side), "item")))
 
 
-def rows_align(first: System, second: System) -> bool:
-    """Whether numbered rows are the same items in the same order: some text that names most rows is alike on both sides."""
-    if first.rows.height != second.rows.height:
-        return False
+def rows_align(data: EvalData, first: System, second: System) -> bool:
+    """Whether numbered rows are the same items in the same order.
+
+    They are where some text that names most rows is alike on both sides, and where two files were numbered by the user's own
+    word; the rows of one table with both sides in it are nobody's pairs.
+    """
     key = ["task", "item", "variant", "trial"]
     one, other = (system.rows.sort(key, nulls_last=True) for system in (first, second))
+    if not one.select(key).equals(other.select(key)):
+        return False
+    files = [{*data.rows_of_runs(system.runs)["source"]} for system in (first, second)]
     own = {*column_names("outcomes")}
     texts = [name for name in one.columns if name not in own and one[name].dtype == pl.String and name in other.columns]
-    return any(
+    return (None not in files[0] | files[1] and files[0].isdisjoint(files[1])) or any(
         one[name].equals(other[name]) and not one[name].null_count() and one[name].n_unique() > one.height / 2
         for name in texts
     )

@@ -172,6 +172,17 @@ def test_numbered_rows_are_not_paired_but_where_a_text_says_so() -> None:
     assert (insisted.different, insisted.n_items) == ("", 100)
 
 
+def test_files_whose_rows_the_user_numbers_are_paired(tmp_path: Path) -> None:
+    table = visits((100, 100)).select("model", "converted")
+    for name in ("control", "treatment"):
+        table.filter(model=name).select("converted").write_csv(tmp_path / f"{name}.csv")
+    paths = tmp_path / "control.csv", tmp_path / "treatment.csv"
+    numbered = es.read(*paths, column_map=es.ColumnMap.from_options(["item=#row", "score=converted"]))
+    assert (compare(numbered).different, compare(numbered).n_items) == ("", 100)
+    assert compare(numbered, paired=False).n_items == 200
+    assert compare(es.read(*paths)).different == "items"
+
+
 def test_ids_that_nobody_shares_are_asked_about() -> None:
     with pytest.raises(CannotAnswerError, match="if they are different users or items, say so: paired=False"):
         compare(read(visits()))
