@@ -76,7 +76,8 @@ class Sign:
 
     `keys` are names of members (of the first record, or of the document) or of columns, with blanks between them; all of them are
     there, at least one of `some` and none of `without`; each pattern of `like` is that of a whole name. `text` stands anywhere
-    in the head, `name` is how the file's name ends, `path` a pattern that is found in its absolute path.
+    in the head, `opening` is a pattern that it begins with, `name` how the file's name ends, `path` a pattern that is found in
+    its absolute path.
     """
 
     keys: str = ""
@@ -85,6 +86,7 @@ class Sign:
     without: str = ""
     like: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
+    opening: str = ""
     name: str = ""
     path: str = ""
     shapes: Collection[Shape] = JSON
@@ -96,6 +98,8 @@ class Sign:
             return None
         if self.path and not re.search(self.path, head.path.absolute().as_posix()):
             return None
+        if self.opening and not re.match(self.opening, head.text.lstrip()):
+            return None
         found = frozenset(head.columns) or head.keys
         some = self.some.split()
         if not found.issuperset(self.keys.split()) or (some and found.isdisjoint(some)):
@@ -106,7 +110,7 @@ class Sign:
         if not all(alike):
             return None
         shown = ", ".join([*self.keys.split(), *(name for name in some if name in found), *alike, *self.text])
-        reason = self.skip or shown or self.name or "the folders that it lies in"
+        reason = self.skip or shown or self.name or ("its beginning" if self.opening else "the folders that it lies in")
         return Match(confidence=self.confidence, reason=reason, skip=bool(self.skip))
 
 

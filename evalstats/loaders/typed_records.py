@@ -179,6 +179,9 @@ class TypedRecords(Generic[R]):
                     records, places = [self._decode(raw, place) for place, raw in some], [place for place, _ in some]
                     self.n_read += len(some)
                 except _FAULTS:
+                    if self._is_alone:
+                        yield from self._piece_by_piece()
+                        return
                     self._check_encoding(data)
                     records, places = self._fitting(pattern, ((place, bytes(raw)) for place, raw in some))
                 yield self._block(pattern, records, places)

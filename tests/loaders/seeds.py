@@ -201,16 +201,6 @@ def _helm() -> list[Tree]:
     ]
 
 
-def _swe_issues() -> list[Tree]:
-    board = {"name": "Lite", "results": [{"name": "m", "folder": "20240101_m", "resolved": 12.5, "date": "2024-01-01"}]}
-    return [
-        {"report.json": _json({"a__r-1": test_swe_bench_issues.ISSUE, "a__r-2": {"resolved": True}})},
-        {"eval_results.json": _json({"instance_a__b-1": True, "instance_a__b-2": False})},
-        {"report.json": _json(test_swe_bench_issues.PULL)},
-        {"leaderboards.json": _json({"leaderboards": [board]})},
-    ]
-
-
 def _evalplus() -> list[Tree]:
     attempt = test_code_trials.attempt
     tries = {"HumanEval/0": [attempt("pass", "fail"), attempt("pass", "pass")], "HumanEval/1": [attempt("fail", None)]}
@@ -352,6 +342,7 @@ _JUDGED_TASKS = [test_tenacious.result("a"), test_tenacious.result("b", 0.0, pas
 _ASKED_TWICE = test_livecodebench.question("q1", [True, False], [test_livecodebench.WRONG, test_livecodebench.RUNNER])
 _AVERAGES = [test_livecodebench.average("m", name, **{"pass@1": 50.0}) for name in ("q1", "q2")]
 _EQ_RUN = {"run_metadata": test_eq_bench.META, "iterations": {"1": test_eq_bench.iteration()}}
+_ENTRY = {"name": "m", "folder": "20240101_m", "resolved": 12.5, "date": "2024-01-01"}
 _SCORE, _CHOICE = test_wildbench.SCORE, test_wildbench.PAIR
 _LOG = [test_openai_evals.spec("gpt-x"), test_openai_evals.match(0), test_openai_evals.match(1, correct=False)]
 
@@ -459,7 +450,13 @@ SEEDS: dict[str, list[Tree]] = {
     "phoenix": [tree({"m.json": test_phoenix.RUNS}), tree({"m.csv": [*map(test_phoenix.flat, test_phoenix.RUNS)]})],
     "pydantic-evals": [tree({"report.json": test_pydantic_evals.REPORT})],
     "swe-bench": [{"lab__model-4.1.dev.json": _json(test_swe_bench.REPORT)}],
-    "swe-bench-issues": _swe_issues(),
+    "swe-bench-issues": [
+        {"report.json": _json({"a__r-1": test_swe_bench_issues.ISSUE, "a__r-2": {"resolved": True}})},
+        {"eval_results.json": _json({"instance_a__b-1": True, "instance_a__b-2": False})},
+    ],
+    "swe-bench-systems": [{"info.json": _json({"m": {"a__r-1": {"resolved": True}, "a__r-2": {"resolved": False}}})}],
+    "swe-bench-board": [{"leaderboards.json": _json({"leaderboards": [{"name": "Lite", "results": [_ENTRY]}]})}],
+    "multi-swe-bench-issues": [{"report.json": _json(test_swe_bench_issues.PULL)}],
     "evalplus": _evalplus(),
     "cruxeval": _cruxeval(),
     "every-eval-ever": _every_eval_ever(),

@@ -9,7 +9,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
-from evalstats.loaders.bfcl import LOADER
+from evalstats.loaders.formats.bfcl import FORMAT
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 
@@ -127,7 +127,7 @@ def test_lines_without_an_answer_are_counted(tmp_path: Path) -> None:
     answers(tmp_path, 2)
     data = read(tmp_path)
     assert data.outcomes["score"].to_list() == [1.0, 0.0]
-    assert "2 lines hold no answer with an id and are left out (line 3, line 4)" in told(data, "error")
+    assert "lines are left out (no wrong answer with an id): line 3, line 4" in told(data, "error")
 
 
 @pytest.mark.parametrize("text", ['{"id": 1}', '{"accuracy": 7, "correct_count": 1, "total_count": 1}', "\n"])
@@ -136,4 +136,4 @@ def test_what_is_no_file_of_scores_is_refused(tmp_path: Path, text: str) -> None
     path.parent.mkdir()
     path.write_text(text)
     with pytest.raises(UnreadableFileError):
-        read_source(LOADER, with_digest(Source(path=path)))
+        read_source(FORMAT, with_digest(Source(path=path)))

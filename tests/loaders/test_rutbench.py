@@ -8,8 +8,8 @@ import pytest
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.loaders.formats.rutbench import BEHAVIOURS, FORMAT
 from evalstats.loaders.registry import read_source
-from evalstats.loaders.rutbench import BEHAVIOURS, LOADER
 from evalstats.schema.data import EvalData, Problem
 
 METRICS = (
@@ -112,7 +112,7 @@ def write(path: Path, samples: object, summary: dict[str, object] | None = None,
 
 
 def load(path: Path) -> EvalData:
-    return read_source(LOADER, with_digest(Source(path=path)))
+    return read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def values(data: EvalData, metric: str) -> list[float | None]:
@@ -127,7 +127,7 @@ def said(data: EvalData) -> str:
 def test_a_crossed_file(tmp_path: Path) -> None:
     versions = ("stable", *BEHAVIOURS)
     path = write(tmp_path / "eval_results.json", [sample(f"t{n}", one) for n in range(3) for one in versions])
-    match = LOADER.sniff(read_head(path))
+    match = FORMAT.sniff(read_head(path))
     assert match is not None
     assert (match.confidence, match.skip) == (0.95, False)
     data = load(path)
@@ -212,7 +212,7 @@ def test_a_stored_relaxed_success_is_used_and_a_contradiction_noted(tmp_path: Pa
     data = load(write(tmp_path / "eval_results_relaxed.json", [agreeing, other]))
     assert values(data, "success") == [1.0, 0.0]
     assert said(data) == (
-        "1 samples store a relaxed_success other than the one their completion gives (sample 1 (t2_stable)); "
+        "1 samples store a relaxed_success other than the one their completion gives (samples[1] (t2_stable)); "
         "the stored one is used"
     )
 
@@ -332,21 +332,21 @@ def relaxed_copy(path: Path, model: str = "toy-1") -> Path:
 def test_a_rescored_copy_is_not_read_beside_its_original(tmp_path: Path) -> None:
     original = write(tmp_path / "eval_results.json", [sample()])
     copy = relaxed_copy(tmp_path / "eval_results_relaxed.json")
-    source, problem = LOADER.plan([original, copy])
+    source, problem = FORMAT.plan([original, copy])
     assert isinstance(source, Source)
     assert source.path == original
     assert isinstance(problem, Problem)
     assert (problem.path, problem.severity) == (str(copy), "note")
-    alone = list(LOADER.plan([copy]))
+    alone = list(FORMAT.plan([copy]))
     assert [part.path for part in alone if isinstance(part, Source)] == [copy]
-    assert LOADER.sniff(read_head(copy)) is not None
+    assert FORMAT.sniff(read_head(copy)) is not None
     assert load(copy).models() == ("toy-1",)
 
 
 def test_a_rescored_copy_of_another_model_is_read(tmp_path: Path) -> None:
     files = [write(tmp_path / "eval_results.json", [sample()])]
     files.append(relaxed_copy(tmp_path / "eval_results_relaxed.json", "toy-2"))
-    assert [part.path for part in LOADER.plan(files) if isinstance(part, Source)] == files
+    assert [part.path for part in FORMAT.plan(files) if isinstance(part, Source)] == files
 
 
 # Two samples: both a relaxed success, one a semantic one; efficiencies as in `sample`.
@@ -391,7 +391,7 @@ def test_samples_before_the_metadata_are_read(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     long = sample(run={"transcript": [{"role": "user", "content": "x" * 100_000}], "run_error": None})
     path.write_text(json.dumps({"samples": [long], "summary": {"sample_count": 7}, "metadata": METADATA}))
-    match = LOADER.sniff(read_head(path))
+    match = FORMAT.sniff(read_head(path))
     assert match is not None
     assert match.confidence == 0.8
     data = load(path)
@@ -400,23 +400,26 @@ def test_samples_before_the_metadata_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("samples", "expected"),
+    ("bad", "expected"),
     [
-        ([sample("t1"), sample("t1")], "sample 1 (t1_stable): task 't1' with behaviour 'stable' stands in"),
-        ([sample(1), sample("1")], "sample 1 (1_stable): task '1' with behaviour 'stable' stands in"),
-        ([sample("t1", unstable_behavior="goal_switching")], "is stable and yet has the unstable_behavior"),
-        ([sample(variant=None, sample_id="x")], "has no variant"),
-        ([sample(task_id=None, sample_id=None)], "has neither task_id nor sample_id"),
-        ([], "holds no samples"),
-        (None, "holds no samples"),
+        (sample("t1"), "a task with this behaviour before"),
+        (sample("t2", unstable_behavior="goal_switching"), "stable, and yet with an unstable_behavior"),
+        (sample(variant=None, sample_id="x"), "no variant, stable or unstable"),
+        (sample(task_id=None, sample_id=None), "neither task_id nor sample_id"),
+        (7, "no JSON object"),
     ],
 )
-def test_bad_samples_are_refused_by_name(tmp_path: Path, samples: object, expected: str) -> None:
-    path = write(tmp_path / "r.json", samples)
-    with pytest.raises(UnreadableFileError) as caught:
-        load(path)
-    assert expected in str(caught.value)
-    assert str(path) in str(caught.value)
+def test_bad_samples_are_left_out_and_named(tmp_path: Path, bad: object, expected: str) -> None:
+    data = load(write(tmp_path / "r.json", [sample("t1"), bad]))
+    assert data.outcomes["item"].unique().to_list() == ["t1"]
+    (problem,) = (problem for problem in data.problems if problem.severity == "error")
+    assert problem.message == f"1 of 2 samples are left out ({expected}): samples[1]"
+
+
+@pytest.mark.parametrize("samples", [[], None])
+def test_a_file_without_samples_is_refused(tmp_path: Path, samples: object) -> None:
+    with pytest.raises(UnreadableFileError, match="none of its samples could be read"):
+        load(write(tmp_path / "r.json", samples))
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
@@ -450,9 +453,9 @@ def test_the_benchmark_itself_is_passed_over(tmp_path: Path) -> None:
     blueprints = tmp_path / "task_blueprints.jsonl"  # JSON in spite of its name
     blueprints.write_text(json.dumps({"items": [{"env_id": "env_1", "env_class_code": ".."}]}, indent=2))
     for path in (lines, blueprints):
-        match = LOADER.sniff(read_head(path))
+        match = FORMAT.sniff(read_head(path))
         assert match is not None, path
         assert match.skip, path
     other = tmp_path / "other.json"
     other.write_text(json.dumps({"metadata": {"model": "m"}, "summary": {}, "samples": []}))
-    assert LOADER.sniff(read_head(other)) is None
+    assert FORMAT.sniff(read_head(other)) is None

@@ -10,8 +10,8 @@ import pytest
 from evalstats import compare
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import read_head
+from evalstats.loaders.formats.swe_bench import system_of
 from evalstats.loaders.registry import read, sniffed
-from evalstats.loaders.swe_bench import system_of
 from evalstats.schema.data import EvalData
 
 # One issue in each list, as the harness writes schema version 2; infrastructure failures stand in a second list, too.
@@ -177,8 +177,8 @@ def test_a_run_that_nothing_names_is_told(report: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ({"resolved_ids": [], "error_ids": []}, "names no issue in any list of ids"),
-        ({"resolved_ids": {}, "error_ids": 3}, "names no issue in any list of ids"),
+        ({"resolved_ids": [], "error_ids": []}, "none of its lists of ids could be read"),
+        ({"resolved_ids": {}, "error_ids": 3}, "none of its lists of ids could be read"),
     ],
 )
 def test_a_report_without_issues_is_refused(report: Any, content: object, words: str) -> None:

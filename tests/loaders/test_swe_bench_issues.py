@@ -117,20 +117,11 @@ def test_reports_of_multi_swe_bench_say_what_valid_is(tmp_path: Path) -> None:
     assert "whether the run of the tests was valid, not whether the issue is resolved" in told(data)
 
 
-def test_an_issue_that_stands_twice_counts_once(tmp_path: Path) -> None:
-    path = tmp_path / "s" / "eval_results.json"
-    path.parent.mkdir()
-    path.write_text('{"a__b-1": true, "a__b-1": false, "a__b-2": true}')
-    data = read(path)
-    assert data.outcomes["score"].to_list() == [1.0, 1.0]
-    assert "1 verdicts stand a second time for their issue" in told(data)
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ({"leaderboards": [{"name": "x", "results": [{"resolved": 3}]}]}, "holds no issue with a verdict"),
-        ({"org": None, "repo": "r", "number": 1, "valid": True, "error_msg": ""}, "names no org, repo and number"),
+        ({"leaderboards": [{"name": "x", "results": [{"resolved": 3}]}]}, "none of its leaderboards could be read"),
+        ({"org": None, "repo": "r", "number": 1, "valid": True, "error_msg": ""}, "no org, repo and number"),
     ],
 )
 def test_files_without_issues_are_refused(tmp_path: Path, content: object, words: str) -> None:
@@ -154,7 +145,7 @@ def test_files_without_issues_are_refused(tmp_path: Path, content: object, words
 )
 def test_detection(tmp_path: Path, content: object, own: bool) -> None:
     found, _ = sniffed(read_head(write(tmp_path / "x.json", content)))
-    assert (found is not None and found[0].name == "swe-bench-issues") == own
+    assert (found is not None and "swe-bench" in found[0].name) == own
 
 
 def test_systems_that_saw_other_issues_pair_on_shared_ones(tmp_path: Path) -> None:

@@ -1,28 +1,26 @@
 """SWE-bench's reports of one run: lists of the issues that a system resolved, did not resolve, or could not be tested on.
 
-Formats: `<model>.<run id>.json` of SWE-bench/SWE-bench at 7a21e05 (`swebench/harness/reporting.py`) and of its older
-versions, `final_report.json` of multi-swe-bench/multi-swe-bench (`harness/report.py`), and `results/results.json` of the
-published submissions, which names resolved issues and few others.
+Read are `<model>.<run id>.json` of the harness and of its older versions, `final_report.json` of Multi-SWE-bench, and
+`results/results.json` of the published submissions, which names resolved issues and few others. An issue is an error where the
+harness failed on it (`error_ids`, `infra_failure_ids`, no log, tests that did not run), 0 where it is unresolved or has no patch,
+and unscored where the lists contradict each other or none says what became of it. Issues without a prediction (`incomplete_ids`)
+are missing and have no row.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
-from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
-from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, frame_of_shared
-from evalstats.loaders.files import load_json
-from evalstats.loaders.rows import Row, held, metric_row, scored, unscored
+from evalstats.loaders.base import frame_of_shared
+from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sign
+from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_list, as_text, first_line, json_text
-from evalstats.schema.data import Problem
 
 METRIC: Final = "resolved"
-_MAX_CHARS: Final = 256 << 20
 # Lists of issues that the harness failed on, the surest reason first, and why they have no score.
 _ERRORS: Final = {
     "infra_failure_ids": "an infrastructure failure, as the harness found",
@@ -70,64 +68,10 @@ _PULL = re.compile(r"(?P<owner>[\w.-]+)/(?P<name>[\w.-]+):pr-\d+")
 _SPLITS: Final = ("lite", "verified", "test", "multimodal", "multilingual", "bash-only")
 
 
-class SWEBenchLoader(SingleFileLoader):
-    """Loader of reports of one run, as lists of ids: one outcome for each issue that a list names.
-
-    Metric `resolved`. An issue is an error where the harness failed on it (`error_ids`, `infra_failure_ids`, no log, tests
-    that did not run), 0 where it is unresolved or has no patch, and unscored where the lists contradict each other or none
-    says what became of it. Issues without a prediction (`incomplete_ids`) are missing and have no row.
-    """
-
-    name = "swe-bench"
-    title = "SWE-bench and Multi-SWE-bench reports of a run (lists of ids)"
-    version = "1"
-
-    def sniff(self, head: Head) -> Match | None:
-        """Recognise a list of resolved ids beside others."""
-        if head.shape != "object":
-            return None
-        resolved, others = head.keys & {*_RESOLVED}, head.keys & (_LISTS - {*_RESOLVED})
-        if (resolved and others) or len(others) > 2:
-            return Match(confidence=0.95, reason="lists of resolved and other ids")
-        if (ids := as_list(head.members.get("resolved"))) and all(isinstance(name, str) for name in ids):
-            return Match(confidence=0.6, reason="a list of resolved ids")
-        return None
-
-    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
-        """Yield outcomes, the metric, the run, and notes."""
-        content = as_dict(load_json(source.path, max_chars=_MAX_CHARS))
-        notes: list[str] = []
-        lists = {name: _ids(name, content[name], notes) for name in _LISTS & content.keys()}
-        if not any(lists.values()):
-            raise UnreadableFileError(
-                f"{source.path}: names no issue in any list of ids; give the report of a run that was evaluated"
-            )
-        model, run_id, named = system_of(source.path)
-        outcomes = _outcomes(lists, as_dict(content.get("failure_reasons")))
-        benchmark = benchmark_of(next(iter(outcomes), ""))
-        about = {"run": source.run_id(), "model": model, "system": model, "benchmark": benchmark}
-        yield _frame(outcomes, {**about, "metric": METRIC})
-        yield Rows(table="metrics", rows=[metric_row(benchmark, METRIC, primary=True)])
-        selected = not _WHOLE & lists.keys()
-        n_resolved = sum(row.get("score") == 1 for row in outcomes.values()) if selected else 0
-        told = _doubts(lists, outcomes, content) + ([] if named else [unnamed(model)])
-        only = (
-            f"names the {n_resolved} issues that were resolved and not those that were tried in vain: its mean says nothing. "
-            "Read the report of the run (<model>.<run id>.json) or the report of every issue instead"
-        )
-        yield Rows(
-            table="runs",
-            rows=[
-                {
-                    **about,
-                    "harness": benchmark,
-                    "harness_version": as_text(content.get("schema_version")),
-                    "config": json_text(_config(content, source.path, run_id)),
-                    "note": f"It {only}" if selected else None,
-                }
-            ],
-        )
-        yield from source.notes(notes + told + ([only] if selected else []))
+_ONLY: Final = (
+    "names the {n} issues that were resolved and not those that were tried in vain: its mean says nothing. "
+    "Read the report of the run (<model>.<run id>.json) or the report of every issue instead"
+)
 
 
 def system_of(path: Path) -> tuple[str, str | None, bool]:
@@ -190,8 +134,27 @@ def _ids(name: str, value: object, notes: list[str]) -> dict[str, None]:
     return found
 
 
-def _frame(outcomes: dict[str, Row], common: dict[str, str]) -> Frame:
-    """Make the outcomes of all issues, with the repository of each (`repo_of`), and with what is alike."""
+def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) -> pl.DataFrame:
+    (content,), notes = records, list[str]()
+    lists = {name: _ids(name, content[name], notes) for name in sorted(_LISTS & content.keys())}
+    outcomes = _outcomes(lists, as_dict(content.get("failure_reasons")))
+    if not outcomes:
+        return pl.DataFrame()
+    model, run_id, named = system_of(file.source.path)
+    benchmark = benchmark_of(next(iter(outcomes)))
+    only = None if _WHOLE & lists.keys() else _ONLY.format(n=sum(row.get("score") == 1 for row in outcomes.values()))
+    run = file.run(
+        model,
+        "",
+        benchmark=benchmark,
+        harness=benchmark,
+        harness_version=as_text(content.get("schema_version")),
+        config=json_text(_config(content, file.source.path, run_id)),
+        note=f"It {only}" if only else None,
+    )
+    unknown = [] if named else [unnamed(model)]
+    for sentence in (*notes, *_doubts(lists, outcomes, content), *unknown, *([only] if only else [])):
+        file.note(sentence)
     items = list(outcomes)
     stems = dict.fromkeys(item.rpartition("-")[0] for item in items)
     known = {stem: repo_of(f"{stem}-1") for stem in stems}
@@ -200,8 +163,8 @@ def _frame(outcomes: dict[str, Row], common: dict[str, str]) -> Frame:
         for item in items
         for stem, _, number in [item.rpartition("-")]
     ]
-    made = frame_of_shared({"item": items, "repo": repos}, list(outcomes.values()), "outcomes").frame
-    return Frame(table="outcomes", frame=made.with_columns(pl.lit(value).alias(name) for name, value in common.items()))
+    frame = frame_of_shared({"item": items, "repo": repos}, list(outcomes.values()), "outcomes").frame
+    return frame.with_columns(run=pl.lit(run), metric=pl.lit(METRIC))
 
 
 def _outcomes(lists: dict[str, dict[str, None]], reasons: dict[str, object]) -> dict[str, Row]:
@@ -263,4 +226,27 @@ def _config(content: Row, path: Path, run_id: str | None) -> Row:
     return {name: value for name, value in known.items() if value is not None}
 
 
-LOADER = SWEBenchLoader()
+_OTHERS: Final = " ".join(sorted(_LISTS - {*_RESOLVED}))
+FORMAT: Final = Format(
+    name="swe-bench",
+    title="SWE-bench and Multi-SWE-bench reports of a run (lists of ids)",
+    version="2",
+    upstream=(
+        "SWE-bench/SWE-bench at 7a21e05, swebench/harness/reporting.py; multi-swe-bench/multi-swe-bench, "
+        "multi_swe_bench/harness/report.py"
+    ),
+    benchmark="SWE-bench",
+    harness=None,
+    signs=(
+        *(Sign(name, 0.95, some=_OTHERS, shapes=OBJECT) for name in _RESOLVED),
+        Sign("completed_ids submitted_ids", 0.95, some="error_ids unresolved_ids empty_patch_ids", shapes=OBJECT),
+        Sign("generated with_logs applied", 0.95, shapes=OBJECT),
+        Sign("resolved", 0.6, opening=r'(?s:.*?)"resolved"\s*:\s*\[\s*"', shapes=OBJECT),
+    ),
+    record=dict[str, Any],
+    columns=_columns,
+    alone=True,
+    called="lists of ids",
+    metrics={METRIC: HEADLINE},
+    expected="The report of a run that was evaluated was expected",
+)
