@@ -269,6 +269,12 @@ def listed(name: str, heading: str, texts: Iterable[str]) -> Section:
     return Section(id=name, heading=heading, blocks=(Items(items=lines),) if lines else ())
 
 
+def works_section(works: Iterable[str]) -> Section:
+    """Return the works that methods come from, by author; without full stops, which a link would take in."""
+    lines = tuple(sorted({*works}))
+    return Section(id="references", heading="References", blocks=(Items(items=lines),) if lines else ())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """All that is said of one result.

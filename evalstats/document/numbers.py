@@ -139,3 +139,12 @@ def p_words(p: float | None) -> str:
 def titled(title: str, unit: str) -> str:
     """Write a heading with its unit, where there is one."""
     return f"{title} ({unit})" if unit else title
+
+
+def with_unit(text: str, unit: str) -> str:
+    """Write a number with its unit behind it, where there is one.
+
+    >>> with_unit("+3.1", "pp"), with_unit("88.4", "%"), with_unit("7", "")
+    ('+3.1 pp', '88.4%', '7')
+    """
+    return f"{text}%" if unit == "%" else f"{text} {unit}".rstrip()

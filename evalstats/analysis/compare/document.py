@@ -27,7 +27,7 @@ from evalstats.document.model import (
     interval_column,
     number_column,
 )
-from evalstats.document.numbers import declared, interval_words, number, p_words, scaled
+from evalstats.document.numbers import declared, interval_words, number, p_words, scaled, with_unit
 from evalstats.errors import Option
 from evalstats.grammar import and_list, conjugate, plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS
@@ -205,8 +205,7 @@ def plain_reason(result: Comparison) -> bool:
 
 def own_score(score: Score, digits: int) -> str:
     """Write one side's score with its unit."""
-    unit = "%" if score.unit == "%" else f" {score.unit}".rstrip()
-    return f"{scaled(score.estimate, score.scale, digits)}{unit}"
+    return with_unit(scaled(score.estimate, score.scale, digits), score.unit)
 
 
 def notes_of(result: Comparison) -> tuple[Note, ...]:
@@ -639,12 +638,12 @@ def _effects(result: Comparison) -> Section | None:
 
 def shown(result: Comparison, value: float | None) -> str:
     """Write a difference with its sign and unit."""
-    return f"{scaled(value, result.scale, figures.digits_of(result), sign=True)} {result.unit}".rstrip()
+    return with_unit(scaled(value, result.scale, figures.digits_of(result), sign=True), result.unit)
 
 
 def _margin_words(result: Comparison) -> str:
     """Write the margin as it was declared, without digits that nobody gave."""
-    return f"{declared(result.margin or 0.0, result.scale)} {result.unit}".rstrip()
+    return with_unit(declared(result.margin or 0.0, result.scale), result.unit)
 
 
 def least(result: Comparison) -> str:

@@ -6,8 +6,8 @@ import re
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed
-from evalstats.document.model import Section, Text, listed
-from evalstats.document.numbers import declared, interval_words, number, p_value, scaled
+from evalstats.document.model import Section, Text, listed, works_section
+from evalstats.document.numbers import declared, interval_words, number, p_value, scaled, with_unit
 from evalstats.grammar import plural
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
 
@@ -31,7 +31,7 @@ def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]
         Section(id="method", heading="How it was answered", blocks=tuple(Text(text=text) for text in _how(result))),
         listed("assumptions", "What this takes for granted", assumptions(result)),
         listed("changes", "What would change the answer", _changes(result)),
-        listed("references", "References", references(result)),
+        works_section(references(result)),
         origin,
     )
     return tuple(part for part in parts if part.blocks)
@@ -72,7 +72,7 @@ def _how(result: Comparison) -> list[str]:
         else:
             beside.append(f"{decides}; other methods have no say.")
     if result.margin is not None:
-        size = f"{declared(result.margin, result.scale)} {result.unit}".rstrip()
+        size = with_unit(declared(result.margin, result.scale), result.unit)
         level = 100 * (2 * result.conf_level - 1)
         beside.append(f"The two count as equivalent if the {level:.6g}% interval lies within ±{size}.")
     if result.groups:
@@ -268,7 +268,7 @@ def times_needed(result: Comparison) -> float | None:
 
 def sized(value: float | None, result: Comparison) -> str:
     """Write an amount of the metric with its unit."""
-    return f"{scaled(value, result.scale, 1)} {result.unit}".rstrip()
+    return with_unit(scaled(value, result.scale, 1), result.unit)
 
 
 def rounded_up(value: float) -> int:

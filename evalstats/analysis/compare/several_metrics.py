@@ -18,7 +18,20 @@ from evalstats.analysis.compare.result import DECIDED, Comparison, Comparisons
 from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed
-from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Tabs, Text, Tone, sentence
+from evalstats.document.model import (
+    Block,
+    Column,
+    Document,
+    Items,
+    Note,
+    Section,
+    Table,
+    Tabs,
+    Text,
+    Tone,
+    sentence,
+    works_section,
+)
 from evalstats.document.numbers import interval_words
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural, plural_of
@@ -304,7 +317,7 @@ def _method(result: Comparisons) -> tuple[Section, ...]:
             heading="What this takes for granted",
             blocks=(Items(items=tuple(map(sentence, takes))),) if takes else (),
         ),
-        Section(id="references", heading="References", blocks=(Items(items=tuple(map(sentence, sorted(works)))),)),
+        works_section(works),
         of.section(seed=f"{of.seed} (permutations only)"),
     )
     return tuple(part for part in parts if part.blocks)

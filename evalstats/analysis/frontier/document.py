@@ -7,8 +7,19 @@ from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import shown_numbers
-from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
-from evalstats.document.numbers import number, share_in_percent, titled
+from evalstats.document.model import (
+    Column,
+    Document,
+    Figure,
+    Items,
+    Section,
+    Table,
+    Text,
+    Tone,
+    interval_column,
+    number_column,
+)
+from evalstats.document.numbers import number, share_in_percent
 from evalstats.grammar import and_list, first_lines, is_are, plural
 
 _WORDS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not settled", "dominated": "dominated"}
@@ -85,14 +96,13 @@ def _headline(result: Frontier, what: str) -> str:
 
 
 def _table(result: Frontier) -> Table:
-    level = f"{100 * result.conf_level:g}% CI"
     return Table(
         id="systems",
         columns=(
             Column(title="System", kind="name"),
             Column(title=WORDS[result.cost], kind="amount"),
-            Column(title=titled("Score", result.score_unit), kind="number", scale=result.scale),
-            Column(title=level, kind="interval", scale=result.scale, spare=True),
+            number_column(result, "Score", result.score_unit),
+            interval_column(result, spare=True),
             Column(title="In resamples", kind="amount"),
             Column(title="Place", kind="verdict"),
         ),

@@ -9,16 +9,45 @@ from evalstats.analysis.design.dependence import dependence_table, partitions_na
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
-from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
 from evalstats.analysis.leaderboard.result import TIED, Leaderboard, PairRow
+from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
-from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone
-from evalstats.document.numbers import digits_of_interval, interval_words, number, p_words, share_in_percent, titled
+from evalstats.document.model import (
+    Block,
+    Column,
+    Document,
+    Items,
+    Note,
+    Section,
+    Table,
+    Text,
+    Tone,
+    interval_column,
+    listed,
+    number_column,
+    works_section,
+)
+from evalstats.document.numbers import (
+    digits_of_interval,
+    interval_words,
+    number,
+    p_words,
+    share_in_percent,
+    titled,
+    with_unit,
+)
 from evalstats.errors import Option
 from evalstats.grammar import and_list, conjugate, is_are, plural, plural_of
 from evalstats.table.score_table import too_much_missing
 
+_ADJUSTMENTS = {
+    "max-t": "max-T step-down",
+    "holm": "Holm",
+    "bh": "Benjamini-Hochberg",
+    "by": "Benjamini-Yekutieli",
+}
+_HSU = "Hsu 1996, Multiple Comparisons: Theory and Methods (the lead over the best of the others)"
 _SHOWN = 20
 _FEW_PAIRS = 10
 _LISTED = 10
@@ -51,7 +80,7 @@ def document(result: Leaderboard) -> Document:
         notes=(*_by_other_averages(result), *result.notes),
         actions=tuple(_actions(result)),
         evidence=tuple(section for each in _EVIDENCE if (section := each(result)) is not None),
-        method=method_sections(result, tables=_further(result)),
+        method=_method_sections(result),
     )
 
 
@@ -120,12 +149,11 @@ def _limits(result: Leaderboard) -> list[str]:
 
 def _by_other_averages(result: Leaderboard) -> list[Note]:
     """Say who leads by other averages."""
-    unit = {"%": "%", "": ""}.get(result.score_unit, f" {result.score_unit}")
     return [
         Note(
             kind="average",
             text=f"Leader {weighted_words(row.kind, row.factor)} ({row.kind} average): {row.leader}, at "
-            f"{number(row.estimate * result.scale, score_digits(result))}{unit}"
+            + with_unit(number(row.estimate * result.scale, score_digits(result)), result.score_unit)
             + (f"; {and_list(row.best, 3)} could be best" if len(row.best) > 1 else ""),
         )
         for row in result.other_leaders
@@ -165,11 +193,10 @@ def _number(result: Leaderboard) -> tuple[str, str]:
         lead, ends = pair.estimate, (pair.conf_low, pair.conf_high)
         if pair.first != top.name:
             lead, ends = -lead, (-ends[1], -ends[0])
-        digits, unit = digits_of_interval(*ends, result.scale), f" {result.unit}" if result.unit else ""
-        value = f"{number(lead * result.scale, digits, sign=True)}{unit}"
+        digits = digits_of_interval(*ends, result.scale)
+        value = with_unit(number(lead * result.scale, digits, sign=True), result.unit)
         return value, f"{level(result)} CI {interval_words(*ends, result.scale, digits)}, {p_words(pair.p_value)}"
-    unit = {"%": "%", "": ""}.get(result.score_unit, f" {result.score_unit}")
-    value = f"{number(top.estimate * result.scale, score_digits(result))}{unit}"
+    value = with_unit(number(top.estimate * result.scale, score_digits(result)), result.score_unit)
     if top.conf_low is None or top.conf_high is None:
         return value, f"score of {top.name}, no interval"
     ends = interval_words(top.conf_low, top.conf_high, result.scale, score_digits(result))
@@ -196,20 +223,13 @@ def _models(result: Leaderboard) -> Table:
     same_items = len({row.n_items for row in result.rows}) == 1
     columns = (
         Column(title="Model" if result.contrast == "model" else result.contrast, kind="name"),
-        Column(
-            title=titled("Score, all items" if _own_items(result) else "Score", result.score_unit),
-            kind="number",
-            scale=result.scale,
-            digits=digits,
-        ),
-        Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=digits),
+        number_column(result, "Score, all items" if _own_items(result) else "Score", result.score_unit, digits=digits),
+        interval_column(result, digits=digits),
         Column(title="Part", kind="amount"),
         Column(title="Ranks", kind="amount"),
         Column(title="Tier", spare=True),
         Column(title="Own items", kind="count", spare=True),
-        Column(
-            title=titled("Own mean", result.score_unit), kind="number", scale=result.scale, digits=digits, spare=True
-        ),
+        number_column(result, "Own mean", result.score_unit, digits=digits, spare=True),
     )
     rows = tuple(
         (
@@ -305,7 +325,7 @@ def _pairs(result: Leaderboard) -> Section | None:
     if not result.pairs:
         return None
     apart = [pair for pair in result.pairs if pair.separated]
-    blocks: list[Block] = [Text(text=separation_words(result))] if len(result.pairs) > 1 else []
+    blocks: list[Block] = [Text(text=_separation_words(result))] if len(result.pairs) > 1 else []
     if result.baseline is not None:
         blocks.insert(0, replace(figures.against_baseline(result), table=_pairs_table(result)))
         better, worse = (sum(pair.verdict == verdict for pair in result.pairs) for verdict in ("better", "worse"))
@@ -327,6 +347,24 @@ def _pairs(result: Leaderboard) -> Section | None:
     return Section(id="pairs", heading=heading, blocks=tuple(blocks))
 
 
+def _separation_words(result: Leaderboard) -> str:
+    """Say what being separated promises, and where p and interval part."""
+    error = f"{100 * (1 - result.conf_level):.3g}%"
+    strict = result.adjust in ("max-t", "holm")
+    promise = (
+        f"The chance that even one separation is false is at most {error}."
+        if strict
+        else f"Of the pairs that are separated, about {error} are expected not to differ; intervals are for each pair alone."
+    )
+    beyond = sum(pair.separated and pair.ends is not None and not pair.excludes_zero for pair in result.pairs)
+    if not beyond:
+        return promise
+    return (
+        f"{promise} {plural(beyond, 'pair')} {is_are(beyond)} separated though the simultaneous interval "
+        "includes 0: the stepwise p is sharper."
+    )
+
+
 def _pairs_table(result: Leaderboard) -> Table:
     """Return all pairs of a few models, of many each model against the next line; every pair is in its CSV."""
     every = result.baseline is not None or len(result.pairs) <= _FEW_PAIRS
@@ -335,12 +373,12 @@ def _pairs_table(result: Leaderboard) -> Table:
         of = {(pair.first, pair.second): pair for pair in result.pairs}
         names = [row.name for row in result.rows if row.component is not None]
         pairs = tuple(of[each] for each in pairwise(names) if each in of)
-    digits, unit = score_digits(result), result.unit
+    digits = score_digits(result)
     columns = (
         Column(title="Model", kind="name"),
         *([] if result.baseline else [Column(title="Against", kind="name")]),
-        Column(title=titled("Difference", unit), kind="number", scale=result.scale, digits=digits, sign=True),
-        Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=digits, sign=True),
+        number_column(result, "Difference", digits=digits, sign=True),
+        interval_column(result, digits=digits, sign=True),
         Column(title="p (adjusted)", kind="p", spare=True),
         Column(title="Items", kind="count", spare=True),
         Column(title="Verdict", kind="verdict"),
@@ -371,7 +409,7 @@ def _pairs_table(result: Leaderboard) -> Table:
         rows=rows,
         caption=what
         if len(result.pairs) == 1
-        else f"{what}; adjusted for {len(result.pairs):,} ({ADJUSTMENTS[result.adjust]})",
+        else f"{what}; adjusted for {len(result.pairs):,} ({_ADJUSTMENTS[result.adjust]})",
         tones=_TONES,
         frame=result.pairs_frame().to_dict(as_series=False),
     )
@@ -382,8 +420,8 @@ def _nearest(result: Leaderboard) -> list[str]:
 
     def words(pair: PairRow) -> str:
         shown = number(None if pair.estimate is None else pair.estimate * result.scale, score_digits(result), sign=True)
-        unit = f" {result.unit}" if result.unit else ""
-        return f"{pair.first} against {pair.second}, {shown}{unit}, adjusted {p_words(pair.p_adjusted)}."
+        size = with_unit(shown, result.unit)
+        return f"{pair.first} against {pair.second}, {size}, adjusted {p_words(pair.p_adjusted)}."
 
     compared = sorted(
         (pair for pair in result.pairs if pair.p_adjusted is not None), key=lambda pair: pair.p_adjusted or 0.0
@@ -456,8 +494,8 @@ def _missing(result: Leaderboard) -> Section | None:
         Column(title=alone or "Missing", kind="count"),
         Column(title="Errors", kind="count", spare=True),
         Column(title="Unscored", kind="count", spare=True),
-        Column(title=titled("Score", result.score_unit), kind="number", scale=result.scale, digits=digits),
-        Column(title="Worst to best case", kind="interval", scale=result.scale, digits=digits),
+        number_column(result, "Score", result.score_unit, digits=digits),
+        interval_column(result, "Worst to best case", digits=digits),
     )
     rows = tuple(
         (
@@ -516,14 +554,111 @@ def _omnibus(result: Leaderboard) -> Section | None:
     return Section(id="omnibus", heading=heading, blocks=(Text(text=text),))
 
 
+_EVIDENCE = (_ranks, _pairs, _comparability, _dependence, _missing, _winner, _omnibus)
+
+
+# --- the method ---
+
+
+def _method_sections(result: Leaderboard) -> tuple[Section, ...]:
+    """Return how it was computed, what it assumes, further numbers, references and provenance."""
+    takes = dict.fromkeys(
+        text.takes for name in (result.method, result.rank_method) for text in texts_for(name) if text.takes
+    )
+    lacking = "On items that a model lacks it compares with the others as on those it has"
+    worst = f"{lacking}; the worst case stands with the evidence" if any(row.n_missing for row in result.rows) else ""
+    assumptions = (_independence(result), *takes, worst)
+    return (
+        Section(
+            id="method",
+            heading="How pairs and ranks are computed",
+            blocks=(*(Text(text=text) for text in _paragraphs(result)), *listed("", "", _facts(result)).blocks),
+        ),
+        listed("assumptions", "What this assumes", assumptions),
+        Section(id="further", heading="Each model and its neighbour in more detail", blocks=_further(result)),
+        works_section(_references(result)),
+        result.origin.section(),
+    )
+
+
+def _paragraphs(result: Leaderboard) -> list[str]:
+    """Say how pairs, ranks and the score at the top are computed, each method once."""
+    said: set[str] = set()
+    paragraphs = [_described(f"Pairs: {result.method}, because {result.method_reason}.", result.method, said)]
+    if any(row.rank_low is not None for row in result.rows):
+        paragraphs.append(_described(f"Ranks: {result.rank_method}.", result.rank_method, said))
+    winner = result.winner
+    if winner is not None and winner.method:
+        paragraphs.append(_described(f"The score at the top: {winner.method}.", winner.method, said))
+    elif winner is not None and winner.reason:
+        paragraphs.append(f"The top score is not corrected for having been picked: {winner.reason}.")
+    return paragraphs
+
+
+def _described(lead: str, method: str, said: set[str]) -> str:
+    new = [text.how for text in texts_for(method) if text.how not in said]
+    said.update(new)
+    # In a family p is adjusted stepwise, so it need not agree with the simultaneous interval beside it.
+    alone = [
+        text.replace("so p and interval never contradict", "so for a pair alone p and interval never contradict")
+        for text in new
+    ]
+    return " ".join([lead, *alone])
+
+
+def _facts(result: Leaderboard) -> list[str]:
+    better = "higher" if result.higher_is_better else "lower"
+    facts = [
+        f"Estimand: {result.estimand}.",
+        f"Metric: {result.metric} ({result.metric_kind}, {better} is better) on {result.benchmark}.",
+    ]
+    if result.average:
+        facts.append(f"A score is the {result.average}.")
+    own = sorted({row.method for row in result.rows if row.method})
+    if own:
+        facts.append(f"Each score has its own interval: {'; '.join(own)}.")
+    test = result.omnibus
+    # Where it does not show a difference, the evidence says so.
+    if test is not None and test.p_value <= 1 - result.conf_level:
+        facts.append(
+            f"{test.method} over all models: {p_words(test.p_value)}; it only asks whether they differ at all."
+        )
+    elif result.omnibus_reason:
+        facts.append(f"No test over all models: {result.omnibus_reason}.")
+    if not result.exact and result.n_resamples:
+        facts.append(f"{result.n_resamples:,} random draws.")
+    return facts
+
+
+def _independence(result: Leaderboard) -> str:
+    if result.n_items is None:
+        return "Published scores are independent of one another; on shared items differences are usually known better."
+    unit = "clusters" if result.clusters else "items"
+    tested = [row.factor for row in result.dependence]
+    what = (
+        f"tested by permutation for groups along {and_list(tested)}, of which a sample would be the clusters"
+        if tested
+        else "no column could test it"
+    )
+    return f"The {unit} are independent of one another: {what}."
+
+
+def _references(result: Leaderboard) -> list[str]:
+    winner = result.winner.method if result.winner is not None else ""
+    omnibus = result.omnibus.method if result.omnibus is not None else ""
+    hsu = {_HSU} if any(row.best_low is not None for row in result.rows) else set[str]()
+    names = {result.method, result.rank_method, winner, omnibus, *(row.method for row in result.rows)}
+    return sorted(hsu | {work for name in names if name for text in texts_for(name) for work in text.sources})
+
+
 def _further(result: Leaderboard) -> tuple[Table, ...]:
     """Return the tables that are not for the first look: what else is known of each model, and neighbours among many."""
     digits = score_digits(result)
     columns = (
         Column(title="Model", kind="name"),
-        Column(title=titled("To the best", result.unit), kind="interval", scale=result.scale, digits=digits, sign=True),
+        interval_column(result, titled("To the best", result.unit), digits=digits, sign=True),
         Column(title="Rank alone", kind="amount"),
-        Column(title="Shrunken", kind="number", scale=result.scale, digits=digits),
+        number_column(result, "Shrunken", "", digits=digits),
     )
     rows = tuple((row.name, row.to_best, row.ranks_marginal.replace("-", "–"), row.shrunken) for row in result.rows)
     caption = (
@@ -535,6 +670,3 @@ def _further(result: Leaderboard) -> tuple[Table, ...]:
     each = Table(id="further", columns=columns, rows=rows, caption=caption)
     many_pairs = result.baseline is None and len(result.pairs) > _FEW_PAIRS
     return (each, _pairs_table(result)) if many_pairs else (each,)
-
-
-_EVIDENCE = (_ranks, _pairs, _comparability, _dependence, _missing, _winner, _omnibus)

@@ -47,8 +47,7 @@ from evalstats.analysis.leaderboard.checks import (
 from evalstats.analysis.leaderboard.published import published_leaderboard
 from evalstats.analysis.leaderboard.ranks import BoardScores, Ranking, RankingOptions, ranking
 from evalstats.analysis.leaderboard.result import Leaderboard, snapped_pairs, snapped_rows
-from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
-from evalstats.analysis.leaderboard.winner import corrected
+from evalstats.analysis.leaderboard.rows import corrected, model_rows, pair_rows
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Origin, notes

@@ -17,8 +17,7 @@ from evalstats.analysis.leaderboard.ranks import (
     shown_better,
 )
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, snapped_pairs, snapped_rows
-from evalstats.analysis.leaderboard.rows import family_rows, ranked, with_ties
-from evalstats.analysis.leaderboard.winner import corrected_estimates
+from evalstats.analysis.leaderboard.rows import corrected_estimates, family_rows, ranked, with_ties
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes

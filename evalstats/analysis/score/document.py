@@ -8,8 +8,20 @@ from evalstats.analysis.design.metric import asked_direction, direction_notes
 from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.score.result import ClaimTest, Score, Scores
-from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, p_words, scaled, titled
+from evalstats.document.model import (
+    Column,
+    Document,
+    Note,
+    Section,
+    Table,
+    Text,
+    Tone,
+    interval_column,
+    listed,
+    number_column,
+    works_section,
+)
+from evalstats.document.numbers import interval_words, p_words, scaled, with_unit
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural
 from evalstats.stats.checks import FEW_ITEMS, few_items
@@ -132,7 +144,7 @@ def _says_few(row: Score) -> bool:
 
 
 def _shown(result: Score, value: float | None) -> str:
-    return f"{scaled(value, result.scale, 1)}{'%' if result.unit == '%' else f' {result.unit}'}".rstrip()
+    return with_unit(scaled(value, result.scale, 1), result.unit)
 
 
 def _headline(result: Score) -> str:
@@ -157,7 +169,7 @@ def _with_interval(result: Score) -> str:
 
 def _difference(result: Score, test: ClaimTest) -> str:
     unit = "pp" if result.unit == "%" else result.unit
-    return f"{scaled(test.estimate, result.scale, 1, sign=True)} {unit}".rstrip()
+    return with_unit(scaled(test.estimate, result.scale, 1, sign=True), unit)
 
 
 def _difference_words(result: Score, test: ClaimTest) -> str:
@@ -201,13 +213,12 @@ def _averaged(result: Score) -> tuple[Note, ...]:
 
 
 def _evidence(result: Score) -> tuple[Section, ...]:
-    level = f"{100 * result.conf_level:g}% CI"
     rows = Table(
         id="scores",
         columns=(
             Column(title="Method", kind="name"),
-            Column(title=titled("Score", result.unit), kind="number", scale=result.scale),
-            Column(title=level, kind="interval", scale=result.scale),
+            number_column(result, "Score"),
+            interval_column(result),
         ),
         rows=tuple((row.method, row.estimate, row.ends) for row in result.rows),
         caption="The score by every method; the first row is the headline",
@@ -225,7 +236,7 @@ def _pass_hat(result: Score) -> tuple[Table, ...]:
         columns=(
             Column(title="k", kind="count"),
             Column(title="pass^k (%)", kind="number", scale=100),
-            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=100),
+            interval_column(result, scale=100),
         ),
         rows=tuple((k, estimate, (low, high)) for k, estimate, low, high in result.pass_hat),
         caption="Chance that k independent trials of one item all succeed; items are the unit",
@@ -241,8 +252,7 @@ def _methods_heading(result: Score) -> str:
         min(each[0] for each in ends if each and each[0] is not None),
         max(each[1] for each in ends if each and each[1] is not None),
     )
-    unit = "%" if result.unit == "%" else f" {result.unit}".rstrip()
-    return f"By every method the score lies between {scaled(low, result.scale, 1)} and {scaled(high, result.scale, 1)}{unit}"
+    return f"By every method the score lies between {scaled(low, result.scale, 1)} and {_shown(result, high)}"
 
 
 def _method(result: Score) -> tuple[Section, ...]:
@@ -266,11 +276,10 @@ def _method_of_several(result: Scores) -> tuple[Section, ...]:
 
 
 def _estimated(how: Iterable[str], told: Iterable[str], works: Iterable[str]) -> tuple[Section, ...]:
-    items = Items(items=tuple(sentence(text) for text in told))
-    blocks = (*(Text(text=text) for text in how), items)
+    blocks = (*(Text(text=text) for text in how), *listed("", "", told).blocks)
     return (
         Section(id="method", heading="How it was estimated", blocks=blocks),
-        Section(id="references", heading="References", blocks=(Items(items=tuple(sorted(works))),)),
+        works_section(works),
     )
 
 
