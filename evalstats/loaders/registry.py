@@ -79,6 +79,8 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.formats.simple_evals", "FORMAT", _JSON),
     ("evalstats.loaders.formats.simple_evals", "METRICS", _JSON),
     ("evalstats.loaders.formats.google_adk", "FORMAT", _JSON),
+    ("evalstats.loaders.formats.trulens", "FORMAT", _ANY),
+    ("evalstats.loaders.formats.uptrain", "FORMAT", _ANY),
     ("evalstats.loaders.formats.hal", "FORMAT", _JSON),
     ("evalstats.loaders.formats.agent_bench", "FORMAT", _JSON),
     ("evalstats.loaders.formats.browser_gym", "FORMAT", _JSON),
