@@ -419,7 +419,7 @@ SEEDS: dict[str, list[Tree]] = {
     ],
     "browser-gym": [{f"{test_agent_runs.EPISODE}/summary_info.json": _json(test_agent_runs.SUMMARY)}],
     "tool-eval": [{"G1_instruction_gpt-4.json": _json(test_agent_runs.JUDGED)}],
-    "trulens": _tables([test_feedback_tables.RECORD, test_feedback_tables.RECORD | {"input": "Why?"}])[:3],
+    "trulens": _tables([test_feedback_tables.RECORD, test_feedback_tables.RECORD | {"input": "Why?"}]),
     "uptrain": _tables([test_feedback_tables.CHECKED, test_feedback_tables.CHECKED | {"question": "Why?"}]),
     "judgebench": _judgebench(),
     "llmbar": _llmbar(),

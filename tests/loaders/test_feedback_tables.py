@@ -22,7 +22,7 @@ RECORD: dict[str, Any] = {
     "output": "That.",
     "ts": "2026-01-01T10:00:00",
     "Answer Relevance": 0.9,
-    "Answer Relevance_calls": [{"args": {}, "ret": 0.9}],
+    "Answer Relevance_calls": [{"args": {"prompt": "x"}, "ret": 0.9}],
     "Answer Relevance feedback cost in USD": 0.01,
     "Answer Relevance direction": True,
     "Toxicity": None,
