@@ -26,7 +26,7 @@ _OUTSIDE: Final = "{n} numbers lie outside their own interval; the interval is l
 
 @dataclass(slots=True)
 class PublishedRows:
-    """Rows read so far, and what is worth telling of them.
+    """Rows read so far, what is worth telling of them, and what was left out.
 
     `higher_is_better` is what the format says of all its metrics; None where it says nothing.
     """
@@ -37,6 +37,7 @@ class PublishedRows:
     notes: list[str] = field(default_factory=list[str])
     higher_is_better: bool | None = None
     counts: Counter[str] = field(default_factory=Counter[str])
+    left_out: list[str] = field(default_factory=list[str])
 
     def add(
         self,

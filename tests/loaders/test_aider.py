@@ -91,8 +91,8 @@ def test_lines_that_are_something_else_are_counted_and_left_out(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("- dirname: x\n  pass_rate_1: 3\n", "holds no run with a model and a pass rate"),
-        ("- dirname: x\n  model: m\n  pass_rate_1: many\n", "holds no run with a model and a pass rate"),
+        ("- dirname: x\n  pass_rate_1: 3\n", "a list of runs with a model and a pass rate was expected"),
+        ("- dirname: x\n  model: m\n  pass_rate_1: many\n", "a list of runs with a model and a pass rate was expected"),
     ],
 )
 def test_boards_without_rates_are_refused(tmp_path: Path, text: str, words: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.benchbench import LOADER
+from evalstats.loaders.formats.benchbench import FORMAT
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -68,8 +68,8 @@ def test_a_day_that_is_none_and_rows_that_stand_twice(tmp_path: Path) -> None:
     assert data.aggregates["estimate"].to_list() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     assert data.aggregates["date"].null_count() == 6
     assert told(data) == [
-        "1 rows stand there already, cell by cell, and count once",
         "241189 in its name is no day (yymmdd), so the table has no date",
+        "1 rows stand there already, cell by cell, and count once",
         "1 number stands more than once under one name (k); all are kept",
     ]
 
@@ -90,7 +90,7 @@ def test_a_table_without_numbers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a_240829_code.csv"
     path.write_text("model,x\nm,\n")
     with pytest.raises(UnreadableFileError, match="no published number of any model"):
-        read_source(LOADER, with_digest(Source(path=path)))
+        read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def test_all_published_tables_are_read(shared_data: Path) -> None:
@@ -115,4 +115,4 @@ def test_all_published_tables_are_read(shared_data: Path) -> None:
     for path in folder.glob("*/*.csv"):
         found = sniffed(read_head(path))[0]
         assert found is not None
-        assert found[0] is LOADER
+        assert found[0] is FORMAT

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
-from evalstats.loaders.leaderboards import LOADER
+from evalstats.loaders.formats.leaderboards import FORMAT
 from evalstats.loaders.published_numbers import PublishedRows, offsets, plus_minus
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
@@ -32,7 +32,7 @@ def dump(tmp_path: Path) -> Any:
     def write(content: str | dict[str, Any], name: str) -> EvalData:
         path = tmp_path / name
         path.write_text(content if isinstance(content, str) else json.dumps(content))
-        return read_source(LOADER, with_digest(Source(path=path)))
+        return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.loaders.formats.open_llm_leaderboard import FORMAT
 from evalstats.loaders.lighteval_details import LOADER as DETAILS
-from evalstats.loaders.open_llm_leaderboard import LOADER
 from evalstats.loaders.open_llm_scores import BBH_CHOICES, above_chance
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
@@ -284,15 +284,15 @@ def test_the_first_table_of_version_1_had_four_tasks(tmp_path: Path, mark: str) 
 def test_a_table_of_the_same_benchmarks_is_not_the_leaderboards(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("Model,Average,ARC,HellaSwag,MMLU,TruthfulQA,Winogrande,GSM8K\nm,1,1,1,1,1,1,1\n")
-    assert LOADER.sniff(read_head(path)) is None
+    assert FORMAT.sniff(read_head(path)) is None
 
 
 def test_other_tables_are_left_to_others(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     pl.DataFrame([{"model": "m", "GPQA": 1.0, "BBH": 2.0}]).write_csv(path)
-    assert LOADER.sniff(read_head(path)) is None
+    assert FORMAT.sniff(read_head(path)) is None
     with pytest.raises(UnreadableFileError, match="has not the tasks of the Open LLM Leaderboard"):
-        read_source(LOADER, with_digest(Source(path=path)))
+        read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def detail(question: str, acc: object, **more: Any) -> dict[str, Any]:

@@ -1,22 +1,22 @@
 """Aider's leaderboards: a YAML list of runs, each with its pass rates, costs and settings.
 
-Format: `aider/website/_data/*.yml` of Aider-AI/aider. These files are lists of flat maps; no more of YAML than that is read,
-so that no file can make anything happen: `- name: value` begins a run, `  name: value` goes on with it.
+The files are lists of flat maps; no more of YAML than that is read, so that no file can make anything happen: `- name: value`
+begins a run, `  name: value` goes on with it. Pass rates are in percent. The variant is how the model was used (edit format,
+editor model, effort), `n` the number of exercises that were run. No interval is in the file and none is made.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
-from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
+from evalstats.loaders.base import Head, Source
 from evalstats.loaders.files import bounded_lines, encoding_message, open_text
+from evalstats.loaders.format import Sign
+from evalstats.loaders.published_format import PublishedFormat
 from evalstats.loaders.published_numbers import PublishedRows
-from evalstats.loaders.rows import told
 from evalstats.loaders.values import as_count, as_number, as_text, day_of
-from evalstats.schema.data import Problem
 
 Run = dict[str, str]
 
@@ -41,52 +41,23 @@ _SHORT: Final = 9
 _ENTRY = re.compile(r"(?P<dash>-)?\s*(?P<name>[A-Za-z_]\w*):(?:\s+(?P<value>.*))?")
 _QUOTED = re.compile(r"""(?P<mark>["'])(?P<text>.*)(?P=mark)\s*(?:#.*)?""")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-_STARTS = re.compile(r"-\s+(?:dirname|test_cases|model|edit_format)\s*:")
 _NO_COST: Final = "{n} runs cost 0, which stands for a price that was not known; it is left out"
 _FEWER: Final = "{n} runs have fewer test cases than tests; of which of the two a rate is, the file does not say"
 _ODD: Final = "{n} pass rates differ from their own counts by more than rounding; the rate is kept"
 
 
-class AiderLoader(SingleFileLoader):
-    """Loader of Aider's leaderboards (YAML) into `aggregates`: pass rates in percent, cost, time, well-formed edits.
-
-    The variant is how the model was used (edit format, editor model, effort). `n` is the number of exercises that were run. No
-    interval is in the file and none is made.
-    """
-
-    name = "aider"
-    title = "Aider leaderboards (.yml)"
-    version = "1"
-
-    def sniff(self, head: Head) -> Match | None:
-        """Recognise a list of runs with pass_rate_1."""
-        if head.shape == "text" and "pass_rate_1:" in head.text and _STARTS.search(head.text):
-            return Match(confidence=0.95, reason="a list of runs with pass_rate_1")
-        return None
-
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield aggregates, their metrics, the run, and notes."""
-        numbers, counts = PublishedRows(), Counter[str]()
-        odd: list[int] = []
-        for run in _runs(source, odd):
-            _add(run, numbers, counts)
-        if not numbers.rows:
-            raise UnreadableFileError(
-                f"{source.path}: holds no run with a model and a pass rate; a list of runs was expected"
-            )
-        run_id = source.run_id()
-        yield from in_batches(({**row, "run": run_id} for row in numbers.rows), "aggregates")
-        better = {name: {"higher_is_better": more} for name, (_, more) in _METRICS.items()}
-        primary = "pass_rate_2" if any(name == "pass_rate_2" for _, name in numbers.metrics) else "pass_rate_1"
-        metrics = [{**row, **better[name], "primary": name == primary} for (_, name), row in numbers.metrics.items()]
-        yield Rows(table="metrics", rows=metrics)
-        benchmarks = list(dict.fromkeys(str(row["benchmark"]) for row in numbers.rows))
-        benchmark = benchmarks[0] if len(benchmarks) == 1 else "Aider"
-        yield Rows(table="runs", rows=[{"run": run_id, "benchmark": benchmark, "harness": "Aider"}])
-        yield from source.notes([*numbers.doubts(), *told(counts)])
-        if odd:
-            message = f"{len(odd):,} lines are no `name: value` of a run and are left out (line {comma_list(odd)})"
-            yield from source.notes([message], "error")
+def _board(_: Head, source: Source, numbers: PublishedRows) -> str:
+    odd: list[int] = []
+    for run in _runs(source, odd):
+        _add(run, numbers)
+    for row in numbers.metrics.values():
+        row["higher_is_better"] = _METRICS[str(row["metric"])][1]
+    if odd:
+        numbers.left_out.append(
+            f"{len(odd):,} lines are no `name: value` of a run and are left out (line {comma_list(odd)})"
+        )
+    benchmarks = {str(row["benchmark"]) for row in numbers.rows}
+    return benchmarks.pop() if len(benchmarks) == 1 else "Aider"
 
 
 def _runs(source: Source, odd: list[int]) -> Iterator[Run]:
@@ -124,10 +95,10 @@ def _plain(value: str) -> str:
     return quoted["text"] if quoted else _COMMENT.sub("", value).strip()
 
 
-def _add(run: Mapping[str, str], numbers: PublishedRows, counts: Counter[str]) -> None:
+def _add(run: Mapping[str, str], numbers: PublishedRows) -> None:
     """Add the numbers of one run."""
     cases, tests = as_count(run.get("test_cases")), as_count(run.get("total_tests"))
-    counts[_FEWER] += cases is not None and tests is not None and cases < tests
+    numbers.counts[_FEWER] += cases is not None and tests is not None and cases < tests
     settings = [run[name] for name in _SETTINGS if run.get(name)]
     known: dict[str, object] = {
         "model": as_text(run.get("model")) or "",
@@ -143,11 +114,11 @@ def _add(run: Mapping[str, str], numbers: PublishedRows, counts: Counter[str]) -
     for metric, (unit, _) in _METRICS.items():
         value = run.get(metric)
         if metric == "total_cost" and as_number(value) == 0:
-            counts[_NO_COST] += 1
+            numbers.counts[_NO_COST] += 1
             continue
         rate, passed = as_number(value), as_count(run.get(metric.replace("rate", "num")))
         if metric.startswith("pass_rate") and rate is not None and passed is not None and cases:
-            counts[_ODD] += abs(rate - 100 * passed / cases) > 0.06
+            numbers.counts[_ODD] += abs(rate - 100 * passed / cases) > 0.06
         numbers.add(value, {**known, "metric": metric, "unit": unit})
 
 
@@ -160,4 +131,23 @@ def _benchmark(size: int | None) -> str:
     return next((name for whole, name in _SIZES.items() if size and whole - _SHORT <= size <= whole), "Aider")
 
 
-LOADER = AiderLoader()
+FORMAT: Final = PublishedFormat(
+    name="aider",
+    title="Aider leaderboards (.yml)",
+    version="2",
+    upstream="Aider-AI/aider, aider/website/_data/*.yml",
+    harness="Aider",
+    tables=(
+        (
+            Sign(
+                confidence=0.95,
+                opening=r"(?s:.*?)-\s+(?:dirname|test_cases|model|edit_format)\s*:",
+                text=("pass_rate_1:",),
+                shapes=("text",),
+            ),
+            _board,
+        ),
+    ),
+    primary=("pass_rate_2", "pass_rate_1"),
+    expected="a list of runs with a model and a pass rate was expected",
+)

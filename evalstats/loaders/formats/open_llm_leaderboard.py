@@ -1,26 +1,29 @@
 """The Open LLM Leaderboard's own table: a row for each model that was submitted, with raw and normalised scores.
 
-Format: the `contents` dataset of both leaderboards (Parquet, CSV or JSON), whose second version has for each of six tasks a
-raw score from 0 to 1 and one above chance from 0 to 100, and whose first has one score from 0 to 100 for each of four to seven.
+Read is the `contents` dataset of both leaderboards (Parquet, CSV or JSON). The second version has for each of six tasks a raw
+score from 0 to 1 (`raw`) and one above chance from 0 to 100 (`normalised`), the first one score from 0 to 100 for each of four to
+seven (`score`). The task is the benchmark's name there, and "" for the average of all; the variant is the precision, since one
+model may stand there in several.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
-from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
+from evalstats.loaders.base import Head, Match, Source
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS
+from evalstats.loaders.format import Sign
 from evalstats.loaders.open_llm_scores import GPQA_CHOICES, MMLU_PRO_CHOICES, NORMALISED, V1, V2, above_chance
+from evalstats.loaders.published_format import PublishedFormat
 from evalstats.loaders.published_numbers import PublishedRows
-from evalstats.loaders.rows import Row, told
+from evalstats.loaders.rows import Row
 from evalstats.loaders.score_table import Record, ScoreRows
 from evalstats.loaders.values import as_number, as_text, day_of
-from evalstats.schema.data import Problem
 
 _RAW: Final = "raw"
 _V2: Final = ("IFEval", "BBH", "MATH Lvl 5", "GPQA", "MUSR", "MMLU-PRO")
@@ -78,48 +81,27 @@ class _Columns:
     day: str | None
 
 
-class OpenLLMLeaderboardLoader(SingleFileLoader):
-    """Loader of the leaderboard's tables into aggregates, both versions.
+class _BoardSign(Sign):
+    """The sign of the leaderboard's table: an average, a column for each task, the model, and what only the leaderboard has."""
 
-    The task is the benchmark's name there, and "" for the average of all six. Version 2 has the metrics `raw` (a share) and
-    `normalised` (percent above chance), version 1 `score` (percent). The variant is the precision, since one model may stand
-    there in several.
-    """
+    def match(self, head: Head) -> Match | None:
+        """Say whether a file has the columns of either version."""
+        found = None if head.shape not in self.shapes else _columns(head.columns or tuple(head.keys))
+        reason = "an average and a column for each task of the {}"
+        return None if found is None else Match(confidence=self.confidence, reason=reason.format(found.version))
 
-    name = "open-llm-leaderboard"
-    title = "Open LLM Leaderboard tables, v1 and v2 (contents .parquet, .csv, .json)"
-    version = "1"
 
-    def sniff(self, head: Head) -> Match | None:
-        """Recognise a table with an average, a column for each task, one for the model, and one that only the leaderboard has."""
-        if head.shape not in {"text", "parquet", "array", "lines"}:
-            return None
-        found = _columns(head.columns or tuple(head.keys))
-        if found is None:
-            return None
-        return Match(confidence=0.9, reason=f"an average and a column for each task of the {found.version}")
-
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield aggregates, their metrics, the run, and notes."""
-        table = ScoreRows(read_head(source.path))
-        columns = _columns(tuple(table.columns))
-        if columns is None:
-            raise UnreadableFileError(
-                f"{source.path}: has not the tasks of the Open LLM Leaderboard with their average, and columns that only it has "
-                f"({comma_list(table.columns, 8)}); take the `contents` dataset as it is published"
-            )
-        numbers, counts = PublishedRows(higher_is_better=True), Counter[str]()
-        for record in table.records:
-            _add(numbers, record, columns, counts)
-        if not numbers.rows:
-            raise UnreadableFileError(f"{source.path}: holds no published number of any model")
-        run = source.run_id()
-        yield from in_batches(({**row, "run": run} for row in numbers.rows), "aggregates")
-        headline = NORMALISED if columns.version == V2 else "score"
-        metrics = [{**row, "primary": row["metric"] == headline} for row in numbers.metrics.values()]
-        yield Rows(table="metrics", rows=metrics)
-        yield Rows(table="runs", rows=[{"run": run, "benchmark": columns.version, "harness": "Open LLM Leaderboard"}])
-        yield from source.notes([*told(counts), *numbers.doubts()])
+def _board(head: Head, source: Source, numbers: PublishedRows) -> str:
+    table = ScoreRows(head)
+    columns = _columns(tuple(table.columns))
+    if columns is None:
+        raise UnreadableFileError(
+            f"{source.path}: has not the tasks of the Open LLM Leaderboard with their average, and columns that only it has "
+            f"({comma_list(table.columns, 8)}); take the `contents` dataset as it is published"
+        )
+    for record in table.records:
+        _add(numbers, record, columns, numbers.counts)
+    return columns.version
 
 
 def _plain(name: str) -> str:
@@ -200,4 +182,12 @@ def _about(record: Record, columns: _Columns) -> Row:
     }
 
 
-LOADER: Final = OpenLLMLeaderboardLoader()
+FORMAT: Final = PublishedFormat(
+    name="open-llm-leaderboard",
+    title="Open LLM Leaderboard tables, v1 and v2 (contents .parquet, .csv, .json)",
+    version="2",
+    upstream="huggingface.co/datasets/open-llm-leaderboard/contents, and the same of the first leaderboard",
+    harness="Open LLM Leaderboard",
+    tables=((_BoardSign(shapes=("text", "parquet", "array", "lines")), _board),),
+    primary=(NORMALISED, "score"),
+)

@@ -1,67 +1,26 @@
-"""Published leaderboards of arenas and of judged benchmarks, as rows of `aggregates`."""
+"""Published leaderboards of arenas and of judged benchmarks, as rows of `aggregates`.
+
+Read are dumps of Chatbot Arena and LMArena, ComparIA, Arena-Hard, AlpacaEval, WildBench and EvalPlus. Every number is a row with
+its interval or standard error where the source gives one; nothing is derived, and asymmetric intervals stay so. The level of an
+interval is 95 % where the source's names say so (95_pct_ci, q025 and q975, p2.5 and p97.5). An interval without width belongs to
+a baseline that is fixed by definition, and is left out.
+"""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Final
 
-from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
+from evalstats.loaders.base import Head, Source
 from evalstats.loaders.files import header_of, iter_cells, iter_rows, load_json
+from evalstats.loaders.format import OBJECT, Sign
+from evalstats.loaders.published_format import PublishedFormat
 from evalstats.loaders.published_numbers import PublishedRows, between, offsets, plus_minus
 from evalstats.loaders.values import as_count, as_dict, as_number, day_of, dicts, get
-from evalstats.schema.data import Problem
-
-
-class LeaderboardLoader(SingleFileLoader):
-    """Loader of leaderboard dumps: Chatbot Arena and LMArena, ComparIA, Arena-Hard, AlpacaEval, WildBench, EvalPlus.
-
-    Every number is a row with its interval or standard error where the source gives one; nothing is derived, and
-    asymmetric intervals stay so. The level of an interval is 95 % where the source's names say so (95_pct_ci, q025 and
-    q975, p2.5 and p97.5). An interval without width belongs to a baseline that is fixed by definition, and is left out.
-    """
-
-    name = "leaderboard"
-    title = "leaderboards (arenas, Arena-Hard, AlpacaEval, WildBench, EvalPlus)"
-    version = "1"
-
-    def sniff(self, head: Head) -> Match | None:
-        """Recognise a leaderboard by its columns or its members."""
-        found = _kind_of(head)
-        return None if found is None else Match(confidence=0.9, reason=found[0])
-
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield aggregates, their metrics, the run, and notes."""
-        head = read_head(source.path)
-        found = _kind_of(head)
-        if found is None:
-            raise UnreadableFileError(f"{source.path}: is no leaderboard that this loader knows")
-        numbers = PublishedRows(higher_is_better=True)
-        benchmark = found[1](head, source, numbers)
-        if not numbers.rows:
-            raise UnreadableFileError(f"{source.path}: holds no published number of any model")
-        run = source.run_id()
-        yield from in_batches(({**row, "run": run} for row in numbers.rows), "aggregates")
-        yield Rows(table="metrics", rows=list(numbers.metrics.values()))
-        yield Rows(table="runs", rows=[{"run": run, "benchmark": benchmark}])
-        yield from source.notes(numbers.doubts())
-
-
-def _kind_of(head: Head) -> tuple[str, Callable[[Head, Source, PublishedRows], str]] | None:
-    return _kind_of_text(head) if head.shape == "text" else _kind_of_json(head)
-
-
-LOADER = LeaderboardLoader()
-
 
 Record = Mapping[str, str]
-Reader = Callable[[Head, Source, PublishedRows], str]
 
-_ARENA: Final = frozenset({"model", "arena_score", "95_pct_ci"})
-_HARD: Final = frozenset({"model", "score", "rating_q025", "rating_q975"})
-_ALPACA: Final = frozenset({"win_rate", "standard_error", "n_total"})
-_ALPACA_SITE: Final = frozenset({"name", "win_rate", "avg_length", "samples", "filter"})
 _LENGTH_CONTROLLED: Final = "length_controlled_winrate"
 _ALPACA_METRICS: Final = (
     ("win_rate", "standard_error"),
@@ -73,20 +32,6 @@ _DATED = re.compile(r"(.+?)\s*\[(\w+ \d+, \d{4})\]")
 _LENGTH: Final = "Output Length"
 # Both ways of writing Arena-Hard's interval are rounded, to a tenth in its first tables.
 _ROUNDING: Final = 0.11
-
-
-def _kind_of_text(head: Head) -> tuple[str, Reader] | None:
-    """Say what a delimited file holds, and by what it is read."""
-    names = set(head.columns)
-    if names >= _ARENA:
-        return "arena_score and 95_pct_ci", _arena
-    if names >= _HARD:
-        return "score, rating_q025 and rating_q975", _arena_hard
-    if names >= _ALPACA or names >= _ALPACA_SITE:
-        return "win_rate as in AlpacaEval's leaderboards", _alpaca_eval
-    if head.columns[:1] == ("Model",) and any(name.startswith("Arena Elo") for name in names):
-        return "Model and Arena Elo among many benchmarks", _many_benchmarks
-    return None
 
 
 def _records(head: Head) -> Iterator[Record]:
@@ -213,31 +158,6 @@ _REWARD = re.compile(r"(haiku|llama|gpt4t)_reward(?:\.(.+?))?\.K=(-?\d+)")
 # Made of the rewards, so that they mean nothing where no reward was measured.
 _OF_REWARDS: Final = ("mixture_of_rewards", "task_macro_reward", "RewardScore_Avg")
 _NO_SCORES: Final = ("Rank_", "Length")
-
-
-def _kind_of_json(head: Head) -> tuple[str, Callable[[Head, Source, PublishedRows], str]] | None:
-    """Say what a JSON object holds, and by what it is read."""
-    if head.shape not in {"object", "lines"}:
-        return None
-    text, keys = head.text, head.keys
-
-    def said(*names: str) -> bool:
-        return all(f'"{name}"' in text for name in names)
-
-    kinds: tuple[tuple[bool, str, Reader], ...] = (
-        (said("rating_q975", "rating_q025"), "rating, rating_q975 and rating_q025", _catalog),
-        ({"timestamp", "models"} <= keys and said("p2.5", "median"), "models with median, p2.5 and p97.5", _comparia),
-        ({"config", "elo_stat"} <= keys, "config and elo_stat", _wildbench_elo),
-        (said("win_much", "lose_much"), "win_much, win, tie, lose and lose_much", _wildbench_rewards),
-        (said("task_categorized_scores", "task_macro_score"), "task_categorized_scores", _wildbench_scores),
-        (said("humaneval+", "pass@1", "open-data"), "pass@1 of humaneval+, and open-data", _evalplus),
-        (
-            '"Arena Elo (' in text and ('"AE2.0' in text or '"WB_score' in text),
-            "Arena Elo beside other benchmarks",
-            _wildbench_all,
-        ),
-    )
-    return next(((reason, reader) for fits, reason, reader in kinds if fits), None)
 
 
 def _content(head: Head) -> dict[str, object]:
@@ -396,3 +316,32 @@ def _column(column: str) -> dict[str, object]:
         "WB_Elo": {"benchmark": _WILDBENCH, "metric": "elo", "unit": "rating"},
     }
     return {"setting": "lab", **known.get(column, {"benchmark": _WILDBENCH, "metric": column, "unit": "points"})}
+
+
+_DOCUMENT: Final = (*OBJECT, "lines")
+_TEXT: Final = ("text",)
+FORMAT: Final = PublishedFormat(
+    name="leaderboard",
+    title="leaderboards (arenas, Arena-Hard, AlpacaEval, WildBench, EvalPlus)",
+    version="2",
+    upstream=(
+        "lmarena's dumps; lmarena/arena-hard-auto at 196f6b8; tatsu-lab/alpaca_eval at cd543a1; allenai/WildBench at d6b8dca, "
+        "leaderboard/; evalplus/evalplus.github.io"
+    ),
+    harness=None,
+    tables=(
+        (Sign("model arena_score 95_pct_ci", shapes=_TEXT), _arena),
+        (Sign("model score rating_q025 rating_q975", shapes=_TEXT), _arena_hard),
+        (Sign("win_rate standard_error n_total", shapes=_TEXT), _alpaca_eval),
+        (Sign("name win_rate avg_length samples filter", shapes=_TEXT), _alpaca_eval),
+        (Sign("Model", like=(r"(?s:Arena Elo.*)",), shapes=_TEXT), _many_benchmarks),
+        (Sign(text=('"rating_q975"', '"rating_q025"'), shapes=_DOCUMENT), _catalog),
+        (Sign("timestamp models", text=('"p2.5"', '"median"'), shapes=_DOCUMENT), _comparia),
+        (Sign("config elo_stat", shapes=_DOCUMENT), _wildbench_elo),
+        (Sign(text=('"win_much"', '"lose_much"'), shapes=_DOCUMENT), _wildbench_rewards),
+        (Sign(text=('"task_categorized_scores"', '"task_macro_score"'), shapes=_DOCUMENT), _wildbench_scores),
+        (Sign(text=('"humaneval+"', '"pass@1"', '"open-data"'), shapes=_DOCUMENT), _evalplus),
+        (Sign(text=('"Arena Elo (', '"AE2.0'), shapes=_DOCUMENT), _wildbench_all),
+        (Sign(text=('"Arena Elo (', '"WB_score'), shapes=_DOCUMENT), _wildbench_all),
+    ),
+)
