@@ -20,13 +20,13 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 
 import polars as pl
 
-from evalstats.document.model import Block, Code, Document, Section
+from evalstats.document.model import Block, Code, Document, Note, Section
 from evalstats.errors import InputError
 from evalstats.options import OF_FILES, Offered, offered
 from evalstats.questions import QUESTIONS, signature_of
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import as_names, name_of, names_of
-from evalstats.schema.plan import LiveMix, Plan
+from evalstats.schema.plan import LiveMix, Plan, plan_account
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -133,6 +133,16 @@ def _with(result: R, settings: Settings) -> R:
     if hasattr(untyped, "origin"):
         return replace(untyped, origin=replace(untyped.origin, settings=settings))
     return replace(untyped, settings=settings)
+
+
+def answered_by_plan(
+    result: R, plan: Plan, *, benchmark: str, metric: str = "", span: float | None = None, **given: object
+) -> R:
+    """Add to a result what its plan declares, and to its notes first where the options given depart from it."""
+    account = plan_account(plan, benchmark=benchmark, metric=metric, span=span, **given)
+    untyped: Any = result
+    departures = tuple(Note(kind="plan", text=text) for text in account.departures)
+    return replace(untyped, origin=replace(untyped.origin, plan=account), notes=(*departures, *untyped.notes))
 
 
 def asked_on_shell(result: R, typed: Mapping[str, Any]) -> R:

@@ -1,13 +1,14 @@
 """Which rows a name stands for: a run, a system, a model or a level of another column, with the rows of one metric."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 import polars as pl
 
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import quoted_list
+from evalstats.grammar import and_list, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import is_constant, levels_of
@@ -45,6 +46,15 @@ class System:
             return sum(counts)
         ended, merged = status.is_in(statuses), self.rows["trial"].is_null()
         return int(self.rows["n_trials"].zip_with(merged, pl.Series([1])).fill_null(1).filter(ended).sum())
+
+
+def remarks_of(systems: Iterable[System]) -> list[str]:
+    """Return what was done to the rows of single systems, each thing said once."""
+    by_text: dict[str, list[str]] = {}
+    for system in systems:
+        for remark in system.remarks:
+            by_text.setdefault(remark.removeprefix(f"{system.name}: "), []).append(system.name)
+    return [f"{and_list(names, 3)}: {text}" for text, names in by_text.items()]
 
 
 def system_of(rows: pl.DataFrame, name: str, metric: MetricFacts, *, role: str) -> System:

@@ -31,6 +31,7 @@ LEFT_OUT: dict[str, str] = {
     "online": "one pass of Elo is no option of `arena` any more",
     "scale of the metric": "it follows from the bounds",
     "measured_alike": "differences of severity invalid tell it",
+    "formula_given": "`method_reason` tells it",
     **dict.fromkeys(
         ("lab_rank_low", "lab_rank_high", "live_rank_low", "live_rank_high"),
         "`leaderboard` of the lab and `arena` or `leaderboard` of live tell them",

@@ -46,12 +46,12 @@ from evalstats.analysis.arena.vote_checks import suspects_of, trust_checks
 from evalstats.analysis.provenance import lookalike_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.settings import recorded
+from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, comma_list, plural
 from evalstats.schema.data import EvalData
-from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
+from evalstats.schema.plan import Plan, settled, with_aliases
 from evalstats.schema.tables import levels_of
 from evalstats.stats.arena.likelihood import Connection, Ties, connection
 from evalstats.stats.checks import check_count, check_level
@@ -175,9 +175,7 @@ def arena(
     declared: dict[str, Any] = settled(plan, benchmark=benchmark, **given)
     clusters = _names(declared["clusters"]) or None
     result = _ranked(data, asked.but(cluster=clusters, conf_level=declared["conf_level"]))
-    account = plan_account(plan, benchmark=benchmark, span=None, **given)
-    notes = (*as_notes("plan", account.departures), *result.notes)
-    return replace(result, origin=replace(result.origin, plan=account), notes=notes)
+    return answered_by_plan(result, plan, benchmark=benchmark, **given)
 
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:

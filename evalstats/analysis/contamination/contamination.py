@@ -32,13 +32,13 @@ from evalstats.analysis.design.metric import margin_in_unit
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, Origin
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.settings import recorded
+from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
 from evalstats.errors import InputError, Option
 from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import Plan, plan_account, scale_given, settled, with_plan
+from evalstats.schema.plan import Plan, scale_given, settled, with_plan
 from evalstats.stats.checks import check_count, check_level
 from evalstats.stats.clusters import Dependence, undeclared_dependence
 from evalstats.stats.contamination import ReferenceGap
@@ -463,9 +463,7 @@ def contamination(
     )
     if plan is None:
         return result
-    account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=span, **given)
-    origin = replace(result.origin, plan=account)
-    return replace(result, origin=origin, notes=(*as_notes("plan", account.departures), *result.notes))
+    return answered_by_plan(result, plan, benchmark=result.benchmark, metric=result.metric, span=span, **given)
 
 
 def _check_options(

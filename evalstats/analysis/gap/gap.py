@@ -24,12 +24,12 @@ from evalstats.analysis.gap.validity_threats import threats_of
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.settings import recorded
+from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData
-from evalstats.schema.plan import Plan, plan_account, scale_given, settled, with_plan
+from evalstats.schema.plan import Plan, scale_given, settled, with_plan
 from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.errors_in_variables.scores import centred_variance
 from evalstats.stats.estimate import normal_quantile, t_quantile
@@ -210,9 +210,8 @@ def gap(
     if plan is None:
         return result
     about = result.live.about
-    account = plan_account(plan, benchmark=about.benchmark, metric=about.name, span=None, **given)
-    origin = replace(result.origin, plan=account)
-    return replace(result, origin=origin, notes=_once(as_notes("plan", account.departures), result.notes))
+    result = answered_by_plan(result, plan, benchmark=about.benchmark, metric=about.name, **given)
+    return replace(result, notes=_once(result.notes))
 
 
 def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:

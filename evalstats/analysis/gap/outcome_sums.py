@@ -12,14 +12,14 @@ from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import InputError, Option
-from evalstats.grammar import and_list, plural
+from evalstats.grammar import plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import LiveMix
 from evalstats.schema.tables import parts_of
 from evalstats.stats.standardisation import CellTable, cell_table
 from evalstats.table.items import HELPER
 from evalstats.table.score_table import ScoreTable
-from evalstats.table.systems import System
+from evalstats.table.systems import remarks_of
 
 CLUSTER = f"{HELPER}cluster"
 _N, _TOTAL = f"{HELPER}n", f"{HELPER}total"
@@ -153,7 +153,7 @@ def lab_sums(
             *measured.refusal(),
             *measured.notes("weakens"),
             *as_notes("dependence", told, caution=False),
-            *as_notes("choice", (*notes, *_remarks(systems)), caution=False),
+            *as_notes("choice", (*notes, *remarks_of(systems)), caution=False),
             *measured.notes("note"),
             *_lost(rows, "lab"),
         ),
@@ -200,7 +200,7 @@ def live_sums(
         runs=tuple(sorted({run for arm in arms for run in arm.runs})),
         notes=(
             *told,
-            *as_notes("choice", (*notes, *(each for each in _remarks(arms) if _WEIGHTS not in each)), caution=False),
+            *as_notes("choice", (*notes, *(each for each in remarks_of(arms) if _WEIGHTS not in each)), caution=False),
             *_lost(rows, "live"),
         ),
     )
@@ -209,15 +209,6 @@ def live_sums(
 def _summed(frame: pl.DataFrame, factors: Sequence[str]) -> pl.DataFrame:
     # In a fixed order, so that sums do not hang on the order of the rows.
     return frame.group_by(CLUSTER, ENTRY, *factors).agg(pl.col(_N, _TOTAL).sum()).sort(CLUSTER, ENTRY, *factors)
-
-
-def _remarks(arms: Sequence[System]) -> tuple[str, ...]:
-    """Return what was done to the rows of single systems, each thing said once."""
-    by_text: dict[str, list[str]] = {}
-    for arm in arms:
-        for remark in arm.remarks:
-            by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
-    return tuple(f"{and_list(names, 3)}: {text}" for text, names in by_text.items())
 
 
 def _lost(rows: pl.DataFrame, where: str) -> tuple[Note, ...]:

@@ -51,18 +51,17 @@ from evalstats.analysis.leaderboard.rows import corrected, model_rows, pair_rows
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Origin, notes
-from evalstats.analysis.settings import recorded
+from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import and_list, is_are, plural
+from evalstats.grammar import is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
-from evalstats.schema.plan import is_ignorable, plan_account, settled, with_plan
+from evalstats.schema.plan import is_ignorable, settled, with_plan
 from evalstats.stats.computation import one_thread
 from evalstats.table.items import ITEM_OF_VARIANTS
-from evalstats.table.systems import SeveralRunsError, require_outcomes
+from evalstats.table.systems import SeveralRunsError, remarks_of, require_outcomes
 
 DEFAULT_LEVEL = 0.95
-_NAMED = 3
 ADJUSTMENTS: tuple[opt.Adjustment, ...] = get_args(opt.Adjustment)
 _REASONS = {
     "max-t": "item scores are known: the largest difference of all pairs sets the bar, and how pairs depend on each other counts",
@@ -252,7 +251,7 @@ def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.GivenOptions) -> Lea
     benchmarks = rows["benchmark"].unique().to_list()
     benchmark = str(benchmarks[0]) if len(benchmarks) == 1 else ""
     metric = asked.metric or plan.primary_for(benchmark)
-    named: dict[str, object] = {
+    named: dict[str, Any] = {
         "baseline": asked.baseline,
         "clusters": asked.cluster and list(asked.cluster),
         "adjust": asked.adjust,
@@ -278,12 +277,8 @@ def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.GivenOptions) -> Lea
         run_sd=found["run_sd"],
     )
     result = _unplanned(data, settings)
-    account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=None, **named)
-    departures = notes("plan", account.departures)
-    origin = replace(result.origin, plan=account)
-    return replace(
-        result, origin=origin, notes=(*departures, *result.notes, *notes("plan", answered_by, caution=False))
-    )
+    result = replace(result, notes=(*result.notes, *notes("plan", answered_by, caution=False)))
+    return answered_by_plan(result, plan, benchmark=result.benchmark, metric=result.metric, **named)
 
 
 def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any, tuple[str, ...]]:
@@ -440,12 +435,8 @@ def _rank_reason(found: Ranking, graph: ComparabilityGraph, kinds: RunKinds) -> 
 
 
 def _remarks(board: Board, scores: BoardScores) -> list[str]:
-    """Gather what was done to the rows of single systems, each thing said once; then what holds for all."""
-    by_text: dict[str, list[str]] = {}
-    for arm in (*board.table.systems, *board.silent):
-        for remark in arm.remarks:
-            by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
-    remarks = [f"{and_list(names, _NAMED)}: {text}" for text, names in by_text.items()]
+    """Gather what was done to the rows of single systems; then what holds for all."""
+    remarks = remarks_of((*board.table.systems, *board.silent))
     several_trials = any(arm.several_trials for arm in board.table.systems)
     if (
         scores.runs is None

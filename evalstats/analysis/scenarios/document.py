@@ -59,6 +59,13 @@ _TONES: dict[Verdict, Tone] = {
 def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
     """Return how it was computed, what it assumes, what would change it, the benchmark, and the references."""
     how = Text(text=" ".join(text.how for text in texts_for(result.method)))
+    ranking = [result.ranking.method] if result.ranking is not None else []
+    names = [result.method, result.covariance_method, result.penalty, *(test.method for test in result.tests), *ranking]
+    sources = {source for name in names for text in _texts(name) for source in text.sources}
+    sources |= {
+        "Benjamini & Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x (adjusted for all changes)",
+        "Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907 (intervals of those shown)",
+    }
     parts = [
         ("assumptions", "What this assumes", _assumptions(result)),
         ("changing", "What would change the answer", _what_would_change(result) if result.answered else []),
@@ -71,7 +78,7 @@ def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
         ),
         *(listed(name, heading, items) for name, heading, items in parts if items),
         *_about(result.benchmark, result.scenario_names),
-        Section(id="references", heading="References", blocks=(Items(items=_references(result)),)),
+        Section(id="references", heading="References", blocks=(Items(items=tuple(sorted(sources))),)),
     )
 
 
@@ -171,16 +178,6 @@ def _what_would_change(result: ScenarioModel) -> list[str]:
     return found
 
 
-def _references(result: ScenarioModel) -> tuple[str, ...]:
-    ranking = [result.ranking.method] if result.ranking is not None else []
-    names = [result.method, result.covariance_method, result.penalty, *(test.method for test in result.tests), *ranking]
-    families = (
-        "Benjamini & Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x (adjusted for all changes)",
-        "Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907 (intervals of those shown)",
-    )
-    return tuple(sorted({source for name in names for text in _texts(name) for source in text.sources} | set(families)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Benchmark:
     """A benchmark in words. `levels` are its scenarios with what they mean, as far as its source says it."""
@@ -254,9 +251,11 @@ def document(result: ScenarioModel) -> Document:
     """Return what is said of models in scenarios."""
     asked = asked_direction(result.direction) if result.answered else []
     value, words = _number(result)
+    one = result.n_models == 1 and result.models
+    who = f"does {result.models[0].name} break" if one else f"do {result.n_models} models break"
     return Document(
         kind="scenarios",
-        title=_title(result),
+        title=f"Where {who}{placed(result.benchmark)}?",
         label=result.verdict,
         tone=_TONES[result.verdict],
         headline="; ".join((_headline(result), *asked)),
@@ -276,12 +275,6 @@ def document(result: ScenarioModel) -> Document:
 
 
 # --- the answer ---
-
-
-def _title(result: ScenarioModel) -> str:
-    if result.n_models == 1 and result.models:
-        return f"Where does {result.models[0].name} break{placed(result.benchmark)}?"
-    return f"Where do {result.n_models} models break{placed(result.benchmark)}?"
 
 
 def _everyone(result: ScenarioModel) -> str:
@@ -334,7 +327,9 @@ def _breaks(result: ScenarioModel) -> str:
         return f"{worst.model} does worse in {and_list(names)}{_elsewhere(result)}"
     weakest = _weakest(result)
     if weakest:
-        return f"{_everyone(result)} are weakest in {and_list(weakest)}: {_range(weakest, result)} below their average"
+        sizes = sorted(abs(row.estimate or 0.0) * result.scale for row in result.drops if row.scenario in weakest)
+        ends = " to ".join(dict.fromkeys(number(size, 0) for size in (sizes[0], sizes[-1])))
+        return f"{_everyone(result)} are weakest in {and_list(weakest)}: {ends} points below their average"
     who = _who_and_where(rows, result)
     most = f", {worst.model} most" if who.endswith(f" in {worst.scenario}{_elsewhere(result)}") else ""
     return f"{who}{most or f'; {worst.scenario} costs {worst.model} most'}"
@@ -353,12 +348,6 @@ def _weakest(result: ScenarioModel) -> list[str]:
             found = next(iter(sets))
             return [row.name for row in best_first(result.scenarios, result)[::-1] if row.name in found]
     return []
-
-
-def _range(scenarios: Sequence[str], result: ScenarioModel) -> str:
-    sizes = sorted(abs(row.estimate or 0.0) * result.scale for row in result.drops if row.scenario in scenarios)
-    ends = [number(size, 0) for size in (sizes[0], sizes[-1])]
-    return f"{ends[0]} points" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} points"
 
 
 def _who_and_where(rows: Sequence[ChangeRow], result: ScenarioModel) -> str:
@@ -484,6 +473,16 @@ def _by_scenario(result: ScenarioModel) -> Table:
     rest = [row for row in best_first(result.scenarios, result)[::-1] if row.name != result.reference]
     counts = any(row.verdict == "drop" for row in result.drops)
     mean = score_column(result, "Shrunk" if result.scenario_as == "random" else "Mean")
+
+    def line(row: ScenarioMean) -> tuple[Value, ...]:
+        if not counts:
+            return (row.name, row.estimate, row.ends)
+        own = worst_first((each for each in result.judged if each.scenario == row.name), result)
+        worse = f"{sum(each.verdict == 'drop' for each in own)} of {len(own)}" if own else None
+        if not own or own[0].verdict != "drop":
+            return (row.name, row.estimate, worse, None, None, None)
+        return (row.name, row.estimate, worse, own[0].estimate, own[0].ends, own[0].model)
+
     columns = (Column(title="Worse", kind="amount"), change_column(result, "Largest"), ends_column(result))
     return Table(
         id="scenarios",
@@ -492,23 +491,10 @@ def _by_scenario(result: ScenarioModel) -> Table:
             mean,
             *((*columns, *name_columns("Model")) if counts else (ends_column(result),)),
         ),
-        rows=tuple(_scenario_line(row, result, counts=counts) for row in (*first, *rest)),
+        rows=tuple(map(line, (*first, *rest))),
         caption="Each scenario: mean over models, how many do worse there beyond chance, and the largest change to the worse",
         most=_SCENARIOS,
     )
-
-
-def _scenario_line(row: ScenarioMean, result: ScenarioModel, *, counts: bool) -> tuple[Value, ...]:
-    if not counts:
-        return (row.name, row.estimate, row.ends)
-    own = [each for each in result.judged if each.scenario == row.name]
-    if not own:
-        return (row.name, row.estimate, None, None, None, None)
-    worst = worst_first(own, result)[0]
-    worse = f"{sum(each.verdict == 'drop' for each in own)} of {len(own)}"
-    if worst.verdict != "drop":
-        return (row.name, row.estimate, worse, None, None, None)
-    return (row.name, row.estimate, worse, worst.estimate, worst.ends, worst.model)
 
 
 def _one_model(result: ScenarioModel) -> Table:

@@ -446,6 +446,12 @@ def _study(result: ScenarioModel) -> list[Section]:
     found = result.reliability
     if found is None or not found.curve:
         return []
+    # Some points of every facet, the ends among them.
+    points: list[DesignPoint] = []
+    for facet in dict.fromkeys(point.facet for point in found.curve):
+        own = [point for point in found.curve if point.facet == facet]
+        step = max(1, -(-(len(own) - 1) // (_POINTS - 1)))
+        points += [point for i, point in enumerate(own) if i % step == 0 or i == len(own) - 1]
     table = Table(
         id="reliability",
         columns=(
@@ -463,23 +469,13 @@ def _study(result: ScenarioModel) -> list[Section]:
                 None if point.relative_low is None else (point.relative_low, point.relative_high),
                 reliability_words(point.absolute),
             )
-            for point in _thinned(found)
+            for point in points
         ),
         caption="Reliability by the number of one facet, all else as it is (D-study)",
     )
     drawn = figures.reliability(result)
     block = table if drawn is None else replace(drawn, table=table)
     return [Section(id="d-study", heading="How many items it takes", blocks=(block,))]
-
-
-def _thinned(found: ScenarioReliability) -> list[DesignPoint]:
-    """Return some points of every facet, the ends among them."""
-    kept: list[DesignPoint] = []
-    for facet in dict.fromkeys(point.facet for point in found.curve):
-        points = [point for point in found.curve if point.facet == facet]
-        step = max(1, -(-(len(points) - 1) // (_POINTS - 1))) if len(points) > _POINTS else 1
-        kept += [point for i, point in enumerate(points) if i % step == 0 or i == len(points) - 1]
-    return kept
 
 
 # --- small words ---

@@ -291,7 +291,6 @@ class ScenarioModel(OfMetric, Result):
     reference: str
     by_user: bool = False
     formula: str
-    formula_given: bool = False
     family: Literal["gaussian", "binomial"]
     method: str
     method_reason: str

@@ -37,13 +37,14 @@ from evalstats.analysis.scenarios.variation import (
     term_tests,
     variance_rows,
 )
-from evalstats.analysis.settings import recorded
+from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import has_have, is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
-from evalstats.schema.plan import plan_account, settled, with_plan
+from evalstats.schema.plan import settled, with_plan
+from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import check_count
 from evalstats.stats.computation import one_thread
 from evalstats.table.systems import require_outcomes
@@ -137,28 +138,21 @@ def scenarios(
     >>> found.n_models, found.n_scenarios, found.scenario_as
     (2, 7, 'fixed')
     """
+    data = as_data(data)
+    given: dict[str, Any] = {
+        "clusters": [cluster] if isinstance(cluster, str) else cluster,
+        "conf_level": conf_level,
+        "accept": list(accept) or None,
+    }
     if plan is not None:
-        given: dict[str, object] = {
-            "clusters": [cluster] if isinstance(cluster, str) else cluster,
-            "conf_level": conf_level,
-            "accept": list(accept) or None,
-        }
-        rest = {
-            "formula": formula,
-            "scenario": scenario,
-            "reference": reference,
-            "weights": weights,
-            "as_": as_,
-            "models": models,
-            "contrast": contrast,
-            "higher_is_better": higher_is_better,
-            "n_resamples": n_resamples,
-            "seed": seed,
-            "on_step": on_step,
-        }
-        return _planned(with_plan(as_data(data), plan), plan, metric, given, rest)
+        data = with_plan(data, plan)
+        benchmarks = levels_of(data.outcomes["benchmark"])
+        benchmark = benchmarks[0] if len(benchmarks) == 1 else ""
+        metric = metric or plan.primary_for(benchmark)
+        found: dict[str, Any] = settled(plan, benchmark=benchmark, metric=metric or "", **given)
+        cluster, conf_level, accept = found["clusters"], found["conf_level"], found["accept"] or ()
     level = _checked(conf_level, as_=as_, formula=formula, seed=seed, n_resamples=n_resamples)
-    data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
+    data = data.with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column, least=1)
@@ -179,7 +173,7 @@ def scenarios(
         table.scenarios,
         [float(sizes[name]) for name in table.scenarios],
     )
-    step = on_step or _silent
+    step: OnStep = on_step or (lambda *_: None)
     step("fitting the model")
     if formula is not None:
         laid, choice = formula_design(table, formula)
@@ -193,7 +187,7 @@ def scenarios(
         choice = replace(choice, family="gaussian") if table.frame.height > _MOST_SPLIT else choice
     else:
         choice, fitted = _sound(table, choice, fitted_scenarios(table, choice, laid))
-    return _answer(
+    result = _answer(
         table,
         choice,
         fitted,
@@ -205,10 +199,9 @@ def scenarios(
         notes=(*notes, *told),
         step=step,
     )
-
-
-def _silent(text: str, done: int = 0, total: int = 0) -> None:
-    """Say nothing."""
+    if plan is None:
+        return result
+    return answered_by_plan(result, plan, benchmark=result.benchmark, metric=result.metric, **given)
 
 
 def _sound(table: ScenarioTable, choice: ModelChoice, fitted: FittedScenarios) -> tuple[ModelChoice, FittedScenarios]:
@@ -291,7 +284,6 @@ def _answer(
         scenario_reason=choice.reason,
         reference=table.base,
         formula=choice.formula,
-        formula_given=bool(choice.given),
         family=choice.family,
         method=PLAIN if fit is None else fitted_by,
         method_reason=no_model_because(table, choice) if fit is None else _method_reason(table, choice),
@@ -391,28 +383,6 @@ def _thin_cells(table: ScenarioTable, fitted: FittedScenarios) -> list[Note]:
         text = f"{empty:,} of {plural(n_cells, 'cell')} {has_have(empty)} no score, and no number is given there"
         found.append(Note(kind="missing", text=text))
     return found
-
-
-def _planned(
-    data: EvalData, plan: DeclaredPlan, metric: str | None, given: dict[str, object], rest: Mapping[str, Any]
-) -> ScenarioModel:
-    """Answer with what the plan declares wherever nothing was given, and say where the two disagree."""
-    benchmarks = data.outcomes["benchmark"].unique().to_list()
-    benchmark = str(benchmarks[0]) if len(benchmarks) == 1 else ""
-    metric = metric or plan.primary_for(benchmark)
-    found: dict[str, Any] = settled(plan, benchmark=benchmark, metric=metric or "", **given)
-    result = scenarios(
-        data,
-        metric=metric,
-        cluster=found["clusters"],
-        conf_level=found["conf_level"],
-        accept=found["accept"] or (),
-        **rest,
-    )
-    account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=None, **given)
-    departures = as_notes("plan", account.departures)
-    origin = replace(result.origin, plan=account)
-    return replace(result, origin=origin, notes=(*departures, *result.notes))
 
 
 def _checked(

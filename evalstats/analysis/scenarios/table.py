@@ -10,12 +10,12 @@ from evalstats.analysis.design.clusters import chosen_clusters, group_columns, l
 from evalstats.analysis.design.entries import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import comma_list, plural, quoted_list
+from evalstats.grammar import plural, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import IntArray
 from evalstats.table.items import HELPER, ITEM_KEY
 from evalstats.table.score_table import ScoreTable
-from evalstats.table.systems import System
+from evalstats.table.systems import System, remarks_of
 
 AVERAGE = "average"
 # Separates the parts of a key that is made of several columns.
@@ -151,7 +151,7 @@ def scenario_table(
         cluster_columns=tuple(clusters),
         cluster=np.unique(unit[place], return_inverse=True)[1].astype(np.int64),
         kinds=kinds.ordered([names.index(name) for name in models]),
-        notes=(*notes, *told, *crossed, *_remarks(systems)),
+        notes=(*notes, *told, *crossed, *remarks_of(systems)),
     )
 
 
@@ -251,12 +251,3 @@ def _reference_first(
         means = dict(frame.group_by("scenario").agg(pl.col("score").mean()).iter_rows())
         return tuple(sorted(levels, key=lambda level: -means[level] if higher_is_better else means[level]))
     return tuple(sorted(levels, key=lambda level: level != first))
-
-
-def _remarks(systems: Sequence[System]) -> list[str]:
-    """Gather what was done to the rows of single models, each thing said once."""
-    by_text: dict[str, list[str]] = {}
-    for system in systems:
-        for remark in system.remarks:
-            by_text.setdefault(remark.removeprefix(f"{system.name}: "), []).append(system.name)
-    return [f"{comma_list(names, 3)}: {text}" for text, names in by_text.items()]
