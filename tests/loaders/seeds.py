@@ -364,7 +364,13 @@ SEEDS: dict[str, list[Tree]] = {
         {"x.jsonl": _lines([test_tenacious_arms.LINE, test_tenacious_arms.LINE | {"variant": "trained"}])},
         {"x.jsonl": _lines([test_tenacious_arms.WIDE, test_tenacious_arms.WIDE | {"task_id": "b"}])},
     ],
-    "tau2-log": [{"trace_log.jsonl": _lines([test_tenacious_arms.SIMULATION] * 2)}],
+    "tau2-log": [
+        {
+            "trace_log.jsonl": _lines(
+                [test_tenacious_arms.SIMULATION, test_tenacious_arms.SIMULATION | {"simulation_id": "2"}]
+            )
+        }
+    ],
     "tenacious-numbers": [
         {"ablation_results.json": _json({"held_out_task_count": 3, "baseline_mean": 6.5, "trained_judge_mean": 8})}
     ],
