@@ -180,6 +180,29 @@ def newcombe_hybrid(counts: TwoProportions, *, conf_level: float = 0.95) -> Inte
     )
 
 
+def fisher_exact(counts: TwoProportions) -> float:
+    """Two-sided exact p that both success rates are equal: the chance of a table no likelier than this one, all margins fixed.
+
+    Examples
+    --------
+    >>> few = TwoProportions(baseline=3, n_baseline=3, candidate=0, n_candidate=3)
+    >>> (
+    ...     round(fisher_exact(few), 3),
+    ...     round(fisher_exact(TwoProportions(baseline=8, n_baseline=10, candidate=1, n_candidate=5)), 4),
+    ... )
+    (0.1, 0.0889)
+    """
+    n_1, n_2 = counts.n_baseline, counts.n_candidate
+    both = counts.baseline + counts.candidate
+    k = np.arange(max(0, both - n_2), min(both, n_1) + 1)
+    log = -(special.gammaln(k + 1) + special.gammaln(n_1 - k + 1))
+    log -= special.gammaln(both - k + 1) + special.gammaln(n_2 - both + k + 1)
+    weight = np.exp(log - log.max())
+    # Tables as likely as the one seen differ from it by rounding.
+    seen = weight[counts.baseline - k[0]] * (1.0 + 1e-7)
+    return positive_p(float(weight[weight <= seen].sum() / weight.sum()))
+
+
 def score_margin_test(counts: TwoProportions, *, margin: float, conf_level: float = 0.95) -> MarginTest:
     """Test non-inferiority and equivalence of two independent proportions by Miettinen and Nurminen's score.
 

@@ -13,6 +13,7 @@ from evalstats.stats.unpaired import (
     adjusted_difference,
     clustered_difference,
     detectable_difference,
+    fisher_exact,
     miettinen_nurminen,
     newcombe_hybrid,
     sample_ratio_p,
@@ -311,3 +312,10 @@ def test_sample_ratio_and_detectable_difference() -> None:
     assert sample_ratio_p(821, 700, share=0.5) == pytest.approx(stats.chisquare([821, 700]).pvalue, rel=1e-9)
     assert detectable_difference(1.0, None) == pytest.approx(stats.norm.ppf(0.975) + stats.norm.ppf(0.8), rel=1e-9)
     assert detectable_difference(1.0, 12.0) == pytest.approx(stats.t.ppf(0.975, 12) + stats.t.ppf(0.8, 12), rel=1e-9)
+
+
+@pytest.mark.parametrize("table", [(3, 3, 0, 3), (8, 10, 1, 5), (0, 4, 0, 9), (2, 3, 1, 3), (40, 90, 61, 80)])
+def test_fishers_exact_test_is_scipys(table: tuple[int, int, int, int]) -> None:
+    a, m, b, n = table
+    theirs = stats.fisher_exact([[a, m - a], [b, n - b]]).pvalue
+    assert fisher_exact(counts(*table)) == pytest.approx(theirs, rel=1e-9)

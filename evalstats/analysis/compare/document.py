@@ -29,7 +29,7 @@ from evalstats.document.model import (
 )
 from evalstats.document.numbers import declared, interval_words, number, p_words, scaled, with_unit
 from evalstats.errors import Option
-from evalstats.grammar import and_list, conjugate, plural, plural_of
+from evalstats.grammar import and_list, conjugate, has_have, plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS
 
 TONES: dict[str, Tone] = {
@@ -438,7 +438,8 @@ def _flipped(result: Comparison) -> Section | None:
     if not result.flipped:
         return None
     n, won = len(result.flipped), gained(result)
-    lost = n - won
+    lost, flips = n - won, result.flipped.worst_first(higher_is_better=result.higher_is_better)
+    by_trials = [p for p in flips.columns()["p_value"] if isinstance(p, float)]
     table = Table(
         id="flips",
         columns=(
@@ -446,6 +447,7 @@ def _flipped(result: Comparison) -> Section | None:
             Column(title="Scenario", kind="name", spare=True),
             Column(title=result.baseline.name, kind="number", scale=result.scale, digits=0),
             Column(title=result.candidate.name, kind="number", scale=result.scale, digits=0),
+            *([Column(title="p of its trials", kind="p")] if by_trials else []),
             Column(title=f"Row of {result.candidate.name}", kind="text", spare=True),
         ),
         rows=tuple(
@@ -454,12 +456,13 @@ def _flipped(result: Comparison) -> Section | None:
                 flip.scenario or "",
                 flip.baseline,
                 flip.candidate,
+                *([flip.p_value] if by_trials else []),
                 str(flip.candidate_source or ""),
             )
-            for flip in result.flipped[:_FLIPS_SHOWN]
+            for flip in flips[:_FLIPS_SHOWN]
         ),
-        caption=f"Items that flipped{f': the first {_FLIPS_SHOWN} of {n:,}' if n > _FLIPS_SHOWN else ''}",
-        frame=result.flipped.columns(),
+        caption=f"Items that flipped, losses first{f': {_FLIPS_SHOWN} of {n:,}' if n > _FLIPS_SHOWN else ''}",
+        frame=flips.columns(),
     )
     blocks: list[Block] = [figures.flips(result, table=table)]
     found = [
@@ -467,6 +470,11 @@ def _flipped(result: Comparison) -> Section | None:
         for row in result.flipped_by
         if row.p_adjusted is not None and row.p_adjusted <= 1 - result.conf_level
     ]
+    if by_trials:
+        sure = sum(p <= 1 - result.conf_level for p in by_trials)
+        which = f"None of the {n:,} has" if not sure else f"{sure:,} of the {n:,} {has_have(sure)}"
+        rest = "; the others may be the noise of trials" if sure < n else ""
+        blocks.append(Text(text=f"{which} trials that differ by more than chance would, item by item{rest}."))
     if found:
         blocks.append(Items(items=tuple(found)))
     who = result.candidate.name

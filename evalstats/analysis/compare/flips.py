@@ -13,6 +13,7 @@ from evalstats.schema.tables import is_constant
 from evalstats.stats.clusters import cluster_sign_flip
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 from evalstats.stats.paired.means import sign_flip
+from evalstats.stats.unpaired import TwoProportions, fisher_exact
 from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY, Bools, Floats, level_places
 from evalstats.table.score_table import ScoreTable
 
@@ -28,12 +29,13 @@ class RowSource:
     """Where a row was read: its run, the name of the file (no folder: that is nobody's business), and the place in it.
 
     `run` leads to the file as it was named, in the column `source` of the runs. `locator` reads as the column of that name
-    in the glossary says; None where the loader gives none.
+    in the glossary says; None where the loader gives none. `link` is the sample's address in the harness's own viewer.
     """
 
     run: str
     file: str | None
     locator: str | None
+    link: str | None = None
 
     def __str__(self) -> str:
         """File and place, as they are shown."""
@@ -45,7 +47,8 @@ class Flip:
     """An item on which the two disagree; scores are means over trials, in the metric's unit.
 
     Each source is one row that shows it: the first trial of that side whose own score lies on the side of the middle that
-    the mean lies on.
+    the mean lies on. Where a side has several trials, `p_value` is Fisher's exact p that both succeed equally often on this
+    item: a large one is no more than the noise of trials.
     """
 
     task: str
@@ -54,6 +57,7 @@ class Flip:
     scenario: str | None
     baseline: float
     candidate: float
+    p_value: float | None = None
     baseline_source: RowSource | None = None
     candidate_source: RowSource | None = None
 
@@ -122,18 +126,39 @@ class Flips(Sequence[Flip]):
         sources: list[pl.Expr] = []
         for side in _SIDES:
             # An empty part is left out, as in `RowSource`.
-            run, file, place = (
+            run, file, place, _ = (
                 pl.when(pl.col(f"{side}_{name}") != "").then(pl.col(f"{side}_{name}")) for name in _OF_SOURCE
             )
             source = pl.concat_str(pl.coalesce(file, run), place, separator=", ", ignore_nulls=True)
             known = pl.when(pl.col(f"{side}_run").is_null()).then(pl.lit("")).otherwise(source)
             sources.append(known.alias(f"{side}_source"))
-        return self._frame.select(*_OF_FLIP, *sources).to_dict(as_series=False)
+        links = [f"{side}_link" for side in _SIDES if self._frame[f"{side}_link"].null_count() < self._frame.height]
+        return self._frame.select(*_OF_FLIP, *sources, *links).to_dict(as_series=False)
+
+    def worst_first(self, *, higher_is_better: bool) -> "Flips":
+        """Return them as they are read: what got worse first, the largest and surest change first, items in natural order."""
+        change = (pl.col("candidate") - pl.col("baseline")) * (1 if higher_is_better else -1)
+        digits = r"(\d+)\D*$"
+        order = (
+            change > 0,
+            -change.abs(),
+            pl.col("p_value").fill_null(0.0),
+            "task",
+            pl.col("item").str.replace(digits, ""),
+            pl.col("item").str.extract(digits).cast(pl.Int64, strict=False),
+            "item",
+            "variant",
+        )
+        return Flips(self._frame.sort(*order, nulls_last=True, maintain_order=True))
+
+    def frame(self) -> pl.DataFrame:
+        """Return all of them as a table, with the place and the address of the row that shows each."""
+        return pl.DataFrame(self.columns())
 
 
 _SIDES = ("baseline", "candidate")
-_OF_FLIP = ("task", "item", "variant", "scenario", "baseline", "candidate")
-_OF_SOURCE = ("run", "file", "locator")
+_OF_FLIP = ("task", "item", "variant", "scenario", "baseline", "candidate", "p_value")
+_OF_SOURCE = ("run", "file", "locator", "link")
 _FLIPPED = {
     **dict.fromkeys(_OF_FLIP[:4], pl.String),
     **dict.fromkeys(_OF_FLIP[4:], pl.Float64),
@@ -177,8 +202,11 @@ def flipped_items(paired: ScoreTable, runs: pl.DataFrame) -> Flips:
         return Flips()
     changed = _changed(paired)
     items, values = paired.items.filter(pl.Series(changed)), paired.values()[changed]
-    columns = {name: items[name] if name in items.columns else [None] * items.height for name in _OF_FLIP[:4]}
+    columns: dict[str, Any] = {
+        name: items[name] if name in items.columns else [None] * items.height for name in _OF_FLIP[:4]
+    }
     columns |= dict(zip(_SIDES, values.T, strict=True))
+    columns["p_value"] = pl.Series(_by_trials(paired.take(changed)), dtype=pl.Float64)
     for name, system, means in zip(_SIDES, paired.systems, values.T, strict=True):
         found = _sources(system.rows, items, means >= MIDDLE, runs)
         columns |= {f"{name}_{part.name}": part for part in found}
@@ -230,6 +258,20 @@ def flips_by_level(
     return tuple(rows)
 
 
+def _by_trials(paired: ScoreTable) -> list[float | None]:
+    """Return the exact p of each item that both sides succeed equally often; None where both have one trial, or shares."""
+    successes = np.rint(paired.total).astype(np.int64)
+    if paired.passes is not None or not np.allclose(paired.total, successes) or bool((paired.n_scored <= 1).all()):
+        return [None] * len(paired)
+    cells = np.stack([successes[:, 0], paired.n_scored[:, 0], successes[:, 1], paired.n_scored[:, 1]], axis=1)
+    tables, place = np.unique(cells, axis=0, return_inverse=True)
+    p = [
+        fisher_exact(TwoProportions(baseline=a, n_baseline=m, candidate=b, n_candidate=n)) if m > 1 or n > 1 else None
+        for a, m, b, n in tables.tolist()
+    ]
+    return [p[k] for k in place.ravel()]
+
+
 def _changed(paired: ScoreTable) -> Bools:
     first, second = paired.values().T
     return (first >= MIDDLE) != (second >= MIDDLE)
@@ -242,7 +284,8 @@ def _sources(rows: pl.DataFrame, items: pl.DataFrame, succeeds: Bools, runs: pl.
     wanted = items.select(key).with_columns(pl.Series(_FITS, succeeds)).with_row_index(_PLACE)
     # Of merged rows the first trial that they stand for, whose place they name.
     trial = pl.col(FIRST_TRIAL if FIRST_TRIAL in rows.columns else "trial").alias("trial")
-    scored = rows.select(*key, "status", "score", trial, "run", "locator").filter(pl.col("status") == "scored")
+    link = pl.col("link") if "link" in rows.columns else pl.lit(None, dtype=pl.String).alias("link")
+    scored = rows.select(*key, "status", "score", trial, "run", "locator", link).filter(pl.col("status") == "scored")
     found = wanted.join(scored, on=key, how="left", maintain_order="left_right")
     if found.height > items.height:
         fits = (pl.col("score") >= MIDDLE) == pl.col(_FITS)
@@ -253,4 +296,4 @@ def _sources(rows: pl.DataFrame, items: pl.DataFrame, succeeds: Bools, runs: pl.
     file_of = pl.col("run").replace_strict(
         named["run"], pl.Series(files, dtype=pl.String), default=None, return_dtype=pl.String
     )
-    return found.select("run", file_of.alias("file"), "locator")
+    return found.select("run", file_of.alias("file"), "locator", "link")

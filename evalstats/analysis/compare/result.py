@@ -346,6 +346,10 @@ class Comparison(OfMetric, Result, Estimate):
         sides = f"{self.candidate.name} against {self.baseline.name} on {self.benchmark}"
         return f"<Comparison: {sides}: {answer}, {shown} {ends}>"
 
+    def flips(self) -> pl.DataFrame:
+        """Items that flipped, those that got worse first, each with the place of a row that shows it."""
+        return self.flipped.worst_first(higher_is_better=self.higher_is_better).frame()
+
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows in glossary names: every method's row, then one row for every group."""
         frame = rows_frame((*self.rows, *self.missing.rows))

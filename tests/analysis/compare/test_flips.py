@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+import evalstats as es
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.flips import RowSource, ScenarioFlips, flipped_items, flips_by_level
 from evalstats.analysis.design.clusters import group_columns
@@ -254,3 +255,28 @@ def test_flips_in_columns_are_the_flips_one_by_one() -> None:
     assert again == result
     assert hash(again.flipped) == hash(flips)
     assert flips != flips[1:]
+
+
+def test_losses_are_read_first_the_largest_and_surest_first_in_natural_order() -> None:
+    scores = {"q1": (0, 1), "q2": (1, 0), "q10": (1, 0), "q9": (1, 0), "q11": (0, 1)}
+    data = data_of(
+        rows_of("a", [float(old) for old, _ in scores.values()], items=list(scores)),
+        rows_of("b", [float(new) for _, new in scores.values()], items=list(scores)),
+    )
+    result = compare(data, "a", "b")
+    assert result.flips()["item"].to_list() == ["q2", "q9", "q10", "q1", "q11"]
+    assert result.flips()["p_value"].null_count() == 5
+    lower = compare(data, "a", "b", higher_is_better=False)
+    assert lower.flips()["item"].to_list() == ["q1", "q11", "q2", "q9", "q10"]
+
+
+def test_trials_tell_which_flips_are_noise() -> None:
+    rows = [
+        {"model": model, "item": item, "trial": k, "right": int(k < n)}
+        for model, counts in (("a", {"sure": 8, "noise": 5}), ("b", {"sure": 0, "noise": 3}))
+        for item, n in counts.items() for k in range(8)
+    ]  # fmt: skip
+    data = es.from_frame(pl.DataFrame(rows), item="item", model="model", trial="trial", score="right")
+    flips = compare(data, "a", "b").flips()
+    assert flips["item"].to_list() == ["sure", "noise"]
+    assert flips["p_value"].to_list() == pytest.approx([2 / 12870, 0.6192696], rel=1e-6)  # scipy.stats.fisher_exact
