@@ -1,11 +1,13 @@
 """How ratings and ranks are computed, what they mean and assume, and where the methods come from."""
 
+from collections.abc import Sequence
+
 from evalstats.analysis.arena import figures
 from evalstats.analysis.arena.checks import BUDGET, side_words, weak_links_of
 from evalstats.analysis.arena.evidence import evidence, flagged, nearest_open, turned_choices
 from evalstats.analysis.arena.figures import digits_of, percent, points, rating, rough, unit_of, whole
 from evalstats.analysis.arena.notes import clusters_in_words, source_levels, source_word
-from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow
+from evalstats.analysis.arena.result import ArenaRanking, RatingRow
 from evalstats.analysis.arena.vote_checks import OF_SUSPECTS
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.result import level
@@ -36,13 +38,17 @@ _FRAGILE = {"one rater": "one rater", "few votes": "a few votes"}
 def method_sections(result: ArenaRanking) -> tuple[Section, ...]:
     """Return how it was computed, what ratings and ranks mean, what is assumed, the checks, the references."""
     sources = sorted({source for name in methods_of(result) for text in texts_for(name) for source in text.sources})
+    texts = [text for name in (result.method, error_method(result)) if name for text in texts_for(name)]
+    not_run = [f"{line.title}: not run, {line.finding}" for line in result.checks if line.status == "not run"]
+    silence = "A check that passed is no proof: votes bought to look like others cannot be told from them"
+    checking = tuple(map(sentence, (BUDGET, silence, *not_run)))
     parts = [
         ("meaning", "What a rating and a rank mean", _meaning(result) if result.converged else ()),
-        ("assumptions", "What this assumes", _assumptions(result)),
-        ("checking", "How the votes are checked", _checking(result) if len(result.checks) > 1 else ()),
+        ("assumptions", "What this assumes", _assumptions(result, [text.takes for text in texts])),
+        ("checking", "How the votes are checked", checking if len(result.checks) > 1 else ()),
         ("references", "References", tuple(sources)),
     ]
-    how = (Text(text=_how(result)), Items(items=_facts(result)))
+    how = (Text(text=" ".join(text.how for text in texts)), Items(items=_facts(result)))
     return (
         Section(id="method", heading="How ratings are computed", blocks=how),
         *(Section(id=name, heading=heading, blocks=(Items(items=items),)) for name, heading, items in parts if items),
@@ -65,10 +71,6 @@ def error_method(result: ArenaRanking) -> str:
         return ""
     names = " and ".join(source_word(each.name) for each in result.clusters)
     return f"sandwich clustered by {names}" if names else "sandwich of single votes"
-
-
-def _how(result: ArenaRanking) -> str:
-    return " ".join(text.how for name in (result.method, error_method(result)) if name for text in texts_for(name))
 
 
 def _facts(result: ArenaRanking) -> tuple[str, ...]:
@@ -112,13 +114,23 @@ def _meaning(result: ArenaRanking) -> tuple[str, ...]:
         )
     pair = next((each for each in result.pairs if each.win_probability is not None and (each.estimate or 0) > 0), None)
     if pair is not None:
-        found.append(_lead(pair, result))
+        ends = f" ({percent(pair.win_low)} to {percent(pair.win_high)})" if pair.win_low is not None else ""
+        found.append(
+            f"The lead of {pair.first} over {pair.second} is {points(abs(pair.estimate or 0.0), result).lstrip('+')}: of users "
+            f"who decide between the two, about {percent(pair.win_probability)} would take {pair.first}{ends}."
+        )
     if result.has_ranks:
         found.append(
             "Two models must not be compared by whether their intervals overlap: pairs are tested with the covariance of both."
         )
         rows = [row for row in result.rows if row.rank_low is not None]
-        found.append(_rank_set(max(rows, key=lambda row: (row.rank_high or 0) - (row.rank_low or 0)), rows))
+        row = max(rows, key=lambda row: (row.rank_high or 0) - (row.rank_low or 0))
+        n = sum(each.component == row.component for each in rows)
+        above, below = (row.rank_low or 1) - 1, n - (row.rank_high or n)
+        found.append(
+            f"The rank of {row.name} is {row.ranks}: of {plural(n - 1, 'other')}, {above} shown to be better, {below} shown to "
+            f"be weaker, {n - 1 - above - below} left open."
+        )
         if any(row.rank_arena is not None for row in rows):
             found.extend(text.how for text in texts_for("arena upper bound"))
     if result.trust is not None and result.trust.selection:
@@ -128,27 +140,8 @@ def _meaning(result: ArenaRanking) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _lead(pair: PairContrast, result: ArenaRanking) -> str:
-    ends = f" ({percent(pair.win_low)} to {percent(pair.win_high)})" if pair.win_low is not None else ""
-    lead = points(abs(pair.estimate or 0.0), result).lstrip("+")
-    return (
-        f"The lead of {pair.first} over {pair.second} is {lead}: of users who decide between the two, about "
-        f"{percent(pair.win_probability)} would take {pair.first}{ends}."
-    )
-
-
-def _rank_set(row: RatingRow, rows: list[RatingRow]) -> str:
-    n = sum(each.component == row.component for each in rows)
-    above, below = (row.rank_low or 1) - 1, n - (row.rank_high or n)
-    return (
-        f"The rank of {row.name} is {row.ranks}: of {plural(n - 1, 'other')}, {above} shown to be better, {below} shown to be "
-        f"weaker, {n - 1 - above - below} left open."
-    )
-
-
-def _assumptions(result: ArenaRanking) -> tuple[str, ...]:
-    texts = [text for name in (result.method, error_method(result)) if name for text in texts_for(name)]
-    found = [_independence(result), *dict.fromkeys(text.takes for text in texts if text.takes)]
+def _assumptions(result: ArenaRanking, of_methods: Sequence[str]) -> tuple[str, ...]:
+    found = [_independence(result), *dict.fromkeys(filter(None, of_methods))]
     found.append("Those who voted are whoever came; other users, with other wishes, could prefer otherwise.")
     if result.n_unscored:
         why = comma_list((f"{reason} ({n:,})" for reason, n in result.unscored_reasons), 4, "; ")
@@ -171,12 +164,6 @@ def _independence(result: ArenaRanking) -> str:
         alone = f" and {plural(each.n_nameless, 'vote')} without one, each by itself" if each.n_nameless else ""
         told.append(f"{levels}{alone}{worth}{large}")
     return f"Votes that share none of these are independent: {'; '.join(told)}"
-
-
-def _checking(result: ArenaRanking) -> tuple[str, ...]:
-    not_run = [f"{line.title}: not run, {line.finding}" for line in result.checks if line.status == "not run"]
-    silence = "A check that passed is no proof: votes bought to look like others cannot be told from them"
-    return tuple(map(sentence, (BUDGET, silence, *not_run)))
 
 
 def document(result: ArenaRanking) -> Document:
@@ -372,10 +359,19 @@ def _table(result: ArenaRanking) -> Table:
 def _suspicions(result: ArenaRanking) -> list[Note]:
     """Return the cautions that follow from checks, one for each kind of consequence, and from other choices."""
     lines = flagged(result)
-    found = [*_turned(result), *_weak_links(result)]
+    found: list[Note] = []
+    turned = turned_choices(result)
+    if turned and answer_of(result)[0] in (_LEADS[0], _OPEN[0]):
+        found.append(Note(kind="choice", text=f"{turned[0].title}: {turned[0].new_first} leads"))
+    found += _weak_links(result)
     votes = [_lower(line.title) for line in lines if line.check in OF_SUSPECTS]
     fragile = [_FRAGILE[line.check] for line in lines if line.check in _FRAGILE]
-    found.extend(_preferred_side(result))
+    trust, side = result.trust, next((row for row in result.covariates if row.name == "side"), None)
+    # A side that is preferred, unless ratings hold it equal.
+    if trust is not None and any(line.check == "sides" for line in lines) and not (side and side.held):
+        who = "one side" if side is None else side_words(side)
+        text = f"Between equal models {who} wins {percent(trust.side_share)} of votes"
+        found.append(Note(kind="trust", text=text, remedy=("Hold the side equal: ", Option("side", value=True))))
     fit = [_lower(line.title) for line in lines if line.check not in {*OF_SUSPECTS, *_FRAGILE, *_TOLD_APART}]
     if votes:
         further = result.without_suspects
@@ -392,23 +388,6 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
         text = "Ratings change over time, so each is an average"
         found.append(Note(kind="fit", text=text, remedy="Rate recent votes by themselves"))
     return found
-
-
-def _preferred_side(result: ArenaRanking) -> list[Note]:
-    """Return the caution of a side that is preferred, unless ratings hold it equal."""
-    trust, side = result.trust, next((row for row in result.covariates if row.name == "side"), None)
-    if trust is None or not any(line.check == "sides" for line in flagged(result)) or (side and side.held):
-        return []
-    who = "one side" if side is None else side_words(side)
-    text = f"Between equal models {who} wins {percent(trust.side_share)} of votes"
-    return [Note(kind="trust", text=text, remedy=("Hold the side equal: ", Option("side", value=True)))]
-
-
-def _turned(result: ArenaRanking) -> list[Note]:
-    turned = turned_choices(result)
-    if not turned or answer_of(result)[0] not in (_LEADS[0], _OPEN[0]):
-        return []
-    return [Note(kind="choice", text=f"{turned[0].title}: {turned[0].new_first} leads")]
 
 
 def _weak_links(result: ArenaRanking) -> list[Note]:

@@ -34,9 +34,10 @@ def ranks(result: ArenaRanking, table: Table) -> Figure:
         ),
         "words": [_rating_words(row, result) for row in shown],
     }
+    rest = len(result.rows) - len(shown)
     options = {
         "title": f"Rating ({unit_of(result)}), {level(result)} interval",
-        "note": _rest(len(result.rows) - len(shown)),
+        "note": f"The other {plural(rest, 'model')}: in the table." if rest else "",
     }
     best = [row.name for row in result.rows if row.may_be_best]
     alt = f"Ratings of {plural(len(result.rows), 'model')} on {result.arena}"
@@ -240,10 +241,6 @@ def _headings(rows: Sequence[RatingRow], result: ArenaRanking) -> list[str]:
     alone = f"On no scale: {plural(sum(size == 1 for size in sizes.values()), 'model')}"
     together = {part: f"Part {part}: {plural(size, 'model')}" for part, size in sizes.items() if size > 1}
     return [together.get(row.component, alone) for row in rows]
-
-
-def _rest(n: int) -> str:
-    return f"The other {plural(n, 'model')}: in the table." if n else ""
 
 
 def _move(change: float, result: ArenaRanking) -> str:

@@ -49,7 +49,8 @@ def document(result: MixedModel | Means) -> Document:
 
 
 def _of_model(result: MixedModel) -> Document:
-    label = _label(result)
+    fitted = "singular" if result.singular else "penalised" if result.penalty else "fitted"
+    label = fitted if result.converged else "not converged"
     effects = [row for row in result.fixed if row.term != _INTERCEPT]
     only = effects[0] if len(effects) == 1 and result.converged else None
     return Document(
@@ -66,12 +67,6 @@ def _of_model(result: MixedModel) -> Document:
         evidence=(*_tests(result), *_variation(result)),
         method=_method(result),
     )
-
-
-def _label(result: MixedModel) -> str:
-    if not result.converged:
-        return "not converged"
-    return "singular" if result.singular else "penalised" if result.penalty else "fitted"
 
 
 def _headline(result: MixedModel) -> str:
@@ -262,26 +257,22 @@ def _method(result: MixedModel) -> tuple[Section, ...]:
     texts = [text for name in names for text in texts_for(name)]
     tests = [text for test in result.tests if test.method for text in texts_for(test.method)]
     sources = tuple(sorted({source for text in (*texts, *tests) for source in text.sources}))
+    what = "Every response is" if result.family == "gaussian" else "The log-odds of a success are"
+    kind = (
+        f"{what} fixed effects, which belong to named levels or slopes, plus what the levels of each grouping add. These levels "
+        "were drawn from many, so what they add counts as one spread and not as so many numbers."
+    )
+    how = [*([kind] if result.groups else []), *(text.how for text in texts)]
     call = f"result = es.mixed(\n    {result.formula!r},\n    frame,\n    family={result.family!r},\n)"
     return (
         Section(
             id="method",
             heading="How the model is fitted",
-            blocks=(Text(text=" ".join([_kind(result), *(text.how for text in texts)])), Items(items=_facts(result))),
+            blocks=(Text(text=" ".join(how)), Items(items=_facts(result))),
         ),
         listed("assumptions", "What this assumes", _assumptions(result, texts)),
         *((Section(id="references", heading="References", blocks=(Items(items=sources),)),) * bool(sources)),
         Section(id="code", heading="The same in Python", blocks=(Code(code=f"import evalstats as es\n\n{call}"),)),
-    )
-
-
-def _kind(result: MixedModel) -> str:
-    if not result.groups:
-        return ""
-    what = "Every response is" if result.family == "gaussian" else "The log-odds of a success are"
-    return (
-        f"{what} fixed effects, which belong to named levels or slopes, plus what the levels of each grouping add. These levels "
-        "were drawn from many, so what they add counts as one spread and not as so many numbers."
     )
 
 
