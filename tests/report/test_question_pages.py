@@ -4,14 +4,17 @@ import base64
 import html
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from evalstats.analysis.result import Result
 from evalstats.report.engine import loads, page_script
-from evalstats.report.examples import EXAMPLES, example
+from evalstats.report.examples import EXAMPLES
 from evalstats.report.render import render_results
+from evalstats.simulate import rutbench
+from evalstats.simulate.rutbench_truth import N_TASKS
 from tests.report.hostile_results import RESULTS
 from tests.report.page_words import words
 
@@ -52,9 +55,21 @@ def test_the_pdf_asks_the_same(made: tuple[Result, str, Path], pdf_text: Callabl
     assert "Versions" in text
 
 
-@pytest.mark.parametrize("kind", [kind for kind in EXAMPLES if kind not in ("compare", "score", "overview")])
-def test_an_example_says_that_it_is_simulated_and_answers_in_one_line(kind: str) -> None:
-    document = example(kind).document()
+WHOLE = ("leaderboard", "scenarios")  # take seconds to be written and read: with every run, a fifth of the tasks
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_tasks"),
+    [
+        *((kind, 50) for kind in EXAMPLES if kind not in ("compare", "score", "overview")),
+        *(pytest.param(kind, N_TASKS, marks=pytest.mark.slow) for kind in WHOLE),
+    ],
+)
+def test_an_example_says_that_it_is_simulated_and_answers_in_one_line(
+    kind: str, n_tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rutbench, "write_rutbench", partial(rutbench.write_rutbench, n_tasks=n_tasks))
+    document = EXAMPLES[kind]().document()
     assert document.kind == kind
     assert [note.kind for note in document.banners] == ["simulated"]
     assert len(document.headline.split()) <= 24
