@@ -10,7 +10,7 @@ import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.influence import OrderFlip, _enough, _first_votes, _Search, smallest_flip
+from evalstats.stats.arena.influence import OrderFlip, _enough, _Search, smallest_flip
 from evalstats.stats.arena.likelihood import Ties
 from evalstats.stats.arena.votes import VoteRows, merged, vote_rows
 from tests.stats.arena.voting_by_hand import honest
@@ -227,13 +227,6 @@ def test_where_models_fall_apart_before_the_order_turns_the_size_is_kept() -> No
     never = _Curve(lambda size: 1.0 - size / 30.5, 100)
     never._halve(np.array([0]), 100, 31)
     assert not never._spare(np.array([0]))
-
-
-def test_votes_are_taken_in_an_order_of_rows() -> None:
-    order, count = np.array([2, 0]), np.array([3, 9, 4])
-    assert [_first_votes(order, count, size).tolist() for size in (0, 1, 4, 5, 7, 20)] == [
-        [0, 0, 0], [0, 0, 1], [0, 0, 4], [1, 0, 4], [3, 0, 4], [3, 0, 4]
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao-kupper"])

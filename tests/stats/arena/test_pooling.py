@@ -17,7 +17,6 @@ from evalstats.stats.arena.slices import (
     _interval,
     _p_value,
     _widths,
-    _within,
     cluster_noise,
     clustering,
     deviation_model,
@@ -330,13 +329,6 @@ def test_predictions_are_averaged_with_the_spread_between_them():
         middle = share @ (slope * tau)
         assert mean[0, k] == pytest.approx(middle)
         assert error[0, k] ** 2 == pytest.approx(share @ (variance + tau + (slope * tau - middle) ** 2))
-
-
-def test_ways_that_categories_lie_inside_of_are_left_to_the_deviations():
-    rows, category, _ = by_category(17, n=200, n_raters=5)
-    of_category = np.array([0, 0, 1, 1])[category]
-    both = replace(rows, clusters=(of_category, *rows.clusters, category))
-    assert [each is rows.clusters[0] for each in _within(both, category)] == [True]
 
 
 def test_strengths_and_deviations_need_as_many_directions_as_there_are_models():

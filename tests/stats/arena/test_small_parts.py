@@ -36,7 +36,7 @@ from evalstats.stats.arena.likelihood import (
     vote_law,
     win_table,
 )
-from evalstats.stats.arena.parametric_bootstrap import _together, simulated
+from evalstats.stats.arena.parametric_bootstrap import simulated
 from evalstats.stats.arena.slices import (
     DeviationModel,
     WayNoise,
@@ -364,10 +364,6 @@ def test_strengths_of_draws_are_as_far_apart_as_those_observed(raters, monkeypat
     further = simulated(fit, rows, n_resamples=150)
     assert np.square(further.drawn.strengths).sum(axis=1).mean() > 1.04 * observed
     assert (len(found.tastes.sd) > 0) is bool(raters)
-
-
-def test_noise_is_taken_off_the_spread_of_strengths():
-    assert [_together(noise) for noise in (-0.1, 0.0, 0.36, 1.0, 1.2)] == pytest.approx([1.0, 1.0, 0.8, 0.0, 0.0])
 
 
 @pytest.mark.parametrize(("tail", "place"), [(1e-4, 0), (0.05, 0), (0.1, 0), (0.11, 1), (0.2, 1), (0.975, 9), (1.0, 9)])

@@ -12,7 +12,7 @@ from evalstats.stats.arena import raters
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.goodness_of_fit import pair_deviance
 from evalstats.stats.arena.likelihood import tie_parameter, vote_law
-from evalstats.stats.arena.parametric_bootstrap import Tastes, _spread, simulated, tasted_cells, tastes_of
+from evalstats.stats.arena.parametric_bootstrap import Tastes, simulated, tasted_cells, tastes_of
 from evalstats.stats.arena.raters import (
     DecidedVotes,
     _some_raters,
@@ -295,14 +295,6 @@ def test_raters_of_one_vote_each_and_votes_that_lean_apart_show_no_tastes() -> N
         np.zeros(40, dtype=int), np.ones(40, dtype=int), np.arange(40) % 2, clusters=(np.arange(40) // 2,)
     )
     assert tastes_of(fit_strengths(apart), apart).sd == ()
-
-
-def test_the_spread_of_a_first_order_variance_grows_with_it() -> None:
-    assert _spread(-0.1, "half", 1.0) == 0.0
-    assert _spread(0.0, "half", 1.0) == 0.0
-    small = _spread(0.01, "half", 1.0)
-    assert small == pytest.approx(0.1, rel=0.02)  # first order is right for small tastes
-    assert _spread(0.25, "half", 1.0) > 0.5
 
 
 def test_votes_of_a_cell_are_parted_by_the_clusters_whose_tastes_they_follow() -> None:
