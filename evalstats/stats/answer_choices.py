@@ -396,14 +396,13 @@ def shared_errors(choices: ArrayLike, keys: ArrayLike, *, conf_level: float = 0.
     kept = n_wrong >= 4
     if not kept.any():
         return None
-    sums = _pair_sums(np.where(wrong, codes, -1)[kept], n_wrong[kept])
+    both, *sums = _pair_sums(np.where(wrong, codes, -1)[kept], n_wrong[kept])
     first, second = np.triu_indices(codes.shape[1], 1)
-    n = sums.both[first, second]
-    enough = n >= FEWEST_WRONG
-    first, second, n = first[enough], second[enough], n[enough]
-    if n.size == 0:
+    enough = both[first, second] >= FEWEST_WRONG
+    first, second = first[enough], second[enough]
+    if first.size == 0:
         return None
-    same, likely, squares, cross = (each[first, second] for each in (sums.same, sums.likely, sums.squares, sums.cross))
+    n, same, likely, squares, cross = (each[first, second] for each in (both, *sums))
     room = n - likely
     possible = room > 1e-9 * n
     first, second, n, same, likely, squares, cross, room = (
@@ -432,20 +431,10 @@ def shared_errors(choices: ArrayLike, keys: ArrayLike, *, conf_level: float = 0.
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _PairSums:
-    """Sums over items on which both of a pair are wrong: items, same answers, their chance, its square, chance where same."""
+def _pair_sums(codes: IntArray, n_wrong: IntArray) -> tuple[FloatArray, ...]:
+    """Sum over the items on which both of a pair are wrong; shape (n_models, n_models) each.
 
-    both: FloatArray
-    same: FloatArray
-    likely: FloatArray
-    squares: FloatArray
-    cross: FloatArray
-
-
-def _pair_sums(codes: IntArray, n_wrong: IntArray) -> _PairSums:
-    """Sum over items with matrix products; shape (n_models, n_models) each.
-
+    Returned are the items, same answers, their chance, its square, and the chance where the answers are the same.
     Without models a and b, the ordered pairs of equal wrong answers are P - 2(c_a - 1) - 2(c_b - 1) + 2 [same], with P those of
     all models and c_a the models that answer as a does.
     """
@@ -482,4 +471,4 @@ def _pair_sums(codes: IntArray, n_wrong: IntArray) -> _PairSums:
         + where_same(w2 * (4.0 + 4.0 * pairs))
         - 8.0 * where_same(w2, x)
     )
-    return _PairSums(over(wrong, np.ones_like(w), wrong), same, likely, squares, cross)
+    return over(wrong, np.ones_like(w), wrong), same, likely, squares, cross

@@ -317,16 +317,6 @@ class BurstFound:
     p_adjusted: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Windows:
-    code: IntArray
-    first: IntArray
-    last: IntArray
-    observed: FloatArray
-    expected: FloatArray
-    p_value: FloatArray
-
-
 def rater_bursts(rater: IntArray, seconds: FloatArray, *, level: float = 0.05) -> tuple[BurstFound, ...]:
     """Find raters who voted much faster for a while than they do on the whole.
 
@@ -357,15 +347,15 @@ def rater_bursts(rater: IntArray, seconds: FloatArray, *, level: float = 0.05) -
     uneven = np.maximum(g * square / total**2 - 1.0, 1.0)
     took = np.minimum((clock[last] - clock[first] + resolution) / total, 1.0)
     p = special.betainc(length / uneven, (g - length) / uneven, took)
-    found = _Windows(
-        code=rater[first],
-        first=first,
-        last=last,
+    times = seconds[first], seconds[last]
+    return _clearest(
+        rater[first],
+        times,
         observed=(length + 1).astype(np.float64),
         expected=1.0 + g * took,
         p_value=np.maximum(p, SMALLEST_P),
+        level=level,
     )
-    return _clearest(found, seconds, level)
 
 
 def model_bursts(
@@ -414,10 +404,14 @@ def model_bursts(
     chance = np.minimum(usual / length, 1.0)
     p = special.betainc(np.maximum(observed, 1e-9) / spread, (length - observed) / spread + 1.0, chance)
     p[observed < usual + 1.0] = 1.0
-    found = _Windows(
-        code=model[first], first=first, last=last, observed=observed, expected=usual, p_value=np.maximum(p, SMALLEST_P)
+    return _clearest(
+        model[first],
+        (seconds[first], seconds[last]),
+        observed=observed,
+        expected=usual,
+        p_value=np.maximum(p, SMALLEST_P),
+        level=level,
     )
-    return _clearest(found, seconds, level)
 
 
 def _in_order(code: IntArray, seconds: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
@@ -462,21 +456,29 @@ def _spreads(squares: FloatArray, length: IntArray, whole: float | None) -> Floa
     return out
 
 
-def _clearest(found: _Windows, seconds: FloatArray, level: float) -> tuple[BurstFound, ...]:
-    if not found.code.size:
+def _clearest(
+    code: IntArray,
+    times: tuple[FloatArray, FloatArray],
+    *,
+    observed: FloatArray,
+    expected: FloatArray,
+    p_value: FloatArray,
+    level: float,
+) -> tuple[BurstFound, ...]:
+    """Return the clearest of the windows of each series (by its code), with p adjusted over all windows; the surest first."""
+    if not code.size:
         return ()
-    adjusted = holm(found.p_value)
-    told = np.flatnonzero((adjusted <= level) & (found.observed >= _MATERIAL * found.expected))
-    told = told[np.lexsort((-found.observed[told], found.p_value[told]))]
-    # Of each series the clearest window.
-    _, best = np.unique(found.code[told], return_index=True)
+    adjusted = holm(p_value)
+    told = np.flatnonzero((adjusted <= level) & (observed >= _MATERIAL * expected))
+    told = told[np.lexsort((-observed[told], p_value[told]))]
+    _, best = np.unique(code[told], return_index=True)
     return tuple(
         BurstFound(
-            code=int(found.code[i]),
-            start=float(seconds[found.first[i]]),
-            end=float(seconds[found.last[i]]),
-            n_votes=int(found.observed[i]),
-            expected=float(found.expected[i]),
+            code=int(code[i]),
+            start=float(times[0][i]),
+            end=float(times[1][i]),
+            n_votes=int(observed[i]),
+            expected=float(expected[i]),
             p_adjusted=float(adjusted[i]),
         )
         for i in told[np.sort(best)]

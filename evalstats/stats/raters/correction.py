@@ -236,9 +236,8 @@ def powered_mean(
     ) -> IntervalEstimate:
         value = judge * middle + float(weights @ labelled)
         rest = weights * (labelled - weights @ labelled) * stretch + within * judge * (f - middle) / pool.size
-        return _Mean(value, np.concatenate((judge * (f_u - middle) / pool.size, rest)), n, codes).estimate(
-            method, level, bounds if kept else None
-        )
+        errors = np.concatenate((judge * (f_u - middle) / pool.size, rest))
+        return _mean_estimate(value, errors, n, codes, method=method, level=level, bounds=bounds if kept else None)
 
     same = np.ones(n)
     method = f"prediction-powered mean{f', judge weighted {tuning:.2f}' if tuned else ''}"
@@ -290,59 +289,55 @@ def _leverage(f: FloatArray, weights: FloatArray) -> FloatArray:
     return np.minimum(away / total, 0.5) if total > 0 else np.zeros_like(f)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mean:
-    """A mean and the error that each item adds to it; the last `n` items are the labelled ones."""
-
-    value: float
-    errors: FloatArray
-    n: int
-    codes: IntArray | None
-
-    def estimate(self, method: str, level: float, bounds: tuple[float, float] | None) -> IntervalEstimate:
-        """Return it with its interval."""
-        n_clusters = None if self.codes is None else int(np.unique(self.codes[-self.n :]).size)
-        units = self.n if n_clusters is None else n_clusters
-        sums = self.errors if self.codes is None else np.bincount(self.codes, weights=self.errors)
-        error = math.sqrt(float(np.square(sums).sum()) * units / max(units - 1.0, 1.0))
-        reason = None if n_clusters is None else too_few_clusters(n_clusters)
-        if reason is None and error <= 1e-12 * max(1.0, abs(self.value)):
-            reason = "all values are the same; the interval would have no width"
-        few = (
-            (f"{self.n} labels are few: at least {FEW_LABELS} make the interval reliable",)
-            if self.n < FEW_LABELS
-            else ()
-        )
-        if reason is not None:
-            return IntervalEstimate(
-                estimate=self.value,
-                method=method,
-                conf_level=level,
-                n=self.n,
-                n_clusters=n_clusters,
-                reason=reason,
-                warnings=few,
-            )
-        df = units - 1.0
-        q = t_quantile(level, df)
-        low, high = self.value - q * error, self.value + q * error
-        statistic = self.value / error
-        if bounds is not None:
-            low, high = _matched(self.value, error, q, bounds)
+def _mean_estimate(
+    value: float,
+    errors: FloatArray,
+    n: int,
+    codes: IntArray | None,
+    *,
+    method: str,
+    level: float,
+    bounds: tuple[float, float] | None,
+) -> IntervalEstimate:
+    """Return a mean with its interval from the error that each item adds to it; the last `n` items are the labelled ones."""
+    n_clusters = None if codes is None else int(np.unique(codes[-n:]).size)
+    units = n if n_clusters is None else n_clusters
+    sums = errors if codes is None else np.bincount(codes, weights=errors)
+    error = math.sqrt(float(np.square(sums).sum()) * units / max(units - 1.0, 1.0))
+    reason = None if n_clusters is None else too_few_clusters(n_clusters)
+    if reason is None and error <= 1e-12 * max(1.0, abs(value)):
+        reason = "all values are the same; the interval would have no width"
+    few = (f"{n} labels are few: at least {FEW_LABELS} make the interval reliable",) if n < FEW_LABELS else ()
+    if reason is not None:
         return IntervalEstimate(
-            estimate=self.value,
-            method=f"{method}, {'t' if bounds is None else 'Wilson of matched variance'}",
+            estimate=value,
+            method=method,
             conf_level=level,
-            n=self.n,
-            std_error=error,
-            conf_low=low,
-            conf_high=high,
-            statistic=statistic if bounds is None else None,
-            df=df,
-            p_value=two_sided_t_p(statistic, df) if bounds is None else None,
+            n=n,
             n_clusters=n_clusters,
+            reason=reason,
             warnings=few,
         )
+    df = units - 1.0
+    q = t_quantile(level, df)
+    low, high = value - q * error, value + q * error
+    statistic = value / error
+    if bounds is not None:
+        low, high = _matched(value, error, q, bounds)
+    return IntervalEstimate(
+        estimate=value,
+        method=f"{method}, {'t' if bounds is None else 'Wilson of matched variance'}",
+        conf_level=level,
+        n=n,
+        std_error=error,
+        conf_low=low,
+        conf_high=high,
+        statistic=statistic if bounds is None else None,
+        df=df,
+        p_value=two_sided_t_p(statistic, df) if bounds is None else None,
+        n_clusters=n_clusters,
+        warnings=few,
+    )
 
 
 def _matched(value: float, error: float, q: float, bounds: tuple[float, float]) -> tuple[float, float]:
