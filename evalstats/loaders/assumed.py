@@ -125,7 +125,6 @@ class Bound:
     kept: Mapping[str, str]
     factors: Mapping[str, str]
     constants: Mapping[str, str]
-    trial_from_order: bool
     n_left_out: int
     dependence: tuple[str, ...]
 
@@ -154,10 +153,9 @@ def bind_form(form: AssumedForm, map_: ColumnMap, columns: Sequence[str]) -> Bou
     fields: dict[str, str] = {}
     kept: dict[str, str] = {}
     factors: dict[str, str] = {}
-    by_order = map_.columns.get("trial") == (ORDER,)
     for name, sources in map_.columns.items():
         known = form.meant(name)
-        if by_order and name == "trial":
+        if name == "trial" and map_.makes("trial"):
             continue
         if known is not None and known.name in fields:
             raise InputError(f"{known.name} is mapped twice, as {name} too; give one column for it")
@@ -170,7 +168,7 @@ def bind_form(form: AssumedForm, map_: ColumnMap, columns: Sequence[str]) -> Bou
         if form.meant(name) is None and name not in KEPT:
             raise InputError(f"[values.{name}] says what labels stand for, but {form.benchmark} results have no {name}")
     used = {*fields.values(), *kept.values(), *factors.values()}
-    named = {*fields, *kept, *factors, *constants, *(["trial"] if by_order else [])}
+    named = {*fields, *kept, *factors, *constants, *(["trial"] if map_.makes("trial") else [])}
     n_left_out = 0
     for name in (name for name in columns if name and "\x00" not in name and name not in used):
         if name not in named and form.called(name) is not None:
@@ -187,7 +185,6 @@ def bind_form(form: AssumedForm, map_: ColumnMap, columns: Sequence[str]) -> Bou
         kept=kept,
         factors=factors,
         constants=constants,
-        trial_from_order=by_order,
         n_left_out=n_left_out,
         dependence=tuple(_dependent(form, name, {**kept, **factors}, fields) for name in map_.dependence),
     )
@@ -597,7 +594,7 @@ class Ledger:
 
     def trial(self, record: Record, key: tuple[object, ...], what: str) -> Row:
         """Return trial and n_trials of a row, and refuse one that repeats an earlier row."""
-        if self.table.bound.trial_from_order:
+        if self.table.map_.makes("trial"):
             trial: object = self._orders.get(key, 0)
             self._orders[key] = self._orders.get(key, 0) + 1
         else:

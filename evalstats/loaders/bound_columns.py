@@ -17,7 +17,7 @@ from evalstats.loaders.blocks import (
     own_name,
     safe_name,
 )
-from evalstats.loaders.column_map import COLUMNS, MADE, ORDER, ROW, STANDARD, ColumnMap, column_named
+from evalstats.loaders.column_map import MADE, STANDARD, ColumnMap, column_named
 from evalstats.loaders.values import Places, misfit, without_points
 from evalstats.schema.column_names import DEPENDENT, is_shared_by_name
 from evalstats.schema.columns import OUTCOMES
@@ -168,10 +168,6 @@ class Survey:
         """Columns that got another name, under that name."""
         return tuple(name for name in self.seen if own_name(name) != name)
 
-    def are_numbers(self, name: str) -> bool:
-        """Whether a column that is handed on as text holds numbers, so that 1.0 is the same as 1 in it."""
-        return self.seen[name].floats
-
     def dtype(self, name: str) -> pl.DataType:
         """Return the dtype that fits all values of a column."""
         return self.seen[name].kind()
@@ -235,7 +231,7 @@ class Binding:
     """What each column of one table is.
 
     `columns` maps standard names (`error` among them) to source columns, `scores` metrics: None where a column or a constant
-    names the metric; the model stands in the metric's place where `model_from_columns`. `constants` are the values of every
+    names the metric; the model stands in the metric's place where columns are models. `constants` are the values of every
     row, `factors` map names to source columns. `dependence` are columns of the outcomes whose levels make rows dependent, as
     the user said; `presumed` further ones that are called like it. `aliased` are columns taken for a standard name though
     nobody said so, `unfit` those that bear one and cannot be it, with why: they are factors. `own_names` are the source's
@@ -246,21 +242,11 @@ class Binding:
     scores: Mapping[str | None, str]
     constants: Mapping[str, str]
     factors: Mapping[str, str]
-    item_from_row: bool
-    trial_from_order: bool
-    model_from_columns: bool
     dependence: tuple[str, ...]
     presumed: tuple[str, ...]
     n_left_out: int
     own_names: tuple[str, ...]
     unfit: Mapping[str, str]
-
-    @property
-    def names_metrics(self) -> bool:
-        """Whether the metrics are known without the rows, so that all tables with this map have the same."""
-        if self.model_from_columns:
-            return "metric" not in self.columns
-        return None not in self.scores or "metric" in self.constants
 
 
 def bind(
@@ -280,7 +266,6 @@ def bind(
     constants = dict(map_.constants)
     if "model" not in mapped and "model" not in constants and model is not None:
         constants["model"] = model
-    by_column = map_.columns.get("model") == (COLUMNS,)
     _require(mapped, constants, columns)
     single = {name: sources[0] for name, sources in mapped.items() if sources and name != "score"}
     standard = {name: source for name, source in single.items() if name in _ROLES}
@@ -296,12 +281,11 @@ def bind(
     dependence = _dependence(map_, standard, factors, columns)
     return Binding(
         columns=standard,
-        scores=_metrics(mapped["score"], named=not by_column and ("metric" in mapped or "metric" in constants)),
+        scores=_metrics(
+            mapped["score"], named=not map_.makes("model") and ("metric" in mapped or "metric" in constants)
+        ),
         constants=constants,
         factors=factors,
-        item_from_row=map_.columns.get("item") == (ROW,),
-        trial_from_order=map_.columns.get("trial") == (ORDER,),
-        model_from_columns=by_column,
         dependence=dependence,
         presumed=tuple(
             name

@@ -216,6 +216,10 @@ class ColumnMap:
         parts = [part.strip() for sources in self.columns.values() for source in sources for part in source.split(",")]
         return tuple(part for part in (*parts, *self.dependence) if "." in part or part.startswith("/"))
 
+    def makes(self, name: str) -> bool:
+        """Whether a standard column is no column of the table: rows or repetitions are numbered, or columns are models."""
+        return self.columns.get(name, ())[:1] in ((ROW,), (ORDER,), (COLUMNS,))
+
     def as_config(self) -> dict[str, object]:
         """Return the map as JSON-safe values, to be kept with the run."""
         parts: dict[str, object] = {

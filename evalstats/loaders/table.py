@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +14,7 @@ from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, Sin
 from evalstats.loaders.binder import NOTHING_ASKED, NOTHING_FITS, AskedNames, Record, as_options, assigned
 from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, flat, listings, open_table, oriented, rows_at, seen
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
-from evalstats.loaders.column_map import COLUMNS, ROW, ColumnMap, column_named
+from evalstats.loaders.column_map import ColumnMap, column_named
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.score_table import json_or_none, prices_in, records_of_head
@@ -86,7 +87,7 @@ class TableLoader(SingleFileLoader):
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
         binding = fitted(map_, survey, model=source.called)
-        rows_apart = source.called if map_.columns.get("item") == (ROW,) != self.column_map.columns.get("item") else ""
+        rows_apart = source.called if map_.makes("item") and not self.column_map.makes("item") else ""
         tidier = Tidier(
             map_,
             binding,
@@ -123,7 +124,7 @@ class TableLoader(SingleFileLoader):
 def _named(map_: ColumnMap) -> list[str]:
     """Return the parts of a map that name columns otherwise than they are called, as options."""
     columns = {name: found for name, found in map_.columns.items() if found != (name,)}
-    if columns.get("model") == (COLUMNS,):
+    if map_.makes("model"):
         columns = {**columns, "models": columns["score"]}
         del columns["score"], columns["model"]
     options = [f"{name}={','.join(found)}" for name, found in columns.items()]
@@ -176,16 +177,23 @@ def completed(
     return map_ if {"item", "score"} <= {*fixed.columns, *fixed.constants} else None
 
 
-def _sampled(head: Head) -> tuple[Sequence[str], Sequence[Record]]:
-    """Return the columns of a file and some of its rows; nothing of what is no table."""
-    if head.shape == "object":
-        rows = _rows_of_frame(head)
-        return (tuple(rows[0]) if rows else ()), rows
-    if head.shape not in _SHAPES:
-        return (), ()
-    records = [flat(dict(record)) for record in _first_rows(head)[:_LOOKED_AT]]
-    names = tuple(dict.fromkeys(name for record in records for name in record))
-    return head.columns or names or tuple(head.keys), records
+def _sampled(head: Head) -> tuple[list[str], list[dict[str, object]]]:
+    """Return the columns of a table and its first rows; nothing of a file that is none."""
+    rows: Sequence[Record] = ()
+    try:
+        if head.shape == "parquet":
+            with open_regular(head.path) as stream:
+                rows = pl.read_parquet(stream, n_rows=rows_at_once(head.path, _LOOKED_AT)).to_dicts()
+        elif head.shape == "object":
+            rows = oriented(load_json(head.path)) or ()
+        elif head.shape in _SHAPES:
+            width = len({*head.columns}) if head.shape == "text" else 0
+            rows = [record for record in records_of_head(head) if len(record) == width or not width]
+    except (*PARQUET_FAULTS, UnreadableFileError):
+        pass
+    records = [flat(dict(row)) for row in rows[:_LOOKED_AT]]
+    named = head.columns or dict.fromkeys(name for record in records for name in record) or head.keys
+    return [name for name in (named if head.shape in _SHAPES or records else ()) if name], records
 
 
 def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:
@@ -234,18 +242,6 @@ def _no_runs(map_: ColumnMap, survey: Survey) -> str:
     return ""
 
 
-def _rows_of_frame(head: Head) -> Sequence[Record]:
-    """Rows of a frame that stands in a file as one JSON object, as pandas writes it."""
-    names = head.keys
-    known = {"item", "score", "model", "question_id", "item_id", "correct", "columns", "schema", "index", "0"}
-    if not names & known:
-        return []
-    try:
-        return [flat(dict(row)) for row in oriented(load_json(head.path)) or ()][:_LOOKED_AT]
-    except UnreadableFileError:
-        return []
-
-
 def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[ColumnMap], str] = lambda _: "") -> str:
     r"""Say how a file is read that no loader knows, with the best `--map` options that fit it; "" for one that is no table.
 
@@ -258,15 +254,15 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     """
     if _is_spreadsheet(head):
         return "It is a spreadsheet; save the sheet with the results as CSV (in Python, give its table to from_frame)"
-    rows, path, records = _rows_of(head)
-    if records is None:
+    columns, flat_rows = _sampled(head)
+    path, told = "", ""
+    if head.shape == "object" and not flat_rows:
+        told, path, flat_rows = _inside(head)
+        columns = list(dict.fromkeys(name for row in flat_rows for name in row))
+    if not columns:
         return ""
-    if not records and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
-        raise UnreadableFileError(
-            f"{head.path}: holds no rows; its columns are {comma_list(head.columns, SHOWN_COLUMNS)}"
-        )
-    flat_rows = [flat(dict(record)) for record in records[:_LOOKED_AT]]
-    columns = [name for name in head.columns or tuple(dict.fromkeys(name for row in flat_rows for name in row)) if name]
+    if not flat_rows and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
+        raise UnreadableFileError(f"{head.path}: holds no rows; its columns are {comma_list(columns, SHOWN_COLUMNS)}")
     found = assigned(columns, flat_rows, asked)
     if head.shape == "text" and len(columns) < 2 and not found[0].is_whole:
         return "It is text without columns; a table of your own needs a header with an item and a score"
@@ -285,12 +281,12 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         columns = list(dict.fromkeys(name for row in flat_rows for name in row))
         found = assigned(columns, flat_rows, asked)
     has = f" (this one has the columns {comma_list(columns, SHOWN_COLUMNS)})" if len(columns) > 1 else ""
-    whole = [[*([f"rows={path}"] if rows else []), *each.options] for each in found if each.is_whole]
+    whole = [[*([f"rows={path}"] if path else []), *each.options] for each in found if each.is_whole]
     faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
     named = any(option.startswith("model") for options in lines or whole for option in options)
     one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
-    told = f"{rows}For a table of your own{has}, name the columns{one}"
+    told += f"For a table of your own{has}, name the columns{one}"
     if lines:
         return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
     needed = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
@@ -317,45 +313,24 @@ def _is_spreadsheet(head: Head) -> bool:
     return head.data.startswith(_OLD_EXCEL) or (head.shape == "zip" and any(mark in head.data for mark in marks))
 
 
-def _rows_of(head: Head) -> tuple[str, str, Sequence[Record] | None]:
-    """Return what a document is, where in it the likeliest rows lie, and those; None for a file that is no table."""
-    if head.shape in _SHAPES:
-        return "", "", _first_rows(head)
+def _inside(head: Head) -> tuple[str, str, list[dict[str, object]]]:
+    """Return what a document is, and of its lists the one whose rows look most like results: its path and first rows."""
     try:
-        document = load_json(head.path) if head.shape == "object" else None
+        document = load_json(head.path)
     except UnreadableFileError:
-        return "", "", None
-    if (records := oriented(document)) or not (lists := listings(document)):
-        return "", "", records or None
-    return f"It is one JSON object, and {seen(lists)}. ", *_likeliest(document)
-
-
-def _likeliest(document: object) -> tuple[str, list[Record]]:
-    """Choose among the lists of a document the one whose rows look most like results, the longest of those."""
-    best: tuple[int, str, list[Record]] | None = None
-    for each in listings(document):
+        return "", "", []
+    best: tuple[int, str, list[dict[str, object]]] | None = None
+    for each in (lists := listings(document)):
         try:
-            records = [flat(row) for row, _ in zip(rows_at(document, each.path), range(_LOOKED_AT), strict=False)]
+            records = [flat(row) for row in islice(rows_at(document, each.path), _LOOKED_AT)]
         except InputError:
             continue
         open_ends = sum(
             option.endswith(("=COLUMN", "=#row")) for option in assigned(tuple(records[0]), records)[0].options
         )
         if best is None or open_ends < best[0]:
-            best = open_ends, each.path, list(records)
-    return ("", []) if best is None else best[1:]
-
-
-def _first_rows(head: Head) -> Sequence[Record]:
-    if head.shape != "parquet":
-        records = records_of_head(head)
-        width = len({*head.columns}) if head.shape == "text" else 0
-        return [record for record in records if len(record) == width or not width]
-    try:
-        with open_regular(head.path) as stream:
-            return pl.read_parquet(stream, n_rows=rows_at_once(head.path, _LOOKED_AT)).to_dicts()
-    except (*PARQUET_FAULTS, UnreadableFileError):
-        return []
+            best = open_ends, each.path, records
+    return ("", "", []) if best is None else (f"It is one JSON object, and {seen(lists)}. ", *best[1:])
 
 
 def unnamed_benchmarks(paths: Sequence[str]) -> Problem:

@@ -157,7 +157,7 @@ class Tidier:
     def metrics(self) -> list[dict[str, object]]:
         """Make the rows of `metrics`: what the user said of each, else what its scores look like."""
         rows: list[dict[str, object]] = []
-        if self.binding.names_metrics and self.unknown_metrics():
+        if self._names_metrics() and self.unknown_metrics():
             raise InputError(self.unknown_metrics())
         for benchmark, metric in self._ranges:
             row = self._ranges.row(benchmark, metric)
@@ -181,6 +181,12 @@ class Tidier:
                 f"{metric!r} is called a percentage, and its scores all lie between {low:g} and {high:g}; declare which it is: "
                 f"{Option('map', 'percent', of='scale')}, or proportion in its place"
             )
+
+    def _names_metrics(self) -> bool:
+        """Tell whether the metrics are known without the rows, so that all tables with this map have the same."""
+        if self.map_.makes("model"):
+            return "metric" not in self.binding.columns
+        return None not in self.binding.scores or "metric" in self.binding.constants
 
     def unknown_metrics(self) -> str:
         """Say which metrics the user described and the table does not have; "" where all are there."""
@@ -211,7 +217,7 @@ class Tidier:
                 "no column names items, so each row is one, of this table alone; where row k of every table is the same item: "
                 f"{Option('map', '#row', of='item')}"
             )
-        elif self.binding.item_from_row:
+        elif self.map_.makes("item"):
             yield (
                 "items are numbered by their place: models pair up rightly only if each was given the same items in "
                 "the same order"
@@ -267,7 +273,7 @@ class Tidier:
         for name, value in self.binding.constants.items():
             columns.setdefault(name, block.repeated(value))
         frame = pl.DataFrame([series.alias(name) for name, series in columns.items()])
-        if self.binding.model_from_columns:
+        if self.map_.makes("model"):
             frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias("model"))
         defaults = {"system": pl.col("model"), "benchmark": pl.lit(DEFAULT_BENCHMARK), "task": "", "variant": ""}
         frame = frame.with_columns(
@@ -282,7 +288,7 @@ class Tidier:
         source = self.binding.columns.get("trial", "")
         if source not in self.survey.seen:
             return False
-        holds_names = self.survey.dtype(source) == pl.String and not self.survey.are_numbers(source)
+        holds_names = self.survey.dtype(source) == pl.String and not self.survey.seen[source].floats
         return holds_names or NAMED_TRIALS.search(source.lower()) is not None
 
     def _numbers_of_trials(self, labels: pl.Series) -> pl.Series:
@@ -305,7 +311,7 @@ class Tidier:
 
     def _scored(self, shared: pl.DataFrame, block: TableBlock, metric: str | None, source: str) -> pl.DataFrame:
         """Put the scores of one column, and the states that follow from them, beside the other columns."""
-        if self.binding.model_from_columns:
+        if self.map_.makes("model"):
             own = pl.lit(source)
             shared = shared.with_columns(own.alias("model"), pl.col("system").fill_null(own))
             metric = None if "metric" in shared.columns else DEFAULT_METRIC
@@ -364,12 +370,12 @@ class Tidier:
 
     def _numbered(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Fill in items by place and repetitions by order where the user asked for it; else all is the first trial."""
-        if self.binding.item_from_row:
+        if self.map_.makes("item"):
             keys = [name for name in KEYS["outcomes"] if name in frame.columns and name != "item"]
             numbers = frame[PLACE] if self.rows_apart else self._items.next(frame.select(keys))
             before = f"{self.rows_apart}:" if self.rows_apart else ""
             frame = frame.with_columns(pl.format("{}{}", pl.lit(before), numbers).alias("item"))
-        if self.binding.trial_from_order:
+        if self.map_.makes("trial"):
             keys = [name for name in KEYS["outcomes"] if name in frame.columns and name != "trial"]
             frame = frame.with_columns(self._trials.next(frame.select(keys)).alias("trial"))
         if "trial" not in frame.columns and "n_trials" not in frame.columns:
