@@ -36,9 +36,20 @@ from evalstats.loaders.base import (
 from evalstats.loaders.files import load_json
 from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.records import how_to_name
-from evalstats.loaders.rows import Factors, GroupCounter, Ranges, Row, SeenKeys, held, scored, told, unscored
+from evalstats.loaders.rows import (
+    Factors,
+    GroupCounter,
+    Ranges,
+    RatingRows,
+    Row,
+    SeenKeys,
+    held,
+    scored,
+    told,
+    unscored,
+)
 from evalstats.loaders.typed_records import TypedRecords
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, numbers_of, text_of, times_of
+from evalstats.loaders.values import as_dict, as_number, as_text, numbers_of, text_of, times_of
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
@@ -55,11 +66,6 @@ Scalar = str | float | int | bool | None
 # Facts of a metric that says whether something was right, and of one that is a benchmark's headline.
 SHARE: Final[Row] = {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proportion"}
 HEADLINE: Final[Row] = {**SHARE, "primary": True}
-
-# A longer answer of a person is a text and no label.
-_LABEL_CHARS: Final = 100
-_NO_RATING: Final = "{n} answers are texts, regions or rankings, and no ratings"
-_RATED_AGAIN: Final = "{n} ratings were given again by the same rater; the latest counts"
 
 # What one record says: what all of its outcomes share, and each outcome: the metric, and its `value`, or status, score and the
 # like. Costs, times, counts and timestamps may be as the file has them.
@@ -117,7 +123,7 @@ class Sign:
 class FormatFile(Generic[R]):
     """What is known of one file while its records are read: its runs, trials, metrics, and what a reader should know.
 
-    `kept` is what the format itself remembers from one record to the next, `waiting` what later records have to bring.
+    `kept` is what the format itself remembers from one record to the next.
     """
 
     def __init__(self, source: Source, declared: "Format[R]") -> None:
@@ -132,10 +138,8 @@ class FormatFile(Generic[R]):
         self.more: dict[TableName, list[Row]] = {}
         self.tally = Tally()
         self.published = PublishedRows(higher_is_better=True)
-        self.ratings: dict[Hashable, Row] = {}
-        self.written: set[str] = set()
+        self.ratings = RatingRows(self.counts)
         self.kept: Row = {}
-        self.waiting: set[Hashable] = set()
         self.factors = Factors()
         self._declared = declared
         self._notes: dict[str, None] = {}
@@ -322,29 +326,8 @@ class FormatFile(Generic[R]):
         return next(iter(self.runs))
 
     def rate(self, item: str, criterion: str, value: object, *, rater: str, **known: object) -> None:
-        """Add a rating, the later where there are two: a number, true or false, a label, or a list of labels.
-
-        A criterion with a longer text is a question that is answered in writing; it and what is neither are no ratings.
-        """
-        labels = [text for label in as_list(value) if (text := as_text(label))]
-        number = as_number(value) if isinstance(value, bool | int | float) else None
-        label = value if isinstance(value, str) else ", ".join(sorted(labels))
-        if (number is None and not label) or criterion in self.written:
-            self.counts[_NO_RATING] += 1
-        elif len(label) > _LABEL_CHARS or "\n" in label:
-            self.written.add(criterion)
-            self.counts[_NO_RATING] += 1
-        else:
-            key = (item, as_text(known.get("model")), rater, criterion)
-            self.counts[_RATED_AGAIN] += key in self.ratings
-            row: Row = {"item": item, "criterion": criterion, "rater": rater, "run": self.no_model_run(), **known}
-            self.ratings[key] = {**row, "value": number, "label": as_text(label) if number is None else None}
-
-    def rated(self) -> list[Row]:
-        """Return the ratings, without the answers to questions that turned out to be answered in writing."""
-        found = [row for row in self.ratings.values() if row["criterion"] not in self.written]
-        self.counts[_NO_RATING] += len(self.ratings) - len(found)
-        return found
+        """Add a rating: a number, true or false, a label, or a list of labels; the later where there are two."""
+        self.ratings.add(item, criterion, value, rater=rater, run=self.no_model_run(), **known)
 
     def publish(
         self,
@@ -496,7 +479,7 @@ class Format(Generic[R]):
             raise UnreadableFileError(f"{source.path}: none of its {self.called} could be read; {first}{advice}")
         yield from self._with_runs(waiting, file, ranges)
         yield from file.taken()
-        yield from in_batches(file.rated(), "ratings")
+        yield from in_batches(file.ratings.rows(), "ratings")
         yield from in_batches(file.published.rows, "aggregates")
         seen = {key: ranges.row(*key, higher_is_better=self.better(key[1])) for key in ranges}
         if metrics := [self._metric(row, file) for row in {**file.published.metrics, **seen}.values()]:

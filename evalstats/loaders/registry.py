@@ -68,7 +68,7 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.formats.mteb", "FORMAT", _JSON),
     ("evalstats.loaders.formats.garak", "FORMAT", _JSON),
     ("evalstats.loaders.formats.label_studio", "FORMAT", _JSON),
-    ("evalstats.loaders.formats.label_studio", "ROWS", _ANY),
+    ("evalstats.loaders.formats.label_studio_rows", "FORMAT", _ANY),
     ("evalstats.loaders.formats.argilla", "FORMAT", _JSON),
     ("evalstats.loaders.formats.argilla", "FLAT", _ANY),
     ("evalstats.loaders.formats.reward_bench", "FORMAT", _JSON),

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.loaders.values import as_text
+from evalstats.loaders.values import as_list, as_number, as_text
 from evalstats.schema.columns import column_names
 from evalstats.schema.metrics import is_money_or_time
 
@@ -391,3 +391,53 @@ def _column(key: str) -> str:
     while bare.startswith(_PREFIX):
         bare = bare.removeprefix(_PREFIX)
     return f"{_PREFIX}{key}" if bare in _TAKEN or not bare else key
+
+
+# A longer answer of a person is a text and no label.
+_LABEL_CHARS: Final = 100
+_NO_RATING: Final = "{n} answers are texts, regions or rankings, and no ratings"
+_RATED_AGAIN: Final = "{n} ratings were given again by the same rater; the latest counts"
+
+
+class RatingRows:
+    """The ratings that a file holds; of two by one rater of the same thing the later.
+
+    A number, true or false is a value, a text or a list of texts a label. A criterion with a longer text is a question that is
+    answered in writing, none of whose answers is a rating. What was no rating, and what was rated again, is counted.
+
+    >>> ratings = RatingRows(counts := Counter())
+    >>> ratings.add("q1", "tone", "good", rater="ann")
+    >>> ratings.add("q1", "stars", 4, rater="ann")
+    >>> ratings.add("q1", "why", "x" * 200, rater="ann")
+    >>> [(row["criterion"], row["value"], row["label"]) for row in ratings.rows()], counts.total()
+    ([('tone', None, 'good'), ('stars', 4.0, None)], 1)
+    """
+
+    def __init__(self, counts: Counter[str]) -> None:
+        self._counts = counts
+        self._rows: dict[Hashable, Row] = {}
+        self._written: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, item: str, criterion: str, value: object, *, rater: str, **known: object) -> None:
+        """Add a rating, or take note that it is none."""
+        labels = [text for label in as_list(value) if (text := as_text(label))]
+        number = as_number(value) if isinstance(value, bool | int | float) else None
+        label = value if isinstance(value, str) else ", ".join(sorted(labels))
+        if len(label) > _LABEL_CHARS or "\n" in label:
+            self._written.add(criterion)
+        if (number is None and not label) or criterion in self._written:
+            self._counts[_NO_RATING] += 1
+            return
+        key = (item, as_text(known.get("model")), rater, criterion)
+        self._counts[_RATED_AGAIN] += key in self._rows
+        row: Row = {"item": item, "criterion": criterion, "rater": rater, **known}
+        self._rows[key] = {**row, "value": number, "label": as_text(label) if number is None else None}
+
+    def rows(self) -> list[Row]:
+        """Return the ratings, without answers to questions that turned out to be answered in writing."""
+        found = [row for row in self._rows.values() if row["criterion"] not in self._written]
+        self._counts[_NO_RATING] += len(self._rows) - len(found)
+        return found

@@ -10,7 +10,7 @@ import pytest
 
 import evalstats as es
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.formats.label_studio import FORMAT, ROWS
+from evalstats.loaders.formats import label_studio, label_studio_rows
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 
@@ -71,7 +71,7 @@ def exported(tmp_path: Path) -> Any:
     def write(*tasks: object, rows: bool = False, text: str = "") -> EvalData:
         path = tmp_path / ("project.csv" if text else "project.json")
         path.write_text(text or json.dumps(tasks))
-        return read_source(ROWS if rows else FORMAT, with_digest(Source(path=path)))
+        return read_source((label_studio_rows if rows else label_studio).FORMAT, with_digest(Source(path=path)))
 
     return write
 

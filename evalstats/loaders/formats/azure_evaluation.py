@@ -7,7 +7,7 @@ numbers.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign, number
@@ -29,62 +29,61 @@ _HARM: Final = re.compile(
 )
 
 
-def _rows(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sample]:
-    url = as_text(file.members.get("studio_url"))
-    run = file.run(as_text(row.get("inputs.model")), config=json_text({"studio_url": url}) if url else None)
-    named = next((text for name in _NAMES if (text := as_text(row.get(f"inputs.{name}")))), None)
-    said = [
-        turn.get("content")
-        for turn in dicts(get(row.get("inputs.conversation"), "messages"))
-        if turn.get("role") == "user"
-    ]
-    item = named or item_of({name: row.get(f"inputs.{name}") for name in _ASKED}, said)
-    if item is None:
-        file.leave_out("neither an id nor a question")
-        return
-    shared: Row = {"run": run, "item": item, "trial": file.trial(run, item), "locator": file.locator}
-    shared["scenario"] = as_text(row.get("inputs.category"))
-    outcomes = [{"metric": metric, **outcome} for metric, outcome in _scores(row, file)]
-    if outcomes:
-        yield shared, outcomes
-    else:
-        file.leave_out("no score")
+class _Output:
+    """One output of `evaluate()`; `metrics` are those that were a number in an earlier row."""
 
+    def __init__(self, file: FormatFile[dict[str, Any]]) -> None:
+        self.file = file
+        self.metrics: set[str] = set()
 
-def _scores(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[tuple[str, Row]]:
-    for key, value in row.items():
-        found = _SCORE.fullmatch(key)
-        if found is None or _NO_SCORE.fullmatch(key):
-            continue
-        evaluator, name = found.groups()
-        metric = f"{evaluator}.{name}"
-        if name.endswith(_RESULT) and isinstance(value, str):
-            score = _VERDICTS.get(value)
-            yield (
-                metric,
-                scored(score) if score is not None else unscored("the result is neither pass nor fail", held(value)),
-            )
-        elif (isinstance(value, int | float) and not isinstance(value, bool)) or (
-            value is None and metric in file.waiting
-        ):
-            file.waiting.add(metric)
-            # The same number under the names of older and newer versions.
-            if not any(isinstance(row.get(other), int | float) for other in _others(evaluator, name)):
-                yield metric, number(value)
+    def rows(self, row: dict[str, Any], /) -> Iterator[Sample]:
+        """Return the scores of one row."""
+        url = as_text(self.file.members.get("studio_url"))
+        run = self.file.run(as_text(row.get("inputs.model")), config=json_text({"studio_url": url}) if url else None)
+        named = next((text for name in _NAMES if (text := as_text(row.get(f"inputs.{name}")))), None)
+        turns = dicts(get(row.get("inputs.conversation"), "messages"))
+        said = [turn.get("content") for turn in turns if turn.get("role") == "user"]
+        item = named or item_of({name: row.get(f"inputs.{name}") for name in _ASKED}, said)
+        outcomes = [{"metric": metric, **outcome} for metric, outcome in self._scores(row)]
+        if item is None or not outcomes:
+            self.file.leave_out("neither an id nor a question" if item is None else "no score")
+            return
+        shared: Row = {"run": run, "item": item, "trial": self.file.trial(run, item), "locator": self.file.locator}
+        yield {**shared, "scenario": as_text(row.get("inputs.category"))}, outcomes
+
+    def _scores(self, row: dict[str, Any]) -> Iterator[tuple[str, Row]]:
+        for key, value in row.items():
+            found = _SCORE.fullmatch(key)
+            if found is None or _NO_SCORE.fullmatch(key):
+                continue
+            evaluator, name = found.groups()
+            metric = f"{evaluator}.{name}"
+            if name.endswith(_RESULT) and isinstance(value, str):
+                score = _VERDICTS.get(value)
+                none = unscored("the result is neither pass nor fail", held(value))
+                yield metric, none if score is None else scored(score)
+            elif (value is None and metric in self.metrics) or (
+                isinstance(value, int | float) and not isinstance(value, bool)
+            ):
+                self.metrics.add(metric)
+                # The same number under the names of older and newer versions.
+                if not any(isinstance(row.get(other), int | float) for other in _others(evaluator, name)):
+                    yield metric, number(value)
+
+    def finish(self) -> Iterable[Sample]:
+        """Publish the means, which are of the whole file, where it is of one model."""
+        for run in self.file.runs if len(self.file.runs) == 1 else ():
+            for metric, value in as_dict(self.file.members.get("metrics")).items():
+                if as_number(value) is not None and not _NO_SCORE.fullmatch(metric):
+                    self.file.metric(metric, higher_is_better=_better(metric))
+                    self.file.publish(value, run, metric, n=self.file.n_read)
+        return ()
 
 
 def _others(evaluator: str, name: str) -> Iterator[str]:
     for other in (name.removesuffix("_score"), name.removeprefix("gpt_")):
         if other != name:
             yield f"outputs.{evaluator}.{other}"
-
-
-def _finish(file: FormatFile[dict[str, Any]]) -> None:
-    for run in file.runs if len(file.runs) == 1 else ():
-        for metric, value in as_dict(file.members.get("metrics")).items():
-            if as_number(value) is not None and not _NO_SCORE.fullmatch(metric):
-                file.metric(metric, higher_is_better=_better(metric))
-                file.publish(value, run, metric, n=file.n_read)
 
 
 def _better(metric: str) -> bool | None:
@@ -103,10 +102,9 @@ FORMAT: Final = Format(
         Sign("", 0.8, like=(r"inputs\..+", r"outputs\.[^.]+\.[^.]+"), shapes=("lines", "array")),
     ),
     record=dict[str, Any],
-    rows=_rows,
+    reader=_Output,
     lists=("rows",),
     keep=("metrics", "studio_url"),
-    finish=_finish,
     better=_better,
     called="rows",
 )

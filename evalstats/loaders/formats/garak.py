@@ -6,7 +6,7 @@ the run, as garak's log of hits counts. An output that the generator did not giv
 judge is unscored. Lines `eval` hold the rate of passes of a probe and a detector.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2s
 from typing import Any, Final
 
@@ -74,41 +74,53 @@ class _Entry(Struct):
     eval_threshold: Any = field(default=None, name="run.eval_threshold")
 
 
-def _rows(entry: _Entry, file: FormatFile[_Entry]) -> Iterator[Sample]:
-    if entry.entry_type == "start_run setup":
-        _begin(entry, file)
-    elif entry.entry_type == "init":
-        about = {"harness_version": as_text(entry.garak_version), "timestamp": as_time(entry.start_time)}
-        file.runs[_run(file)].update(about)
-    elif entry.entry_type == "eval":
-        _rate(entry, file)
-    elif entry.entry_type == "completion":
-        file.runs[_run(file)]["status"] = "success"
-    elif entry.entry_type == "attempt":
-        # Written when its outputs are there, and again when they are judged.
-        uuid, judged = as_text(entry.uuid), entry.status == _COMPLETE
-        (file.waiting.discard if judged else file.waiting.add)(uuid)
-        if judged:
-            yield from _attempt(entry, file)
+class _Report:
+    """One report: the run that goes on, its threshold, and the attempts whose judgements are still to come."""
+
+    def __init__(self, file: FormatFile[_Entry]) -> None:
+        self.file = file
+        self.threshold = _THRESHOLD
+        self.waiting: set[str | None] = set()
+
+    @property
+    def run(self) -> str:
+        """The run that began last; one of no name where the report lacks its beginning."""
+        return next(reversed(self.file.runs), "") or self.file.run(None)
+
+    def rows(self, entry: _Entry, /) -> Iterator[Sample]:
+        """Return the outcomes of a judged attempt; take note of what else a line says."""
+        if entry.entry_type == "start_run setup":
+            self._begin(entry)
+        elif entry.entry_type == "init":
+            about = {"harness_version": as_text(entry.garak_version), "timestamp": as_time(entry.start_time)}
+            self.file.runs[self.run].update(about)
+        elif entry.entry_type == "eval":
+            _rate(entry, self.run, self.file)
+        elif entry.entry_type == "completion":
+            self.file.runs[self.run]["status"] = "success"
+        elif entry.entry_type == "attempt":
+            # Written when its outputs are there, and again when they are judged.
+            uuid, judged = as_text(entry.uuid), entry.status == _COMPLETE
+            (self.waiting.discard if judged else self.waiting.add)(uuid)
+            if judged:
+                yield from _attempt(entry, self.run, self.threshold, self.file)
+
+    def _begin(self, entry: _Entry) -> None:
+        kind = as_text(entry.target_type) or as_text(entry.model_type)
+        settings = {name: value for name in _SETTINGS if (value := getattr(entry, name)) is not None}
+        known = {"config": json_text({**settings, "target_type": kind}), "status": "started"}
+        self.file.run(as_text(entry.target) or as_text(entry.model) or kind, **known)
+        threshold = as_number(entry.eval_threshold)
+        self.threshold = _THRESHOLD if threshold is None else threshold
+
+    def finish(self) -> Iterable[Sample]:
+        """Say how many attempts were never judged."""
+        self.file.count(_NOT_JUDGED, len(self.waiting))
+        return ()
 
 
-def _begin(entry: _Entry, file: FormatFile[_Entry]) -> None:
-    kind = as_text(entry.target_type) or as_text(entry.model_type)
-    settings = {name: value for name in _SETTINGS if (value := getattr(entry, name)) is not None}
-    known = {"config": json_text({**settings, "target_type": kind}), "status": "started"}
-    file.kept["run"] = file.run(as_text(entry.target) or as_text(entry.model) or kind, **known)
-    threshold = as_number(entry.eval_threshold)
-    file.kept["threshold"] = _THRESHOLD if threshold is None else threshold
-
-
-def _run(file: FormatFile[_Entry]) -> str:
-    if "run" not in file.kept:
-        file.kept |= {"run": file.run(None), "threshold": _THRESHOLD}
-    return str(file.kept["run"])
-
-
-def _attempt(entry: _Entry, file: FormatFile[_Entry]) -> Iterator[Sample]:
-    probe, run = as_text(entry.probe_classname), _run(file)
+def _attempt(entry: _Entry, run: str, threshold: float, file: FormatFile[_Entry]) -> Iterator[Sample]:
+    probe = as_text(entry.probe_classname)
     text, language = _asked(entry.prompt)
     if not probe or text is None:
         file.leave_out("no probe_classname" if not probe else "no prompt")
@@ -119,7 +131,6 @@ def _attempt(entry: _Entry, file: FormatFile[_Entry]) -> Iterator[Sample]:
     found = {name: as_list(scores) for name, scores in entry.detector_results.items()}
     for name in found.keys() - file.metrics.keys():
         file.metric(name, **_DETECTOR)
-    threshold = as_number(file.kept["threshold"]) or _THRESHOLD
     outcomes: list[Row] = []
     for place, output in enumerate(entry.outputs):
         trial = file.trial(run, probe, item)
@@ -153,7 +164,7 @@ def _asked(prompt: _Prompt | str | None) -> tuple[str | None, str | None]:
     return "\n".join(said), as_text(messages[-1].lang)
 
 
-def _rate(entry: _Entry, file: FormatFile[_Entry]) -> None:
+def _rate(entry: _Entry, run: str, file: FormatFile[_Entry]) -> None:
     n = as_count(entry.total_evaluated if entry.total_evaluated is not None else entry.total)
     passed, detector = as_count(entry.passed), as_text(entry.detector)
     if not n or passed is None or not detector:
@@ -165,11 +176,7 @@ def _rate(entry: _Entry, file: FormatFile[_Entry]) -> None:
     if ends is not None and (level := as_number(entry.confidence)) is not None:
         known["conf_level"] = level
     metric = f"pass rate, {detector.removeprefix('detector.')}"
-    file.publish(passed / n, _run(file), metric, ends=ends, **known)
-
-
-def _finish(file: FormatFile[_Entry]) -> None:
-    file.count(_NOT_JUDGED, len(file.waiting))
+    file.publish(passed / n, run, metric, ends=ends, **known)
 
 
 FORMAT: Final = Format(
@@ -190,9 +197,8 @@ FORMAT: Final = Format(
         ),
     ),
     record=_Entry,
-    rows=_rows,
+    reader=_Report,
     called="entries",
-    finish=_finish,
     metrics={"hit": {"higher_is_better": False, "primary": True}},
     failed="{n} outcomes have no output of the generator; they are harness errors",
 )

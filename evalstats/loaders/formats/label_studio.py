@@ -1,26 +1,23 @@
-"""Label Studio: exports of annotations (JSON, JSON_MIN, CSV): an annotator's result is a rating, or a vote on two answers.
+"""Label Studio: exports of annotations (JSON): an annotator's result is a rating, or a vote on two answers.
 
 The task is the item, the annotator the rater, the control's name the criterion: choices and taxonomies are labels, ratings and
 numbers values. Predictions are ratings by their model's version, as a judge. Of an annotator's several annotations of a task the
 latest counts; skipped ones do not. A `Pairwise` result is a vote of the left answer against the right; the models are those that
 the task's data name. Regions and texts are no ratings.
-
-JSON_MIN and CSV put the task's data and the annotator's results into one row, and only the project's settings tell which is
-which. Results are the members between `id` and `annotator` (JSON_MIN, whose data come first), those written as a list of results,
-and those that differ between annotations of one task.
 """
 
 from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 
-from evalstats.errors import UnreadableFileError
 from evalstats.loaders.format import JSON, Format, FormatFile, Sample, Sign
-from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, held
 from evalstats.loaders.values import as_dict, as_list, as_text, as_time
 
+UPSTREAM: Final = (
+    "HumanSignal/label-studio-sdk at 97fcff1, src/label_studio_sdk/converter and label_interface/control_tags.py"
+)
 # Members of a task's data that name the models of its two answers, the left first.
 _SIDES: Final = (
     ("model_a", "model_b"),
@@ -29,12 +26,6 @@ _SIDES: Final = (
     ("model_1", "model_2"),
     ("model1", "model2"),
 )
-# What every row of a JSON_MIN or CSV export says of its annotation.
-_OF_ROW: Final = frozenset(
-    {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "history"}
-)
-# A longer cell is a text.
-_MOST_CHARS: Final = 1_000
 _SKIPPED: Final = "{n} annotations were skipped by their annotator and hold no rating"
 _UNNAMED: Final = (
     "{n} votes are of the left answer against the right, since the tasks' data name no models (as model_a and model_b); they say "
@@ -42,7 +33,9 @@ _UNNAMED: Final = (
 )
 
 
-class _Value(Struct):
+class ResultValue(Struct):
+    """What a control gave: one of these, or something that is no rating."""
+
     choices: Any = None
     rating: Any = None
     number: Any = None
@@ -54,7 +47,7 @@ class _Result(Struct):
     from_name: Any = None
     # What a result on a part of the item, a region, is tied to.
     parentID: Any = None  # noqa: N815 - the file's name
-    value: _Value | None = None
+    value: ResultValue | None = None
 
 
 class _Annotation(Struct):
@@ -94,7 +87,7 @@ def _rows(task: _Task, file: FormatFile[_Task]) -> Iterable[Sample]:
         who, data = _rater(kind, annotation), as_dict(task.data)
         for result in annotation.result or []:
             if result.value is not None and result.parentID is None:
-                _take(file, (item, as_text(result.from_name) or "", who), result.value, data, known)
+                take(file, (item, as_text(result.from_name) or "", who), result.value, data, known)
     return ()
 
 
@@ -105,7 +98,7 @@ def _rater(kind: str, annotation: _Annotation) -> str:
     return as_text(as_dict(who).get("email")) or as_text(as_dict(who).get("id")) or as_text(who) or "annotator"
 
 
-def _take(file: FormatFile[Any], key: tuple[str, str, str], value: _Value | str, data: Row, known: Row) -> None:
+def take(file: FormatFile[Any], key: tuple[str, str, str], value: ResultValue | str, data: Row, known: Row) -> None:
     """Make a rating or a vote of one result; `key` is the task, the control and who gave it."""
     item, criterion, rater = key
     if isinstance(value, str) or value.selected is None:
@@ -130,7 +123,7 @@ def _take(file: FormatFile[Any], key: tuple[str, str, str], value: _Value | str,
     file.add("comparisons", row | {"timestamp": known["timestamp"]})
 
 
-def _answer(value: _Value) -> object:
+def _answer(value: ResultValue) -> object:
     """Return a number, a label, or a list of labels; None for a region or a text."""
     for number in (value.rating, value.number):
         if number is not None:
@@ -140,83 +133,11 @@ def _answer(value: _Value) -> object:
     return labels[0] if len(labels) == 1 else labels or None
 
 
-def _keep(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterable[Sample]:
-    if not as_text(row.get("id")) or row.get("annotation_id") is None:
-        file.leave_out("no id" if row.get("annotation_id") is not None else "no annotation")
-        return ()
-    kept: Row = {name: cell for name, cell in row.items() if not isinstance(cell, str) or len(cell) <= _MOST_CHARS}
-    _kept_rows(file).append(kept)
-    return ()
-
-
-def _kept_rows(file: FormatFile[dict[str, Any]]) -> list[Row]:
-    return cast("list[Row]", file.kept.setdefault("rows", []))
-
-
-def _finish_rows(file: FormatFile[dict[str, Any]]) -> None:
-    rows = _kept_rows(file)
-    criteria = _criteria(rows, in_order=file.records.head.shape != "text")
-    if rows and not criteria:
-        raise UnreadableFileError(
-            f"{file.path}: does not tell the annotators' results from the tasks' data, as no task was annotated twice; "
-            "export the project as JSON, or read the table by its columns (evalstats judges FILE --map value=COLUMN "
-            "--map rater=annotator --map item=id)"
-        )
-    for row in sorted(rows, key=lambda row: as_text(row.get("updated_at") or row.get("created_at")) or ""):
-        known: Row = {"rater_kind": "human", "timestamp": as_time(row.get("updated_at") or row.get("created_at"))}
-        for name in criteria:
-            found = _results(row.get(name))
-            value = row.get(name) if found is None else found
-            if isinstance(value, _Value | str) and value != "":
-                _take(
-                    file,
-                    (as_text(row["id"]) or "", name, as_text(row.get("annotator")) or "annotator"),
-                    value,
-                    row,
-                    known,
-                )
-
-
-def _criteria(rows: list[Row], *, in_order: bool) -> list[str]:
-    """Return the members that hold results."""
-    found: dict[str, None] = {}
-    first: dict[tuple[str | None, str], object] = {}
-    for row in rows:
-        names = [*row]
-        # With `id` at the head the data hold one of their own, and the order tells nothing.
-        if in_order and names[0] != "id" and "annotator" in names:
-            found |= dict.fromkeys(names[names.index("id") + 1 : names.index("annotator")])
-        for name in names:
-            if name not in _OF_ROW and (_results(row[name]) is not None or _differs(first, row, name)):
-                found.setdefault(name)
-    return [*found]
-
-
-def _differs(first: dict[tuple[str | None, str], object], row: Row, name: str) -> bool:
-    return first.setdefault((as_text(row["id"]), name), row[name]) != row[name]
-
-
-def _results(value: object) -> _Value | None:
-    """Return the one result that a cell lists; None where it holds something else."""
-    value = cell_value(value)
-    if not isinstance(value, list) or len(cast("list[object]", value)) != 1:
-        return None
-    try:
-        found = convert(cast("list[object]", value)[0], _Value)
-    except ValidationError:
-        return None
-    return found if found != _Value() else None
-
-
-_UPSTREAM: Final = (
-    "HumanSignal/label-studio-sdk at 97fcff1, src/label_studio_sdk/converter and label_interface/control_tags.py"
-)
-
 FORMAT: Final = Format(
     name="label-studio",
     title="Label Studio exports (JSON)",
     version="1",
-    upstream=_UPSTREAM,
+    upstream=UPSTREAM,
     benchmark="Label Studio",
     harness="Label Studio",
     signs=(
@@ -233,18 +154,4 @@ FORMAT: Final = Format(
     rows=_rows,
     alone=True,
     called="tasks",
-)
-
-ROWS: Final = Format(
-    name="label-studio-rows",
-    title="Label Studio exports, a row an annotation (JSON_MIN, CSV)",
-    version="1",
-    upstream=_UPSTREAM,
-    benchmark="Label Studio",
-    harness="Label Studio",
-    signs=(Sign("id annotator annotation_id created_at updated_at lead_time", 0.9, shapes=("array", "text")),),
-    record=dict[str, Any],
-    rows=_keep,
-    finish=_finish_rows,
-    called="annotations",
 )
