@@ -516,7 +516,7 @@ class Format(Generic[R]):
         self, samples: Iterable[tuple[int | None, Sample]], file: FormatFile[R]
     ) -> Iterator[pl.DataFrame]:
         """Yield frames of what records say, each with its number in the block: what outcomes share is looked at once."""
-        rest = iter(samples)
+        rest = (each for each in samples if each[1][1])
         while batch := list(islice(rest, _BATCH)):
             shared = columns_of_rows([of_all for _, (of_all, _) in batch], self.table, _MAKERS)
             if "locator" not in shared.columns and batch[0][0] is not None:

@@ -135,7 +135,11 @@ def read_grade(value: object) -> Grade:
         return Grade(score=None, reason=reason, raw="NaN" if math.isnan(value) else str(value))
     score = as_number(value)
     if score is None:
-        return Grade(score=None, reason="the value is no number", raw=shortened(json.dumps(value, ensure_ascii=False)))
+        return Grade(
+            score=None,
+            reason="the value is no number",
+            raw=shortened(json.dumps(value, ensure_ascii=False, default=str)),
+        )
     return Grade(score=score, raw=json.dumps(value) if isinstance(value, bool) else None)
 
 

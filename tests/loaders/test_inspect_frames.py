@@ -1,8 +1,10 @@
 """Inspect's data frames: samples with the table of evals that names their model, grades as in Inspect's logs."""
 
+import io
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import evalstats as es
@@ -75,6 +77,16 @@ def test_columns_of_the_log_and_its_viewer(tmp_path: Path) -> None:
     rows = [sample(model="m", task_name="arith", log_viewer="https://logs/x")]
     data = opened(tmp_path, {"samples.csv": rows}, "inspect-frames")
     assert data.outcomes.select("model", "benchmark", "link").row(0) == ("m", "arith", "https://logs/x")
+
+
+@pytest.mark.parametrize(
+    ("score", "status", "raw"), [(b"x", "unscored", "\"b'x'\""), (None, "unscored", None), (1.5, "scored", None)]
+)
+def test_odd_cells_of_parquet(tmp_path: Path, score: object, status: str, raw: str | None) -> None:
+    stream = io.BytesIO()
+    pl.DataFrame([sample(score=score)]).write_parquet(stream)
+    data = opened(tmp_path, {"gpt.parquet": stream.getvalue()}, "inspect-frames")
+    assert data.outcomes.select("metric", "status", "value_raw").row(0) == ("match", status, raw)
 
 
 def test_two_models_pair(tmp_path: Path) -> None:

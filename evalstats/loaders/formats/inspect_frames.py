@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.format import TABLE, Format, FormatFile, Late, Sample, Sign
 from evalstats.loaders.inspect_ai import cells, read_grade
@@ -126,12 +127,19 @@ def _grouped(files: Sequence[Path]) -> Iterator[Source]:
     for path in sorted(files):
         folders.setdefault(path.parent, []).append(path)
     for paths in folders.values():
-        samples = [path for path in paths if "sample_id" in read_head(path).columns]
+        samples = [path for path in paths if _holds_samples(path)]
         evals = [path for path in paths if path not in samples]
         if evals:
             yield Source(path=evals[0], companions=(*evals[1:], *samples))
         else:
             yield from (Source(path=path) for path in samples)
+
+
+def _holds_samples(path: Path) -> bool:
+    try:
+        return "sample_id" in read_head(path).columns
+    except UnreadableFileError:
+        return True  # reading it says why, and it must not keep others from being read
 
 
 FORMAT: Final = Format(
