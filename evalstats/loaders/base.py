@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -369,43 +368,6 @@ def in_batches(rows: Iterable[dict[str, object]], table: TableName, size: int = 
             batch = []
     if batch:
         yield Rows(table=table, rows=batch)
-
-
-def in_frames(
-    rows: Iterable[dict[str, object]], table: TableName, common: Mapping[str, object] | None = None
-) -> Iterator[Frame]:
-    """Cut a stream of rows into frames; `common` are columns that are alike in every row.
-
-    >>> [batch.frame.columns for batch in in_frames([{"item": "q1"}], "outcomes", {"model": "m"})]
-    [['item', 'model']]
-    """
-    alike = _literals(common, table)
-    for batch in in_batches(rows, table, 4 * BATCH_ROWS):
-        yield Frame(table=table, frame=columns_of_rows(batch.rows, table).with_columns(alike))
-
-
-def in_frames_of_groups(
-    groups: Iterable[tuple[dict[str, object], list[dict[str, object]]]],
-    table: TableName,
-    common: Mapping[str, object] | None = None,
-) -> Iterator[Frame]:
-    """Cut a stream of (what some rows share, what each adds) into frames: what is shared is looked at once.
-
-    >>> groups = [({"item": "q1"}, [{"metric": "a"}, {"metric": "b"}]), ({"item": "q2"}, [{"metric": "a"}])]
-    >>> [batch.frame.rows() for batch in in_frames_of_groups(groups, "outcomes")]
-    [[('q1', 'a'), ('q1', 'b'), ('q2', 'a')]]
-    """
-    alike, rest = _literals(common, table), iter(groups)
-    while batch := list(islice(rest, BATCH_ROWS)):
-        places = [place for place, (_, rows) in enumerate(batch) for _ in rows]
-        shared = columns_of_rows([of_all for of_all, _ in batch], table)[places]
-        own = columns_of_rows([row for _, rows in batch for row in rows], table)
-        yield Frame(table=table, frame=shared.hstack(own).with_columns(alike))
-
-
-def _literals(common: Mapping[str, object] | None, table: TableName) -> list[pl.Expr]:
-    names = schema_of(table)
-    return [pl.lit(value, dtype=names.get(name)).alias(name) for name, value in (common or {}).items()]
 
 
 def frame_of_shared(

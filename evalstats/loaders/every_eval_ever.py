@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head
 from evalstats.loaders.every_eval_ever_annex import FAULTS as ANNEX_FAULTS
 from evalstats.loaders.every_eval_ever_annex import Annex, NotExportedError, annex_of
 from evalstats.loaders.published_numbers import PublishedRows
-from evalstats.loaders.records import Records
 from evalstats.loaders.rows import Ranges, Row, TrialNumbers, held, metric_row, scored, told, unscored
+from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -197,18 +197,18 @@ class _Reading:
 
     def logs(self) -> Iterator[Row]:
         """Read the logs of the file; yield the samples that stand inside one."""
-        records = Records(self.source, called="logs", alone=True)
+        records = TypedRecords(self.source, dict[str, Any], called="logs", alone=True)
         for locator, record in records:
             if not isinstance(record.get("evaluation_results"), list):
-                records.leave_out(locator, "no list evaluation_results")
+                records.leave_out("no list evaluation_results")
                 continue
             model = as_text(get(record, "model_info", "id")) or as_text(get(record, "model_info", "name"))
             if not model:
-                records.leave_out(locator, "no model_info.id")
+                records.leave_out("no model_info.id")
                 continue
             key = (as_text(record.get("evaluation_id")) or f"{self.source.stem}{locator}", model)
             if key in self.runs:
-                records.leave_out(locator, "an evaluation_id that stands above")
+                records.leave_out("an evaluation_id that stands above")
                 continue
             self._linked = key
             if self._restored(key, record):
@@ -375,13 +375,13 @@ class _Reading:
 
     def samples(self, path: Path) -> Iterator[Row]:
         """Yield a row for every sample of a file."""
-        records = Records(Source(path=path), called="samples", alone=True)
+        records = TypedRecords(Source(path=path), dict[str, Any], called="samples", alone=True)
         n = 0
         beside = "" if path == self.source.path else f"{plain_name(path)} "
         for locator, record in records:
             shared, item = self._shared_by(record), _plain(record.get("sample_id"))
             if shared is None or not item:
-                records.leave_out(locator, "no sample_id, evaluation_name or model_id")
+                records.leave_out("no sample_id, evaluation_name or model_id")
                 continue
             n += 1
             row = self._sample(record, shared, item, f"{beside}{locator}")

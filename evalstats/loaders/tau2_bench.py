@@ -18,15 +18,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+from msgspec import Struct, convert
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head, readable_name
-from evalstats.loaders.files import JsonItem, iter_json, load_json
+from evalstats.loaders.files import load_json
 from evalstats.loaders.formats.tau_bench import snapped
-from evalstats.loaders.records import objects_in
 from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
+from evalstats.loaders.typed_records import Other, Plain, TypedRecords
 from evalstats.loaders.values import (
     as_count,
     as_dict,
@@ -39,7 +42,6 @@ from evalstats.loaders.values import (
     dicts,
     first_line,
     get,
-    user_turns,
 )
 from evalstats.schema.data import Problem
 
@@ -47,27 +49,47 @@ _BENCHMARK: Final = "tau2-bench"
 _USUAL_AGENT = "llm_agent"
 _NEVER_RAN = "infrastructure_error"
 _FAILED_WITHOUT_AGENT = ("unexpected_error", "user_error")
+_BESIDE: Final = ("info", "timestamp", "tasks", "simulation_index")
 _SECRET = ("api_key", "apikey", "_token", "authorization", "password", "secret", "credentials", "headers")
 
 
+class _Message(Struct):
+    role: Any = None
+    usage: Any = None
+    cost: Any = None
+
+
+class _Usage(Struct):
+    records: Any = None
+
+
+class _Simulation(Struct):
+    """One conversation; what was said in it is passed over."""
+
+    id: Any = None
+    task_id: Any = None
+    trial: Any = None
+    termination_reason: Any = None
+    reward_info: Any = None
+    messages: list[_Message | Other] | Plain = None
+    agent_usage: _Usage | Other = None
+    agent_cost: Any = None
+    user_cost: Any = None
+    duration: Any = None
+    start_time: Any = None
+    timestamp: Any = None
+    seed: Any = None
+    mode: Any = None
+    info: Any = None
+    reward: Any = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Envelope:
-    """Everything in a results file but the simulations themselves; they are counted and their ids kept."""
-
-    info: Row
-    timestamp: object = None
-    n_tasks: int = 0
-    ids: frozenset[str] = frozenset()
-    index: tuple[Row, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
-    """One conversation, where it was found (for a message, and within its source), and whether only the index has it."""
+class _Place:
+    """Where a simulation was found (for a message, and within its source), and whether only the index has it."""
 
     where: str
     locator: str
-    content: Row
     from_index: bool = False
 
 
@@ -93,66 +115,50 @@ def read_results(source: Source) -> Iterator[Rows | Problem]:
 
     Memory is bounded by the largest simulation and the ids of all.
     """
-    envelope = _envelope(source.path)
-    common = _common(source, envelope.info)
-    tally = _Tally()
-    simulations = _simulations(source, envelope)
-    rows = ({**common, **row} for simulation in simulations for row in _outcomes(simulation, tally))
+    records = TypedRecords(source, _Simulation, lists=("simulations",), keep=_BESIDE, called="simulations")
+    simulations = _simulations(source, records)
+    first = next(simulations, None)  # by then it is known what stands beside the simulations
+    info, tally = as_dict(records.members.get("info")), _Tally()
+    common = _common(source, info)
+    found = chain([] if first is None else [first], simulations)
+    rows = ({**common, **row} for place, simulation in found for row in _outcomes(simulation, place, tally))
     yield from in_batches(rows, "outcomes")
     metrics = [
         metric_row(_BENCHMARK, name, "binary" if binary else "bounded", primary=name == "reward")
         for name, binary in tally.binary.items()
     ]
     yield Rows(table="metrics", rows=metrics)
-    yield Rows(table="runs", rows=[_run_row(common, envelope)])
-    yield from source.notes(_doubts(envelope, tally))
+    yield Rows(table="runs", rows=[_run_row(common, info, records.members.get("timestamp"))])
+    yield from records.problems()
+    yield from source.notes(_doubts(info, len(as_list(records.members.get("tasks"))), tally))
     yield from source.notes(told(tally.counts, file=source.path.name))
 
 
-def _envelope(path: Path) -> Envelope:
-    members: Row = {}
-    n_tasks = 0
-    ids: set[str] = set()
-    index: list[Row] = []
-    for part in iter_json(path, arrays=("simulations", "tasks", "simulation_index")):
-        if not isinstance(part, JsonItem):
-            members[part.member] = part.value
-        elif part.member == "tasks":
-            n_tasks += 1
-        elif part.member == "simulation_index":
-            index.append(as_dict(part.value))
-        else:
-            ids.add(as_text(get(part.value, "id")) or "")
-    info = as_dict(members.get("info"))
-    return Envelope(
-        info=info, timestamp=members.get("timestamp"), n_tasks=n_tasks, ids=frozenset(ids), index=tuple(index)
-    )
-
-
-def _simulations(source: Source, envelope: Envelope) -> Iterator[Simulation]:
+def _simulations(source: Source, records: TypedRecords[_Simulation]) -> Iterator[tuple[_Place, _Simulation]]:
     """Yield the simulations in the file, then those beside it, then what the index knows of any others."""
-    for where, locator, content in objects_in(source.path, "simulations", word="simulation"):
-        yield Simulation(where=where, locator=locator, content=content)
+    at_hand = {path.name.partition(".json")[0] for path in source.companions}
+    for locator, simulation in records:
+        at_hand.add(as_text(simulation.id) or "")
+        yield _Place(where=locator, locator=locator), simulation
     for path in source.companions:
         locator = readable_name(f"{path.parent.name}/{path.name}")
-        yield Simulation(where=str(path), locator=locator, content=as_dict(load_json(path)))
-    at_hand = envelope.ids | {path.name.partition(".json")[0] for path in source.companions}
-    for position, entry in enumerate(envelope.index):
-        if as_text(entry.get("id")) not in at_hand:
-            reward = entry.get("reward")
-            content = {**entry, "reward_info": None if reward is None else {"reward": reward}}
+        for _, simulation in TypedRecords(Source(path=path), _Simulation, alone=True, called="simulations"):
+            yield _Place(where=str(path), locator=locator), simulation
+    for position, entry in enumerate(as_list(records.members.get("simulation_index"))):
+        simulation = convert(as_dict(entry), _Simulation)
+        if as_text(simulation.id) not in at_hand:
+            simulation.reward_info = None if simulation.reward is None else {"reward": simulation.reward}
             locator = f"simulation_index[{position}]"
-            yield Simulation(where=f"simulation_index {position}", locator=locator, content=content, from_index=True)
+            yield _Place(where=locator, locator=locator, from_index=True), simulation
 
 
-def _outcomes(simulation: Simulation, tally: _Tally) -> Iterator[Row]:
+def _outcomes(simulation: _Simulation, place: _Place, tally: _Tally) -> Iterator[Row]:
     """Yield the reward of one simulation and the parts it was made of."""
-    content, where = simulation.content, simulation.where
-    place = _place(simulation, tally)
-    if place is None:
+    key = _key(simulation, place, tally)
+    if key is None:
         return
-    common = {"item": place[0], "trial": place[1], "locator": simulation.locator, **_details(content)}
-    judged = _judged(content, where)
+    common = {"item": key[0], "trial": key[1], "locator": place.locator, **_details(simulation)}
+    judged = _judged(simulation, place.where)
     yield {**common, "metric": "reward", **judged}
     tally.binary["reward"] &= judged.get("score") in (None, 0.0, 1.0)
     ended = str(common["termination_reason"])
@@ -161,26 +167,26 @@ def _outcomes(simulation: Simulation, tally: _Tally) -> Iterator[Row]:
             f"{{n}} simulations ended by {ended} and were given a reward; it is kept, as the harness does"
         ] += 1
     if judged["status"] != "error":
-        yield from ({**common, **part} for part in _parts(content, where, tally))
+        yield from ({**common, **part} for part in _parts(simulation, place.where, tally))
 
 
-def _place(simulation: Simulation, tally: _Tally) -> tuple[str, int] | None:
+def _key(simulation: _Simulation, place: _Place, tally: _Tally) -> tuple[str, int] | None:
     """Return task and trial, entered in the tally; None for a line of the index whose simulation was read already."""
-    item = as_text(simulation.content.get("task_id"))
+    item = as_text(simulation.task_id)
     if item is None:
-        raise InputError(f"{simulation.where}: has no task_id; expected a simulation of tau2-bench")
-    trial = as_whole(simulation.content.get("trial"))
+        raise InputError(f"{place.where}: has no task_id; expected a simulation of tau2-bench")
+    trial = as_whole(simulation.trial)
     tally.counts[_NUMBERED] += trial is None
-    place = (item, tally.per_task[item] if trial is None else trial)
-    if place not in tally.seen:
-        tally.seen[place] = simulation.where
+    key = (item, tally.per_task[item] if trial is None else trial)
+    if key not in tally.seen:
+        tally.seen[key] = place.where
         tally.per_task[item] += 1
-        tally.counts[_FROM_INDEX] += simulation.from_index
-        return place
-    if simulation.from_index:  # its file is there under another name
+        tally.counts[_FROM_INDEX] += place.from_index
+        return key
+    if place.from_index:  # its file is there under another name
         return None
     raise InputError(
-        f"{simulation.where}: task_id {item!r}, trial {place[1]} stands in {tally.seen[place]} already; "
+        f"{place.where}: task_id {item!r}, trial {key[1]} stands in {tally.seen[key]} already; "
         "keep one of the two, or give the repetitions trials of their own"
     )
 
@@ -193,8 +199,8 @@ def _snapped(value: object, where: str) -> float | None:
     return reward
 
 
-def _parts(content: Row, where: str, tally: _Tally) -> Iterator[Row]:
-    for name, value in as_dict(get(content, "reward_info", "reward_breakdown")).items():
+def _parts(simulation: _Simulation, where: str, tally: _Tally) -> Iterator[Row]:
+    for name, value in as_dict(get(simulation.reward_info, "reward_breakdown")).items():
         score = _snapped(value, f"{where}: reward_breakdown.{name}")
         metric = f"reward/{name}"
         tally.binary[metric] = tally.binary.get(metric, True) and score in (None, 0.0, 1.0)
@@ -202,43 +208,45 @@ def _parts(content: Row, where: str, tally: _Tally) -> Iterator[Row]:
         yield {"metric": metric, **(unscored(f"is {shown}", shown) if score is None else scored(score))}
 
 
-def _judged(content: Row, where: str) -> Row:
-    ended = as_text(content.get("termination_reason")) or "without a termination_reason"
-    raw = get(content, "reward_info", "reward")
+def _judged(simulation: _Simulation, where: str) -> Row:
+    ended = as_text(simulation.termination_reason) or "without a termination_reason"
+    raw = get(simulation.reward_info, "reward")
     reward = _snapped(raw, where)
     if ended == _NEVER_RAN or (reward is None and ended in _FAILED_WITHOUT_AGENT):
-        said = first_line(get(content, "info", "error"))
+        said = first_line(get(simulation.info, "error"))
         return unscored(f"{ended}: {said}" if said else ended, held(raw), error=True)
     return unscored(f"not evaluated (ended by {ended})", held(raw)) if reward is None else scored(reward)
 
 
-def _details(content: Row) -> Row:
+def _details(simulation: _Simulation) -> Row:
+    messages = simulation.messages if isinstance(simulation.messages, list) else []
+    said = [message for message in messages if isinstance(message, _Message)]
     return {
         "n_trials": 1,
-        "session": as_text(content.get("id")),
-        "n_turns": user_turns(content.get("messages")),
-        "cost_usd": as_number(content.get("agent_cost")),
-        "latency_s": as_number(content.get("duration")),
-        **_tokens(content),
-        "timestamp": as_time(content.get("start_time")) or as_time(content.get("timestamp")),
-        "termination_reason": as_text(content.get("termination_reason")),
-        "user_cost_usd": as_number(content.get("user_cost")),
-        "seed": as_whole(content.get("seed")),
-        "mode": as_text(content.get("mode")),
+        "session": as_text(simulation.id),
+        "n_turns": sum(message.role == "user" for message in said) if simulation.messages else None,
+        "cost_usd": as_number(simulation.agent_cost),
+        "latency_s": as_number(simulation.duration),
+        **_tokens(simulation, [message for message in said if message.role == "assistant"]),
+        "timestamp": as_time(simulation.start_time) or as_time(simulation.timestamp),
+        "termination_reason": as_text(simulation.termination_reason),
+        "user_cost_usd": as_number(simulation.user_cost),
+        "seed": as_whole(simulation.seed),
+        "mode": as_text(simulation.mode),
     }
 
 
-def _tokens(content: Row) -> Row:
+def _tokens(simulation: _Simulation, said: Sequence[_Message]) -> Row:
     """Count the agent's tokens: from its session's usage where there is one (voice), else message by message.
 
     A message without usage that cost nothing was not generated, as the agent's fixed greeting; any other makes the count
     unknown.
     """
-    session = list(dicts(get(content, "agent_usage", "records")))
+    usage = simulation.agent_usage
+    session = list(dicts(usage.records)) if isinstance(usage, _Usage) else []
     if session:
         return {name: _summed(record.get(name) for record in session) for name in ("input_tokens", "output_tokens")}
-    said = [message for message in dicts(content.get("messages")) if message.get("role") == "assistant"]
-    used = [as_dict(message.get("usage")) for message in said if message.get("usage") or message.get("cost") != 0]
+    used = [as_dict(message.usage) for message in said if message.usage or message.cost != 0]
     return {
         "input_tokens": _summed(usage.get("prompt_tokens") for usage in used),
         "output_tokens": _summed(usage.get("completion_tokens") for usage in used),
@@ -271,8 +279,7 @@ def _common(source: Source, info: Row) -> Row:
     }
 
 
-def _run_row(common: Row, envelope: Envelope) -> Row:
-    info = envelope.info
+def _run_row(common: Row, info: Row, timestamp: object) -> Row:
     policy = as_text(get(info, "environment_info", "policy"))
     kept = (
         *("num_trials", "max_steps", "max_errors", "seed", "speech_complexity", "text_streaming_config"),
@@ -290,7 +297,7 @@ def _run_row(common: Row, envelope: Envelope) -> Row:
         "factor_names": [],
         "dependence": [],
         "config": json.dumps(_without_secrets(config)),
-        "timestamp": as_time(envelope.timestamp),
+        "timestamp": as_time(timestamp),
     }
 
 
@@ -303,9 +310,8 @@ def _without_secrets(value: object) -> object:
     return value
 
 
-def _doubts(envelope: Envelope, tally: _Tally) -> Iterator[str]:
-    n, n_tasks = len(tally.seen), envelope.n_tasks
-    n_trials = as_whole(envelope.info.get("num_trials")) or 0
+def _doubts(info: Row, n_tasks: int, tally: _Tally) -> Iterator[str]:
+    n, n_trials = len(tally.seen), as_whole(info.get("num_trials")) or 0
     if n < n_tasks * n_trials:
         expected = f"{n_tasks * n_trials} simulations ({n_tasks} tasks, {n_trials} trials each)"
         yield f"holds {n} of {expected}; the rest are missing"

@@ -46,6 +46,7 @@ _WHOLE_BYTES: Final = 256 << 20
 _PIECE_BYTES: Final = 1 << 20
 _BLOCK_BYTES: Final = 16 << 20
 _BLOCK_RECORDS: Final = 5_000
+_PIECE_RECORDS: Final = 500
 _PLACES: Final = 5
 _FAULTS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _RAW: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -123,6 +124,12 @@ class TypedRecords(Generic[R]):
             yield from self._converted("row {}", parquet_records(path, self._members))
         else:
             yield from self._document()
+
+    def __iter__(self) -> Iterator[tuple[str, R]]:
+        """Yield the records one by one, each with its locator."""
+        for block in self.blocks():
+            for record in block:
+                yield self.locator, record
 
     def leave_out(self, why: str, locator: str | None = None) -> None:
         """Take note of a record that no row is made of; `why` is what it is or lacks, as in "no item"."""
@@ -238,12 +245,13 @@ class TypedRecords(Generic[R]):
         pattern = "{}"
         values: list[tuple[Place, object]] = []
         arrays = (*(f"{name}." if self._keyed else name for name in self._lists),)
+        beside = iter_json(self.source.path, arrays=arrays) if self._keep else ()
+        self.members |= {each.member: each.value for each in beside if each.member in self._keep}
         for part in iter_json(self.source.path, arrays=arrays):
             if isinstance(part, JsonItem):
                 self._refuse_list()
                 found, place = f"{part.member}[{{}}]", part.index
             elif part.member in self._keep:
-                self.members[part.member] = part.value
                 continue
             else:
                 self._refuse_object()
@@ -251,7 +259,7 @@ class TypedRecords(Generic[R]):
                 if not self._keyed or bool(inside) != bool(self._lists):
                     continue
                 found, place = f"{inside}{{}}", part.member.removeprefix(inside)
-            if values and (pattern != found or len(values) >= _BLOCK_RECORDS):
+            if values and (pattern != found or len(values) >= _PIECE_RECORDS):
                 yield from self._converted(pattern, values)
                 values = []
             pattern = found

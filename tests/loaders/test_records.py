@@ -7,7 +7,7 @@ import pytest
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.files import JsonItem, JsonMember, iter_json
-from evalstats.loaders.records import Records, hashed
+from evalstats.loaders.records import hashed
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -26,26 +26,6 @@ def test_array_inside_an_object_is_streamed_and_its_neighbours_come_one_by_one(
         JsonMember(member="rows", value=[4]),
         JsonMember(member="empty", value={}),
     ]
-
-
-def test_records_say_where_they_stand_and_what_is_none_is_counted(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text('{"a": 1}\n\n[1]\n{"a": \n{"a": 1' + "0" * 5_000 + "}\n" + "[" * 60_000 + "\n")
-    records = Records(Source(path=path))
-    assert [locator for locator, _ in records] == ["line 1", "line 5"]
-    assert [problem.message for problem in records.problems()] == [
-        "1 of 5 records are left out (no JSON object): line 3",
-        "2 of 5 records are left out (no JSON, or cut off): line 4, line 6",
-    ]
-    assert (records.n_read, records.n_left_out) == (5, 3)
-
-
-def test_members_that_were_asked_for_are_kept(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_text('{"in": {"at": 5, "rows": [{"a": 1}]}, "big": [1, 2]}')
-    records = Records(Source(path=path), "in.rows", keep=("in.at",))
-    assert list(records) == [("in.rows[0]", {"a": 1})]
-    assert records.members == {"in.at": 5}
 
 
 def test_half_of_a_character_has_a_hash() -> None:
