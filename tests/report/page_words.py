@@ -13,7 +13,7 @@ def words(text: str) -> str:
 
 
 class Outline(HTMLParser):
-    """The elements of a page with their attributes, and what it says."""
+    """The elements of a page with their attributes, and what it says outside scripts and styles."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -27,6 +27,12 @@ class Outline(HTMLParser):
         self.elements.append((tag, dict(attrs)))
         self._muted = tag in ("style", "script")
 
+    def handle_endtag(self, tag) -> None:
+        self._muted = self._muted and tag not in ("style", "script")
+
     def handle_data(self, data) -> None:
         if not self._muted:
             self.text += data
+
+    def all(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.elements if tag == name]

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
@@ -21,34 +20,7 @@ from evalstats.report.examples import example
 from evalstats.report.page import today
 from evalstats.report.render import render_results, report
 from evalstats.schema.data import EvalData
-
-
-class Outline(HTMLParser):
-    """Elements with their attributes, and all text outside scripts and styles."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._muted = False
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._muted = tag in ("style", "script")
-
-    def handle_endtag(self, tag) -> None:
-        self._muted = self._muted and tag not in ("style", "script")
-
-    def handle_data(self, data) -> None:
-        if not self._muted:
-            self.text += data
-
-    def all(self, name: str) -> list[dict[str, str | None]]:
-        return [attributes for tag, attributes in self.elements if tag == name]
-
-    def words(self) -> str:
-        return re.sub(r"\s+", " ", self.text)
+from tests.report.page_words import Outline
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +34,7 @@ def hostile_outline(hostile_pages) -> Outline:
 
 
 def test_the_answer_comes_first_then_evidence_then_method(outline: Outline) -> None:
-    words = outline.words()
+    words = outline.words
     order = [
         "Is trained better than baseline on Tenacious-Bench?",
         "Inconclusive",
@@ -116,7 +88,7 @@ def test_every_drawing_has_alternative_text(outline: Outline) -> None:
 
 
 def test_figures_and_tables_are_numbered_and_captioned(outline: Outline) -> None:
-    words = outline.words().replace("\u00a0", " ")
+    words = outline.words.replace("\u00a0", " ")
     assert words.count("Figure 1:") == words.count("Figure 2:") == words.count("Table 1:") == 1
     floats = [figure.get("id") for figure in outline.all("figure")]
     assert floats[0] == "fig-difference"
@@ -142,7 +114,7 @@ def test_one_file_that_loads_nothing(pages, hostile_pages) -> None:
 
 
 def test_provenance_names_versions_seed_engine_and_date(outline: Outline) -> None:
-    words = outline.words()
+    words = outline.words
     assert "the embedded engine (Pandoc 3." in words
     assert "21 November 2025" in words
     assert "polars " in words
@@ -155,7 +127,7 @@ def test_no_path_of_this_machine_is_in_the_page(pages) -> None:
 
 
 def test_hostile_names_are_text(hostile_outline: Outline, hostile_models: tuple[str, str]) -> None:
-    words = hostile_outline.words()
+    words = hostile_outline.words
     for name in hostile_models:
         assert re.sub(r"\s+", " ", name) in words
     tags = {tag for tag, _ in hostile_outline.elements}
@@ -180,7 +152,7 @@ def test_hostile_names_in_the_pdf_are_text(hostile_pages, pdf_text: Callable[[Pa
 
 
 def test_missing_data_are_accounted_for(hostile_outline: Outline) -> None:
-    words = hostile_outline.words()
+    words = hostile_outline.words
     assert "4 items scored only for" in words
     assert "every missing score at the lowest value" in words
     assert "1 of 57 rows of" in words
@@ -262,7 +234,7 @@ def test_plan_simulation_and_options_reach_the_page(
         accept=["temperature"],
     )
     path = render_results([result], [tmp_path / "x.html"], engine="embedded")[0].path
-    words = Outline(path.read_text(encoding="utf-8")).words()
+    words = Outline(path.read_text(encoding="utf-8")).words
     assert "90% CI" in words
     assert "cluster=['template'], margin=0.5, conf_level=0.9, accept=['temperature'], plan=" in words
     assert "seed=3" in words
@@ -300,7 +272,7 @@ def test_several_results_are_one_document_with_an_index(tmp_path: Path) -> None:
     paths = report(results, tmp_path / "all.html", tmp_path / "all.pdf", engine="embedded")
     assert paths == (tmp_path / "all.html", tmp_path / "all.pdf")
     outline = Outline(paths[0].read_text(encoding="utf-8"))
-    words = outline.words()
+    words = outline.words
     for result in results:
         title = result.document().title
         assert words.index(title) < words.rindex(title)

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.likelihood import vote_law
+from evalstats.stats.arena.parametric_bootstrap import simulated
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 
 
@@ -39,6 +41,16 @@ def single_votes(rows: VoteRows) -> list[tuple[int, int, int]]:
         for a, b, o, n in zip(rows.first, rows.second, rows.outcome, rows.count, strict=True)
         for _ in range(int(n))
     ]
+
+
+def null_p_values(p_of, n_tables, *, n=300, n_models=8, sd=0.5, met=1.0, n_resamples=99):
+    """P-values of a check of fit on tables whose votes follow the model; `p_of` takes the drawn tables."""
+    out = []
+    for seed in range(n_tables):
+        rng = np.random.default_rng(seed)
+        rows = drawn_votes(rng, rng.normal(0, sd, n_models), n, met=met)
+        out.append(p_of(simulated(fit_strengths(rows), rows, n_resamples=n_resamples, seed=seed)))
+    return np.array(out)
 
 
 def share_small(p_values, level):

@@ -15,11 +15,13 @@ from evalstats.stats.arena.goodness_of_fit import (
     _way,
     against_drawn,
     calibration_error,
+    circle_share,
     clustered_mean,
     held_out,
     pair_deviance,
     pair_residuals,
     share_bins,
+    transitivity,
 )
 from evalstats.stats.arena.likelihood import tie_of_half, tie_parameter, vote_law
 from evalstats.stats.arena.parametric_bootstrap import _classes as _effect_classes
@@ -34,7 +36,7 @@ from evalstats.stats.arena.parametric_bootstrap import (
     simulated,
 )
 from evalstats.stats.arena.votes import vote_rows
-from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes
+from tests.stats.arena.check_votes import drawn_votes, null_p_values, share_small, single_votes
 from tests.stats.arena.votes_by_hand import some_votes
 
 TIES = ("half", "davidson", "rao-kupper")
@@ -208,32 +210,29 @@ def test_p_counts_the_observed_value_in():
     assert against_drawn(0.0, np.arange(4.0)).p_value == 1.0
 
 
-def null_p_values(n_tables, *, n=300, n_models=8, n_resamples=99):
-    out = []
-    for seed in range(n_tables):
-        rng = np.random.default_rng(seed)
-        rows = drawn_votes(rng, rng.normal(0, 0.4, n_models), n)
-        votes = simulated(fit_strengths(rows, prior=0.0), rows, n_resamples=n_resamples, seed=seed)
-        out.append([pair_deviance(votes).p_value])
-    return np.array(out)
-
-
-def test_false_alarms_are_as_rare_as_said():
-    p = null_p_values(30)
-    for column in p.T:
-        for level in (0.05, 0.2):
-            found, most = share_small(column, level)
-            assert found <= most
+@pytest.mark.parametrize(
+    ("p_of", "world"),
+    [
+        (lambda votes: pair_deviance(votes).p_value, {"sd": 0.4}),
+        (lambda votes: circle_share(votes).p_value, {}),
+        (lambda votes: transitivity(votes).share.p_value, {"n_models": 10, "met": 0.8}),
+    ],
+    ids=["pairs", "circles", "transitivity"],
+)
+def test_false_alarms_are_as_rare_as_said(p_of, world):
+    p = null_p_values(p_of, 30, **world)
+    for level in (0.05, 0.2):
+        found, most = share_small(p, level)
+        assert found <= most
 
 
 @pytest.mark.slow
 def test_p_of_a_true_model_is_uniform():
     """500 tables: .05 +- .03 (3 standard errors), and a Kolmogorov-Smirnov test of all levels."""
-    p = null_p_values(500, n=600, n_models=12)
-    for column in p.T:
-        found, most = share_small(column, 0.05)
-        assert found <= most
-        assert stats.kstest(column, "uniform").pvalue > 1e-3
+    p = null_p_values(lambda votes: pair_deviance(votes).p_value, 500, n=600, n_models=12, sd=0.4)
+    found, most = share_small(p, 0.05)
+    assert found <= most
+    assert stats.kstest(p, "uniform").pvalue > 1e-3
 
 
 # Prediction

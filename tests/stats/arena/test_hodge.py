@@ -11,7 +11,7 @@ from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.goodness_of_fit import SMOOTHING, circle_share
 from evalstats.stats.arena.parametric_bootstrap import simulated
 from evalstats.stats.arena.votes import vote_rows
-from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes
+from tests.stats.arena.check_votes import drawn_votes, null_p_values, share_small, single_votes
 
 
 def split_by_hand(rows, fit):
@@ -92,25 +92,9 @@ def test_llmfao_has_more_circles_than_single_votes_make(shared_data):
     assert found.p_value < 0.01
 
 
-def null_p_values(n_tables, *, n=300, n_models=8, met=1.0):
-    out = []
-    for seed in range(n_tables):
-        rng = np.random.default_rng(seed)
-        rows = drawn_votes(rng, rng.normal(0, 0.5, n_models), n, met=met)
-        out.append(circle_share(simulated(fit_strengths(rows), rows, n_resamples=99, seed=seed)).p_value)
-    return np.array(out)
-
-
-def test_false_alarms_are_as_rare_as_said():
-    p = null_p_values(30)
-    for level in (0.05, 0.2):
-        found, most = share_small(p, level)
-        assert found <= most
-
-
 @pytest.mark.slow
 def test_p_of_a_true_model_is_uniform():
-    p = null_p_values(500, n=600, n_models=12)
+    p = null_p_values(lambda votes: circle_share(votes).p_value, 500, n=600, n_models=12)
     found, most = share_small(p, 0.05)
     assert found <= most
     assert stats.kstest(p, "uniform").pvalue > 1e-3

@@ -14,7 +14,7 @@ from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.goodness_of_fit import transitivity
 from evalstats.stats.arena.parametric_bootstrap import simulated
 from evalstats.stats.arena.votes import merged, vote_rows
-from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes
+from tests.stats.arena.check_votes import drawn_votes, null_p_values, share_small, single_votes
 from tests.stats.arena.votes_by_hand import llmfao
 
 
@@ -101,26 +101,14 @@ def test_no_majorities_no_answer():
         transitivity(simulated(fit_strengths(rows), rows, n_resamples=20))
 
 
-def null_p_values(n_tables, *, n=300, n_models=10, met=0.8, n_resamples=99):
-    out = []
-    for seed in range(n_tables):
-        rng = np.random.default_rng(seed)
-        rows = drawn_votes(rng, rng.normal(0, 0.5, n_models), n, met=met)
-        out.append(transitivity(simulated(fit_strengths(rows), rows, n_resamples=n_resamples, seed=seed)).share.p_value)
-    return np.array(out)
-
-
-def test_false_alarms_are_as_rare_as_said():
-    p = null_p_values(30)
-    for level in (0.05, 0.2):
-        found, most = share_small(p, level)
-        assert found <= most
+def share_p(votes):
+    return transitivity(votes).share.p_value
 
 
 @pytest.mark.slow
 def test_p_is_not_small_too_often_with_few_votes_a_pair():
     """Five votes a pair, where draws with strengths as fitted raise 11% false alarms at 5%."""
-    p = null_p_values(500, n=600, n_models=20, met=0.6)
+    p = null_p_values(share_p, 500, n=600, n_models=20, met=0.6)
     for level in (0.05, 0.1, 0.2):
         found, most = share_small(p, level)
         assert found <= most

@@ -26,15 +26,7 @@ from evalstats.stats.planning.power import (
     smallest_p_paired_binary,
     thinned,
 )
-
-
-def enumerated_power(n, p10, p01, rejects):
-    total = 0.0
-    for b in range(n + 1):
-        for c in range(n + 1 - b):
-            if rejects(PairedCounts(n - b - c, b, c, 0)):
-                total += stats.multinomial.pmf([b, c, n - b - c], n, [p10, p01, 1 - p10 - p01])
-    return total
+from tests.stats.planning.enumeration import enumerated_power
 
 
 @pytest.mark.parametrize(("p10", "p01"), [(0.2, 0.1), (0.4, 0.05), (0.3, 0.0), (0.6, 0.4)])

@@ -19,15 +19,7 @@ from evalstats.stats.planning.power import (
     paired_binary_power,
     precision_n,
 )
-
-
-def enumerated(n, p10, p01, rejects):
-    total = 0.0
-    for b in range(n + 1):
-        for c in range(n + 1 - b):
-            if rejects(PairedCounts(n - b - c, b, c, 0)):
-                total += stats.multinomial.pmf([b, c, n - b - c], n, [p10, p01, 1 - p10 - p01])
-    return total
+from tests.stats.planning.enumeration import enumerated_power
 
 
 @pytest.mark.parametrize(("p10", "p01"), [(0.1, 0.1), (0.05, 0.15), (0.3, 0.0), (0.0, 0.2), (0.5, 0.5)])
@@ -43,8 +35,8 @@ def test_margin_powers_equal_the_sum_over_all_tables(p10, p01, margin, conf_leve
             intervals[key] = tango(counts, conf_level=2 * conf_level - 1)
         return intervals[key]
 
-    inferior = enumerated(n, p10, p01, lambda counts: ends(counts).conf_low > -margin)
-    equal = enumerated(n, p10, p01, lambda t: ends(t).conf_low > -margin and ends(t).conf_high < margin)
+    inferior = enumerated_power(n, p10, p01, lambda counts: ends(counts).conf_low > -margin)
+    equal = enumerated_power(n, p10, p01, lambda t: ends(t).conf_low > -margin and ends(t).conf_high < margin)
     found = paired_binary_margin_power(n, p10, p01, margin, conf_level=conf_level)
     both = paired_binary_margin_power(n, p10, p01, margin, conf_level=conf_level, test="equivalence")
     assert found == pytest.approx(inferior, abs=1e-9)
