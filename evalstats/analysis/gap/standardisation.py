@@ -89,7 +89,7 @@ def decomposition_of(shared: SharedModels) -> Decomposition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GapTables:
+class GapTables(SharedCells):
     """What is decomposed: sums of the models that have a common cell, whose places among the shared ones are `kept`.
 
     `comparable`: live rates are known and mean the same as the lab's. `counted`: live outcomes are known; else `live`
@@ -97,9 +97,6 @@ class GapTables:
     `common` has the shape (n_kept, n_cells), `n_lab` and `n_live` (n_models, n_cells).
     """
 
-    factors: tuple[str, ...]
-    levels: tuple[tuple[str, ...], ...]
-    lab: CellTable
     live: CellTable
     kept: IntArray
     comparable: bool
@@ -115,10 +112,6 @@ class GapTables:
             return ()
         columns = [[level[place] for level in self.levels] for place in range(len(self.factors))]
         return tuple(np.unique(column, return_inverse=True)[1].astype(np.int64) for column in columns)
-
-    def label(self, cell: int) -> str:
-        """Name a cell for a reader."""
-        return " / ".join(self.levels[cell])
 
     def mean_shares(self) -> tuple[FloatArray, FloatArray]:
         """Return the mean over models of the share of each cell, in the lab and live."""
