@@ -39,18 +39,6 @@ class Metric(MetricFacts):
 
     cautions: tuple[Note, ...] = ()
 
-    def described(self) -> dict[str, Any]:
-        """Return what a result says of the metric, to be spread into its fields."""
-        return {
-            "benchmark": self.benchmark,
-            "metric": self.name,
-            "metric_kind": self.kind,
-            "higher_is_better": self.higher_is_better,
-            "direction": self.direction,
-            "scale": self.scale,
-            "unit": self.shown_unit,
-        }
-
 
 def direction_of(name: str, *, declared: bool | None) -> tuple[bool, Direction]:
     """Return whether more is better, and how that is known.
@@ -124,7 +112,11 @@ def check_scale(
     low, high = counted["score"].min(), counted["score"].max()
     if not isinstance(low, float) or not isinstance(high, float):
         return ()
-    _refuse_shares_called_percent(name, bounds, low, high)
+    if bounds == (None, None) and says_percent(name) and low >= 0 and 0 < high <= 1:
+        raise InputError(
+            f"{name!r} is called a percentage, and its scores all lie between {low:g} and {high:g}. Declare which it is: "
+            f"{how_to_declare(name, 'percent')}; or proportion in its place"
+        )
     cautions = () if code is None else (Note(kind="scale", text=_code_words(counted, name, code)),)
     if low >= 0 and high <= 1:  # one scale for all, whatever it is
         return cautions
@@ -173,15 +165,6 @@ def _refuse_mixed_numbers(rows: pl.DataFrame, benchmark: str, name: str) -> None
         f"{small['estimate'][-1]:g}, {large['model'][0]!r} has {large['estimate'][0]:g}. Write all as shares or all as "
         f"percentages; or, if they are on one scale, declare it: [metrics.{name}] in evalstats.toml with low = 0 and high = 100"
     )
-
-
-def _refuse_shares_called_percent(name: str, bounds: Bounds, low: float, high: float) -> None:
-    """Refuse a metric whose name says percent and whose scores nobody has described all lie in 0 to 1."""
-    if bounds == (None, None) and says_percent(name) and low >= 0 and 0 < high <= 1:
-        raise InputError(
-            f"{name!r} is called a percentage, and its scores all lie between {low:g} and {high:g}. Declare which it is: "
-            f"{how_to_declare(name, 'percent')}; or proportion in its place"
-        )
 
 
 def _groups(rows: pl.DataFrame, contrast: str) -> dict[str, Spread]:

@@ -107,29 +107,17 @@ class RecordedRuns:
 
     def in_task(self, place: Place, task: str) -> tuple[str, ...]:
         """Return the values of a setting in the runs of one task."""
-        return _texts(value for run in self.tasks.get(task, self.runs) for value in self._in_run(place, run, task))
-
-    def _in_run(self, place: Place, run: str, task: str) -> Iterable[object]:
-        config = self.configs.get(run, {})
-        by_task = config.get(place.by_task) if place.by_task is not None else None
-        if isinstance(by_task, Mapping) and task in by_task:
-            return [cast("Mapping[str, object]", by_task)[task]]
-        if place.column is not None:
-            return [self.columns.get(run, {}).get(place.column)]
-        at_paths = {path: at_path(config, path) for path in place.paths}
-        if place.together:
-            members: dict[str, object] = {}
-            for path, value in at_paths.items():
-                if isinstance(value, Mapping):
-                    members |= {str(key): part for key, part in cast("Mapping[object, object]", value).items()}
-                elif value is not None:
-                    members.setdefault(path.rpartition(".")[2], value)
-            kept = {name: value for name, value in members.items() if value is not None and name not in place.without}
-            return [f"{name}={_text(value)}" for name, value in kept.items()]
-        first = next((value for value in at_paths.values() if value is not None), None)
-        if place.ends and isinstance(first, str):
-            first = first.replace("\\", "/").rstrip("/").rpartition("/")[2]
-        return [first]
+        values: list[object] = []
+        for run in self.tasks.get(task, self.runs):
+            config = self.configs.get(run, {})
+            by_task = config.get(place.by_task) if place.by_task is not None else None
+            if isinstance(by_task, Mapping) and task in by_task:
+                values.append(cast("Mapping[str, object]", by_task)[task])
+            elif place.column is not None:
+                values.append(self.columns.get(run, {}).get(place.column))
+            else:
+                values += _at_places(config, place)
+        return _texts(values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +149,16 @@ def recorded_values(place: Place, first: RecordedRuns, second: RecordedRuns) -> 
     shared = sorted(first.tasks.keys() & second.tasks.keys()) or [""]
     by_task = [(first.in_task(place, task), second.in_task(place, task)) for task in shared]
     if place.together:
-        by_task = [_only_differing(*each) for each in by_task]
+        # Of a group only the settings that differ, with those that one side did not set.
+        for at, sides in enumerate(by_task):
+            names = {value.partition("=")[0] for value in {*sides[0]} ^ {*sides[1]}}
+            kept = [{value for value in side if value.partition("=")[0] in names} for side in sides]
+            unset = [names - {value.partition("=")[0] for value in own} for own in kept]
+            told = [
+                tuple(sorted([*own, *(f"{name} not set" for name in without)]))
+                for own, without in zip(kept, unset, strict=True)
+            ]
+            by_task[at] = told[0], told[1]
     differing = [each for each in by_task if each[0] and each[1] and each[0] != each[1]]
     kept = differing or by_task
     return RecordedValues(
@@ -170,18 +167,6 @@ def recorded_values(place: Place, first: RecordedRuns, second: RecordedRuns) -> 
         n_tasks=len(shared),
         n_differ=len(differing),
     )
-
-
-def _only_differing(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Keep the settings of a group that differ, and name those that one side did not set."""
-    names = {value.partition("=")[0] for value in {*first} ^ {*second}}
-
-    def kept(values: tuple[str, ...]) -> tuple[str, ...]:
-        own = [value for value in values if value.partition("=")[0] in names]
-        absent = names - {value.partition("=")[0] for value in own}
-        return tuple(sorted([*own, *(f"{name} not set" for name in absent)]))
-
-    return kept(first), kept(second)
 
 
 def shown(values: Sequence[str]) -> str | None:
@@ -217,6 +202,24 @@ def at_path(config: Mapping[str, object], path: str) -> object:
             return None
         value = cast("Mapping[str, object]", value).get(name)
     return value
+
+
+def _at_places(config: Mapping[str, object], place: Place) -> list[object]:
+    """Return what a configuration has at the first of a setting's paths, or at all that are compared together."""
+    at_paths = {path: at_path(config, path) for path in place.paths}
+    if place.together:
+        members: dict[str, object] = {}
+        for path, value in at_paths.items():
+            if isinstance(value, Mapping):
+                members |= {str(key): part for key, part in cast("Mapping[object, object]", value).items()}
+            elif value is not None:
+                members.setdefault(path.rpartition(".")[2], value)
+        kept = {name: value for name, value in members.items() if value is not None and name not in place.without}
+        return [f"{name}={_text(value)}" for name, value in kept.items()]
+    first = next((value for value in at_paths.values() if value is not None), None)
+    if place.ends and isinstance(first, str):
+        first = first.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return [first]
 
 
 def _config(text: object) -> Mapping[str, object]:
