@@ -47,10 +47,14 @@ def finishing_order(paired: ScoreTable) -> Finished:
         last = pl.DataFrame([times[0], times[1].alias("later")]).max_horizontal()
         distinct = last.n_unique()
         if distinct > 1:
+            by_time = (
+                "Items are taken in the order in which they were finished, by the later timestamp of the two sides"
+            )
+            shared = f"; {plural(distinct, 'timestamp')} for {plural(len(last), 'item')}, ties by name of item"
             return Finished(
                 places=np.argsort(last.to_physical().to_numpy(), kind="stable").astype(np.int64),
                 order="timestamp",
-                notes=(_by_time(len(last), distinct),),
+                notes=(f"{by_time}{shared if distinct < len(last) else ''}",),
             )
         why = "all items carry the same timestamp"
     else:
@@ -68,14 +72,6 @@ def _ends(items: pl.DataFrame, system: System, key: list[str]) -> pl.DataFrame:
         pl.when(time.null_count() == 0).then(time.max()).alias(_TIME), pl.col(_PLACE).max().cast(pl.Int64)
     )
     return items.select(key).join(last, on=key, how="left", maintain_order="left")
-
-
-def _by_time(n: int, distinct: int) -> str:
-    note = "Items are taken in the order in which they were finished, by the later timestamp of the two sides"
-    shared = n - distinct
-    return (
-        note if not shared else f"{note}; {plural(distinct, 'timestamp')} for {plural(n, 'item')}, ties by name of item"
-    )
 
 
 _POWER_QUANTILE = normal_quantile(0.6)  # P(Z <= z) = .8
@@ -111,7 +107,24 @@ def sequential_account(
     """
     metric, units = table.metric, _units(table, clusters)
     found = _watched(units, metric, conf_level, planned_n)
-    spread = _std_error(units)
+    # The difference whose interval, as wide as this one, excludes 0 in four of five runs; none beyond the scale.
+    shares = np.ones(units.values.size) if units.sizes is None else units.sizes
+    residuals = shares * (units.values - np.average(units.values, weights=shares))
+    spread = math.sqrt(float(np.square(residuals).sum())) / float(shares.sum())
+    mde = None
+    if found.conf_low is not None and found.conf_high is not None:
+        mde = (found.conf_high - found.conf_low) / 2 + _POWER_QUANTILE * spread
+        mde = None if metric.span is not None and mde >= metric.span else mde
+    columns = (found.times.tolist(), found.estimates.tolist(), found.lows.tolist(), found.highs.tolist())
+    waiting, unit = int((~table.paired()).sum()), units.unit
+    outside = f"{plural(waiting, 'item')} not scored on both sides, or not yet, stand outside"
+    if planned_n is None:
+        told = f"No number of {unit}s was planned; with one, declared before the first look, the interval is narrower"
+    else:
+        told = (
+            f"The interval is narrowest near the planned {plural(planned_n, unit)}, which must not change between looks"
+        )
+        told += f"; there are {units.values.size:,} now" if units.values.size > planned_n else ""
     account = SequentialAccount(
         estimate=found.estimate,
         conf_low=found.conf_low,
@@ -125,7 +138,7 @@ def sequential_account(
         log_e=found.log_e,
         p_anytime=found.p_value,
         planned_n=planned_n,
-        path=_path(found),
+        path=tuple(zip(*columns, strict=True)),
         first_crossing=found.first_crossing,
         n_items=units.n_items,
         metric=metric.name,
@@ -133,9 +146,9 @@ def sequential_account(
         unit_shown=metric.shown_unit,
         higher_is_better=metric.higher_is_better,
         bound=metric.span,
-        mde=_reachable(found, spread, metric),
+        mde=mde,
         reason=found.reason,
-        notes=(*units.finished.notes, *units.notes, *_open_note(table), _plan_note(units, planned_n)),
+        notes=(*units.finished.notes, *units.notes, *([outside] if waiting else []), told),
         warnings=(*found.warnings, *_drift_warning(units, metric)),
     )
     account = _with_checks(account, units, metric, planned_n)
@@ -194,39 +207,6 @@ def _watched(units: _Units, metric: MetricFacts, conf_level: float, planned_n: i
     if metric.span is None:
         return asymptotic_cs(units.values, conf_level=conf_level, planned_n=planned_n, sizes=units.sizes)
     return betting_cs(units.values, bound=metric.span, conf_level=conf_level, planned_n=planned_n, sizes=units.sizes)
-
-
-def _path(found: ConfidenceSequence) -> tuple[tuple[int, float, float, float], ...]:
-    columns = (found.times.tolist(), found.estimates.tolist(), found.lows.tolist(), found.highs.tolist())
-    return tuple(zip(*columns, strict=True))
-
-
-def _std_error(units: _Units) -> float:
-    shares = np.ones(units.values.size) if units.sizes is None else units.sizes
-    residuals = shares * (units.values - np.average(units.values, weights=shares))
-    return math.sqrt(float(np.square(residuals).sum())) / float(shares.sum())
-
-
-def _reachable(found: ConfidenceSequence, std_error: float, metric: MetricFacts) -> float | None:
-    """Return the difference whose interval, as wide as this one, excludes 0 in four of five runs; None beyond the scale."""
-    if found.conf_low is None or found.conf_high is None:
-        return None
-    reach = (found.conf_high - found.conf_low) / 2 + _POWER_QUANTILE * std_error
-    return None if metric.span is not None and reach >= metric.span else reach
-
-
-def _open_note(table: ScoreTable) -> tuple[str, ...]:
-    waiting = int((~table.paired()).sum())
-    if not waiting:
-        return ()
-    return (f"{plural(waiting, 'item')} not scored on both sides, or not yet, stand outside",)
-
-
-def _plan_note(units: _Units, planned_n: int | None) -> str:
-    if planned_n is None:
-        return f"No number of {units.unit}s was planned; with one, declared before the first look, the interval is narrower"
-    note = f"The interval is narrowest near the planned {plural(planned_n, units.unit)}, which must not change between looks"
-    return note if units.values.size <= planned_n else f"{note}; there are {units.values.size:,} now"
 
 
 def _drift_warning(units: _Units, metric: MetricFacts) -> tuple[str, ...]:

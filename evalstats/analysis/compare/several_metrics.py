@@ -143,14 +143,11 @@ def _scope(result: Comparisons) -> str:
     items = plural(counts[0], "item") if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} items"
     names = dict.fromkeys(name for row in result.rows for name in row.clusters)
     clusters = f", clustered by {' and '.join(names)}" if names else ""
-    return f"On the {items} that both answered{clusters}; {_family(result)}"
-
-
-def _family(result: Comparisons) -> str:
     level = f"{100 * result.conf_level:g}%"
+    family = f"intervals and p are adjusted for {len(result.rows)} metrics, so that all hold together at {level}"
     if len(result.rows) == 1:
-        return f"the interval is at {level}"
-    return f"intervals and p are adjusted for {len(result.rows)} metrics, so that all hold together at {level}"
+        family = f"the interval is at {level}"
+    return f"On the {items} that both answered{clusters}; {family}"
 
 
 def _overview(result: Comparisons) -> Table:
@@ -162,7 +159,9 @@ def _overview(result: Comparisons) -> Table:
         (
             _named(row, several=several, unit=True),
             _short(row, shown(row, row.estimate)),
-            _ends(row),
+            "none"
+            if row.ends is None
+            else interval_words(row.conf_low, row.conf_high, row.scale, figures.digits_of(row)),
             row.p_adjusted,
             *(_short(row, own_score(side, figures.digits_of(row))) for side in (row.baseline, row.candidate)),
             *((row.n_items,) if unlike else ()),
@@ -201,12 +200,6 @@ def _named(row: Comparison, *, several: bool = False, unit: bool = False) -> str
 def _short(row: Comparison, amount: str) -> str:
     """Return an amount without a unit that is long, which stands behind the metric's name."""
     return amount.removesuffix(row.unit).rstrip() if len(row.unit) > _SHORT else amount
-
-
-def _ends(row: Comparison) -> str:
-    if row.ends is None:
-        return "none"
-    return interval_words(row.conf_low, row.conf_high, row.scale, figures.digits_of(row))
 
 
 def _notes(result: Comparisons) -> tuple[Note, ...]:
