@@ -36,42 +36,6 @@ if TYPE_CHECKING:
 _PARTS = 3
 
 
-def _version_of(values: Mapping[str, Any]) -> str:
-    """Return the version that computed saved values, or the first of their rows; "" where none is said."""
-    parts: list[object] = [values, values.get("origin")]
-    rows = values.get("rows")
-    first = cast("list[object]", rows)[0] if isinstance(rows, list) and rows else None
-    if isinstance(first, dict):
-        parts += [first, cast("Mapping[str, object]", first).get("origin")]
-    said = (cast("Mapping[str, object]", part).get("version") for part in parts if isinstance(part, dict))
-    return next((version for version in said if isinstance(version, str)), "")
-
-
-def _refuse_newer(version: str, source: str) -> None:
-    """Raise where a newer version of evalstats saved the result."""
-    if _numbers(version) > _numbers(toolkit_version()) != ():
-        raise InputError(
-            f"{source}: was saved by evalstats {version}, and this is {toolkit_version()}; "
-            "update evalstats, or compute it again with this version"
-        )
-
-
-def _note_of_older(version: str) -> Note | None:
-    """Return what is said of a result that an older version of evalstats computed; None where it was this version."""
-    if not () < _numbers(version) < _numbers(toolkit_version()):
-        return None
-    text = f"This was computed by evalstats {version}, and {toolkit_version()} only shows it: methods may have changed"
-    return Note(kind="source", text=text, remedy="Compute it again for today's numbers")
-
-
-def _unreadable_older(version: str, source: str, why: str) -> str:
-    """Say that a result of an older version has a shape that is not read any more."""
-    return (
-        f"{source}: was saved by evalstats {version}, in a form that {toolkit_version()} does not read ({why}); "
-        "compute it again"
-    )
-
-
 def _numbers(version: str) -> tuple[int, ...]:
     """Return the release as numbers that can be compared; none where the version is not known.
 
@@ -471,6 +435,17 @@ def load_result(path: str | Path) -> Result:
     return result_of(values, str(path))
 
 
+def _version_of(values: Mapping[str, Any]) -> str:
+    """Return the version that computed saved values, or the first of their rows; "" where none is said."""
+    parts: list[object] = [values, values.get("origin")]
+    rows = values.get("rows")
+    first = cast("list[object]", rows)[0] if isinstance(rows, list) and rows else None
+    if isinstance(first, dict):
+        parts += [first, cast("Mapping[str, object]", first).get("origin")]
+    said = (cast("Mapping[str, object]", part).get("version") for part in parts if isinstance(part, dict))
+    return next((version for version in said if isinstance(version, str)), "")
+
+
 def result_of(values: object, source: str) -> Result:
     """Return the result that saved values hold; `source` names where they stand.
 
@@ -479,19 +454,31 @@ def result_of(values: object, source: str) -> Result:
     name = cast("Mapping[str, Any]", values).get("result") if isinstance(values, dict) else None
     if name not in RESULTS:
         raise InputError(f"{source}: is no saved result; expected JSON whose 'result' is one of {', '.join(RESULTS)}")
-    saved = cast("Mapping[str, Any]", values)
+    saved, this = cast("Mapping[str, Any]", values), toolkit_version()
     version = _version_of(saved)
-    _refuse_newer(version, source)
-    note = _note_of_older(version)
+    if _numbers(version) > _numbers(this) != ():
+        raise InputError(
+            f"{source}: was saved by evalstats {version}, and this is {this}; update evalstats, or compute it again with this "
+            "version"
+        )
+    older = () < _numbers(version) < _numbers(this)
     of: type[Result] = getattr(import_module(RESULTS[name]), name)
     try:
         found = of.from_dict(saved)
     except InputError as error:
-        told = _unreadable_older(version, source, str(error)) if note else f"{source}: {error}"
-        raise InputError(told) from error
-    _refuse_damaged(found, source)
-    if note is not None:
-        return _with_note(found, note)
+        form = f"was saved by evalstats {version}, in a form that {this} does not read ({error}); compute it again"
+        raise InputError(f"{source}: {form if older else error}") from error
+    try:
+        found.document()
+        found.to_frame()
+    except _IMPOSSIBLE as error:
+        raise InputError(
+            f"{source}: holds a {name} with values that none has ({type(error).__name__}: {error}), so it was damaged or "
+            "edited; compute it again"
+        ) from error
+    if older:
+        text = f"This was computed by evalstats {version}, and {this} only shows it: methods may have changed"
+        return _with_note(found, Note(kind="source", text=text, remedy="Compute it again for today's numbers"))
     unread = [place for place in _unread(saved, found.to_dict()) if place not in _BESIDE]
     if unread:
         raise InputError(
@@ -523,18 +510,6 @@ _IMPOSSIBLE = (
     *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
     *(StopIteration, RecursionError, pl.exceptions.PolarsError),
 )
-
-
-def _refuse_damaged(result: Result, source: str) -> None:
-    """Raise where values of the right types are none that a result can have, such as a method that there is not."""
-    try:
-        result.document()
-        result.to_frame()
-    except _IMPOSSIBLE as error:
-        raise InputError(
-            f"{source}: holds a {type(result).__name__} with values that none has ({type(error).__name__}: {error}), so it was "
-            "damaged or edited; compute it again"
-        ) from error
 
 
 def _with_note(result: Result, note: Note) -> Result:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from evalstats.analysis.design.metric import asked_direction, direction_notes
 from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.provenance import placed
-from evalstats.analysis.score.result import ClaimTest, Score, Scores
+from evalstats.analysis.score.result import Score, Scores
 from evalstats.document.model import (
     Column,
     Document,
@@ -37,21 +37,28 @@ def document(result: Score | Scores) -> Document:
 
 
 def _of_one(result: Score) -> Document:
-    test = result.against
-    asked = asked_direction(result.direction)
+    test, asked = result.against, asked_direction(result.direction)
+    number = words = ""
+    if test is not None:
+        unit = "pp" if result.unit == "%" else result.unit
+        number = with_unit(scaled(test.estimate, result.scale, 1, sign=True), unit)
+        ends = interval_words(test.conf_low, test.conf_high, result.scale)
+        words = ", ".join(filter(None, (f"{100 * test.conf_level:g}% CI {ends}", p_words(test.p_value))))
+        words = f"no interval: {test.reason}" if test.conf_low is None else words
+    method = _estimated((_how(result),), (f"What is estimated: {result.estimand}", *_takes(result)), _works(result))
     return Document(
         kind="score",
         title=f"How does {result.name} score{placed(result.benchmark)}?",
         label="score" if test is None else test.verdict,
         tone="neutral" if test is None else _TONES[test.verdict],
         headline="; ".join((_headline(result), *asked)),
-        number="" if test is None else _difference(result, test),
-        number_words="" if test is None else _difference_words(result, test),
+        number=number,
+        number_words=words,
         scope=_scope(result),
         answer=_pass_hat(result),
         notes=(*result.notes, *_assumed(result)),
         evidence=_evidence(result),
-        method=_method(result),
+        method=(*method, result.origin.section(seed="")),
     )
 
 
@@ -85,12 +92,18 @@ def _of_several(result: Scores) -> Document:
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
-    few = [row for row in result.rows if _says_few(row)]
+    few = [row for row in result.rows if any(note.text in few_items(row.n_items) for note in row.notes)]
     averages = [*dict.fromkeys(row.average for row in result.rows if row.average)]
+
+    def averaged(row: Score) -> tuple[Note, ...]:
+        """Name the average of a score, where not all are the same."""
+        text = f"A score is the {row.average}"
+        return (Note(kind="average", text=text, caution=False),) if row.average and len(averages) > 1 else ()
+
     said = [
         (note, row)
         for row in result.rows
-        for note in dict.fromkeys((*row.notes, *_assumed(row), *(_averaged(row) if len(averages) > 1 else ())))
+        for note in dict.fromkeys((*row.notes, *_assumed(row), *averaged(row)))
         if len(few) < 2 or note.text not in few_items(row.n_items)
     ]
     notes = tuple(
@@ -139,10 +152,6 @@ def _names(rows: Sequence[Score]) -> str:
     return and_list(names if len(names) == len(rows) else [f"{row.name} on {row.benchmark}" for row in rows], 3)
 
 
-def _says_few(row: Score) -> bool:
-    return any(note.text in few_items(row.n_items) for note in row.notes)
-
-
 def _shown(result: Score, value: float | None) -> str:
     return with_unit(scaled(value, result.scale, 1), result.unit)
 
@@ -165,18 +174,6 @@ def _with_interval(result: Score) -> str:
         return f"{_shown(result, result.estimate)} (no interval)"
     ends = interval_words(result.conf_low, result.conf_high, result.scale)
     return f"{_shown(result, result.estimate)} ({100 * result.conf_level:g}% CI {ends})"
-
-
-def _difference(result: Score, test: ClaimTest) -> str:
-    unit = "pp" if result.unit == "%" else result.unit
-    return with_unit(scaled(test.estimate, result.scale, 1, sign=True), unit)
-
-
-def _difference_words(result: Score, test: ClaimTest) -> str:
-    if test.conf_low is None:
-        return f"no interval: {test.reason}"
-    ends = interval_words(test.conf_low, test.conf_high, result.scale)
-    return ", ".join(part for part in (f"{100 * test.conf_level:g}% CI {ends}", p_words(test.p_value)) if part)
 
 
 def _scope(result: Score) -> str:
@@ -207,11 +204,6 @@ def _assumed(result: Score) -> tuple[Note, ...]:
     return tuple(told)
 
 
-def _averaged(result: Score) -> tuple[Note, ...]:
-    text = f"A score is the {result.average}"
-    return (Note(kind="average", text=text, caution=False),) if result.average else ()
-
-
 def _evidence(result: Score) -> tuple[Section, ...]:
     rows = Table(
         id="scores",
@@ -225,7 +217,12 @@ def _evidence(result: Score) -> tuple[Section, ...]:
         lead=True,
         frame=result.to_frame().to_dict(as_series=False),
     )
-    return (Section(id="scores", heading=_methods_heading(result), blocks=(rows,)),)
+    ends = [row.ends for row in result.rows if row.ends is not None]
+    low = min((low for low, _ in ends if low is not None), default=None)
+    high = max((high for _, high in ends if high is not None), default=None)
+    between = f"{scaled(low, result.scale, 1)} and {_shown(result, high)}"
+    heading = f"By every method the score lies between {between}" if ends else "No method gives an interval"
+    return (Section(id="scores", heading=heading, blocks=(rows,)),)
 
 
 def _pass_hat(result: Score) -> tuple[Table, ...]:
@@ -242,22 +239,6 @@ def _pass_hat(result: Score) -> tuple[Table, ...]:
         caption="Chance that k independent trials of one item all succeed; items are the unit",
     )
     return (table,)
-
-
-def _methods_heading(result: Score) -> str:
-    ends = [row.ends for row in result.rows if row.conf_low is not None]
-    if not ends:
-        return "No method gives an interval"
-    low, high = (
-        min(each[0] for each in ends if each and each[0] is not None),
-        max(each[1] for each in ends if each and each[1] is not None),
-    )
-    return f"By every method the score lies between {scaled(low, result.scale, 1)} and {_shown(result, high)}"
-
-
-def _method(result: Score) -> tuple[Section, ...]:
-    parts = _estimated((_how(result),), (f"What is estimated: {result.estimand}", *_takes(result)), _works(result))
-    return (*parts, result.origin.section(seed=""))
 
 
 def _method_of_several(result: Scores) -> tuple[Section, ...]:
