@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, Protocol, cast, overload
 
 from evalstats import options as opt
 from evalstats.analysis.compare.design import PairedDesign, decided
-from evalstats.analysis.compare.difference import Difference, PairedScores, effect_rows
+from evalstats.analysis.compare.difference import Difference, effect_rows
 from evalstats.analysis.compare.flips import flipped_items, flips_by_level
 from evalstats.analysis.compare.labels import labels_of
 from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
@@ -24,7 +24,14 @@ from evalstats.analysis.compare.verdict import (
     withheld,
 )
 from evalstats.analysis.costs import cost_rows
-from evalstats.analysis.design.averages import fixed_by, other_averages, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.design.averages import (
+    estimand,
+    fixed_by,
+    other_averages,
+    plain_average,
+    refuse_clusters,
+    wanted_average,
+)
 from evalstats.analysis.design.clusters import (
     candidate_groups,
     chosen_clusters,
@@ -591,7 +598,12 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         tasks=tuple(name for name in paired.items["task"].unique().sort().to_list() if name),
         statistic=headline.statistic,
         method_reason=found.method_reason,
-        estimand=_estimand(design, clusters, scores),
+        estimand=estimand(
+            "difference",
+            clusters,
+            design.average,
+            new="" if scores.runs is None else "trial" if design.trials.shared else "run",
+        ),
         average=average if design.average is None else design.average.words(paired.items),
         verdict=ruled.verdict,
         verdict_reason=ruled.reason,
@@ -717,20 +729,6 @@ def _notes(
         *as_notes("left_out", [remark for system in paired.systems for remark in system.remarks], caution=False),
         *(note for note in difference_notes(design.differences) if not note.caution),
     )
-
-
-def _estimand(design: PairedDesign, clusters: tuple[str, ...], scores: PairedScores) -> str:
-    """Say over what the mean is taken and what was sampled: items or clusters, and runs or shared trials."""
-    average, new = design.average, "" if scores.runs is None else "trial" if design.trials.shared else "run"
-    also = f" and new {new}s" if new else ""
-    if average is not None:
-        units = f"levels of {' and '.join(clusters)}" if clusters else "items"
-        return f"{average.how()}, for new {units} of these same levels of {average.label}{also}"
-    variants = " and variants" if clusters == ("item",) else ""
-    names = " and ".join(clusters) if clusters and not variants else ""
-    over = f"for new levels of {names} like these" if names else "for new items like these"
-    sampled = f"{names or 'the item'} and the {new} were" if new else f"{names or 'the item'} is the unit that was"
-    return f"mean difference over items{variants}, {over}{also} ({sampled} sampled)"
 
 
 def _left_out(design: PairedDesign, *, told: bool) -> list[str]:

@@ -182,6 +182,23 @@ def plain_average(data: EvalData, items: pl.DataFrame, clusters: Sequence[str]) 
     return replace(found[0], kind="micro").words(items) if found else ""
 
 
+def estimand(what: str, clusters: Sequence[str], average: Average | None, *, new: str = "") -> str:
+    """Say over what the mean is taken, and what was sampled: items or clusters, and what else is `new` (runs, shared trials).
+
+    >>> print(estimand("score", ("passage",), None))
+    mean score over items, for new levels of passage like these (passage is the unit that was sampled)
+    """
+    also = f" and new {new}s" if new else ""
+    if average is not None:
+        units = f"levels of {' and '.join(clusters)}" if clusters else "items"
+        return f"{average.how()}, for new {units} of these same levels of {average.label}{also}"
+    variants = " and variants" if tuple(clusters) == ("item",) else ""
+    names = "" if variants else " and ".join(clusters)
+    over = f"for new levels of {names} like these" if names else "for new items like these"
+    sampled = f"{names or 'the item'} and the {new} were" if new else f"{names or 'the item'} is the unit that was"
+    return f"mean {what} over items{variants}, {over}{also} ({sampled} sampled)"
+
+
 def weighted_words(kind: str, factor: str) -> str:
     """Say how an average weighs, to begin a sentence with.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from evalstats import options as opt
 from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
+from evalstats.analysis.design.averages import estimand
 from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters, without_nested
 from evalstats.analysis.design.dependence import ItemFactor, deciding_factor, dependence
 from evalstats.analysis.design.entries import EntryTable, entries_of, entry_table
@@ -172,7 +173,7 @@ def frontier(
         rows=tuple(sorted(rows, key=lambda row: (row.cost, -sign * row.estimate, row.name))),
         method=_METHOD[bool(cases.clusters)],
         dominance_method=_DOMINANCE,
-        estimand=_estimand(labels),
+        estimand=estimand("score and mean cost", labels, None),
         n_items=len(items),
         n_items_any=cases.n_any,
         n_clusters=None if cases.coarsest is None else len(np.unique(cases.coarsest)),
@@ -418,13 +419,6 @@ def _unseen_runaways(rows: Sequence[FrontierRow], cases: _Cases, cost: str, conf
         return []
     nearest = min(risks.values(), key=lambda risk: risk.undoing)
     return [runaway_words(and_list(sorted(risks), _NAMED), nearest, f"undo the lead in {cost_word(cost)}")]
-
-
-def _estimand(clusters: tuple[str, ...]) -> str:
-    if not clusters or clusters == ("item",):
-        return "mean score and mean cost over items, for new items like these (the item is the unit that was sampled)"
-    names = " and ".join(clusters)
-    return f"mean score and mean cost over items, for new levels of {names} like these ({names} is the unit that was sampled)"
 
 
 def _check_options(*, cost: str, conf_level: float, seed: int) -> None:

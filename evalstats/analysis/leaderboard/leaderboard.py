@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from evalstats import options as opt
-from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.design.averages import estimand, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import (
     chosen_clusters,
     duplicate_notes,
@@ -339,7 +339,7 @@ def _answer(
         method=found.shown.method,
         method_reason=_ALONE if len(found.shown.first) == 1 and not clusters else _REASONS[found.shown.adjust],
         rank_method=found.ranks.method,
-        estimand=_estimand(labels, board.average),
+        estimand=estimand("score", labels, board.average),
         average=plain_average(data, board.table.items, clusters)
         if board.average is None
         else board.average.words(board.table.items),
@@ -402,16 +402,6 @@ def _refuse_if_all_are_apart(board: Board) -> None:
         raise CannotAnswerError(
             f"no two of the {len(board.table.systems)} models can be compared: {board.kinds.why_apart()}"
         )
-
-
-def _estimand(clusters: tuple[str, ...], average: Average | None) -> str:
-    if average is not None:
-        return f"{average.how()}, for new {'clusters' if clusters else 'items'} of these same levels"
-    if not clusters or clusters == ("item",):
-        over = "items and variants" if clusters else "items"
-        return f"mean score over {over}, for new items like these (the item is the unit that was sampled)"
-    names = " and ".join(clusters)
-    return f"mean score over items, for new levels of {names} like these ({names} is the unit that was sampled)"
 
 
 def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Ranking) -> str:

@@ -10,7 +10,7 @@ import polars as pl
 
 from evalstats import options as opt
 from evalstats.analysis.costs import runaway_words
-from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.design.averages import Average, estimand, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
 from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
 from evalstats.analysis.design.runs import (
@@ -211,7 +211,7 @@ def _score_alone(
     words = plain_average(data, table.items, clusters)
     if average is not None:
         words = average.words(table.items)
-        found = replace(found, estimand=f"{average.how()}, for new items of these same levels")
+        found = replace(found, estimand=estimand("score", found.clusters, average))
     undone = None
     if claim is not None:
         test = _tested_claim(claim, lambda level: _counting(_headline(scores, level), scores), conf_level)
