@@ -255,6 +255,7 @@ def test_bad_arrays_are_refused(rows, beta, covariance, said):
     [
         (None, [1 / 3] * 3, []),
         ({"a": 0.5, "b": 0.2, "c": 0.3}, [0.5, 0.2, 0.3], []),
+        ({"a": 0.25, "b": 0.0, "c": 0.75}, [0.25, 0.0, 0.75], []),
         ({"a": 2.0, "c": 6.0}, [0.25, 0.0, 0.75], ["does not name b: weight 0", "adds up to 8"]),
         ({"a": 0.5, "b": 0.4, "c": 0.0}, [5 / 9, 4 / 9, 0.0], ["adds up to 0.9"]),
     ],
@@ -407,9 +408,3 @@ def test_a_probability_that_is_known_has_no_interval():
     assert np.isnan(found.std_error).tolist() == np.isnan(found.conf_low).tolist() == [True, False]
     assert "standard error is 0" in str(found.reasons[0])
     assert found.reasons[1] is None
-
-
-def test_a_level_may_have_a_share_of_nothing():
-    notes = []
-    assert _one_factor(("a", "b", "c"), "f", {"a": 0.25, "b": 0.0, "c": 0.75}, notes).tolist() == [0.25, 0.0, 0.75]
-    assert notes == []
