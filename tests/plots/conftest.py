@@ -51,13 +51,7 @@ def tenacious() -> Comparison:
         verdict_reason="the interval excludes 0",
         rows=(
             MethodRow(term="difference", method="Tango score", role="headline", conf_level=0.95, **headline),
-            MethodRow(
-                term="difference",
-                method="McNemar mid-p",
-                role="check",
-                conf_level=0.95,
-                p_value=4.8e-7,
-            ),
+            MethodRow(term="difference", method="McNemar mid-p", role="check", conf_level=0.95, p_value=4.8e-7),
             MethodRow(
                 term="difference",
                 method="CR2 by dimension",

@@ -42,11 +42,7 @@ def test_quarto_renders_the_shipped_page(to: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "compare",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in results() if each != "compare"),
-    ],
+    "name", ["compare", *(pytest.param(each, marks=pytest.mark.slow) for each in results() if each != "compare")]
 )
 def test_both_engines_make_the_same_page(name: str, tmp_path: Path) -> None:
     """All texts in one order, and the same picture of every sheet, but for the line that names the engine."""

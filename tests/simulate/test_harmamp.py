@@ -55,10 +55,7 @@ def test_the_design_has_the_published_size(rows: list[dict[str, Any]]) -> None:
     assert len(per_system) == 3 * 4 * 2
     assert {
         label: {n for (_, _, own), n in per_system.items() if own == label} for label in ("malicious", "benign")
-    } == {
-        "malicious": {132},
-        "benign": {147},
-    }
+    } == {"malicious": {132}, "benign": {147}}
     assert len({row["category"] for row in rows}) == 12
     assert len({row["plan_id"] for row in rows}) == 279
 

@@ -64,13 +64,7 @@ def test_differences_in_a_cluster_correlate_as_asked() -> None:
 def test_repeatability_decides_how_much_trials_agree() -> None:
     def agreement(repeatability: float) -> float:
         pairs = simulate_pairs(
-            20_000,
-            p_baseline=0.5,
-            p_candidate=0.5,
-            discordance=0.3,
-            n_trials=2,
-            repeatability=repeatability,
-            seed=4,
+            20_000, p_baseline=0.5, p_candidate=0.5, discordance=0.3, n_trials=2, repeatability=repeatability, seed=4
         )
         return float((pairs.baseline[:, 0] == pairs.baseline[:, 1]).mean())
 

@@ -455,13 +455,7 @@ def test_the_truth_table_counts_what_the_file_holds(samples: list[dict[str, Any]
 def test_probabilities_have_the_shape_of_the_design() -> None:
     design = make_design(n_tasks=10)
     draw = draw_run(
-        RutModel(name="m", success_rate=0.5),
-        design,
-        RutEffects(),
-        seed=0,
-        run=0,
-        calibrate="rate",
-        crash_rate=0.0,
+        RutModel(name="m", success_rate=0.5), design, RutEffects(), seed=0, run=0, calibrate="rate", crash_rate=0.0
     )
     assert draw.probability.shape == draw.success.shape == draw.crashed.shape == (10, 7)
     assert not draw.crashed.any()

@@ -156,10 +156,7 @@ def test_graded_shares_are_shares_of_a_vote():
     """A share of .8 is four wins and a loss, each of a fifth of a vote."""
     graded = vote_rows([0, 1, 2], [1, 2, 0], [A_WINS] * 3, share=[0.8, 0.6, 0.3])
     parts = vote_rows(
-        [0, 0, 1, 1, 2, 2],
-        [1, 1, 2, 2, 0, 0],
-        [A_WINS, B_WINS] * 3,
-        weight=[0.8, 0.2, 0.6, 0.4, 0.3, 0.7],
+        [0, 0, 1, 1, 2, 2], [1, 1, 2, 2, 0, 0], [A_WINS, B_WINS] * 3, weight=[0.8, 0.2, 0.6, 0.4, 0.3, 0.7]
     )
     np.testing.assert_allclose(fit_strengths(graded).strengths, fit_strengths(parts).strengths, atol=OPTIMUM)
 

@@ -239,8 +239,7 @@ def test_votes_go_by_how_much_each_holds_the_first_model_up(ties: Ties) -> None:
     won = rng.random(400) < 1.0 / (1.0 + np.exp(0.9 * (second - first)))
     outcome = np.where(rng.random(400) < 0.3, 2, np.where(won, 0, 1))
     rows = merged(
-        vote_rows(first, second, outcome, covariates=rng.integers(-1, 2, (400, 1)).astype(float)),
-        keep_clusters=False,
+        vote_rows(first, second, outcome, covariates=rng.integers(-1, 2, (400, 1)).astype(float)), keep_clusters=False
     )
     fit = fit_strengths(rows, ties=ties)
     search = _Search(fit=fit, votes=rows, first=1, second=3, limit=rows.count.copy())

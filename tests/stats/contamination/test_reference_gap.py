@@ -219,8 +219,5 @@ def test_few_clusters_cost_degrees_of_freedom_and_both_ends_stay_within_the_boun
     assert found.p_value == pytest.approx(2 * stats.t.sf(abs(found.estimate) / (found.std_error or 0.0), contrast.df))
     edge = abs(found.estimate) + 1e-3
     cut = reference_gap(y[:, 0], y[:, 1:], contrast, bound=edge)
-    assert (cut.conf_low, cut.conf_high) == (
-        max(-edge, found.conf_low or 0.0),
-        min(edge, found.conf_high or 0.0),
-    )
+    assert (cut.conf_low, cut.conf_high) == (max(-edge, found.conf_low or 0.0), min(edge, found.conf_high or 0.0))
     assert -edge in (cut.conf_low, -(cut.conf_high or 0.0))

@@ -141,11 +141,7 @@ def test_a_share_against_log_odds_is_called_bent_and_log_odds_are_not(n: int, le
     assert np.mean([each.p_value <= 0.05 for each in found]) >= least
     assert np.mean([each.statistic < 0 for each in found]) >= least  # flat in the middle of a share: concave
     turned = [
-        replace(
-            scores,
-            lab=logit(scores.lab),
-            lab_covariance=np.diag(1e-4 / (scores.lab * (1 - scores.lab)) ** 2),
-        )
+        replace(scores, lab=logit(scores.lab), lab_covariance=np.diag(1e-4 / (scores.lab * (1 - scores.lab)) ** 2))
         for scores in made
         if scores.lab.min() > 0.04  # where the log-odds' error is told by the delta method
     ]

@@ -366,16 +366,10 @@ def _held(n: int, seed: int, *, heavy: bool) -> tuple[float, float]:
     true = 0.7 + theta + gaps
     live = true[:n] + live_sd * rng.normal(size=n)
     scores = LabLiveScores(
-        lab=lab[:n],
-        live=live,
-        lab_covariance=np.diag(lab_sd[:n] ** 2) + 0.25,
-        live_covariance=np.diag(live_sd**2),
+        lab=lab[:n], live=live, lab_covariance=np.diag(lab_sd[:n] ** 2) + 0.25, live_covariance=np.diag(live_sd**2)
     )
     fit = fit_hierarchy(
-        scores,
-        new_lab=lab[n:],
-        new_lab_covariance=lab_sd[n:] ** 2 + 0.25,
-        new_cross_with_lab=np.full((20, n), 0.25),
+        scores, new_lab=lab[n:], new_lab_covariance=lab_sd[n:] ** 2 + 0.25, new_cross_with_lab=np.full((20, n), 0.25)
     )
     assert fit.new is not None
     inside = (fit.new.live.low <= true[n:]) & (true[n:] <= fit.new.live.high)
@@ -390,10 +384,7 @@ def test_a_new_lab_score_may_go_together_with_the_others_as_far_as_a_covariance_
     root = rng.normal(size=(n, n)) * 0.1
     lab_covariance = root @ root.T + 0.01 * np.eye(n)
     scores = LabLiveScores(
-        lab=rng.normal(size=n),
-        live=rng.normal(size=n),
-        lab_covariance=lab_covariance,
-        live_covariance=0.01 * np.eye(n),
+        lab=rng.normal(size=n), live=rng.normal(size=n), lab_covariance=lab_covariance, live_covariance=0.01 * np.eye(n)
     )
     data = contrasts_of(scores)
     away = rng.normal(size=n)

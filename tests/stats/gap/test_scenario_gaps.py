@@ -119,9 +119,7 @@ def test_welch_by_hand():
     rng = np.random.default_rng(2)
     lab, live = rng.random((12, 1, 1)), rng.random((20, 1, 1))
     one = np.eye(1)
-    found = rate_gaps(
-        *(combined(rates_of(side, np.arange(len(side))), one) for side in (lab, live)),
-    )
+    found = rate_gaps(*(combined(rates_of(side, np.arange(len(side))), one) for side in (lab, live)))
     known = stats.ttest_ind(live.ravel(), lab.ravel(), equal_var=False)
     assert found.p_value[0] == pytest.approx(known.pvalue, rel=1e-9)
     assert found.df[0] == pytest.approx(known.df, rel=1e-9)

@@ -245,10 +245,7 @@ def coverage(n_models: int, spread: float, draws: int) -> tuple[float, float, fl
         ideal, drop = rng.uniform(0.5, 0.9, n_models), rng.normal(-0.15, spread, n_models)
         noise = root @ rng.standard_normal(2 * n_models)
         drops = Drops(
-            ideal=ideal + noise[:n_models],
-            drop=drop + noise[n_models:],
-            covariance=errors,
-            df=np.full(n_models, 1e6),
+            ideal=ideal + noise[:n_models], drop=drop + noise[n_models:], covariance=errors, df=np.full(n_models, 1e6)
         )
         found = pooled_drops(drops, 0.5)
         far = np.abs(found.pooled - drop) / found.pooled_std_error

@@ -307,11 +307,7 @@ def test_too_few_items_have_no_answer_and_bad_input_is_named():
 )
 def test_rows_are_far_fewer_up_to_four_fifths_of_those_expected_and_p_of_one_percent(n_distinct, p_value, far):
     found = RepeatedRows(
-        n_rows=60,
-        n_distinct=n_distinct,
-        expected=50.0,
-        p_value=p_value,
-        group=np.zeros(60, dtype=np.int64),
+        n_rows=60, n_distinct=n_distinct, expected=50.0, p_value=p_value, group=np.zeros(60, dtype=np.int64)
     )
     assert found.far_fewer is far
 

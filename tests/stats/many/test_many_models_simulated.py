@@ -157,8 +157,7 @@ def test_simultaneous_intervals_cover_clusters_of_unequal_models(n_clusters, siz
 
 
 @pytest.mark.parametrize(
-    ("level", "replicates"),
-    [(2.0, 60), *(pytest.param(level, 5000, marks=pytest.mark.slow) for level in (0.5, 2.0))],
+    ("level", "replicates"), [(2.0, 60), *(pytest.param(level, 5000, marks=pytest.mark.slow) for level in (0.5, 2.0))]
 )
 def test_simultaneous_tango_limits_cover_near_the_ceiling(level, replicates):
     """Four models on 60 items, from three quarters right to nearly all right: t intervals have width 0 there."""

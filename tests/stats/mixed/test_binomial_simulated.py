@@ -110,8 +110,7 @@ def share_limits(n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n_scenarios", "sd"),
-    [(10, (1.0, 0.7, 0.5)), (30, (1.0, 0.7, 0.5)), (30, (1.0, 0.7, 0.0)), (50, (1.0, 0.0, 0.0))],
+    ("n_scenarios", "sd"), [(10, (1.0, 0.7, 0.5)), (30, (1.0, 0.7, 0.5)), (30, (1.0, 0.7, 0.0)), (50, (1.0, 0.0, 0.0))]
 )
 def test_recovery_and_coverage(n_scenarios, sd):
     """Contrasts of models are unbiased and covered; variances come back, a little low, and 0 mostly as 0 or near it."""

@@ -327,9 +327,7 @@ def test_refuses_effects_as_many_as_rows():
     with pytest.raises(InputError, match="effects of 'pair' are 64 for 64 rows"):
         fit_linear(replace(rows, terms=(term("pair", pair, ("1", np.ones(64)), ("x", rows.fixed[:, 1])),)))
     few = replace(
-        rows,
-        fixed=np.random.default_rng(1).normal(size=(64, 64)),
-        fixed_names=tuple(f"x{j}" for j in range(64)),
+        rows, fixed=np.random.default_rng(1).normal(size=(64, 64)), fixed_names=tuple(f"x{j}" for j in range(64))
     )
     with pytest.raises(InputError, match="64 rows for 64 fixed effects"):
         fit_linear(few)

@@ -176,10 +176,6 @@ def test_a_stage_for_cells_is_for_a_plain_intercept_with_a_level_in_each():
     item, model = np.repeat(np.arange(8), 4), np.tile(np.arange(4), 8)
     cell = np.arange(32)
     twice = np.where(cell == 31, 30, cell)
-    for labels, columns, found in (
-        (cell, (), 1),
-        (twice, (), None),
-        (cell, (("x", model + 0.5),), None),
-    ):
+    for labels, columns, found in ((cell, (), 1), (twice, (), None), (cell, (("x", model + 0.5),), None)):
         design = design_of(term("item", item), term("cell", labels, *columns), term("model", model))
         assert plan_elimination(design).cell_term == found

@@ -89,13 +89,7 @@ def test_cell_means_equal_emmeans():
     compare(estimates(means, LINEAR, column(table, "df")[:, 0]), table)
 
 
-@pytest.mark.parametrize(
-    ("name", "contrasts"),
-    [
-        ("control_mvt", against("ABCD", "A")),
-        ("eff", against_mean("ABCD")),
-    ],
-)
+@pytest.mark.parametrize(("name", "contrasts"), [("control_mvt", against("ABCD", "A")), ("eff", against_mean("ABCD"))])
 def test_contrasts_equal_emmeans(name, contrasts):
     means, table = marginal_means(grid_of(LINEAR["grid"]), ["model"]), LINEAR[name]
     found = linear_estimates(

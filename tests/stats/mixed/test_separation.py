@@ -8,14 +8,7 @@ from scipy.optimize import linprog
 
 from evalstats.stats.mixed import glm
 from evalstats.stats.mixed.binomial import cluster_scores, fit_binomial, refit_binomial
-from evalstats.stats.mixed.glm import (
-    LONGEST,
-    MOVING,
-    REST,
-    _last_newton_step,
-    dependent_columns,
-    find_separation,
-)
+from evalstats.stats.mixed.glm import LONGEST, MOVING, REST, _last_newton_step, dependent_columns, find_separation
 from tests.stats.mixed.binomial_by_definition import dense_laplace, design_of, dummies, interaction, term
 
 NAMES = ["(Intercept)", "model[b]", "model[c]", "model[d]", "scenario[y]", "scenario[z]"]

@@ -11,13 +11,7 @@ from scipy import stats
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.clusters import cluster_mean, multiway_mean
 from evalstats.stats.estimate import t_quantile
-from evalstats.stats.paired.ratios import (
-    as_amounts,
-    as_columns,
-    geometric_ratio,
-    ratio_of_means,
-    variance_forms,
-)
+from evalstats.stats.paired.ratios import as_amounts, as_columns, geometric_ratio, ratio_of_means, variance_forms
 from tests.stats.coverage import covered
 
 ALL = [ratio_of_means, geometric_ratio]

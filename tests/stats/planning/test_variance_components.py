@@ -50,9 +50,7 @@ def test_without_clusters_it_is_miller():
     within = y.var(axis=1, ddof=1).mean()
     between = y.mean(axis=1).var(ddof=1) - within / 3
     parts = difference_parts(
-        y.mean(axis=1),
-        trial_variances=(np.zeros(5), y.var(axis=1, ddof=1)),
-        n_trials=(np.full(5, 3), np.full(5, 3)),
+        y.mean(axis=1), trial_variances=(np.zeros(5), y.var(axis=1, ddof=1)), n_trials=(np.full(5, 3), np.full(5, 3))
     )
     assert parts.trials[1] == pytest.approx(within)
     assert parts.item == pytest.approx(between)

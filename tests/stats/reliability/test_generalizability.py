@@ -58,10 +58,7 @@ def test_fixed_scenarios_move_their_interaction_into_the_true_scores():
     random, fixed = reliability(STUDY), reliability(fixed_scenarios())
     assert random.universe == 4.0
     assert fixed.universe == pytest.approx(4.0 + 0.5 / 5)
-    for found, relative, absolute in (
-        (random, 0.5 / 5 + 6.0 / 50, 1.0 / 5 + 2.0 / 50),
-        (fixed, 6.0 / 50, 2.0 / 50),
-    ):
+    for found, relative, absolute in ((random, 0.5 / 5 + 6.0 / 50, 1.0 / 5 + 2.0 / 50), (fixed, 6.0 / 50, 2.0 / 50)):
         assert found.relative == pytest.approx(found.universe / (found.universe + relative))
         assert found.absolute == pytest.approx(found.universe / (found.universe + relative + absolute))
     assert fixed.relative > random.relative

@@ -137,10 +137,7 @@ def test_the_boundary_is_that_of_the_normal_mixture_on_the_scale_of_information(
     within = sum(float(np.square(part - part.mean(axis=1, keepdims=True)).sum()) for part in (y[:, :4], y[:, 4:]))
     # About a change of u the items' variances are (within + 12/7 sum of (d - u)^2)/6, times 7/12 in that of d.
     of_runs = (within * 7 / 12 + float(np.square(d - d.mean()).sum())) / 6 + (1 / 4 + 1 / 3) / 2
-    half = max(
-        math.sqrt(k2 * of_changes / (200 * (200 - k2))),
-        math.sqrt(k2 * of_runs / (200 * (200 - k2 / 6))),
-    )
+    half = max(math.sqrt(k2 * of_changes / (200 * (200 - k2))), math.sqrt(k2 * of_runs / (200 * (200 - k2 / 6))))
     assert last.dispersion == 1.0
     assert (last.conf_low, last.conf_high) == pytest.approx((d.mean() - half, d.mean() + half))
 
