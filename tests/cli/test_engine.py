@@ -1,6 +1,7 @@
 """`--engine` reads one table where it lies, with the columns that the question names."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -24,18 +25,7 @@ def run(*words: object) -> "tuple[int, str, str]":
 
 
 def test_both_engines_compare_alike(table: Path) -> None:
-    asked = [
-        "compare",
-        table,
-        "--baseline",
-        "model.b",
-        "--candidate",
-        "模型",
-        "--map",
-        "trial=attempt",
-        "--cluster",
-        "grp",
-    ]
+    asked = ["compare", table, *shlex.split("--baseline model.b --candidate 模型 --map trial=attempt --cluster grp")]
     found = []
     for engine in ("polars", "duckdb"):
         status, out, told = run(*asked, "--engine", engine, "--format", "json")

@@ -1,6 +1,7 @@
 """`evalstats leaderboard` as a user types it: what is printed where, and the exit status."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -73,19 +74,8 @@ def test_json_is_the_result(table: Path) -> None:
 
 
 def test_models_baseline_and_adjustment(table: Path) -> None:
-    result = run(
-        table,
-        "--models",
-        "big,middle",
-        "--models",
-        "comma,name",
-        "--baseline",
-        "middle",
-        "--adjust",
-        "holm",
-        "-f",
-        "json",
-    )
+    asked = shlex.split("--models big,middle --models comma,name --baseline middle --adjust holm -f json")
+    result = run(table, *asked)
     values = json.loads(result.stdout)
     assert {row["name"] for row in values["rows"]} == {"big", "middle", "comma,name"}
     assert {pair["second"] for pair in values["pairs"]} == {"middle"}
@@ -148,18 +138,8 @@ def test_twenty_nine_models(shared_data: Path, more: tuple[str, ...], last: int)
     """MMLU-Pro: rank sets that fit what is known of these models; of fewer items the last ones are not told apart."""
     arguments = [
         shared_data / "mmlu_pro" / "predictions_long.parquet",
-        *(
-            "--map",
-            "item=question_id",
-            "--map",
-            "score=correct",
-            "--map",
-            "model=model",
-            "--map",
-            "benchmark=@MMLU-Pro",
-            "--cluster",
-            "none",  # the sources that questions were taken from are all there are
-        ),
+        *shlex.split("--map item=question_id --map score=correct --map model=model --map benchmark=@MMLU-Pro"),
+        *("--cluster", "none"),  # the sources that questions were taken from are all there are
     ]
     result = run(*arguments, *more, "--format", "json", "--quiet")
     values = json.loads(result.stdout)

@@ -1,6 +1,7 @@
 """`evalstats power` as a user types it."""
 
 import json
+import shlex
 from functools import partial
 from pathlib import Path
 
@@ -57,22 +58,7 @@ def test_every_option_reaches_the_plan() -> None:
     margin = values("--margin", "2pp", "--test", "noninferiority", "--discordance", ".1")
     assert margin["answer"] == plan(margin="2pp", test="noninferiority", discordance=0.1).n_items
     assert values("--half-width", "2pp", "--discordance", ".1")["solved"] == "n_items"
-    simulated = values(
-        *(
-            "--n",
-            "60",
-            "--delta",
-            ".3",
-            "--variance",
-            ".6",
-            "--method",
-            "simulation",
-            "--resamples",
-            "500",
-            "--seed",
-            "3",
-        )
-    )
+    simulated = values(*shlex.split("--n 60 --delta .3 --variance .6 --method simulation --resamples 500 --seed 3"))
     assert simulated["n_resamples"] == 500
     assert simulated["origin"]["seed"] == 3
 

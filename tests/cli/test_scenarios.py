@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shlex
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -164,18 +165,7 @@ def test_every_option_reaches_the_function(table: Path, monkeypatch: pytest.Monk
         return example.small()
 
     monkeypatch.setattr(module, "scenarios", recorded)
-    options = [
-        "--metric",
-        "score",
-        "--scenario",
-        "topic",
-        "--reference",
-        "average",
-        "--weights",
-        "observed",
-        "--as",
-        "random",
-    ]
+    options = shlex.split("--metric score --scenario topic --reference average --weights observed --as random")
     options += ["--cluster", "topic", "--conf-level", "0.9", "--contrast", "model", "--bootstrap", "99", "--seed", "5"]
     options += ["--accept", "judge"]
     assert run(table, *options, "--models", "big,small", "--formula", "score ~ 1", "-q").exit_code == 0
