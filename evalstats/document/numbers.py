@@ -148,3 +148,15 @@ def with_unit(text: str, unit: str) -> str:
     ('+3.1 pp', '88.4%', '7')
     """
     return f"{text}%" if unit == "%" else f"{text} {unit}".rstrip()
+
+
+def rounded_up(value: float) -> int:
+    """Round a needed number of things up to two digits, since it is not known better.
+
+    >>> rounded_up(1234.0), rounded_up(99.2)
+    (1300, 100)
+    """
+    if value < 100:
+        return math.ceil(value)
+    unit = 10 ** (math.floor(math.log10(value)) - 1)
+    return math.ceil(value / unit) * unit

@@ -3,7 +3,7 @@
 import math
 
 from evalstats.analysis.compare import figures
-from evalstats.analysis.compare.method import method_sections, rounded_up, sized, times_needed
+from evalstats.analysis.compare.method import method_sections, sized, times_needed
 from evalstats.analysis.compare.result import DECIDED, Comparison, LevelDifferences
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, amount
@@ -27,7 +27,7 @@ from evalstats.document.model import (
     interval_column,
     number_column,
 )
-from evalstats.document.numbers import declared, interval_words, number, p_words, scaled, with_unit
+from evalstats.document.numbers import declared, interval_words, number, p_words, rounded_up, scaled, with_unit
 from evalstats.errors import Option
 from evalstats.grammar import and_list, conjugate, has_have, plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS

@@ -7,7 +7,7 @@ from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed
 from evalstats.document.model import Section, Text, listed, works_section
-from evalstats.document.numbers import declared, interval_words, number, p_value, scaled, with_unit
+from evalstats.document.numbers import declared, interval_words, number, p_value, rounded_up, scaled, with_unit
 from evalstats.grammar import plural
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
 
@@ -269,18 +269,6 @@ def times_needed(result: Comparison) -> float | None:
 def sized(value: float | None, result: Comparison) -> str:
     """Write an amount of the metric with its unit."""
     return with_unit(scaled(value, result.scale, 1), result.unit)
-
-
-def rounded_up(value: float) -> int:
-    """Round a needed number of things up to two digits, since it is not known better.
-
-    >>> rounded_up(1234.0), rounded_up(99.2)
-    (1300, 100)
-    """
-    if value < 100:
-        return math.ceil(value)
-    unit = 10 ** (math.floor(math.log10(value)) - 1)
-    return math.ceil(value / unit) * unit
 
 
 # --- references ---

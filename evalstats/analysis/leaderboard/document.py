@@ -33,6 +33,7 @@ from evalstats.document.numbers import (
     interval_words,
     number,
     p_words,
+    rounded_up,
     share_in_percent,
     titled,
     with_unit,
@@ -554,7 +555,24 @@ def _omnibus(result: Leaderboard) -> Section | None:
     return Section(id="omnibus", heading=heading, blocks=(Text(text=text),))
 
 
-_EVIDENCE = (_ranks, _pairs, _comparability, _dependence, _missing, _winner, _omnibus)
+def _resolution(result: Leaderboard) -> Section | None:
+    """Say which differences a board of this size can show at all, and how many items a difference of one point needs."""
+    detects, n = result.detects, result.n_clusters if result.clusters else result.n_items
+    if detects is None or n is None or len(result.pairs) < 2:
+        return None
+    size = with_unit(number(detects * result.scale, score_digits(result)), result.unit)
+    what = plural_of(" and ".join(result.clusters)) if result.clusters else "items"
+    text = (
+        f"Between two models a true difference of {size} is found with 80% power, by {n:,} {what} (the median of all pairs, "
+        "each by itself; as one family they need more)."
+    )
+    point = 0.01
+    if result.scale == 1 / point and detects > point and (more := result.needs(point)) is not None:
+        text += f" A difference of 1 {result.unit} would need about {rounded_up(more):,} {what}."
+    return Section(id="resolution", heading=f"The board tells models apart from {size} on", blocks=(Text(text=text),))
+
+
+_EVIDENCE = (_ranks, _pairs, _resolution, _comparability, _dependence, _missing, _winner, _omnibus)
 
 
 # --- the method ---

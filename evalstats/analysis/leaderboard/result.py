@@ -1,8 +1,10 @@
 """How all models stand: the frozen result of `leaderboard()`. A rank in it is always a set, never a single place."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, Literal
 
 import polars as pl
@@ -14,6 +16,7 @@ from evalstats.analysis.result import Estimate, OfMetric, Origin, RankedRow, Res
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.stats.many.multiplicity import Omnibus
+from evalstats.stats.unpaired import detectable_difference
 from evalstats.table.metric import MetricFacts
 
 _ROUNDING = 1e-9
@@ -224,6 +227,24 @@ class Leaderboard(OfMetric, Result):
     def score_unit(self) -> str:
         """Unit of a score as shown: "%" for shares."""
         return self.about.score_unit
+
+    @property
+    def detects(self) -> float | None:
+        """Smallest true difference, in the metric's own unit, that a typical pair by itself is told apart by with 80% power.
+
+        The median over all pairs; None where there is none.
+        """
+        known = [
+            detectable_difference(pair.std_error, pair.df, conf_level=self.conf_level)
+            for pair in self.pairs
+            if pair.std_error
+        ]
+        return median(known) if known else None
+
+    def needs(self, difference: float) -> int | None:
+        """Return about how many items (clusters, where there are such) a typical pair needs to detect a difference so."""
+        n = self.n_clusters if self.clusters else self.n_items
+        return None if self.detects is None or n is None else math.ceil(n * (self.detects / difference) ** 2)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
