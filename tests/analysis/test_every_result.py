@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import evalstats as es
 from evalstats.analysis.result import RESULTS
-from evalstats.cli.options import Format
+from evalstats.cli.options import OutputStyle
 from evalstats.cli.output import json_text, written
 from evalstats.document.terminal import to_text
 from evalstats.errors import EvalStatsError, InputError
@@ -91,7 +91,9 @@ def test_pdflatex_sets_every_table_of_every_result(names: tuple[str, ...]) -> No
 
 def test_what_the_command_line_writes_beside_a_result_is_no_fault(tmp_path: Path) -> None:
     (result,) = results("score_clusters")
-    (tmp_path / "r.json").write_text(written(result, style=Format.JSON, explain=True, more={"gate": {"passed": True}}))
+    (tmp_path / "r.json").write_text(
+        written(result, style=OutputStyle.JSON, explain=True, more={"gate": {"passed": True}})
+    )
     assert es.load_result(tmp_path / "r.json") == result
 
 
