@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
-from math import inf
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -34,6 +33,7 @@ from evalstats.loaders.base import (
     readable_name,
 )
 from evalstats.loaders.files import load_json
+from evalstats.loaders.format_columns import MAKERS, Sample, with_outcomes
 from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.records import how_to_name
 from evalstats.loaders.rows import (
@@ -43,13 +43,10 @@ from evalstats.loaders.rows import (
     RatingRows,
     Row,
     SeenKeys,
-    held,
-    scored,
     told,
-    unscored,
 )
 from evalstats.loaders.typed_records import TypedRecords
-from evalstats.loaders.values import as_dict, as_number, as_text, numbers_of, text_of, times_of
+from evalstats.loaders.values import as_dict
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
@@ -67,9 +64,8 @@ Scalar = str | float | int | bool | None
 SHARE: Final[Row] = {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proportion"}
 HEADLINE: Final[Row] = {**SHARE, "primary": True}
 
-# What one record says: what all of its outcomes share, and each outcome: the metric, and its `value`, or status, score and the
-# like. Costs, times, counts and timestamps may be as the file has them.
-Sample = tuple[Row, list[Row]]
+
+_BATCH: Final = 20_000
 
 
 def _unknown(_: str) -> None:
@@ -518,13 +514,13 @@ class Format(Generic[R]):
         """Yield frames of what records say, each with its number in the block: what outcomes share is looked at once."""
         rest = (each for each in samples if each[1][1])
         while batch := list(islice(rest, _BATCH)):
-            shared = columns_of_rows([of_all for _, (of_all, _) in batch], self.table, _MAKERS)
+            shared = columns_of_rows([of_all for _, (of_all, _) in batch], self.table, MAKERS)
             if "locator" not in shared.columns and batch[0][0] is not None:
                 shared = shared.with_columns(locator=file.locators.gather([place or 0 for place, _ in batch]))
             if self.repeated and "trial" not in shared.columns:
                 key = [name for name in ("run", "task", "item", "variant") if name in shared.columns]
                 shared = shared.with_columns(trial=file.trials(shared.select(key)))
-            yield _with_outcomes(shared, [outcomes for _, (_, outcomes) in batch], self.table)
+            yield with_outcomes(shared, [outcomes for _, (_, outcomes) in batch], self.table)
 
     def _named(self, frame: pl.DataFrame, file: FormatFile[R]) -> pl.DataFrame:
         """Return a block's columns with the names of the runs, in place of the parts that tell them apart."""
@@ -614,158 +610,3 @@ class Late:
         for shared, outcome, giver in self._waiting:
             metrics = every if giver is None else self._metrics.get(giver, {giver: None})
             yield shared, [{"metric": metric, **outcome} for metric in metrics]
-
-
-def _outcome_columns(outcomes: list[Row], table: TableName) -> pl.DataFrame:
-    """Return outcomes as columns; what those with a `value` say is told by `number`, for all of them at once."""
-    valued = [place for place, row in enumerate(outcomes) if "value" in row]
-    states = numbers([outcomes[place].pop("value") for place in valued])
-    frame = columns_of_rows(outcomes, table, _MAKERS)
-    if len(valued) == len(outcomes):
-        return frame.hstack(states)
-    order = pl.Series([None], dtype=pl.UInt32).new_from_index(0, len(outcomes)).scatter(valued, range(len(valued)))
-    known = states.select(pl.all().gather(order))
-    return frame.with_columns(
-        (pl.coalesce(name, known[name]) if name in frame.columns else known[name]).alias(name)
-        for name in states.columns
-    )
-
-
-def amounts(values: list[object]) -> pl.Series:
-    """Return costs, times and the like as a column; what is no number from 0 is null.
-
-    >>> amounts([1, "2.5", -1, None, "x"]).to_list()
-    [1.0, 2.5, None, None, None]
-    """
-    found = floats(values)
-    return found.set((~found.is_finite() | (found < 0)).fill_null(value=False), None)
-
-
-def counts(values: list[object]) -> pl.Series:
-    """Return whole numbers from 0 as a column; what is none is null.
-
-    >>> counts([3, 2.0, 0.5, -1, 1e300]).to_list()
-    [3, 2, None, None, None]
-    """
-    found = amounts(values)
-    return found.set(((found != found.round()) | (found >= 2.0**63)).fill_null(value=False), None).cast(pl.Int64)
-
-
-def times(values: list[object]) -> pl.Series:
-    """Return times in UTC as a column, from ISO 8601 or counts since 1970; what is none is null."""
-    return times_of(series(values))[0]
-
-
-_BATCH: Final = 20_000
-# Columns whose cells may hold anything in a file: what does not fit is null.
-_MAKERS: Final[Mapping[str, Callable[[list[object]], pl.Series]]] = {
-    **dict.fromkeys(("cost_usd", "latency_s"), amounts),
-    **dict.fromkeys(("n_turns", "input_tokens", "output_tokens"), counts),
-    "timestamp": times,
-}
-
-
-def number(value: object, low: float | None = None, high: float | None = None) -> Row:
-    """Return the part of an outcome that says its score, where a value is a number in the range; else why there is none.
-
-    >>> number(0.5)["score"], number("high")["status_reason"], number(11, 0, 10)["status_reason"]
-    (0.5, 'the score is no number', 'the score lies outside 0 to 10')
-    """
-    found = None if isinstance(value, bool) else as_number(value)
-    if found is None:
-        return unscored("there is no score" if value is None else "the score is no number", held(value))
-    if (low is not None and found < low) or (high is not None and found > high):
-        return unscored(f"the score lies outside {low:g} to {high:g}", held(value))
-    return scored(found, value_raw=held(value)) if isinstance(value, str) else scored(found)
-
-
-def series(values: Sequence[object]) -> pl.Series:
-    """Return the values of one member as a column: numbers, true and false, or text; text where they are of several kinds.
-
-    Lists and objects are null.
-
-    >>> series([1, None, 0.5]).to_list(), series(["a", 2.0, [1]]).to_list()
-    ([1.0, None, 0.5], ['a', '2', None])
-    """
-    kinds = {*map(type, values)} - {type(None)}
-    dtype = next((dtype for some, dtype in _DTYPES if kinds <= some), None)
-    try:
-        if dtype is not None:
-            return pl.Series(values, dtype=dtype, strict=dtype != pl.Float64)
-    except (OverflowError, TypeError, UnicodeEncodeError):  # more than 64 bits, or half of a character
-        pass
-    return pl.Series([*map(as_text, values)], dtype=pl.String)
-
-
-def sample_columns(samples: Iterable[Sample]) -> pl.DataFrame:
-    """Return what records of a block say as columns, for a format whose records mean something only beside each other."""
-    said = list(samples)
-    shared = columns_of_rows([of_all for of_all, _ in said], "outcomes", _MAKERS)
-    return _with_outcomes(shared, [outcomes for _, outcomes in said], "outcomes") if said else pl.DataFrame()
-
-
-def _with_outcomes(shared: pl.DataFrame, outcomes: Sequence[list[Row]], table: TableName) -> pl.DataFrame:
-    """Repeat what outcomes share for each of them, and put it beside what they say."""
-    places = [place for place, found in enumerate(outcomes) for _ in found]
-    return shared[places].hstack(_outcome_columns([row for found in outcomes for row in found], table))
-
-
-def texts(values: Sequence[object]) -> pl.Series:
-    """Return ids or labels as a column of text."""
-    return text_of(series(values))
-
-
-def floats(values: Sequence[object]) -> pl.Series:
-    """Return numbers as a column; what is none is null."""
-    return numbers_of(series(values))[0]
-
-
-def numbers(values: Sequence[object], low: float | None = None, high: float | None = None) -> pl.DataFrame:
-    """Return what `number` says of each value, as the columns `status`, `status_reason`, `score` and `value_raw`.
-
-    >>> numbers([1, None, 0.5])["status"].to_list()
-    ['scored', 'unscored', 'scored']
-    """
-    found = series(values)
-    if found.dtype.is_numeric():
-        score = found.cast(pl.Float64)
-        plain = score.is_finite() & score.is_between(-inf if low is None else low, inf if high is None else high)
-        if plain.all() and not found.null_count():
-            scored_all, nothing = pl.lit("scored"), pl.lit(None, dtype=pl.String)
-            return pl.select(status=scored_all, status_reason=nothing, score=score, value_raw=nothing)
-    return columns_of_rows([{**_OUTCOME, **number(value, low, high)} for value in values], "outcomes")
-
-
-def verdicts(values: Sequence[object]) -> pl.DataFrame:
-    """Return what `verdict` says of each value, as the columns `status`, `status_reason`, `score` and `value_raw`.
-
-    >>> verdicts([True, None])["status"].to_list()
-    ['scored', 'unscored']
-    """
-    found = series(values)
-    if found.dtype == pl.Boolean and not found.null_count():
-        nothing = pl.lit(None, dtype=pl.String)
-        return pl.select(
-            status=pl.lit("scored"), status_reason=nothing, score=found.cast(pl.Float64), value_raw=nothing
-        )
-    return columns_of_rows([{**_OUTCOME, **verdict(value)} for value in values], "outcomes")
-
-
-_OUTCOME: Final[Row] = {"status": None, "status_reason": None, "score": None, "value_raw": None}
-_DTYPES: Final = (
-    ({str}, pl.String),
-    ({bool}, pl.Boolean),
-    ({int}, pl.Int64),
-    ({int, float}, pl.Float64),
-)
-
-
-def verdict(value: object) -> Row:
-    """Return the part of an outcome that says whether it was right, where a value is true or false.
-
-    >>> verdict(True)["score"], verdict(None)["status"]
-    (1.0, 'unscored')
-    """
-    if isinstance(value, bool):
-        return scored(float(value))
-    return unscored("there is no verdict" if value is None else "the verdict is neither true nor false", held(value))

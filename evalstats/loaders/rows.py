@@ -91,10 +91,6 @@ def held(value: object) -> str | None:
     return None if value is None else json.dumps(value, default=str)[:_HELD_CHARS]
 
 
-# What is known of a metric that says right or wrong.
-BINARY: Final[Row] = {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proportion"}
-
-
 def metric_row(
     benchmark: str,
     metric: str,

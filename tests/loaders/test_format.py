@@ -15,7 +15,8 @@ import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders import registry
 from evalstats.loaders.base import Loader, Source, read_head, with_digest
-from evalstats.loaders.format import JSON, RECORDS, TABLE, Format, FormatFile, Sign, number, numbers, series, verdict
+from evalstats.loaders.format import JSON, RECORDS, TABLE, Format, FormatFile, Sign
+from evalstats.loaders.format_columns import number, numbers, series, verdict
 from evalstats.loaders.registry import loaders, read_source
 from evalstats.loaders.rows import Row
 from evalstats.schema.data import EvalData

@@ -12,7 +12,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.base import Source, plain_name
-from evalstats.loaders.format import RECORDS, Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.format import RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, scored, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get
 from evalstats.schema.data import Problem

@@ -14,7 +14,8 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import Format, FormatFile, Sign, floats, series, texts
+from evalstats.loaders.format import Format, FormatFile, Sign
+from evalstats.loaders.format_columns import floats, series, texts
 from evalstats.loaders.values import as_count, as_text, numbers_of
 
 _SHAPES: Final = ("text", "lines", "array", "parquet")

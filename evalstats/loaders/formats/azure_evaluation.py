@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from evalstats.loaders.format import Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.format import Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, dicts, get, json_text

@@ -12,7 +12,8 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, unscored
 from evalstats.loaders.values import as_amount, as_count, as_text, first_line
 from evalstats.schema.data import Problem

@@ -10,7 +10,8 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import HEADLINE, Format, FormatFile, Scalar, Sign, verdicts
+from evalstats.loaders.format import HEADLINE, Format, FormatFile, Scalar, Sign
+from evalstats.loaders.format_columns import verdicts
 from evalstats.loaders.values import as_number, as_text, json_text
 
 _SCORED: Final = "raw_scored_generations"

@@ -14,9 +14,9 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import BINARY, Row, held, scored, unscored
+from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.typed_records import Other, Plain
 from evalstats.loaders.values import as_amount, as_dict, as_list, as_number, as_text, dicts, first_line, get, json_text
 from evalstats.schema.data import Problem
@@ -204,7 +204,7 @@ FORMAT: Final = Format(
     keep=(*_ABOUT, *(f"testRunData.{name}" for name in _ABOUT)),
     called="test cases",
     repeated=True,
-    metrics={"success": {**BINARY, "primary": True}},
+    metrics={"success": HEADLINE},
     expected=(
         "DeepEval writes them to testCases after evaluate() or `deepeval test run`; of a run that holds only a testRunLink, "
         "export the run, or set DEEPEVAL_RESULTS_FOLDER"

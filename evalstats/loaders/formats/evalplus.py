@@ -13,7 +13,8 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Scalar, Sign, texts
+from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Scalar, Sign
+from evalstats.loaders.format_columns import texts
 from evalstats.loaders.rows import held
 from evalstats.loaders.values import as_list, as_number, as_text, json_text
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from evalstats.loaders.format import Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.format import Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, scored, unscored
 from evalstats.loaders.values import as_count, as_list, as_number, as_text, as_time, json_text
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_count, as_text, as_time, get, json_text
 

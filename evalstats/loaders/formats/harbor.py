@@ -11,7 +11,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign, number
+from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get, json_text
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign, series, verdicts
+from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
+from evalstats.loaders.format_columns import series, verdicts
 from evalstats.loaders.values import text_of
 
 _PASSED: Final = "passed"

@@ -13,7 +13,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import RECORDS, Format, FormatFile, Sample, Sign, verdict
+from evalstats.loaders.format import RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import verdict
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_list, as_text

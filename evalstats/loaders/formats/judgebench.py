@@ -13,7 +13,8 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import HEADLINE, RECORDS, SHARE, Format, FormatFile, Sample, Sign, sample_columns
+from evalstats.loaders.format import HEADLINE, RECORDS, SHARE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import sample_columns
 from evalstats.loaders.formats.llmbar import ORDERS, WITHOUT, JudgedOrder, together
 from evalstats.loaders.rows import Row, held
 from evalstats.loaders.values import as_list, as_text, get

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstats.loaders.format import JSON, OBJECT, Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.format import JSON, OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import cell_value, item_of
 from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, get

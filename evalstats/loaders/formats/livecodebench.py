@@ -17,7 +17,8 @@ from msgspec import UNSET, Struct
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.files import loads
-from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign, texts
+from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format_columns import texts
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, day_of, dicts, first_line, json_text
 

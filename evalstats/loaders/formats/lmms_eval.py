@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import Format, FormatFile, Sample, Sign, verdict
+from evalstats.loaders.format import Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import verdict
 from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_text, get
 

@@ -14,7 +14,8 @@ import polars as pl
 from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, Format, FormatFile, Sign, texts
+from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, Format, FormatFile, Sign
+from evalstats.loaders.format_columns import texts
 from evalstats.loaders.rows import held
 from evalstats.loaders.values import as_list, first_line
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import Format, FormatFile, Sign, series, texts
+from evalstats.loaders.format import Format, FormatFile, Sign
+from evalstats.loaders.format_columns import series, texts
 from evalstats.loaders.values import as_list, as_text, as_whole, times_of
 
 _WINS: Final = {"model_1": "1", "model_2": "2", "tie": "tie"}

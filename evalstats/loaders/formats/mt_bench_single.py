@@ -10,7 +10,8 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign, numbers, series
+from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
+from evalstats.loaders.format_columns import numbers, series
 from evalstats.loaders.values import as_list, as_text, numbers_of, text_of, times_of
 
 _UNREAD: Final = "-1"

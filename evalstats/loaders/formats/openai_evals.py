@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import Format, FormatFile, Sample, Sign
-from evalstats.loaders.rows import BINARY, Row, held, scored, unscored
+from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, first_line, get, json_text
 
 _CORRECT: Final = "correct"
@@ -167,7 +167,7 @@ FORMAT: Final = Format(
     record=_Event,
     reader=_Reader,
     called="events",
-    metrics={_CORRECT: {**BINARY, "primary": True}},
+    metrics={_CORRECT: HEADLINE},
     better=lambda name: True if name in _HIGHER else None,
     expected="OpenAI evals writes a spec and events to /tmp/evallogs/*.jsonl, one a line",
 )

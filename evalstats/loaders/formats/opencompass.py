@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign, verdict
+from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import verdict
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_text, first_line
 

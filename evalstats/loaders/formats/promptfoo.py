@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, Format, FormatFile, Sample, Sign
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import BINARY, Row, held, scored, unscored
+from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.typed_records import Other
 from evalstats.loaders.values import (
     as_amount,
@@ -250,7 +250,7 @@ FORMAT: Final = Format(
     keep=("evalId", "config", "metadata", "results.timestamp", "timestamp", "shareableUrl"),
     called="results",
     repeated=True,
-    metrics={"pass": {**BINARY, "primary": True}},
+    metrics={"pass": HEADLINE},
     better=lambda _: True,
     expected="promptfoo writes them to results.results (promptfoo eval -o out.json)",
 )

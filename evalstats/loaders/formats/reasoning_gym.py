@@ -20,7 +20,8 @@ from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Source, plain_name, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json
-from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign, number
+from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, as_time, first_line, json_text
 from evalstats.schema.data import Problem

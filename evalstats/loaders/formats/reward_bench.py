@@ -12,7 +12,8 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign, numbers, texts
+from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import numbers, texts
 from evalstats.loaders.records import hashed
 from evalstats.loaders.values import as_count, as_dict, as_list, as_text, json_text
 

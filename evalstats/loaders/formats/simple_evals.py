@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, day_of

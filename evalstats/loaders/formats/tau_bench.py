@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign, number
+from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.values import as_number, as_text, as_whole, first_line
 

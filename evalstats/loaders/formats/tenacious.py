@@ -17,7 +17,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.grammar import comma_list
-from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Sample, Scalar, Sign, number
+from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_number, as_text, as_whole
 

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
-from evalstats.loaders.format import HEADLINE, RECORDS, Format, FormatFile, Sample, Scalar, Sign, number
+from evalstats.loaders.format import HEADLINE, RECORDS, Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.formats.tenacious import ABOUT, BENCHMARK, base_scenario, flag
 from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_list, as_number, as_text, as_time, as_whole

@@ -8,7 +8,8 @@ feedback without a number was not evaluated, or failed, which the frame does not
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_amount, as_text, as_time

@@ -7,7 +7,8 @@ its name. Where a check failed UpTrain leaves null, which is unscored.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Sample, Sign, number
+from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_text

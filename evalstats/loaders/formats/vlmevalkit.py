@@ -12,7 +12,8 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct, field
 
-from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign, numbers, texts
+from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import numbers, texts
 from evalstats.loaders.values import as_number, as_text, letter_grade
 
 _SHAPES: Final = ("text", "array")

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign, verdict
+from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign
+from evalstats.loaders.format_columns import verdict
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, unscored
 from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get

@@ -13,7 +13,8 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Scalar, Sign, numbers, texts
+from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Scalar, Sign
+from evalstats.loaders.format_columns import numbers, texts
 from evalstats.loaders.values import as_dict, as_text, as_whole
 
 _WILDBENCH: Final = "WildBench"
