@@ -189,7 +189,7 @@ def _finish(file: FormatFile[Any]) -> None:
     if headline := next((name for name in _SCALES if name in file.metrics), None):
         file.metric(headline, primary=True)
     if not file.runs:
-        why = next((f" ({problem.message})" for problem in file.problems), "")
+        why = next((f" ({problem.message})" for problem in file.left_out()), "")
         raise UnreadableFileError(
             f"{file.source.path}: holds no run of EQ-Bench with its iterations{why}; give the harness's raw_results.json"
         )
