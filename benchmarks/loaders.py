@@ -434,6 +434,72 @@ def _inspect_frame(i: int) -> Row:
     }
 
 
+def _garak(i: int) -> Row:
+    prompt = {"turns": [{"role": "user", "content": {"text": _text(i, 300), "lang": "en"}}], "notes": {}}
+    known = {"entry_type": "attempt", "uuid": _id(i), "seq": i, "status": 2, "probe_classname": "dan.Dan_11_0"}
+    outputs = [{"text": _text(i + k, 600), "lang": "en", "notes": {}} for k in range(5)]
+    return {**known, "prompt": prompt, "outputs": outputs, "detector_results": {"dan.DAN": [0.0, 1.0, 0.0, 0.0, i % 2]}}
+
+
+def _label_studio(i: int) -> Row:
+    def given(who: int) -> Row:
+        results = [("tone", {"choices": ["good" if (i + who) % 3 else "bad"]}), ("stars", {"rating": 1 + i % 5})]
+        return {
+            "id": 10 * i + who,
+            "completed_by": who,
+            "result": [{"from_name": name, "to_name": "text", "value": value} for name, value in results],
+            "updated_at": "2026-01-01T00:00:00Z",
+        }
+
+    data = {"text": _text(i, 400), "response": _text(i + 1, 800)}
+    return {"id": i, "data": data, "annotations": [given(1), given(2)], "total_annotations": 2}
+
+
+def _argilla(i: int) -> Row:
+    answers = [{"value": 1 + (i + k) % 5, "user_id": f"u{k}"} for k in range(3)]
+    fields = {"prompt": _text(i, 400), "answer": _text(i + 1, 800)}
+    return {"id": f"r{i}", "fields": fields, "metadata": {}, "suggestions": {}, "responses": {"stars": answers}}
+
+
+def _reward_bench(i: int) -> Row:
+    scores = {"results": i % 2, "scores_chosen": 0.5, "scores_rejected": 0.25, "subset": f"s{i % 23}", "id": i}
+    return {"prompt": _text(i, 300), **scores, "text_chosen": _text(i, 600), "text_rejected": _text(i + 1, 600)}
+
+
+def _bigcodebench(i: int) -> tuple[str, object]:
+    tries = [
+        {"task_id": f"BigCodeBench/{i}", "solution": _text(i + k, 900), "status": "pass", "details": {}}
+        for k in range(2)
+    ]
+    return f"BigCodeBench/{i}", tries
+
+
+def _azure(i: int) -> Row:
+    scores = {
+        "f1.f1_score": 0.5,
+        "f1.f1_score_result": "pass",
+        "coherence.coherence": 4.0,
+        "coherence.coherence_reason": "x",
+    }
+    asked = {"inputs.query": _text(i, 200), "inputs.context": _text(i, 600), "inputs.response": _text(i + 1, 400)}
+    return {**asked, **{f"outputs.{name}": value for name, value in scores.items()}}
+
+
+def _simple_evals(size: int) -> Row:
+    rows = list(
+        _rows(lambda i: [{"role": "user", "content": _text(i, 400)}, {"role": "assistant", "content": "B"}], size // 2)
+    )
+    htmls = [f"<h3>Results</h3>{_text(i, 400)}<p>Score: {i % 2}.0</p>" for i in range(len(rows))]
+    return {"score": 0.5, "metrics": {"chars": 1.0}, "htmls": htmls, "convos": rows, "metadata": None}
+
+
+def _adk(i: int) -> Row:
+    metrics = [{"metric_name": "response_match_score", "score": 0.5, "threshold": 0.5, "eval_status": 1}]
+    events = [{"author": "app", "content": {"parts": [{"text": _text(i + k, 400)}]}} for k in range(4)]
+    known = {"eval_id": f"c{i}", "final_eval_status": 1, "session_id": _id(i), "session_details": {"events": events}}
+    return {**known, "overall_eval_metric_results": metrics, "eval_metric_result_per_invocation": []}
+
+
 def _lines(record: Callable[[int], Row], first: tuple[Row, ...] = ()) -> Callable[[int], str]:
     def text(size: int) -> str:
         return "".join(f"{json.dumps(row)}\n" for row in (*first, *_rows(record, size)))
@@ -477,6 +543,7 @@ def _yaml(size: int) -> str:
     return "".join(_rows(_aider, size))
 
 
+_ADK = {"eval_set_result_id": "app_basic_1", "eval_set_id": "basic"}
 _SPEC = {"spec": {"completion_fns": ["m"], "eval_name": "sums.dev.v0", "run_config": {}, "run_id": "2601010000ABCD"}}
 _GYM = {
     "name": "sums",
@@ -532,6 +599,14 @@ FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
     ("vlmevalkit", "m_result.json", _list(_vlmevalkit)),
     ("lmms-eval", "20260102_030405_samples_mme.jsonl", _lines(_lmms)),
     ("inspect-frames", "samples.csv", _csv(_inspect_frame)),
+    ("garak", "garak.x.report.jsonl", _lines(_garak)),
+    ("label-studio", "project.json", _list(_label_studio)),
+    ("argilla", "records.json", _list(_argilla)),
+    ("reward-bench", "m_outputs.jsonl", _lines(_reward_bench)),
+    ("bigcodebench", "m_eval_results.json", _map(_bigcodebench, lambda found: {"date": "d", "eval": found})),
+    ("simple-evals", "mmlu_m_20260101_100000_allresults.json", _document(_simple_evals)),
+    ("google-adk", "x.evalset_result.json", _list(_adk, lambda rows: {**_ADK, "eval_case_results": rows})),
+    ("azure-evaluation", "m.json", _list(_azure, lambda rows: {"rows": rows, "metrics": {}})),
     ("tau-bench", "gpt-4o-airline.json", _list(_tau)),
     ("lm-eval", "samples_t_2026-02-03T04-05-06.789012.jsonl", _lines(_lm_eval)),
     ("arena-votes", "votes.jsonl", _lines(_votes)),

@@ -55,13 +55,7 @@ def _rows(line: _Line, file: FormatFile[_Line]) -> Iterator[Sample]:
     agent, task = (folders[-2], folders[-1]) if len(folders) > 2 else (None, "")
     run = file.run(agent, *((agent, task) if agent else ()))
     output = line.output or _Output()
-    shared: Row = {
-        "run": run,
-        "task": task,
-        "item": item,
-        "trial": file.trial(run, task, item),
-        "locator": file.locator,
-    }
+    shared: Row = {"run": run, "task": task, "item": item}
     shared["timestamp"] = as_time(get(line.time, "timestamp"))
     shared["n_turns"] = sum(turn.role == "agent" for turn in output.history or []) or None
     yield shared, _outcomes(line, output, file)
@@ -105,6 +99,7 @@ FORMAT: Final = Format(
     signs=(Sign("index error info output time", 0.95, shapes=RECORDS),),
     record=_Line,
     rows=_rows,
+    repeated=True,
     called="samples",
     metrics={name: {"primary": name == "result"} for name in _METRICS},
     failed="{n} samples ended in an error of the task or of the run",

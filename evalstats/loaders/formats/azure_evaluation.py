@@ -8,6 +8,7 @@ numbers.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign
@@ -49,15 +50,13 @@ class _Output:
         if item is None or not outcomes:
             self.file.leave_out("neither an id nor a question" if item is None else "no score")
             return
-        shared: Row = {"run": run, "item": item, "trial": self.file.trial(run, item), "locator": self.file.locator}
-        yield {**shared, "scenario": as_text(row.get("inputs.category"))}, outcomes
+        yield {"run": run, "item": item, "scenario": as_text(row.get("inputs.category"))}, outcomes
 
     def _scores(self, row: dict[str, Any]) -> Iterator[tuple[str, Row]]:
         for key, value in row.items():
-            found = _SCORE.fullmatch(key)
-            if found is None or _NO_SCORE.fullmatch(key):
+            evaluator, name = _parts(key)
+            if not name:
                 continue
-            evaluator, name = found.groups()
             metric = f"{evaluator}.{name}"
             if name.endswith(_RESULT) and isinstance(value, str):
                 score = _VERDICTS.get(value)
@@ -79,6 +78,13 @@ class _Output:
                     self.file.metric(metric, higher_is_better=_better(metric))
                     self.file.publish(value, run, metric, n=self.file.n_read)
         return ()
+
+
+@lru_cache(maxsize=4_096)
+def _parts(column: str) -> tuple[str, str]:
+    """Return the evaluator and the name of a score; nothing for another column."""
+    found = None if _NO_SCORE.fullmatch(column) else _SCORE.fullmatch(column)
+    return ("", "") if found is None else (found[1], found[2])
 
 
 def _others(evaluator: str, name: str) -> Iterator[str]:
@@ -107,5 +113,6 @@ FORMAT: Final = Format(
     lists=("rows",),
     keep=("metrics", "studio_url"),
     better=_better,
+    repeated=True,
     called="rows",
 )

@@ -63,22 +63,28 @@ class _Model(Struct):
 
 
 def _tries(task: _Task, file: FormatFile[_Task]) -> Iterator[Sample]:
-    found = _NAME.fullmatch(file.source.stem)
-    named = found.groupdict() if found else {}
-    model = (named.get("model") or "").removesuffix(_NO_PROMPT).replace("--", "/") or None
-    run = file.run(
-        model,
-        benchmark=_benchmark(named.get("hard")),
-        temperature=as_number(named.get("temperature")),
-        timestamp=as_time(file.members.get("date")),
-        config=json_text({"backend": named["backend"], "revision": named["revision"]}) if named else None,
-    )
+    named = _named(file.source.stem)
+    if not file.runs:
+        file.run(
+            (named.get("model") or "").removesuffix(_NO_PROMPT).replace("--", "/") or None,
+            benchmark=_benchmark(named.get("hard")),
+            temperature=as_number(named.get("temperature")),
+            timestamp=as_time(file.members.get("date")),
+            config=json_text({"backend": named["backend"], "revision": named["revision"]}) if named else None,
+        )
+    outcomes: list[Row] = []
     for trial, each in enumerate(task.value):
-        shared: Row = {"run": run, "task": named.get("split"), "item": as_text(task.key), "trial": trial}
         outcome = _OUTCOMES.get(each.status) if isinstance(each.status, str) else None
         file.count(_TIMEOUTS, int(each.status == "timeout"))
         outcome = outcome or unscored("the try has no status of pass, fail or timeout", held(each.status))
-        yield shared | {"locator": f"{file.locator}[{trial}]"}, [{"metric": "pass", **outcome}]
+        outcomes.append({"metric": "pass", "trial": trial, **outcome})
+    yield {"run": next(iter(file.runs)), "task": named.get("split"), "item": as_text(task.key)}, outcomes
+
+
+def _named(stem: str) -> dict[str, str | None]:
+    """Return what a file's name says of its run; nothing where it is another's."""
+    found = _NAME.fullmatch(stem)
+    return found.groupdict() if found else {}
 
 
 def _benchmark(hard: object) -> str:

@@ -40,8 +40,7 @@ def _rows(episode: _Episode, file: FormatFile[_Episode]) -> Iterator[Sample]:
     task = as_text(found["task"]) or ""
     run = file.run(as_text(found["agent"]))
     shared: Row = {"run": run, "item": task, "variant": "" if found["seed"] == "None" else f"seed {found['seed']}"}
-    shared |= {"scenario": task.partition(".")[0], "locator": file.locator or folder}
-    shared["trial"] = file.trial(run, task, found["seed"])
+    shared |= {"scenario": task.partition(".")[0]}
     shared |= {
         "n_turns": as_count(episode.n_steps),
         "cost_usd": as_amount(episode.cost),
@@ -73,6 +72,7 @@ FORMAT: Final = Format(
     record=_Episode,
     rows=_rows,
     alone=True,
+    repeated=True,
     called="episodes",
     metrics={"reward": {"primary": True}},
     failed="{n} episodes ended in an exception; they are harness errors",

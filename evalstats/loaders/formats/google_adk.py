@@ -64,7 +64,7 @@ def _rows(case: _Case, file: FormatFile[_Case]) -> Iterator[Sample]:
         file.leave_out("no eval_id")
         return
     run = _run(case, events, file)
-    shared: Row = {"run": run, "item": item, "trial": file.trial(run, item), "locator": file.locator}
+    shared: Row = {"run": run, "item": item}
     shared |= {"session": as_text(case.session_id), "user": as_text(case.user_id)}
     shared["n_turns"] = len(case.eval_metric_result_per_invocation) or None
     used = [event.usage_metadata for event in events if event.usage_metadata is not None]
@@ -121,6 +121,7 @@ FORMAT: Final = Format(
     rows=_rows,
     lists=("eval_case_results",),
     keep=("eval_set_result_id", "eval_set_id", "creation_timestamp"),
+    repeated=True,
     called="cases",
     metrics={"passed": HEADLINE},
     failed="{n} scores are of runs that crashed; they are harness errors",

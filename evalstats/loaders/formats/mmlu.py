@@ -22,14 +22,14 @@ _ASKED: Final = ("0", "1", "2", "3", "4")
 def _rows(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sample]:
     subject = plain_name(file.path).removesuffix(".csv").removesuffix("_test")
     item = hashed(*(row.get(name) for name in _ASKED))
-    shared: Row = {"task": subject, "item": item, "locator": file.locator}
+    shared: Row = {"task": subject, "item": item}
     for name in (name for name in row if name.endswith(_CORRECT) and name != _CORRECT):
         run = file.run(name.removesuffix(_CORRECT))
         score = letter_grade(row[name])
         outcome = (
             unscored("it is neither right nor wrong", held(row[name])) if score not in {0.0, 1.0} else scored(score)
         )
-        yield {**shared, "run": run, "trial": file.trial(run, subject, item)}, [{"metric": "correct", **outcome}]
+        yield {**shared, "run": run}, [{"metric": "correct", **outcome}]
 
 
 def _grouped(files: Sequence[Path]) -> Iterator[Source | Problem]:
@@ -50,6 +50,7 @@ FORMAT: Final = Format(
     signs=(Sign("0 1 2 3 4 5", 0.95, like=(r".+_correct", r".+_choiceA_probs"), shapes=("text", "parquet")),),
     record=dict[str, Any],
     rows=_rows,
+    repeated=True,
     called="questions",
     grouped=_grouped,
     metrics={"correct": HEADLINE},

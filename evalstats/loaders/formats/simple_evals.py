@@ -16,7 +16,7 @@ from msgspec import Struct
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, unscored
+from evalstats.loaders.rows import Row, scored, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, day_of
 
 _UPSTREAM: Final = "openai/simple-evals at ee3b031, simple_evals.py, common.py, healthbench_eval.py and sampler/"
@@ -67,8 +67,9 @@ def _rows(results: _Results, file: FormatFile[_Results]) -> Iterator[Sample]:
 
 
 def _score(html: str) -> Row:
-    found = _SCORE.findall(html)
-    return number(_WORDS.get(found[-1], found[-1] or None) if found else None)
+    said = next(reversed(_SCORE.findall(html)), "")
+    score = _WORDS.get(said, as_number(said))
+    return number(said or None) if score is None else scored(score)
 
 
 def _metrics(metrics: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterable[Sample]:

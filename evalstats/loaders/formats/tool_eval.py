@@ -37,7 +37,6 @@ def _rows(query: _Query, file: FormatFile[_Query]) -> Iterator[Sample]:
         "run": run,
         "task": found["set"] if found else "",
         "item": as_text(query.key),
-        "locator": file.locator,
     }
     shared |= {"n_trials": n or None, "task_solvable": as_text(query.value.task_solvable)}
     yield shared, [{"metric": "passed", **(scored(passed / n) if n else unscored("there is no judgement"))}]

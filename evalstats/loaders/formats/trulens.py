@@ -27,7 +27,7 @@ def _rows(record: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[
         return
     names = [as_text(record.get(name)) for name in ("app_name", "app_version")]
     run = file.run(" ".join(filter(None, names)) or as_text(record.get("app_id")))
-    shared: Row = {"run": run, "item": item, "trial": file.trial(run, item), "locator": file.locator}
+    shared: Row = {"run": run, "item": item}
     shared |= {"latency_s": as_amount(record.get("latency")), "cost_usd": as_amount(record.get("total_cost"))}
     shared["timestamp"] = as_time(record.get("ts"))
     for name in feedback:
@@ -64,4 +64,5 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     rows=_rows,
+    repeated=True,
 )

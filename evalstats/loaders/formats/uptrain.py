@@ -10,7 +10,6 @@ from typing import Any, Final
 from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_text
 
 _SCORE: Final = "score_"
@@ -24,8 +23,7 @@ def _rows(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sam
         file.leave_out("no question" if item is None else "no score")
         return
     run = file.run(as_text(row.get("model")))
-    shared: Row = {"run": run, "item": item, "trial": file.trial(run, item), "locator": file.locator}
-    yield shared, [{"metric": name.removeprefix(_SCORE), **number(row[name])} for name in checks]
+    yield {"run": run, "item": item}, [{"metric": name.removeprefix(_SCORE), **number(row[name])} for name in checks]
 
 
 FORMAT: Final = Format(
@@ -47,5 +45,6 @@ FORMAT: Final = Format(
     record=dict[str, Any],
     rows=_rows,
     better=lambda _: True,
+    repeated=True,
     called="rows",
 )
