@@ -14,7 +14,7 @@ from itertools import product
 from typing import Final
 
 from evalstats.errors import Option, together
-from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named
+from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, source_of_column
 from evalstats.loaders.published_numbers import plain
 from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, PAIRS, ROLES, SIDES, SURE, names_a_model
 from evalstats.loaders.values import (
@@ -86,6 +86,11 @@ class SampledColumn:
         self.cells = [text for text in self.values if text]
         self.is_complete = len(self.cells) == len(records)
         self.levels = frozenset(self.cells)
+
+    @property
+    def source(self) -> str:
+        """Its name as a map writes it."""
+        return source_of_column(self.name)
 
     @cached_property
     def scored(self) -> float:
@@ -274,10 +279,10 @@ def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
         )
         if winner is None and not all(scores):
             return ()
-        won = winner.name if winner is not None else f"{scores[0][0].name}>{scores[1][0].name}"
+        won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
         rater = next((by_words[name] for name in ROLES["rater"].names if name in by_words), None)
-        named = (f"model_a={sides[0].name}", f"model_b={sides[1].name}", f"winner={won}")
-        return (*named, *([] if rater is None else [f"rater={rater.name}"]))
+        named = (f"model_a={sides[0].source}", f"model_b={sides[1].source}", f"winner={won}")
+        return (*named, *([] if rater is None else [f"rater={rater.source}"]))
     return ()
 
 
@@ -354,24 +359,24 @@ class _Table:
             fixed = self._fixed("score")
             return [(_ASKED_FOR, (fixed,) if fixed else ())]
         pool = [column for column in self.free if column is not self.metric]
-        weighed = _ranked(pool, lambda column: column.as_score(self.asked))
-        named = [
-            column
-            for weight, column in weighed
-            if weight >= 0.67 and column.is_measured and column.named("score") >= 0.67
-        ]
-        named = [column for column in self.columns if column in named]
+        weighed = _ranked(pool, lambda column: column.as_score(self.asked), most=len(pool))
+        sure = {
+            c.name
+            for weight, c in weighed
+            if min(weight, c.named("score")) >= 0.67 and c.is_measured and "," not in c.name
+        }
+        named = [column for column in self.columns if column.name in sure]
         # The score itself stands beside what it was at first (`initial_is_correct`).
         named = [c for c in named if not any(c.words.endswith(f"_{other.words}") for other in named)]
-        if self.metric is not None:
-            named = []
+        named = [] if self.metric is not None else named
         if not any(self.asked.metrics & {column.name} and column not in named for column in pool) and len(named) > 1:
             # Several scores side by side are metrics.
             rest = [pair for pair in weighed if pair[1] not in named]
             top = max(weight for weight, column in weighed if column in named)
-            return [(top, tuple(named)), *((weight, (column,)) for weight, column in rest), (0.0, ())]
+            return [(top, tuple(named)), *((weight, (column,)) for weight, column in rest[:_MOST]), (0.0, ())]
         only = len(weighed) == 1 and weighed[0][1].named("score") > 0
-        return [*((weight + 0.3 * (only and weight < SURE), (column,)) for weight, column in weighed), (0.0, ())]
+        weighed = [(weight + 0.3 * (only and weight < SURE), column) for weight, column in weighed[:_MOST]]
+        return [*((weight, (column,)) for weight, column in weighed), (0.0, ())]
 
     def _models(self) -> Sequence[Weighed]:
         if {"model"} & {*self.given.columns, *self.given.constants}:
@@ -394,9 +399,9 @@ class _Table:
         if item is not None and item.words in ASKED and is_key and item_weight > 0.3:
             item_weight += 0.25
         given = {*self.given.columns, *self.given.constants}
-        options = [f"item={item.name if item else ROW if scores else 'COLUMN'}"]
-        options += [f"score={','.join(column.name for column in scores) or 'COLUMN'}"]
-        options += [f"model={model.name}"] if model is not None else []
+        options = [f"item={item.source if item else ROW if scores else 'COLUMN'}"]
+        options += [f"score={','.join(column.source for column in scores) or 'COLUMN'}"]
+        options += [f"model={model.source}"] if model is not None else []
         options += apart
         options = [option for option in options if option.partition("=")[0] not in given]
         options += self._beside(item, scores, rest, options)
@@ -437,7 +442,7 @@ class _Table:
             c for c in rest if c.name in mapped or (c.name in _KEY and not self._repeats(c, model)) or c is self.metric
         ]
         metric = (
-            (f"metric={self.metric.name}",)
+            (f"metric={self.metric.source}",)
             if self.metric in rest and self.metric and self.metric.name != "metric"
             else ()
         )
@@ -447,7 +452,7 @@ class _Table:
         others = [column for column in rest if column not in known]
         apart = tuple(repeats_told_apart(others, keys))
         if apart:
-            levels = {f"variant={column.name}": len(column.levels) for column in others}
+            levels = {f"variant={column.source}": len(column.levels) for column in others}
             # What has more levels than the items is the item.
             odd = any(levels.get(option, 0) > len(item.levels) for option in apart)
             return (*apart, *metric), True, against + (0.05 if _is_plain(apart[0]) else 0.2) + _APART * odd
@@ -473,7 +478,7 @@ class _Table:
         used = {option.partition("=")[2] for option in others}
         told = {option.partition("=")[0] for option in others} | {*self.given.columns}
         whole = [
-            column for column in rest if column.is_complete and column.name not in used and column is not self.metric
+            column for column in rest if column.is_complete and column.source not in used and column is not self.metric
         ]
         judges = [
             c for c in whole if JUDGES & c.tokens and not c.scored and c.chars < _NAME_CHARS and c.name != "judge"
@@ -481,7 +486,7 @@ class _Table:
         judges = [c for c in judges if c.words.endswith(("name", "model", "id", *JUDGES))]
         # Where item and score are called so, all else is taken for what it is called.
         judges = [] if {"item", "score"} <= {*self.given.columns} else judges
-        options = [f"judge={column.name}" for column in judges[:1] if "judge" not in told]
+        options = [f"judge={column.source}" for column in judges[:1] if "judge" not in told]
         if item is None:  # rows of one user or session are no independent ones
             options += [f"dependence={column.name}" for column in whole if _SOMEBODY & column.tokens][:1]
         if len(scores) == 1 and self.given.scale is None and "score" not in self.given.columns:
@@ -517,8 +522,8 @@ class _Table:
                 others = [column for column in left if column is not item]
                 doubt = scores is not wanted and any(column in numbers for column in others)
                 options = (
-                    f"item={item.name if item else ROW}",
-                    f"models={','.join(column.name for column in scores)}",
+                    f"item={item.source if item else ROW}",
+                    f"models={','.join(column.source for column in scores)}",
                     *absent,
                 )
                 clear = of_item >= _ENOUGH and weight >= 2 and not doubt and not absent and self.n_rows > 0
@@ -528,10 +533,10 @@ class _Table:
 
 
 def _ranked(
-    columns: Sequence[SampledColumn], weight: Callable[[SampledColumn], float]
+    columns: Sequence[SampledColumn], weight: Callable[[SampledColumn], float], most: int = _MOST
 ) -> list[tuple[float, SampledColumn]]:
     weighed = [(weight(column), column) for column in columns]
-    return sorted((pair for pair in weighed if pair[0] > 0), key=lambda pair: -pair[0])[:_MOST]
+    return sorted((pair for pair in weighed if pair[0] > 0), key=lambda pair: -pair[0])[:most]
 
 
 def _scale(score: SampledColumn) -> list[str]:
@@ -566,7 +571,7 @@ def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[ob
         return len(with_it) == len(keys)
 
     def option(column: SampledColumn) -> str:
-        return f"{'judge' if JUDGES & column.tokens else 'trial'}={column.name}"
+        return f"{'judge' if JUDGES & column.tokens else 'trial'}={column.source}"
 
     few = [
         column
@@ -581,9 +586,9 @@ def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[ob
     other = next((column for column in few if not column.is_measured and tells(column)), None)
     other = other or next((column for column in few if tells(column)), None)
     if other is not None:
-        return [f"judge={other.name}" if JUDGES & other.tokens else f"variant={other.name}"]
+        return [f"judge={other.source}" if JUDGES & other.tokens else f"variant={other.source}"]
     parts = sorted((c for c in few if c.named("task")), key=lambda c: -c.named("task"))
     for trial, part in product(named, parts):
         if trial is not part and tells(trial, part):
-            return [option(trial), f"task={part.name}"]
+            return [option(trial), f"task={part.source}"]
     return []

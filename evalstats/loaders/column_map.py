@@ -262,6 +262,15 @@ def column_named(source: str) -> str | None:
     return source[1:] if source.startswith("##") else source
 
 
+def source_of_column(name: str) -> str:
+    """Return what names a column in a map, where a sign in front would stand for something else.
+
+    >>> [source_of_column(name) for name in ("id", "@id", "#row", "#")]
+    ['id', '@@id', '##row', '#']
+    """
+    return f"{name[0]}{name}" if name.startswith(("@", "##")) or name in _GENERATED else name
+
+
 def _from_option(name: str, source: str) -> ColumnMap:
     if name in _ONE_WORD:
         word: dict[str, Any] = {name: {"scale": scale_of, "rows": str, "repeats": _repeats}[name](source)}

@@ -98,7 +98,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "parameters params weight probability prob logprob logprobs confidence entropy turn turns timestamp date rank size max "
         "min total step steps level line generations nones fails width height depth px bytes mb kb chars words fps frames "
         "threshold cutoff version port std stderr sd se ci order position attempts retries calls errors attempt rep repeat "
-        "replicate draw hour day month",
+        "replicate draw hour day month error exception timeout cached",
         unless_named="expected gold truth reference target label labels prediction predictions predicted pred actual answer "
         "response output difficulty low high lower upper top k start end reason explanation comment should must requires needs "
         "expects logp logit logits mean median",

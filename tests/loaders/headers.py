@@ -216,6 +216,7 @@ HEADERS: Final = [
     Header("question:text program:answer expected_answer:expected predicted_answer:picked is_correct:bool error:empty", "item=question score=is_correct"),
     Header("runId:call model:model task:id trial:trial finishedAt:time status:constant solved:bool tamper:bool steps:count costUsd:usd", "item=task score=solved model=model", _COMPARE),
     Header("provider:constant model_id:model id:id answer_type:category score:right confidence:difficulty reason_short:answer", "item=id score=score model=model_id", _COMPARE),
+    Header("case_id:id model:model question:text accuracy_score:likert groundedness_score:likert safety_score:likert refusal_quality_score:likert citation_score:likert style_score:likert overall_score:share jailbreak_failure_flag:count", "item=case_id score=accuracy_score,groundedness_score,safety_score,refusal_quality_score,citation_score,style_score,overall_score model=model", "leaderboard --metric overall_score"),
     # Other languages: names say nothing, cells must.
     Header("Frage:text Modell:model richtig:right", "item=Frage score=richtig model=Modell", _COMPARE),
     Header("问题:text 模型:model 是否正确:right", "item=问题 score=是否正确 model=模型", _COMPARE),
@@ -225,6 +226,7 @@ HEADERS: Final = [
     Header("id:id label:expected prediction:picked", ""),
     Header("id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms", "", _COMPARE),
     Header("text:text label:expected", ""),
+    Header("test_id:id model:model prompt:text response:answer error:bool duration_ms:ms timestamp:time", "", _COMPARE),
     Header("id:id question:text should_refuse:bool must_cite_context:bool", ""),
     Header("image_index:index true_label:few model:model pred_sum:few revision:constant", ""),
 ]  # fmt: skip

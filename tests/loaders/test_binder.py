@@ -123,6 +123,7 @@ ASKED = {
     "id:id label:expected prediction:picked",
     "id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms",
     "text:text label:expected",
+    "test_id:id model:model prompt:text response:answer error:bool duration_ms:ms timestamp:time",
     "id:id question:text should_refuse:bool must_cite_context:bool",
     "image_index:index true_label:few model:model pred_sum:few revision:constant",
 }
@@ -142,7 +143,8 @@ def test_a_header_opens_by_the_command_line(header: Header, tmp_path: Path, monk
         return
     done = run(command, path, *options)
     assert done.exit_code == 0, done.output
-    assert max(map(len, done.output.splitlines())) <= 80
+    # An option that is to be pasted is never broken.
+    assert all(len(line) <= 80 or "score=" in line for line in done.output.splitlines())
 
 
 def shuffled(seed: int) -> tuple[list[tuple[str, str]], Rows, Header]:
