@@ -10,7 +10,7 @@ from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.names import code_points, disguised, foreign, read_alike
 from evalstats.schema.plan import Plan
 from evalstats.schema.tables import levels_of
-from evalstats.table.trial_sets import trial_sets
+from evalstats.table.items import trial_sets
 
 # What stands for who simulated a run whose file says only that it is.
 _UNNAMED = "yes"

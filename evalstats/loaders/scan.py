@@ -16,6 +16,7 @@ from evalstats.schema.data import EvalData, Problem
 from evalstats.store.manifest import is_store
 from evalstats.store.merged import COSTS, CannotMergeError
 from evalstats.store.read import open_store
+from evalstats.table.items import TRIAL_LABELS, TRIALS, trial_sets
 from evalstats.table.merged import (
     MOST_ROWS,
     N,
@@ -26,7 +27,6 @@ from evalstats.table.merged import (
     trial_structs,
     trials_of,
 )
-from evalstats.table.trial_sets import TRIAL_LABELS, TRIALS, trial_sets
 
 # Standard columns that belong to single rows; to keep one would keep the rows apart.
 _OF_ROWS = frozenset(

@@ -23,8 +23,9 @@ from evalstats.table.items import (
     ITEM_KEY,
     LATEST,
     SUM_OF,
+    TRIAL_LABELS,
+    TRIALS,
 )
-from evalstats.table.trial_sets import TRIAL_LABELS, TRIALS
 
 # From so many rows on, a command asks whether merging pays.
 FROM_ROWS = 1_000_000

@@ -12,8 +12,8 @@ from evalstats.grammar import and_list, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import is_constant, levels_of
+from evalstats.table.items import row_counts, seen_trials
 from evalstats.table.metric import MetricFacts
-from evalstats.table.trial_sets import row_counts, seen_trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

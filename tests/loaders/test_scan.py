@@ -16,8 +16,8 @@ import evalstats as es
 from evalstats.loaders import scan as scan_module
 from evalstats.loaders.engines import lazy_table, open_table
 from evalstats.table import merged
+from evalstats.table.items import trial_sets
 from evalstats.table.merged import merged_rows, remote_table
-from evalstats.table.trial_sets import trial_sets
 
 COLUMNS: dict[str, Any] = {"item": "question", "score": "my.score", "model": "llm", "scenario": "^kind$", "grp": "grp"}
 WITH_TRIALS = COLUMNS | {"trial": "attempt"}

@@ -13,8 +13,7 @@ from evalstats.store import merged
 from evalstats.store.manifest import Shelf
 from evalstats.store.merged import CannotMergeError
 from evalstats.store.read import open_store
-from evalstats.table.items import COUNT_OF, FIRST_LOCATOR, FIRST_TRIAL, SUM_OF
-from evalstats.table.trial_sets import TRIAL_LABELS, row_counts, trial_sets
+from evalstats.table.items import COUNT_OF, FIRST_LOCATOR, FIRST_TRIAL, SUM_OF, TRIAL_LABELS, row_counts, trial_sets
 
 Row = dict[str, Any]
 _LEVELS = (0.0, 1.0, 0.5, None)

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from evalstats.table.items import TRIALS, in_both, scores_by_trial, seen_trials, trial_sets
 from evalstats.table.merged import N, merged_rows, remote_table, trial_structs, trials_of
-from evalstats.table.trial_sets import TRIALS, in_both, scores_by_trial, seen_trials, trial_sets
 
 NAMES: dict[str, list[Any]] = {
     "counted": list(range(100)),

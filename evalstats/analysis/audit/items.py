@@ -32,8 +32,8 @@ from evalstats.table.items import (
     Ints,
     item_factors,
     level_codes,
+    row_counts,
 )
-from evalstats.table.trial_sets import row_counts
 
 # Columns that hold what an item says, or a digest of it.
 _CONTENT = ("doc_hash", "prompt_hash", "input_hash", "question", "prompt", "input", "instruction", "text")

@@ -26,9 +26,9 @@ from evalstats.table.items import (
     item_codes,
     item_factors,
     level_codes,
+    row_counts,
 )
 from evalstats.table.systems import rows_among
-from evalstats.table.trial_sets import row_counts
 
 ITEM = f"{HELPER}item"
 Number = TypeVar("Number", np.float64, np.int64)

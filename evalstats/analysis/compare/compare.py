@@ -71,10 +71,9 @@ from evalstats.schema.columns import STATUSES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, is_ignorable, plan_account, settled, with_plan
 from evalstats.stats.runs import RunSpread
-from evalstats.table.items import ITEM_OF_VARIANTS
+from evalstats.table.items import ITEM_OF_VARIANTS, trial_sets
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
 from evalstats.table.systems import require_outcomes
-from evalstats.table.trial_sets import trial_sets
 
 P = ParamSpec("P")
 _LEVEL = 0.95

@@ -23,11 +23,12 @@ from evalstats.table.items import (
     item_codes,
     level_codes,
     levels_of_items,
+    row_counts,
+    trial_sets,
 )
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import rows_among
-from evalstats.table.trial_sets import row_counts, trial_sets
 
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.
 _STANDARD_GROUPS = ("task", "scenario", "user_kind", "user", "session")

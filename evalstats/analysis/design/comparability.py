@@ -31,10 +31,9 @@ from evalstats.grammar import and_list, comma_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import levels_of
-from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.items import HELPER, ITEM_KEY, row_counts, trial_sets
 from evalstats.table.score_table import ids_nearly_alike
 from evalstats.table.systems import System
-from evalstats.table.trial_sets import row_counts, trial_sets
 
 # Prompts of real files differ on a question or two that was patched, or on nearly all: any line between serves.
 _FEW_PROMPTS = 0.1

@@ -17,9 +17,9 @@ from evalstats.schema.metrics import contradicted, direction_in_name, is_amount,
 from evalstats.schema.plan import Plan
 from evalstats.schema.tables import levels_of
 from evalstats.stats.score_scales import Spread, lone_code, single_numbers_conflict, spread_of, two_scales
+from evalstats.table.items import row_counts, trial_sets
 from evalstats.table.metric import Direction, MetricFacts
 from evalstats.table.systems import System, refuse_same_rows, rows_among, rows_named, shared_benchmarks, system_of
-from evalstats.table.trial_sets import row_counts, trial_sets
 
 Bounds = tuple[float | None, float | None]
 

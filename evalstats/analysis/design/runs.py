@@ -29,11 +29,19 @@ from evalstats.stats.runs import (
     run_spread,
 )
 from evalstats.stats.trials import same_items_difference
-from evalstats.table.items import HELPER, ITEM_KEY, Floats
+from evalstats.table.items import (
+    HELPER,
+    ITEM_KEY,
+    TRIAL_LABELS,
+    Floats,
+    in_both,
+    scores_by_trial,
+    seen_trials,
+    trial_sets,
+)
 from evalstats.table.metric import MetricFacts, PassKind
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import SeveralRunsError, System
-from evalstats.table.trial_sets import TRIAL_LABELS, in_both, scores_by_trial, seen_trials, trial_sets
 
 # So many named judges or seeds that both sides share were chosen; more are a crowd.
 MOST_CHOSEN = 5

@@ -24,10 +24,9 @@ from evalstats.stats.many.pair_table import score_covariance
 from evalstats.stats.many.pairwise import PairwiseDifferences
 from evalstats.stats.many.winners_curse import shrunken_means, winner_interval
 from evalstats.stats.runs import with_runs
-from evalstats.table.items import Floats
+from evalstats.table.items import Floats, row_counts
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
-from evalstats.table.trial_sets import row_counts
 
 _ROUNDING = 1e-12
 # The correction takes the covariance as known and the scores as normal.
