@@ -11,8 +11,8 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.format import HEADLINE, Format, FormatFile, Scalar, Sign
-from evalstats.loaders.format_columns import verdicts
-from evalstats.loaders.values import as_number, as_text, json_text
+from evalstats.loaders.format_columns import texts, verdicts
+from evalstats.loaders.values import as_number, json_text
 
 _SCORED: Final = "raw_scored_generations"
 _PUBLISHED: Final = ("pass_at_1", "pass_at_5", "pass_at_10")
@@ -46,15 +46,14 @@ def _columns(records: list[_Item], file: FormatFile[_Item]) -> pl.DataFrame:
         if not isinstance(record.value, list):
             file.leave_out("no list of tries", locator)
         tries.append(record.value if isinstance(record.value, list) else [])
-    frame = pl.DataFrame(
-        {
-            "item": [as_text(record.key) or "" for record, some in zip(records, tries, strict=True) for _ in some],
-            "trial": [trial for some in tries for trial in range(len(some))],
-            "locator": [
-                f"{place}[{k}]" for place, some in zip(file.locators, tries, strict=True) for k in range(len(some))
-            ],
-        },
-        schema={"item": pl.String, "trial": pl.Int64, "locator": pl.String},
+    sizes = pl.Series([len(some) for some in tries], dtype=pl.UInt32)
+    frame = (
+        pl.DataFrame({"item": texts([record.key for record in records]), "locator": file.locators, "n": sizes})
+        .filter(pl.col("n") > 0)
+        .with_columns(trial=pl.int_ranges("n"))
+        .explode("trial")
+        .with_columns(pl.format("{}[{}]", "locator", "trial").alias("locator"))
+        .drop("n")
     ).hstack(verdicts([verdict for some in tries for verdict in some]))
     return frame.with_columns(run=pl.lit(run), task=pl.lit(found["task"] if found else ""), metric=pl.lit("correct"))
 

@@ -126,10 +126,10 @@ def _rows(about: _Meta, iterations: _Iterations | Scalar, file: FormatFile[Any])
     found = iterations if isinstance(iterations, dict) else {}
     n, metrics = 0, set[str]()
     for name, iteration in found.items():
+        trial = max((as_whole(name) or 1) - 1, 0)
         for item, rows in _iteration(iteration).items():
             n += 1
             metrics |= {str(row["metric"]) for row in rows}
-            trial = max((as_whole(name) or 1) - 1, 0)
             yield {**shared, "item": item, "trial": trial, "locator": f"{name}.{item}"}, rows
     if about.benchmark_score is not None:
         count = as_count(about.n_questions_parseable)

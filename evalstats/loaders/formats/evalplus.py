@@ -111,7 +111,10 @@ def _columns(records: list[_Task], file: FormatFile[_Task]) -> pl.DataFrame:
     parts = [("base", pl.col("base"), raw["base"]), *([("plus", worst, last)] if further else [])]
     outcomes = [
         frame.select("item", "trial", "locator", metric=pl.lit(name), status=status).with_columns(
-            value_raw=pl.Series([held(value) for value in values], dtype=pl.String)
+            value_raw=pl.Series(
+                [None if isinstance(value, str) and value in _KNOWN else held(value) for value in values],
+                dtype=pl.String,
+            )
         )
         for name, status, values in parts
     ]

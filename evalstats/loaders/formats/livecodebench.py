@@ -70,7 +70,6 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
         "difficulty": as_text(record.difficulty),
         "platform": as_text(record.platform),
         "contest_date": _day(record.contest_date),
-        "locator": file.locator,
     }
     verdicts = record.graded_list if isinstance(record.graded_list, list) else []
     details = record.metadata if isinstance(record.metadata, list) else []

@@ -10,6 +10,7 @@ order and output 2 for the other: such verdicts are unscored.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
@@ -67,6 +68,7 @@ class _Pair(Struct):
     results: Any = None
 
 
+@lru_cache(maxsize=64)
 def _folders(source: Source) -> tuple[str, str, str, bool]:
     """Return the judge, its prompt, the part of the benchmark, and whether folders name them."""
     parts = source.path.parts
@@ -99,7 +101,6 @@ def _rows(record: _Pair, file: FormatFile[_Pair]) -> Iterator[Sample]:
         "task": task,
         "item": digest[:_HASH_CHARS] + (f"#{number + 1}" if number else ""),
         "label": as_whole(record.label),
-        "locator": file.locator,
     }
     both, same = all(game.verdict == label for game in games), games[0].verdict == games[1].verdict
     yield (

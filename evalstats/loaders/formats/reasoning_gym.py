@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec import UNSET, Struct, convert
 
@@ -147,7 +147,10 @@ def _model_of(source: Source) -> str | None:
 
 def _rows(record: _Record, file: FormatFile[_Record]) -> Iterator[Sample]:
     if record.datasets is None:
-        yield from _of_result(record, file.locator, file, *_run(_dataset(file), file, ""))
+        if _RUN not in file.kept:
+            file.kept[_RUN] = _run(_dataset(file), file, "")
+        run, shared, wanted = cast("tuple[str, Row, int | None]", file.kept[_RUN])
+        yield from _of_result(record, file.locator, file, run, shared, wanted)
         return
     for at, dataset in enumerate(record.datasets):
         if not isinstance(dataset, _Dataset):
@@ -162,6 +165,7 @@ def _rows(record: _Record, file: FormatFile[_Record]) -> Iterator[Sample]:
             yield from _of_result(found, f"{file.locator}.datasets[{at}].results[{place}]", file, run, shared, wanted)
 
 
+_RUN: Final = "run"
 _OF_DATASET: Final = ("name", "category", "config", "system_prompt", "completions_per_prompt", "error")
 
 
@@ -217,10 +221,8 @@ def _of_result(  # noqa: PLR0917 - a question, where it stands, and what is know
     for trial, completion in enumerate(completions):
         outcome = _scored(completion if isinstance(completion, _Completion) else _Completion())
         file.count(_SILENT, outcome.get("status_reason") == _NO_ANSWER)
-        yield (
-            {**about, "trial": trial, "locator": f"{place}.completions[{trial}]"},
-            [{"metric": "score", **outcome}],
-        )
+        locator = f"{place}.completions[{trial}]"
+        yield {**about, "trial": trial, "locator": locator}, [{"metric": "score", **outcome}]
     file.count(_FEWER, bool(completions) and wanted is not None and len(completions) < wanted)
 
 

@@ -248,7 +248,6 @@ class _Samples:
             "num_user_turns": as_whole(record.num_user_turns),
             # the row's own key, in the singular, is always 0
             "min_required_action_turns": as_whole(get(record.efficiency, "min_required_action_turns")),
-            "locator": self._file.locator,
         }
         scores = {
             **_success(record),

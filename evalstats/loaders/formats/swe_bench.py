@@ -9,6 +9,7 @@ are missing and have no row.
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -120,6 +121,16 @@ def repo_of(item: str) -> str | None:
     return None if found is None else f"{found['owner']}/{found['name']}"
 
 
+def repos_of(items: Sequence[str]) -> list[str | None]:
+    """Return the repositories of many issues; what stands before the number is looked at once."""
+    parted = [item.rpartition("-") for item in items]
+    known = {stem: repo_of(f"{stem}-1") for stem in dict.fromkeys(stem for stem, _, _ in parted)}
+    return [
+        known[stem] if number.isdecimal() and ":" not in item else repo_of(item)
+        for item, (stem, _, number) in zip(items, parted, strict=True)
+    ]
+
+
 def _ids(name: str, value: object, notes: list[str]) -> dict[str, None]:
     """Return the ids of a list, each once; what is none is counted."""
     listed = as_list(value)
@@ -156,14 +167,7 @@ def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) ->
     for sentence in (*notes, *_doubts(lists, outcomes, content), *unknown, *([only] if only else [])):
         file.note(sentence)
     items = list(outcomes)
-    stems = dict.fromkeys(item.rpartition("-")[0] for item in items)
-    known = {stem: repo_of(f"{stem}-1") for stem in stems}
-    repos = [
-        known[stem] if number.isdecimal() and ":" not in item else repo_of(item)
-        for item in items
-        for stem, _, number in [item.rpartition("-")]
-    ]
-    frame = frame_of_shared({"item": items, "repo": repos}, list(outcomes.values()), "outcomes").frame
+    frame = frame_of_shared({"item": items, "repo": repos_of(items)}, list(outcomes.values()), "outcomes").frame
     return frame.with_columns(run=pl.lit(run), metric=pl.lit(METRIC))
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
 from msgspec import UNSET, Struct
 
-from evalstats.loaders.base import Source, plain_name
+from evalstats.loaders.base import Source, frame_of_shared, plain_name
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.formats.swe_bench import METRIC, benchmark_of, repo_of, system_of, unnamed
+from evalstats.loaders.formats.swe_bench import METRIC, benchmark_of, repo_of, repos_of, system_of, unnamed
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_amount, as_count, as_number, as_text, day_of, first_line, json_text
 from evalstats.schema.data import Problem
@@ -75,31 +76,43 @@ def _system(file: FormatFile[Any]) -> tuple[str, str | None]:
     return model, run_id
 
 
-def _issue(named: tuple[str, str], item: str, said: _Said, file: FormatFile[Any], config: Row) -> Iterator[Sample]:
-    """Return the outcome of an issue, from its verdict or from what stands beside it; `named` are its model and its run."""
-    benchmark, found = benchmark_of(item), said if isinstance(said, _Verdict) else _Verdict(resolved=said)
-    known = {name: value for name, value in config.items() if value}
-    about: Row = {"benchmark": benchmark, "harness": benchmark, "config": json_text(known) if known else None}
-    run = file.run(*named, **about)
+_RIGHT, _WRONG = scored(1.0), scored(0.0)
+
+
+def _outcome(said: _Said) -> Row:
+    """Return what became of an issue, from its verdict or from what stands beside it."""
+    found = said if isinstance(said, _Verdict) else _Verdict(resolved=said)
     verdict = None if found.resolved is UNSET else found.resolved
     if found.infra_failure is True:
         reason = first_line(found.infra_failure_reason)
-        outcome = unscored(f"an infrastructure failure{f': {reason}' if reason else ''}", held(verdict), error=True)
-    elif isinstance(verdict, bool):
-        outcome = scored(float(verdict), value_raw="no patch" if found.patch_exists is False else None)
-    else:
-        outcome = unscored("no verdict", held(verdict))
-    applied = found.patch_successfully_applied
-    shared: Row = {
-        "run": run,
-        "item": item,
-        "repo": repo_of(item),
-        "cost_usd": as_amount(found.cost),
-        "api_calls": as_count(found.api_calls),
-        "patch_applied": applied if isinstance(applied, bool) else None,
-        "locator": file.locator,
+        return unscored(f"an infrastructure failure{f': {reason}' if reason else ''}", held(verdict), error=True)
+    if not isinstance(verdict, bool):
+        return unscored("no verdict", held(verdict))
+    if found.patch_exists is False:
+        return scored(float(verdict), value_raw="no patch")
+    return _RIGHT if verdict else _WRONG
+
+
+def _issues(
+    named: tuple[str, str], said: Mapping[str, _Said], locators: Sequence[str], file: FormatFile[Any], config: Row
+) -> pl.DataFrame:
+    """Return the outcomes of the issues of one system; `named` are its model and its run."""
+    items = [as_text(item) or "" for item in said]
+    benchmark = benchmark_of(next(iter(items), ""))
+    known = {name: value for name, value in config.items() if value}
+    about: Row = {"benchmark": benchmark, "harness": benchmark, "config": json_text(known) if known else None}
+    beside = [each if isinstance(each, _Verdict) else None for each in said.values()]
+    applied = [each and each.patch_successfully_applied for each in beside]
+    columns: dict[str, Sequence[object]] = {
+        "item": items,
+        "repo": repos_of(items),
+        "cost_usd": [each and as_amount(each.cost) for each in beside],
+        "api_calls": [each and as_count(each.api_calls) for each in beside],
+        "patch_applied": [value if isinstance(value, bool) else None for value in applied],
+        "locator": locators,
     }
-    yield shared, [{"metric": METRIC, **outcome}]
+    frame = frame_of_shared(columns, [_outcome(each) for each in said.values()], "outcomes").frame
+    return frame.with_columns(run=pl.lit(file.run(*named, **about)), metric=pl.lit(METRIC))
 
 
 class _Issue(Struct):
@@ -107,10 +120,10 @@ class _Issue(Struct):
     value: _Said | list[Any]
 
 
-def _of_one(record: _Issue, file: FormatFile[_Issue]) -> Iterator[Sample]:
+def _of_one(records: list[_Issue], file: FormatFile[_Issue]) -> pl.DataFrame:
     model, run_id = _system(file)
-    said = None if isinstance(record.value, list) else record.value
-    yield from _issue((model, model), as_text(record.key) or "", said, file, {"run_id": run_id})
+    said = {record.key: None if isinstance(record.value, list) else record.value for record in records}
+    return _issues((model, model), said, file.locators.to_list(), file, {"run_id": run_id})
 
 
 FORMAT: Final = Format(
@@ -125,7 +138,7 @@ FORMAT: Final = Format(
         Sign(confidence=0.8, opening=rf"\{{\s*{_ID}(?:\}}|,\s*{_ID}[,}}])", shapes=("object", "lines")),
     ),
     record=_Issue,
-    rows=_of_one,
+    columns=_of_one,
     keyed=True,
     called="issues",
     metrics={METRIC: HEADLINE},
@@ -140,12 +153,15 @@ class _System(Struct):
     value: dict[str, _Said] | Scalar
 
 
-def _of_several(record: _System, file: FormatFile[_System]) -> Iterator[Sample]:
-    if not isinstance(record.value, dict):
-        file.leave_out("no issues")
-        return
-    for item, said in record.value.items():
-        yield from _issue((record.key, record.key), as_text(item) or "", said, file, {})
+def _of_several(records: list[_System], file: FormatFile[_System]) -> pl.DataFrame:
+    frames: list[pl.DataFrame] = []
+    for record in records:
+        if isinstance(record.value, dict) and record.value:
+            places = [f"{record.key}.{item}" for item in record.value]
+            frames.append(_issues((record.key, record.key), record.value, places, file, {}))
+        else:
+            file.leave_out("no issues", record.key)
+    return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
 
 
 SYSTEMS: Final = Format(
@@ -163,7 +179,7 @@ SYSTEMS: Final = Format(
         ),
     ),
     record=_System,
-    rows=_of_several,
+    columns=_of_several,
     keyed=True,
     called="systems",
     metrics={METRIC: HEADLINE},
@@ -184,20 +200,22 @@ class _Board(Struct):
     results: list[_Entry | Scalar] | Scalar = None
 
 
-def _board(record: _Board, file: FormatFile[_Board]) -> Iterator[Sample]:
-    task = as_text(record.name) or ""
-    for entry in record.results if isinstance(record.results, list) else ():
-        if not isinstance(entry, _Entry) or not (model := as_text(entry.name)):
-            file.count("{n} entries of leaderboards name no system and are left out")
-            continue
-        part = f"{task}.{as_text(entry.folder) or model}"
-        if not isinstance(entry.resolved, bool) and as_number(entry.resolved) is not None:
-            run = file.run(model, part, harness="SWE-bench", config=json_text({"split": task}))
-            date = day_of(entry.date)
-            file.publish(entry.resolved, run, _SHARE, task=task, unit="percent", date=date)
-        issues: Mapping[str, _Said] = entry.per_instance_details if isinstance(entry.per_instance_details, dict) else {}
-        for item, said in issues.items():
-            yield from _issue((model, part), as_text(item) or "", said, file, {"split": task})
+def _boards(records: list[_Board], file: FormatFile[_Board]) -> pl.DataFrame:
+    frames: list[pl.DataFrame] = []
+    for record, place in zip(records, file.locators, strict=True):
+        task = as_text(record.name) or ""
+        for at, entry in enumerate(record.results if isinstance(record.results, list) else ()):
+            if not isinstance(entry, _Entry) or not (model := as_text(entry.name)):
+                file.count("{n} entries of leaderboards name no system and are left out")
+                continue
+            part = f"{task}.{as_text(entry.folder) or model}"
+            if not isinstance(entry.resolved, bool) and as_number(entry.resolved) is not None:
+                run = file.run(model, part, harness="SWE-bench", config=json_text({"split": task}))
+                file.publish(entry.resolved, run, _SHARE, task=task, unit="percent", date=day_of(entry.date))
+            if isinstance(said := entry.per_instance_details, dict) and said:
+                places = [f"{place}.results[{at}].per_instance_details.{item}" for item in said]
+                frames.append(_issues((model, part), said, places, file, {"split": task}))
+    return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
 
 
 BOARD: Final = Format(
@@ -209,7 +227,7 @@ BOARD: Final = Format(
     harness=None,
     signs=(Sign("leaderboards", text=('"resolved"',), shapes=OBJECT),),
     record=_Board,
-    rows=_board,
+    columns=_boards,
     lists=("leaderboards",),
     called="leaderboards",
     metrics={METRIC: HEADLINE},

@@ -129,7 +129,6 @@ class _Reader:
             "trial": trial,
             "n_turns": turns if messages else None,
             "user_cost_usd": as_number(info.user_cost),
-            "locator": self._file.locator,
         }
         yield shared, [{"metric": "reward", **_reward(record.reward, info)}]
 

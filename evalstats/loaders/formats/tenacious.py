@@ -86,7 +86,6 @@ class _Pairs:
         shared: Row = {
             "task": split,
             "item": item,
-            "locator": self._file.locator,
             "scenario": as_text(record.dimension),
             "scenario_base": base_scenario(item),
             "task_type": as_text(record.task_type),
@@ -236,7 +235,6 @@ class _Evaluation:
             "run": self._run,
             "task": self._split,
             "item": item,
-            "locator": self._file.locator,
             "scenario": as_text(record.dimension) or as_text(record.category),
             "scenario_base": base_scenario(item),
             "task_type": as_text(record.task_type),

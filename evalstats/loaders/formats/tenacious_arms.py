@@ -88,7 +88,6 @@ def _rows(record: _Line, file: FormatFile[_Line]) -> Iterator[Sample]:
         "input_tokens": as_count(record.approx_prompt_tokens),
         "output_tokens": as_count(record.approx_output_tokens),
         "timestamp": as_time(record.timestamp),
-        "locator": file.locator,
     }
     about: Row = {**ABOUT, **({"benchmark": _TAU2} if domain else {})}
     for name, score in wide.items() if wide else [(arm or "", UNSET)]:
@@ -188,7 +187,6 @@ def _simulations(record: _Simulation, file: FormatFile[_Simulation]) -> Iterator
         "cost_usd": as_amount(record.agent_cost),
         "latency_s": as_amount(record.duration),
         "termination_reason": ended,
-        "locator": file.locator,
     }
     yield shared, [{"metric": "reward", **outcome}]
 
