@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import AnyStr, BinaryIO, cast
 
@@ -334,7 +335,8 @@ def line_pieces(path: Path, size: int) -> Iterator[bytes]:
             return
         if encoding != "utf-8":
             stream.read(len(_BOMS[0][0]))
-        while piece := stream.read(size):
+        # A read takes the room of all that it may bring.
+        while piece := b"".join(islice(iter(partial(stream.read, min(size, _CHUNK)), b""), -(-size // _CHUNK))):
             yield piece if piece.endswith(b"\n") else piece + next(bounded_lines(stream.readline, str(path)), b"")
 
 

@@ -65,7 +65,7 @@ SHARE: Final[Row] = {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proport
 HEADLINE: Final[Row] = {**SHARE, "primary": True}
 
 
-_BATCH: Final = 20_000
+_BATCH: Final = 5_000
 
 
 def _unknown(_: str) -> None:

@@ -44,7 +44,7 @@ _List = tuple[str, "list[tuple[Place, msgspec.Raw]]"]
 # A JSON document of at most so many bytes is held whole while its records are decoded; a longer one is read piece by piece.
 _WHOLE_BYTES: Final = 256 << 20
 _PIECE_BYTES: Final = 1 << 20
-_BLOCK_BYTES: Final = 16 << 20
+_BLOCK_BYTES: Final = 8 << 20
 _BLOCK_RECORDS: Final = 5_000
 _PIECE_RECORDS: Final = 500
 _PLACES: Final = 5
