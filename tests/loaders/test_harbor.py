@@ -31,6 +31,11 @@ SUMS = {"id": "x", "started_at": "2026-01-02T03:04:05Z", "n_total_trials": 5, "s
 JOB: dict[str, object] = {
     "job1/result.json": SUMS,
     "job1/config.json": {"job_name": "job1", "jobs_dir": "jobs"},
+    "job1/lock.json": {"schema_version": 3, "retry": {}, "trials": []},
+    "job1/t1__Ab3dE5g/agent/trajectory.json": {"schema_version": "ATIF-v1.6", "session_id": "s", "steps": []},
+    "job1/t1__Ab3dE5g/verifier/reward.json": {"reward": 1.0},
+    "job1/t1__Ab3dE5g/lock.json": {"schema_version": 2},
+    "job1/t1__Ab3dE5g/agent/sessions/log.jsonl": [{"item": "q", "model": "m", "score": 1}],
     "job1/t1__a/result.json": trial(),
     "job1/t1__b/result.json": trial(reward=0, exception_info=ended("AgentTimeoutError", valid=True)),
     "job1/t2__a/result.json": trial("t2", 0, exception_info=ended("ApiRateLimitError", valid=False)),

@@ -80,6 +80,11 @@ def test_a_result_that_is_an_error(tmp_path: Path) -> None:
     assert data.outcomes["score"].to_list() == [1.0, 0.0]
 
 
+def test_the_judge_is_no_part_of_the_model(tmp_path: Path) -> None:
+    data = opened(tmp_path, {f"{RUN}/results/gpt_judged-by--claude/x.json": {"score": 7.5}}, "opencompass")
+    assert data.runs.select("model", "judge").row(0) == ("gpt", "claude")
+
+
 def test_two_models_pair(tmp_path: Path) -> None:
     files = {
         f"{RUN}/results/{model}/gsm8k.json": details(*([n % every > 0] for n in range(30)))

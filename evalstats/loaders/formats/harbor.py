@@ -17,6 +17,8 @@ from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get, json_text
 
 _REWARD: Final = "reward"
+# What lies in the folder of a trial beside its result, by the name that Harbor gives such a folder.
+_LEFT: Final = r"__[0-9A-Za-z]{7}/(?:lock\.json|(?:agent|user-agent|verifier|artifacts|steps)/.+)$"
 _STAYED: Final = (
     "{n} trials have a reward although an exception ended them; the reward counts, the exception is its status_reason"
 )
@@ -122,7 +124,8 @@ FORMAT: Final = Format(
         Sign("n_total_trials stats started_at", shapes=OBJECT, skip="the sums of a job, whose trials stand beside it"),
         Sign("trial_name trials_dir task", shapes=OBJECT, skip="the configuration of a trial"),
         Sign("job_name jobs_dir", shapes=OBJECT, skip="the configuration of a job"),
-        Sign("schema_version session_id steps", text=("ATIF",), shapes=OBJECT, skip="the transcript of a trial"),
+        Sign("retry trials", name="lock.json", shapes=OBJECT, skip="what a job was run with"),
+        Sign(path=_LEFT, confidence=0.5, skip="what the agent or the verifier of a trial left"),
     ),
     record=_Trial,
     reader=_Job,

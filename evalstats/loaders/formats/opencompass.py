@@ -18,6 +18,8 @@ _VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
 # Counts and lengths that upstream's own summary leaves out.
 _NO_METRICS: Final = frozenset({"bp", "sys_len", "ref_len", "type"})
 _SUMMARY: Final = frozenset({"dataset", "version", "metric", "mode"})
+# How the folder of a model is called whose answers another model judged, before that one's name.
+_JUDGED: Final = "_judged-by--"
 _WITHOUT: Final = "{n} details hold no verdict and give no outcome"
 _FAILED: Final = "{n} results are an error in place of scores ({first})"
 
@@ -29,7 +31,8 @@ def _rows(record: dict[str, Any], file: File) -> Iterator[Sample]:
         _row_of_summary(record, file)
         return
     dataset = file.path.name.partition(".json")[0]
-    run = file.run(file.path.absolute().parent.name)
+    model, _, judge = file.path.absolute().parent.name.partition(_JUDGED)
+    run = file.run(model, judge=judge or None)
     if "error" in record:
         file.count(_FAILED.replace("{first}", first_line(record["error"]).replace("{", "(").replace("}", ")")))
     for metric, value in record.items():
