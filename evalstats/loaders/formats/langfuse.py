@@ -91,7 +91,8 @@ def _score(record: Row, file: File) -> Iterator[Sample]:
     """Read a score by itself."""
     kind, name = as_text(record.get("dataType")), as_text(record.get("name"))
     trace = as_text(record.get("traceId")) or as_text(get(record, "subject", "traceId"))
-    item = next(filter(None, (trace, *map(as_text, _subjects(record)))), None)
+    others = record.get("sessionId"), record.get("datasetRunId"), get(record, "subject", "id")
+    item = next(filter(None, (trace, *map(as_text, others))), None)
     if kind in _REMARKS:
         file.count(_TEXTS)
         return
@@ -129,11 +130,6 @@ def _score(record: Row, file: File) -> Iterator[Sample]:
         },
         [{"metric": name, **outcome}],
     )
-
-
-def _subjects(record: Row) -> Iterator[object]:
-    yield from (record.get(name) for name in ("sessionId", "datasetRunId"))
-    yield get(record, "subject", "id")
 
 
 def _about(record: Row, file: File, trace: str, name: object, tags: object) -> Row:
