@@ -62,8 +62,7 @@ def system_of(rows: pl.DataFrame, name: str, metric: MetricFacts, *, role: str) 
     own = rows_among(rows, (rows["benchmark"] == metric.benchmark) & (rows["metric"] == metric.name))
     if not own.height:
         raise InputError(f"the {role} {name!r} has no {metric.name!r}; it has {quoted_list(rows['metric'])}")
-    _refuse_overlap(own, name, role)
-    by_run = _runs_overlap(own)
+    by_run = _runs_are_trials(own, name, role)
     own, remarks = _one_row_per_trial(own, name)
     if by_run:
         remarks.append(f"{name}: its {own['run'].n_unique()} runs are taken as trials ({quoted_list(own['run'])})")
@@ -82,11 +81,21 @@ class SeveralRunsError(InputError):
         self.n_runs, self.n_items = n_runs, n_items
 
 
-def _runs_overlap(rows: pl.DataFrame) -> bool:
-    """Tell whether any item was answered by several runs."""
-    if rows["run"].n_unique() < 2:
+def _runs_are_trials(rows: pl.DataFrame, name: str, role: str) -> bool:
+    """Tell whether any item was answered by several runs; two runs of the same trial of it cannot both be the system."""
+    runs, key = rows["run"].unique(), ["task", "item", "variant"]
+    if len(runs) < 2:
         return False
-    counted = rows.group_by("task", "item", "variant").agg(pl.col("run").n_unique().alias("n"))
+    shared = rows.group_by(*key, "trial").agg(pl.col("run").n_unique().alias("n")).filter(pl.col("n") > 1)
+    if shared.height:
+        raise SeveralRunsError(
+            f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; "
+            f"name one of the runs {quoted_list(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
+            f"{Option('trials_from_runs')}",
+            n_runs=len(runs),
+            n_items=shared.height,
+        )
+    counted = rows.group_by(key).agg(pl.col("run").n_unique().alias("n"))
     return bool((counted["n"] > 1).any())
 
 
@@ -108,23 +117,6 @@ def _one_row_per_trial(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, lis
     gone = f"; {lost:,} of {rows.height:,} judgements are missing" if lost else ""
     remark = f"{name}: the scores of {judges} judges are averaged within each trial{gone}"
     return averaged.select(rows.columns), [remark]
-
-
-def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
-    """Two runs of the same trial of the same item cannot both be the arm."""
-    runs = found["run"].unique()
-    if len(runs) < 2:
-        return
-    key = ["task", "item", "variant", "trial"]
-    shared = found.group_by(key).agg(pl.col("run").n_unique().alias("n")).filter(pl.col("n") > 1)
-    if shared.height:
-        raise SeveralRunsError(
-            f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; "
-            f"name one of the runs {quoted_list(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
-            f"{Option('trials_from_runs')}",
-            n_runs=len(runs),
-            n_items=shared.height,
-        )
 
 
 def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -> pl.DataFrame:
