@@ -206,6 +206,8 @@ def require_outcomes(data: EvalData, *names: str) -> None:
         what = "no file held scores of single items"
         if data.comparisons.height:
             what = f"the files hold {data.comparisons.height:,} votes between models; rate them with `evalstats arena`"
+        elif data.ratings.height:
+            what = f"the files hold {data.ratings.height:,} ratings; ask how well raters agree with `evalstats judges`"
         elif data.aggregates.height:
             what = f"the files hold {data.aggregates.height:,} published numbers and no scores of single items"
         raise CannotAnswerError(f"there are no outcomes to work on: {what}")

@@ -172,6 +172,13 @@ def test_a_judge_is_held_against_people(exported: Any) -> None:
     assert (report.n_units, report.criterion) == (40, "tone")
 
 
+def test_ratings_are_no_scores_of_models(exported: Any) -> None:
+    with pytest.raises(
+        es.EvalStatsError, match="the files hold 5 ratings; ask how well raters agree with `evalstats judges`"
+    ):
+        es.score(exported(*TASKS))
+
+
 @pytest.mark.parametrize("as_text", [False, True])
 def test_a_row_an_annotation(exported: Any, as_text: bool) -> None:
     rows = [row(7, 3, "good"), row(7, 4, "bad"), row(8, 3, "good")]
