@@ -256,7 +256,12 @@ def rate(
         model_effective=np.where(_unknown(table, covariance), 1.0, covariance.model_effective),
         reason=withheld or covariance.reason or _too_unequal(covariance),
     )
-    weights = _against(table.models, options, fit.n_parameters)
+    # What makes ratings of parameters: every strength, less the anchor's where there is one.
+    weights = np.eye(len(models), fit.n_parameters)
+    if options.anchor in table.models:
+        weights[:, table.models.index(options.anchor)] -= 1.0
+    own = slice(0, fit.n_models)
+    of_ratings = options.points**2 * weights[:, own] @ covariance.covariance[own, own] @ weights[:, own].T
     variance = combination_variance(covariance, weights) * options.points**2
     known = covariance.reason is None
     std_errors = (
@@ -271,7 +276,7 @@ def rate(
         fit=fit,
         covariance=covariance,
         std_errors=std_errors,
-        rating_covariance=_rating_covariance(covariance, weights, options) if known else None,
+        rating_covariance=of_ratings if known else None,
         claims=claims,
         boot=boot,
         rank_reason=covariance.reason if claims is None else claims.ranks.reason,
@@ -360,19 +365,6 @@ def _bootstrap(
     others = np.arange(len(names))
     fixed = np.full(len(names), names.index(options.anchor))
     return found.contrasts(others, fixed, conf_level=options.conf_level), found.warnings
-
-
-def _against(names: tuple[str, ...], options: RatingOptions, n_parameters: int) -> FloatArray:
-    """Return what makes ratings of parameters: every strength, less the anchor's where there is one."""
-    weights = np.eye(len(names), n_parameters)
-    if options.anchor in names:
-        weights[:, names.index(options.anchor)] -= 1.0
-    return weights
-
-
-def _rating_covariance(covariance: StrengthCovariance, weights: FloatArray, options: RatingOptions) -> FloatArray:
-    n = covariance.n_models
-    return options.points**2 * weights[:, :n] @ covariance.covariance[:n, :n] @ weights[:, :n].T
 
 
 def cluster_counts(part: RatedPart) -> tuple[ClusterCount, ...]:

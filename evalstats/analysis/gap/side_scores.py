@@ -33,11 +33,6 @@ _VOTE_COLUMNS = {"model_a", "model_b"}
 _WORDS: dict[SideKind, str] = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
 
 
-def _unknown(_: Sequence[str]) -> int:
-    """Return 0: published numbers do not say what they rest on."""
-    return 0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideScores:
     """One side: estimates of its models, and what they rest on.
@@ -59,7 +54,7 @@ class SideScores:
     data, outcomes, factors
         What the scores were made from; of outcomes their sums and the factors of these.
     count
-        Distinct clusters behind some models together.
+        Distinct clusters behind some models together; 0 of published numbers, which do not say what they rest on.
     """
 
     kind: SideKind
@@ -83,7 +78,7 @@ class SideScores:
     data: EvalData | None = None
     outcomes: OutcomeSums | None = None
     factors: tuple[str, ...] = ()
-    count: Callable[[Sequence[str]], int] = _unknown
+    count: Callable[[Sequence[str]], int] = lambda _: 0
 
     @property
     def sign(self) -> float:

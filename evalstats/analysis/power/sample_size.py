@@ -609,7 +609,13 @@ def solution(request: Request, basis: Basis, task: Task) -> Solution:
 
 
 def _solved(request: Request, basis: Basis, task: Task, method: PowerMethod, reason: str) -> Solution:
-    return solved_by(_design(method, request, basis), task, method, reason)
+    if method in ("exact", "formula"):
+        return solved_by(BinaryDesign(discordance=basis.discordance or 0.0), task, method, reason)
+    assumed = basis.discordance if not basis.is_pilot else None
+    design = PartsDesign(parts=basis.parts, normal=method == "miller", discordance=assumed, lattice=basis.lattice)
+    if method == "simulation":
+        design = simulated(design, basis, n_resamples=request.n_resamples, seed=request.seed)
+    return solved_by(design, task, method, reason)
 
 
 def solved_by(design: Design, task: Task, method: PowerMethod, reason: str) -> Solution:
@@ -651,16 +657,6 @@ def _method(request: Request, basis: Basis) -> tuple[PowerMethod, str]:
     if wanted == "clusters" and not basis.clustered:
         raise InputError("method 'clusters' needs clusters: name cluster with the pilot, or give icc and cluster_size")
     return cast("PowerMethod", wanted), "it was asked for"
-
-
-def _design(method: PowerMethod, request: Request, basis: Basis) -> Design:
-    if method in ("exact", "formula"):
-        return BinaryDesign(discordance=basis.discordance or 0.0)
-    assumed = basis.discordance if not basis.is_pilot else None
-    base = PartsDesign(parts=basis.parts, normal=method == "miller", discordance=assumed, lattice=basis.lattice)
-    if method != "simulation":
-        return base
-    return simulated(base, basis, n_resamples=request.n_resamples, seed=request.seed)
 
 
 def final_aim(task: Task, answer: float | None) -> Aim:
