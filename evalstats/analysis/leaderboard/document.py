@@ -585,16 +585,31 @@ def _method_sections(result: Leaderboard) -> tuple[Section, ...]:
     )
     lacking = "On items that a model lacks it compares with the others as on those it has"
     worst = f"{lacking}; the worst case stands with the evidence" if any(row.n_missing for row in result.rows) else ""
-    assumptions = (_independence(result), *takes, worst)
+    independent = (
+        "Published scores are independent of one another; on shared items differences are usually known better"
+    )
+    if result.n_items is not None:
+        tested = and_list([row.factor for row in result.dependence])
+        how = f"tested by permutation for groups along {tested}, of which a sample would be the clusters"
+        how = how if result.dependence else "no column could test it"
+        independent = f"The {'clusters' if result.clusters else 'items'} are independent of one another: {how}"
+    beside = [each.method for each in (result.winner, result.omnibus, *result.rows) if each is not None]
+    works = {
+        work
+        for name in (result.method, result.rank_method, *beside)
+        for text in texts_for(name)
+        for work in text.sources
+    }
+    works |= {_HSU} if any(row.best_low is not None for row in result.rows) else set()
     return (
         Section(
             id="method",
             heading="How pairs and ranks are computed",
             blocks=(*(Text(text=text) for text in _paragraphs(result)), *listed("", "", _facts(result)).blocks),
         ),
-        listed("assumptions", "What this assumes", assumptions),
+        listed("assumptions", "What this assumes", (independent, *takes, worst)),
         Section(id="further", heading="Each model and its neighbour in more detail", blocks=_further(result)),
-        works_section(_references(result)),
+        works_section(works),
         result.origin.section(),
     )
 
@@ -646,27 +661,6 @@ def _facts(result: Leaderboard) -> list[str]:
     if not result.exact and result.n_resamples:
         facts.append(f"{result.n_resamples:,} random draws.")
     return facts
-
-
-def _independence(result: Leaderboard) -> str:
-    if result.n_items is None:
-        return "Published scores are independent of one another; on shared items differences are usually known better."
-    unit = "clusters" if result.clusters else "items"
-    tested = [row.factor for row in result.dependence]
-    what = (
-        f"tested by permutation for groups along {and_list(tested)}, of which a sample would be the clusters"
-        if tested
-        else "no column could test it"
-    )
-    return f"The {unit} are independent of one another: {what}."
-
-
-def _references(result: Leaderboard) -> list[str]:
-    winner = result.winner.method if result.winner is not None else ""
-    omnibus = result.omnibus.method if result.omnibus is not None else ""
-    hsu = {_HSU} if any(row.best_low is not None for row in result.rows) else set[str]()
-    names = {result.method, result.rank_method, winner, omnibus, *(row.method for row in result.rows)}
-    return sorted(hsu | {work for name in names if name for text in texts_for(name) for work in text.sources})
 
 
 def _further(result: Leaderboard) -> tuple[Table, ...]:
