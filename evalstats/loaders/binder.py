@@ -46,6 +46,10 @@ _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
 # What speaks against an item that no two systems share, and the like.
 _APART: Final = 0.5
+# Of a wider table those columns are looked at that are called like something, and the first of the others.
+_MOST_COLUMNS: Final = 200
+# Also a name in camel case has words.
+_CASED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
 _SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 
@@ -71,16 +75,23 @@ def as_options(pairs: Iterable[str]) -> str:
     return together(*(Option("map", column, of=name) for name, _, column in (pair.partition("=") for pair in pairs)))
 
 
+def words_of(name: str) -> str:
+    """Return a column's name in plain words, without what is said of it in parentheses.
+
+    >>> words_of("HITId"), words_of("Rating (1-5)"), words_of("Is Correct?")
+    ('hit_id', 'rating', 'is_correct')
+    """
+    return plain(_CASED.sub("_", _IN_PARENTHESES.sub("", name) or name))
+
+
 class SampledColumn:
     """One column of the rows that are looked at: its name in plain words, and what its cells have in common."""
 
     def __init__(self, name: str, records: Sequence[Record]) -> None:
         self.name = name
         about = _IN_PARENTHESES.search(name)
-        self.said = about[1] if about else "%" if name.rstrip().endswith("%") else ""
-        # Also a name in camel case has words.
-        cased = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", _IN_PARENTHESES.sub("", name) or name)
-        self.words = plain(cased)
+        self.said = about[1] if about else ""
+        self.words = words_of(name)
         self.tokens = frozenset(self.words.split("_"))
         self.values = [None if (text := as_text(row.get(name))) is None else text.strip() for row in records]
         self.cells = [text for text in self.values if text]
@@ -236,6 +247,14 @@ def assigned(
     ('model_a=left', 'model_b=right', 'winner=choice')
     """
     records = list(records)[:_LOOKED_AT]
+    if len(columns) > _MOST_COLUMNS:  # those with names of roles come first
+        mapped = [source for found in (given or ColumnMap()).columns.values() for source in found]
+        names = {*asked.sides, *asked.metrics, *mapped}
+        likely = [
+            name for name in columns if name in names or any(role.weight(words_of(name)) for role in ROLES.values())
+        ]
+        kept = {*[*likely, *columns][:_MOST_COLUMNS]}
+        columns = [name for name in columns if name in kept]
     found = [
         SampledColumn(name, records)
         for name in columns
@@ -308,6 +327,7 @@ class _Table:
         taken = {column_named(each) for name, found in given.columns.items() for each in found if name not in _CORE}
         self.columns = [column for column in columns if column.name not in taken]
         self.free = [column for column in self.columns if column.name not in asked.factors]
+        self.like_items = {column for column in self.free if column.named("item") or column.as_item()}
         self.metric = self._metric()
 
     def _metric(self) -> SampledColumn | None:
@@ -319,8 +339,10 @@ class _Table:
             few = len(column.levels) <= max(2, self.n_rows // 3) and column.is_complete and not column.scored
             plainly = weight >= SURE and not (JUDGES & column.tokens and column.holds_models)
             # What is called name names metrics where something else names the items.
-            beside = any(c is not column and c.as_item() >= 0.85 for c in self.columns)
-            if few and (plainly or (column.words == "name" and beside and self.n_rows > 2)):
+            by_chance = column.words == "name" and self.n_rows > 2
+            if few and (
+                plainly or (by_chance and any(c is not column and c.as_item() >= 0.85 for c in self.like_items))
+            ):
                 return column
         return None
 
@@ -342,7 +364,7 @@ class _Table:
         if "item" in self.given.columns:
             return [(_ASKED_FOR, self._fixed("item"))]
         # A factor may be the item too, as its clusters are.
-        pool = [column for column in self.columns if column in self.free or column.named("item") >= SURE]
+        pool = [c for c in self.columns if c.name not in self.asked.factors or c.named("item") >= SURE]
         weighed = _ranked(pool, lambda column: column.as_item())
         ids = [column for weight, column in weighed if weight >= 0.85 and not column.is_text]
         # Texts are no items where there is an id; where each stands once for a system they are.
@@ -394,7 +416,8 @@ class _Table:
         chosen = [column for column in (item, *scores, model) if column is not None]
         if len({column.name for column in chosen}) < len(chosen):
             return None
-        rest = [column for column in self.columns if column not in chosen]
+        taken = {*chosen}
+        rest = [column for column in self.columns if column not in taken]
         apart, is_key, against = ((), True, 0.0) if item is None else self._apart(item, model, rest)
         if item is not None and item.words in ASKED and is_key and item_weight > 0.3:
             item_weight += 0.25
@@ -406,7 +429,7 @@ class _Table:
         options = [option for option in options if option.partition("=")[0] not in given]
         options += self._beside(item, scores, rest, options)
         # The rows of one system are numbered where nothing could be the item.
-        nothing = not any(column.named("item") or column.as_item() for column in self.free if column not in scores)
+        nothing = not self.like_items - {*scores}
         numbered = item is None and ("item" in given or (model is None and nothing and score_weight >= SURE))
         repeated = apart[:1] == (f"trial={ORDER}",)
         is_clear = (
@@ -513,7 +536,8 @@ class _Table:
         ):
             if len(scores) < 2 or (scores is numbers and long and not by_model):
                 continue
-            left = [column for column in self.columns if column not in scores]
+            taken = {*scores}
+            left = [column for column in self.columns if column not in taken]
             for of_item, item in items:
                 if item in scores or (item is not None and len(item.levels) < self.n_rows):
                     continue

@@ -4,6 +4,7 @@ import csv
 import random
 import re
 import shlex
+import time
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -210,6 +211,15 @@ def test_the_sides_that_are_compared_tell_which_columns_they_are(tmp_path: Path)
     assert read(path, sides=("old", "new"), strict=True).models() == ("new", "old")
     path.write_text("scenario_id,k,wording,passed\n1,0,old,1\n1,0,new,0\n2,0,old,1\n2,0,new,0\n")
     assert read(path, sides=("old", "new"), strict=True).models() == ("new", "old")
+
+
+def test_a_wide_table_is_looked_at_by_its_names() -> None:
+    rows = [{**{f"x{k}": "0.5" for k in range(3_000)}, "qid": q, "llm": m, "ok": "1"} for q in "abc" for m in "mn"]
+    began = time.process_time()
+    found = assigned(list(rows[0]), rows)[0]
+    assert found.options == ("item=qid", "score=ok", "model=llm")
+    assert found.is_sure
+    assert time.process_time() - began < 5
 
 
 def test_what_scores_is_not_what_is_scored() -> None:
