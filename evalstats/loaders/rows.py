@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from evalstats.errors import InputError
 from evalstats.loaders.values import as_list, as_number, as_text
 from evalstats.schema.columns import column_names
 from evalstats.schema.metrics import is_money_or_time
@@ -113,30 +112,6 @@ def metric_row(
         "unit": unit,
         "primary": primary,
     }
-
-
-class Once:
-    """Refuses what stands in a file twice.
-
-    >>> once = Once()
-    >>> once.add(("q1", 0), "item 'q1', trial 0", "row 3")
-    >>> once.add(("q1", 0), "item 'q1', trial 0", "row 7")
-    Traceback (most recent call last):
-    evalstats.errors.InputError: row 7: item 'q1', trial 0 stands in row 3 already; keep one of the two
-    """
-
-    def __init__(self, advice: str = "keep one of the two") -> None:
-        self._advice = advice
-        self._first: dict[Hashable, str] = {}
-
-    def __len__(self) -> int:
-        return len(self._first)
-
-    def add(self, key: Hashable, what: str, where: str) -> None:
-        """Take note of a key, and raise `InputError` where it was there before."""
-        first = self._first.setdefault(key, where)
-        if first != where:
-            raise InputError(f"{where}: {what} stands in {first} already; {self._advice}")
 
 
 def told(counts: Counter[str], **others: object) -> Iterator[str]:
