@@ -105,12 +105,6 @@ def hostile_models() -> tuple[str, str]:
     return HOSTILE_MODELS
 
 
-@pytest.fixture(scope="session")
-def hostile_names() -> tuple[str, ...]:
-    """Every hostile name that the page shows."""
-    return (*HOSTILE_MODELS, *HOSTILE_SCENARIOS)
-
-
 @pytest.fixture
 def fixed_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", EPOCH)

@@ -9,7 +9,6 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap import _studentised, block_error, bootstrap_t, check_resamples, order_statistic
-from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_sample import mean_t
 from tests.stats.coverage import ends
 
@@ -36,15 +35,6 @@ def test_ends_are_those_of_every_resample_listed():
     drawn = int(found.estimate.warnings[-1].split()[0])
     assert drawn == pytest.approx(100_000 * 6 / 6**6, abs=4 * math.sqrt(13))
     assert found.estimate.warnings[-1] == f"{drawn} of 100000 resamples had no spread and count as infinitely far off"
-
-
-def cluster_t(values, codes, chosen):
-    """t* of one resample of clusters, written out with the CR2 of the drawn clusters as clusters of their own."""
-    rows = [np.flatnonzero(codes == g) for g in chosen]
-    drawn = cluster_mean(
-        np.concatenate([values[r] for r in rows]), np.repeat(np.arange(len(rows)), [len(r) for r in rows])
-    )
-    return (drawn.estimate.estimate - values.mean()) / drawn.estimate.std_error
 
 
 def test_drawing_counts_and_drawing_items_agree(monkeypatch):

@@ -68,10 +68,6 @@ def _point(deviance, gradient):
     return DeviancePoint(theta=np.zeros(0), beta=np.zeros(0), deviance=deviance, gradient=gradient, effects=[])
 
 
-def _parabola(x):
-    return _point(float(x @ x), 2.0 * x)
-
-
 def test_a_search_that_runs_away_has_not_converged():
     def falling(x):
         return _point(-float(x[0]), np.array([-1.0]))
