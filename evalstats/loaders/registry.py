@@ -58,6 +58,7 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.formats.tenacious_ablations", "ARMS", _JSON),
     ("evalstats.loaders.formats.tenacious_arms", "FORMAT", _JSON),
     ("evalstats.loaders.formats.tenacious_arms", "SIMULATIONS", _JSON),
+    ("evalstats.loaders.formats.tenacious_arms", "SUMMARY", _JSON),
     ("evalstats.loaders.harmamp", "LOADER", _ANY),
     ("evalstats.loaders.devicerepair", "LOADER", _ANY),
     ("evalstats.loaders.formats.aider", "FORMAT", _ANY),

@@ -371,6 +371,7 @@ SEEDS: dict[str, list[Tree]] = {
             )
         }
     ],
+    "tau2-score-log": [{"score_log.json": _json(test_tenacious_arms.SCORES)}],
     "tenacious-numbers": [
         {"ablation_results.json": _json({"held_out_task_count": 3, "baseline_mean": 6.5, "trained_judge_mean": 8})}
     ],

@@ -289,7 +289,9 @@ EXPECTED: dict[str, Reads | Refused] = {
     "tau_bench/tau2_submissions/A_EXAMPLE_*.json": Refused("is a template"),
     "tau_bench/tau2_submissions/*.json": Reads("tau2-bench", {"aggregates": 815}, pass_rates),
     "tenacious/*held_out_traces.jsonl": Reads("tenacious", {"scored": 528}, lambda path: 4 * n_lines(path)),
-    "tenacious/*ablation_results.json": Reads("tenacious-ablation", {"aggregates": 63}, lambda path: 7 * len(document(path)["splits"])),
+    "tenacious/*ablation_results.json": Reads(
+        "tenacious-ablation", {"aggregates": 63}, lambda path: 7 * len(document(path)["splits"])
+    ),
     "tenacious/outputs/bench_*_eval.json": Reads("tenacious-evaluation", {"scored": 1406}, bench_scores),
     "tenacious/bench_head/README.md": Refused("text without columns"),
     "tenacious/*tasks.jsonl": Refused(f"{BESIDE} task definitions"),

@@ -60,6 +60,16 @@ SIMULATION = {
     "task_id": "1",
     "termination_reason": "user_stop",
 }
+SCORES = {
+    "avg_agent_cost": 0.0199,
+    "domain": "retail",
+    "evaluated_simulations": 150,
+    "num_trials": 5,
+    "p50_latency_seconds": 105.9521,
+    "pass_at_1": 0.7267,
+    "pass_at_1_ci_95": [0.6504, 0.7917],
+    "total_tasks": 30,
+}
 
 
 def lines(path: Path, *records: object) -> EvalData:
@@ -136,6 +146,19 @@ def test_simulations_without_their_conversations(tmp_path: Path) -> None:
         "1 of 5 lines are left out (copies of earlier ones): line 4",
         "1 of 5 lines are left out (no task_id): line 5",
     ]
+
+
+def test_the_scores_of_a_run_of_tau2(tmp_path: Path) -> None:
+    path = tmp_path / "score_log.json"
+    path.write_text(json.dumps(SCORES))
+    data = read(path)
+    assert data.aggregates.select("benchmark", "task", "metric", "estimate", "conf_low", "n", "unit").rows() == [
+        ("tau2-bench", "retail", "pass_at_1", 0.7267, 0.6504, 150, "proportion"),
+        ("tau2-bench", "retail", "agent_cost_usd", 0.0199, None, 150, "US dollars"),
+        ("tau2-bench", "retail", "p50_latency", 105.9521, None, 150, "seconds"),
+    ]
+    better = dict(data.metrics.select("metric", "higher_is_better").rows())
+    assert (better["pass_at_1"], better["agent_cost_usd"]) == (True, False)
 
 
 PUBLISHED: tuple[tuple[dict[str, Any], list[tuple[Any, ...]]], ...] = (

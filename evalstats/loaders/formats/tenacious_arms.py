@@ -7,7 +7,7 @@ system where the line names a model, too. An evaluation that failed (`evaluation
 count as 20 percent. A line with a `domain` is a conversation of tau2-bench that was run beside the benchmark.
 
 `trace_log.jsonl`, which these repositories start from, is a run of tau2-bench without its conversations: a line for each
-simulation, whose model nothing names.
+simulation, whose model nothing names. `score_log.json` beside it has the published numbers of that run.
 """
 
 from collections.abc import Iterator
@@ -204,4 +204,45 @@ SIMULATIONS: Final = Format(
     rows=_simulations,
     called="lines",
     metrics={"reward": {"low": 0.0, "high": 1.0, "unit": "proportion", "primary": True}},
+)
+
+
+class _Summary(Struct):
+    pass_at_1: Any
+    pass_at_1_ci_95: Any = None
+    evaluated_simulations: Any = None
+    domain: Any = None
+    avg_agent_cost: Any = None
+    p50_latency_seconds: Any = None
+    p95_latency_seconds: Any = None
+
+
+def _summary(record: _Summary, file: FormatFile[_Summary]) -> Iterator[Sample]:
+    run, task = file.run(None, ""), as_text(record.domain) or ""
+    n, ends = record.evaluated_simulations, [as_number(end) for end in as_list(record.pass_at_1_ci_95)]
+    interval = (ends[0], ends[1]) if len(ends) == 2 and ends[0] is not None and ends[1] is not None else None
+    file.publish(record.pass_at_1, run, "pass_at_1", ends=interval, n=n, task=task, unit="proportion")
+    for metric, value, unit in (
+        ("agent_cost_usd", record.avg_agent_cost, "US dollars"),
+        ("p50_latency", record.p50_latency_seconds, "seconds"),
+        ("p95_latency", record.p95_latency_seconds, "seconds"),
+    ):
+        file.metric(metric, higher_is_better=False, low=0.0)
+        file.publish(value, run, metric, n=n, task=task, unit=unit)
+    yield from ()
+
+
+SUMMARY: Final = Format(
+    name="tau2-score-log",
+    title="tau2-bench scores of a run (score_log.json)",
+    version="1",
+    upstream="samuellachisa/tenacious_bench at 21869ee, eval/score_log.json",
+    benchmark=_TAU2,
+    harness=_TAU2,
+    signs=(Sign("pass_at_1 pass_at_1_ci_95 evaluated_simulations num_trials", shapes=("object", "lines")),),
+    record=_Summary,
+    rows=_summary,
+    alone=True,
+    called="scores",
+    metrics={"pass_at_1": {"primary": True}},
 )
