@@ -79,7 +79,7 @@ ROLES: Final[Mapping[str, Role]] = {
         w95="example instance sample key question_# test_name conversation dialogue dialog",
         w70="question query prompt problem input instruction test test_case case task episode no # nr number src source_text",
         w40="name title description user_input utterance sentence goal behavior behaviour",
-        never=f"{_WHO} session run model worker account experiment system batch trial time date ts timestamp at",
+        never=f"{_WHO} session run model worker account experiment system batch trial time date ts timestamp at created updated",
     ),
     "score": _role(
         w100="score correct is_correct passed success resolved is_resolved pass solved accuracy acc exact_match em grade ok "
