@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
 
+import polars as pl
+
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts
 
 # ast.literal_eval refuses deep nesting by itself; a cell longer than this is no cell of metadata.
@@ -288,6 +290,20 @@ def tells_its_name(text: str) -> bool:
     return False
 
 
+def may_name_itself(cells: pl.Series | list[object]) -> pl.Series | list[object]:
+    """Return answers with a point in place of each text in which no name can stand: a whole column is searched fast.
+
+    The point tells `names_itself` what the text does: whether an answer was kept.
+    """
+    if not isinstance(cells, pl.Series) or cells.dtype != pl.String:
+        return cells
+    text = pl.lit(cells)
+    kept = text.str.contains(_BEGINNING.pattern) | text.str.contains("chars removed]", literal=True)
+    answered = pl.when(text.str.contains("assistant", literal=True)).then(pl.lit(". assistant")).otherwise(pl.lit("."))
+    as_it_is = text.is_null() | kept | (text.str.strip_chars() == "")
+    return pl.select(pl.when(as_it_is).then(text).otherwise(answered)).to_series()
+
+
 def names_itself(record: Mapping[str, object], side: str) -> bool | None:
     """Say whether an answer on one side names its model or maker; None where no answer was kept."""
     if SAID[side] in record:
@@ -295,6 +311,8 @@ def names_itself(record: Mapping[str, object], side: str) -> bool | None:
         return tells_its_name(said) if isinstance(said, str) else None
     for name in (f"conversation_{side}", f"response_{side}"):
         value = record.get(name)
+        if value is None:
+            continue
         plain = name.startswith("response")
         found = _of_cell(value, plain=plain) if isinstance(value, str) else _of_messages(value)
         if found is not None:

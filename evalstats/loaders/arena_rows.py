@@ -10,6 +10,7 @@ from evalstats.loaders.arena_cells import (
     VoteOutcome,
     as_truth,
     covariates_of,
+    may_name_itself,
     names_itself,
     structured,
     tags_of,
@@ -300,6 +301,7 @@ def _naming(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     answers = block.select(WITH_ANSWERS)
     if not answers.columns:
         return {}
+    answers = replace(answers, columns={name: may_name_itself(cells) for name, cells in answers.columns.items()})
     sides = {side: [names_itself(record, side) for record in answers.records()] for side in ("a", "b")}
     tally.counts[NAMING] += sum(True in pair for pair in zip(*sides.values(), strict=True))
     return {
@@ -311,7 +313,8 @@ def _naming(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
 
 def _nested(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     """Read covariates, tags and the marks of deduplication, cell by cell: no two arenas nest them alike."""
-    nested = block.select((*_STRUCTURES, "tags", "conversation_a", "conversation_b"))
+    counted = (name for name in ("conversation_a", "conversation_b") if isinstance(block.columns.get(name), list))
+    nested = block.select((*_STRUCTURES, "tags", *counted))
     if not nested.columns:
         return {}
     codes: list[bool | None] = (

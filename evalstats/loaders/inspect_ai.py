@@ -17,10 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
+from urllib.parse import quote
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
-from evalstats.loaders.base import Head, Match, Rows, Source, in_batches
+from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, readable_name
 from evalstats.loaders.files import JsonItem, iter_json
 from evalstats.loaders.inspect_log import (
     GRADER_ROLES,
@@ -51,6 +52,8 @@ from evalstats.loaders.values import (
 )
 from evalstats.schema.data import Problem
 
+# Where `inspect view --log-dir FOLDER` shows the logs of a folder, as `inspect_ai.analysis.log_viewer` addresses them.
+_VIEWER: Final = "http://127.0.0.1:7575/#/logs"
 _CACHED: Final = ("input_tokens_cache_read", "input_tokens_cache_write")
 _ROUNDING: Final = 1e-9
 
@@ -207,8 +210,9 @@ class _Waiting:
 class InspectSamples:
     """Turns samples into rows; those that lack scores wait until all metrics of the run are known."""
 
-    def __init__(self, log: EvalLog, run: str, ranges: Ranges) -> None:
+    def __init__(self, log: EvalLog, run: str, ranges: Ranges, file: str) -> None:
         self._log = log
+        self._samples = f"{_VIEWER}/{quote(file)}/samples/sample"
         self._ranges = ranges
         self._fixed: dict[str, object] = {
             "run": run,
@@ -325,6 +329,7 @@ class InspectSamples:
             **self._fixed,
             "item": identity,
             "trial": epoch - 1,
+            "link": f"{self._samples}/{quote(identity, safe='')}/{epoch}",
             "n_turns": _turns(sample),
             **spent(sample, self._log),
             "latency_s": as_amount(sample.get("total_time")),
@@ -434,7 +439,7 @@ class InspectLoader:
         """Yield outcomes sample by sample, those without scores last, then metrics, published numbers and the run."""
         log = read_log(source.path)
         run = source.run_id()
-        reader = InspectSamples(log, run, Ranges())
+        reader = InspectSamples(log, run, Ranges(), readable_name(source.path.name))
         if is_archive(source.path):
             with open_archive(source.path) as archive:
                 if n := archive.n_repeated:

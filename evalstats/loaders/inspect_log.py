@@ -18,11 +18,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Final
 
+import msgspec
 import zstandard
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
-from evalstats.loaders.files import MAX_RATIO, MAX_RECORD_CHARS, RATIO_FROM_BYTES, JsonItem, iter_json, loads
+from evalstats.loaders.files import (
+    MAX_RATIO,
+    MAX_RECORD_CHARS,
+    RATIO_FROM_BYTES,
+    JsonItem,
+    NotJson,
+    iter_json,
+    json_value,
+    loads,
+)
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -44,6 +54,10 @@ SUMMARIES: Final = "summaries.json"
 JOURNAL: Final = "_journal/summaries/"
 SAMPLES: Final = "samples/"
 
+# Members of a sample that say nothing of its scores, and may be most of it.
+_PASSED_OVER: Final = frozenset({"events", "events_data", "transcript", "store", "output", "choices", "error_retries"})
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_DECODE: Final = msgspec.json.Decoder().decode
 _ZSTANDARD: Final = 93
 _ENCRYPTED: Final = 0x1
 _LOCAL_HEADER: Final = 30
@@ -110,7 +124,11 @@ class EvalArchive:
 
     def sample(self, name: str) -> object:
         """Read one sample; the metadata of one that is kept in pieces are put back."""
-        value: object = self.json(name)
+        data = self.read(name)
+        try:
+            value: object = {key: _DECODE(raw) for key, raw in _MEMBERS(data).items() if key not in _PASSED_OVER}
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):  # NaN is Inspect's mark for what was not scored
+            value = loads(data, f"{self._path}: {name}")
         beside = name.removesuffix(_SHELL) + _CHUNK_METADATA
         if _is_shell(name) and beside in self._members and as_dict(value):
             return {**as_dict(value), "metadata": self.json(beside)}
@@ -127,7 +145,9 @@ class EvalArchive:
 
     def json(self, name: str) -> object:
         """Unpack and parse a member."""
-        return loads(self.read(name), f"{self._path}: {name}")
+        data = self.read(name)
+        value = json_value(data)
+        return loads(data, f"{self._path}: {name}") if isinstance(value, NotJson) else value
 
     def read(self, name: str) -> bytes:
         """Unpack a member, never further than the size that the directory declares for it."""
