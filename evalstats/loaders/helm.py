@@ -23,6 +23,7 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
+from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -272,22 +273,20 @@ class _Run:
     def outcomes(self, path: Path) -> Iterator[Row]:
         """Yield a row for every instance, trial and metric; then one for every instance without statistics."""
         left, failed = dict.fromkeys(self._state.digests), set[Key]()
-        for part in iter_json(path):
-            if not isinstance(part, JsonItem):
-                raise InputError(f"{path}: is a JSON object; a list of statistics of instances was expected")
+        for locator, value in TypedRecords(Source(path=path), object, called="statistics of instances"):
             self._n_entries += 1
-            entry = as_dict(part.value)
+            entry = as_dict(value)
             item, trial = as_text(entry.get("instance_id")), as_count(entry.get("train_trial_index", 0))
             if not item or trial is None or not isinstance(entry.get("stats"), list):
                 self._n_bad += 1
-                self._bad += [f"[{part.index}]"] if self._n_bad <= _SHOWN else []
+                self._bad += [locator] if self._n_bad <= _SHOWN else []
                 continue
             stats = list(dicts(entry["stats"]))
             said = entry.get("perturbation") or next((get(stat, "name", "perturbation") for stat in stats), None)
             key = (item, perturbation_name(said), trial)
             if key in self._state.failed:
                 failed.add(key)
-            common = {**self._common, **self._place(key), "locator": f"[{part.index}]", **_columns(stats)}
+            common = {**self._common, **self._place(key), "locator": locator, **_columns(stats)}
             for stat in stats:
                 row = self._outcome(key, stat)
                 if row is not None:
