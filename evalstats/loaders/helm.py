@@ -16,14 +16,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from msgspec import Struct
 
 from evalstats.errors import InputError, Option, UnreadableFileError
-from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
-from evalstats.loaders.typed_records import TypedRecords
+from evalstats.loaders.typed_records import Other, Plain, TypedRecords
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -32,7 +33,6 @@ from evalstats.loaders.values import (
     as_number,
     as_text,
     as_time,
-    dicts,
     first_line,
     get,
     json_text,
@@ -92,12 +92,38 @@ _FAILED: Final = (
 )
 _WITHOUT: Final = "{n} instances have requests and no statistics; they are unscored, or errors where the request failed"
 _TWICE: Final = "{n} statistics stand twice with another value; the first is kept"
-_BAD: Final = "{n} entries were left out: no instance_id, no whole train_trial_index, or no list of stats ({where})"
+_BAD: Final = "no instance_id, no whole train_trial_index, or no list of stats"
 _BAD_NUMBERS: Final = "{n} statistics have no name and were left out"
 
-_SHOWN: Final = 6
-
 Key = tuple[str, str, int]
+
+
+class _Name(Struct):
+    name: Any = None
+    split: Any = None
+    sub_split: Any = None
+    perturbation: Any = None
+
+
+_NAMELESS: Final = _Name()
+
+
+class _Stat(Struct):
+    name: _Name | Other = None
+    count: Any = None
+    mean: Any = None
+
+    @property
+    def about(self) -> _Name:
+        """What the statistic is of."""
+        return self.name if isinstance(self.name, _Name) else _NAMELESS
+
+
+class _Entry(Struct):
+    instance_id: Any = None
+    train_trial_index: Any = 0
+    perturbation: Any = None
+    stats: list[_Stat | Other] | Plain = None
 
 
 class HelmLoader:
@@ -161,6 +187,7 @@ class HelmLoader:
             yield from in_batches(run.aggregates(files[_STATS]), "aggregates")
         yield Rows(table="metrics", rows=run.metrics())
         yield Rows(table="runs", rows=[run.row()])
+        yield from run.problems
         yield from source.notes(run.notes(has_items=_INSTANCES in files))
 
 
@@ -266,23 +293,20 @@ class _Run:
         self._values: dict[int, float | None] = {}
         self._n: Counter[tuple[str, str | None, str]] = Counter()
         self._counts: Counter[str] = Counter()
-        self._bad: list[str] = []
-        self._n_bad = self._n_entries = 0
         self._splits: Counter[str] = Counter()
+        self.problems: list[Problem] = []
 
     def outcomes(self, path: Path) -> Iterator[Row]:
         """Yield a row for every instance, trial and metric; then one for every instance without statistics."""
         left, failed = dict.fromkeys(self._state.digests), set[Key]()
-        for locator, value in TypedRecords(Source(path=path), object, called="statistics of instances"):
-            self._n_entries += 1
-            entry = as_dict(value)
-            item, trial = as_text(entry.get("instance_id")), as_count(entry.get("train_trial_index", 0))
-            if not item or trial is None or not isinstance(entry.get("stats"), list):
-                self._n_bad += 1
-                self._bad += [locator] if self._n_bad <= _SHOWN else []
+        records = TypedRecords(Source(path=path), _Entry, called="statistics of instances")
+        for locator, entry in records:
+            item, trial = as_text(entry.instance_id), as_count(entry.train_trial_index)
+            if not item or trial is None or not isinstance(entry.stats, list):
+                records.leave_out(_BAD)
                 continue
-            stats = list(dicts(entry["stats"]))
-            said = entry.get("perturbation") or next((get(stat, "name", "perturbation") for stat in stats), None)
+            stats = [stat for stat in entry.stats if isinstance(stat, _Stat)]
+            said = entry.perturbation or next((stat.about.perturbation for stat in stats), None)
             key = (item, perturbation_name(said), trial)
             if key in self._state.failed:
                 failed.add(key)
@@ -292,9 +316,10 @@ class _Run:
                 if row is not None:
                     left.pop(key, None)
                     yield {**common, **row}
-        if self._n_bad == self._n_entries:
+        self.problems += records.problems()
+        if records.n_left_out == records.n_read:
             raise InputError(
-                f"{path}: none of its {self._n_entries:,} entries has an instance_id, a whole train_trial_index and a list of "
+                f"{path}: none of its {records.n_read:,} entries has an instance_id, a whole train_trial_index and a list of "
                 "stats; check that HELM wrote it"
             )
         self._counts[_FAILED] += len(failed)
@@ -314,36 +339,36 @@ class _Run:
         digest = self._state.digests.get(key)
         return {"item": item, "variant": variant, "trial": trial, "n_trials": 1, "prompt_hash": digest}
 
-    def _outcome(self, key: Key, stat: Row) -> Row | None:
+    def _outcome(self, key: Key, stat: "_Stat") -> Row | None:
         """Read one statistic; None for what is no score, and for one that stands twice."""
         name, split = self._named(stat)
         if name is None:
             return None
         metric = f"{name}/perturbed" if key[1] else name
-        number, n = as_number(stat.get("mean")), as_count(stat.get("count"))
+        number, n = as_number(stat.mean), as_count(stat.count)
         place = hash((key, metric))
         if place in self._values:
             self._counts[_TWICE] += self._values[place] != number
             return None
         self._values[place] = number
-        about: Row = {"metric": metric, "split": split, "scenario": as_text(get(stat, "name", "sub_split"))}
+        about: Row = {"metric": metric, "split": split, "scenario": as_text(stat.about.sub_split)}
         if n is not None and n > 1:
             about["n_trials"] = n
         failure = self._state.failed.get(key)
         self._ranges.add(self._benchmark, metric, None if failure else number)
         self._splits[split or ""] += 1
         if failure is not None:
-            return {**about, **unscored(failure, held(stat.get("mean")), error=True)}
+            return {**about, **unscored(failure, held(stat.mean), error=True)}
         if number is None:
             reason = "its count is 0" if n == 0 else "its mean is no number"
-            return {**about, **unscored(reason, held(stat.get("mean")))}
+            return {**about, **unscored(reason, held(stat.mean))}
         self._n[metric, split, key[1]] += 1
         return {**about, **scored(number)}
 
-    def _named(self, stat: Row) -> tuple[str | None, str | None]:
+    def _named(self, stat: "_Stat") -> tuple[str | None, str | None]:
         """Return the metric's name, None for what is no score, and the split."""
-        name = as_text(get(stat, "name", "name"))
-        split = as_text(get(stat, "name", "split"))
+        name = as_text(stat.about.name)
+        split = as_text(stat.about.split)
         if not name:
             self._counts[_BAD_NUMBERS] += 1
             return None, split
@@ -355,13 +380,11 @@ class _Run:
         """Yield the published means; those of the worst perturbation only where something was perturbed."""
         specs = get(self._spec, "data_augmenter_spec", "perturbation_specs")
         was_perturbed = bool(specs) or not isinstance(specs, list)
-        for part in iter_json(path):
-            if not isinstance(part, JsonItem):
-                raise InputError(f"{path}: is a JSON object; a list of statistics was expected")
-            stat = as_dict(part.value)
+        records = TypedRecords(Source(path=path), _Stat, called="statistics")
+        for _, stat in records:
             name, split = self._named(stat)
-            number, n_trials = as_number(stat.get("mean")), as_count(stat.get("count"))
-            perturbation = as_dict(get(stat, "name", "perturbation"))
+            number, n_trials = as_number(stat.mean), as_count(stat.count)
+            perturbation = as_dict(stat.about.perturbation)
             if name is None or number is None or (perturbation and not was_perturbed):
                 continue
             on = as_text(perturbation.get("computed_on")) or "perturbed"
@@ -371,7 +394,7 @@ class _Run:
             yield {
                 **{key: self._common[key] for key in ("run", "model", "benchmark", "task")},
                 "variant": variant,
-                "scenario": as_text(get(stat, "name", "sub_split")),
+                "scenario": as_text(stat.about.sub_split),
                 "metric": metric,
                 "split": split,
                 "estimate": number,
@@ -380,6 +403,7 @@ class _Run:
                 "method": f"published; mean over instances{more}",
                 "unit": "proportion" if 0 <= number <= 1 and _HIGHER.fullmatch(name) else None,
             }
+        self.problems += records.problems()
 
     def _headline(self, metrics: Iterable[str]) -> str | None:
         """Return the metric that HELM's tables show, else the first that the run declares."""
@@ -426,8 +450,6 @@ class _Run:
     def notes(self, *, has_items: bool) -> Iterator[str]:
         """Say what a reader should know."""
         yield from told(self._counts)
-        if self._bad:
-            yield _BAD.format(n=self._n_bad, where=comma_list(self._bad, _SHOWN - 1))
         if not self._is_named:
             yield (
                 f"no {_SPEC} is beside it, so the model is called {str(self._common['model'])!r} after the folder or the file, "
@@ -448,14 +470,14 @@ def _is_bookkeeping(name: str) -> bool:
     return _BOOKKEEPING.fullmatch(name) is not None
 
 
-def _columns(stats: Iterable[Row]) -> Row:
+def _columns(stats: Iterable["_Stat"]) -> Row:
     """Return tokens and run time of an entry."""
     found: Row = {}
     for stat in stats:
-        column = _COLUMNS.get(as_text(get(stat, "name", "name")) or "")
+        column = _COLUMNS.get(as_text(stat.about.name) or "")
         if column is not None:
             read = as_amount if column == "latency_s" else as_count
-            found[column] = read(stat.get("mean"))
+            found[column] = read(stat.mean)
     return found
 
 
