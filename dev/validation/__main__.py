@@ -20,6 +20,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"
 
 NAMES = {
     "one-score": "one_score",
+    "different-users": "different_users",
     "pairs": "pairs",
     "mean-score": "mean_score",
     "mean-pairs": "mean_pairs",
