@@ -500,6 +500,34 @@ def _adk(i: int) -> Row:
     return {**known, "overall_eval_metric_results": metrics, "eval_metric_result_per_invocation": []}
 
 
+def _tau2(i: int) -> Row:
+    said = [
+        {"role": role, "content": _text(i + k, 300), "cost": 0.01} for k in range(6) for role in ("assistant", "user")
+    ]
+    known = {"id": _id(i), "task_id": str(i), "trial": 0, "termination_reason": "user_stop", "duration": 12.5}
+    return {
+        **known,
+        "messages": said,
+        "reward_info": {"reward": 1.0},
+        "agent_cost": 0.1,
+        "start_time": "2026-01-01T00:00:00",
+    }
+
+
+def _inspect(i: int) -> Row:
+    events = [{"event": "model", "output": {"completion": _text(i + k, 600)}} for k in range(9)]
+    said = [{"role": role, "content": _text(i, 500)} for role in ("user", "assistant")]
+    known = {
+        "id": i,
+        "epoch": 1,
+        "input": _text(i, 300),
+        "target": "4",
+        "metadata": {"category": "a"},
+        "total_time": 1.1,
+    }
+    return {**known, "messages": said, "scores": {"match": {"value": "C"}, "tone": {"value": 0.5}}, "events": events}
+
+
 def _lines(record: Callable[[int], Row], first: tuple[Row, ...] = ()) -> Callable[[int], str]:
     def text(size: int) -> str:
         return "".join(f"{json.dumps(row)}\n" for row in (*first, *_rows(record, size)))
@@ -544,6 +572,24 @@ def _yaml(size: int) -> str:
 
 
 _ADK = {"eval_set_result_id": "app_basic_1", "eval_set_id": "basic"}
+_TAU2 = {
+    "info": {
+        "agent_info": {"implementation": "llm_agent", "llm": "m"},
+        "user_info": {"llm": "u"},
+        "environment_info": {"domain_name": "retail"},
+        "num_trials": 1,
+    },
+    "tasks": [],
+}
+_EVAL = {
+    "eval_id": "e",
+    "task": "t",
+    "task_id": "ti",
+    "created": "2026-01-01T00:00:00+00:00",
+    "dataset": {},
+    "model": "m",
+}
+_INSPECT = {"version": 2, "status": "success", "eval": {**_EVAL, "config": {}}, "results": {"scores": []}, "stats": {}}
 _SPEC = {"spec": {"completion_fns": ["m"], "eval_name": "sums.dev.v0", "run_config": {}, "run_id": "2601010000ABCD"}}
 _GYM = {
     "name": "sums",
@@ -575,6 +621,8 @@ FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
     ("ragas", "m.csv", _csv(_ragas)),
     ("ragas", "m.jsonl", _lines(_ragas)),
     ("helm", "per_instance_stats.json", _list(_helm)),
+    ("tau2-bench", "results.json", _list(_tau2, lambda rows: {**_TAU2, "simulations": rows})),
+    ("inspect", "2026-01-01T00-00-00-00-00_t_ti.json", _list(_inspect, lambda rows: {**_INSPECT, "samples": rows})),
     ("eq-bench-raw", "raw_results.json", _document(_eq_bench)),
     ("every-eval-ever", "x_samples.jsonl", _lines(_eee)),
     ("mmlu-pro", "model_outputs_m_5shots.json", _list(_mmlu_pro)),
