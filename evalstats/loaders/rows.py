@@ -394,6 +394,7 @@ class RatingRows:
 
     def add(self, item: str, criterion: str, value: object, *, rater: str, **known: object) -> None:
         """Add a rating, or take note that it is none."""
+        criterion = as_text(criterion) or ""
         labels = [text for label in as_list(value) if (text := as_text(label))]
         number = as_number(value) if isinstance(value, bool | int | float) else None
         label = value if isinstance(value, str) else ", ".join(sorted(labels))

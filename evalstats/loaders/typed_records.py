@@ -30,6 +30,7 @@ from evalstats.loaders.files import (
     open_bytes,
 )
 from evalstats.loaders.records import cell_value, parquet_records
+from evalstats.loaders.values import as_text
 from evalstats.schema.data import Problem
 
 R = TypeVar("R")
@@ -312,9 +313,23 @@ class TypedRecords(Generic[R]):
                 if name in cells
             }
         try:
-            return msgspec.convert(value, self._record, strict=not of_text)
+            try:
+                return msgspec.convert(value, self._record, strict=not of_text)
+            except UnicodeError:
+                return msgspec.convert(_in_whole_characters(cast("object", value)), self._record, strict=not of_text)
         except msgspec.ValidationError as error:
             return str(error).replace("Object missing required field", "no").replace("`", "").lower()
+
+
+def _in_whole_characters(value: object) -> object:
+    """Return what JSON held with half characters in its names and texts replaced."""
+    if isinstance(value, str):
+        return as_text(value)
+    if isinstance(value, dict):
+        return {as_text(name): _in_whole_characters(inner) for name, inner in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_in_whole_characters(inner) for inner in cast("list[object]", value)]
+    return value
 
 
 def _members(record: object) -> Mapping[str, bool] | None:

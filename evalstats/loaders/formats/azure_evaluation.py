@@ -57,7 +57,7 @@ class _Output:
             evaluator, name = _parts(key)
             if not name:
                 continue
-            metric = f"{evaluator}.{name}"
+            metric = as_text(f"{evaluator}.{name}") or ""
             if name.endswith(_RESULT) and isinstance(value, str):
                 score = _VERDICTS.get(value)
                 none = unscored("the result is neither pass nor fail", held(value))
@@ -75,8 +75,8 @@ class _Output:
         for run in self.file.runs if len(self.file.runs) == 1 else ():
             for metric, value in as_dict(self.file.members.get("metrics")).items():
                 if as_number(value) is not None and not _NO_SCORE.fullmatch(metric):
-                    self.file.metric(metric, higher_is_better=_better(metric))
-                    self.file.publish(value, run, metric, n=self.file.n_read)
+                    self.file.metric(as_text(metric) or "", higher_is_better=_better(metric))
+                    self.file.publish(value, run, as_text(metric) or "", n=self.file.n_read)
         return ()
 
 

@@ -129,7 +129,7 @@ def _attempt(entry: _Entry, run: str, threshold: float, file: FormatFile[_Entry]
     item = blake2s(text.encode(errors="replace"), digest_size=6).hexdigest()
     shared: Row = {"run": run, "task": probe, "item": item, "scenario": probe.partition(".")[0]}
     shared |= {"language": language, "intent": as_text(entry.intent)}
-    found = {name: as_list(scores) for name, scores in entry.detector_results.items()}
+    found = {as_text(name) or "": as_list(scores) for name, scores in entry.detector_results.items()}
     for name in found.keys() - file.metrics.keys():
         file.metric(name, **_DETECTOR)
     outcomes: list[Row] = []

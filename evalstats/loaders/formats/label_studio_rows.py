@@ -37,9 +37,7 @@ class _Table:
         if not as_text(row.get("id")) or row.get("annotation_id") is None:
             self.file.leave_out("no annotation" if row.get("annotation_id") is None else "no id")
         else:
-            self.kept.append(
-                {name: cell for name, cell in row.items() if not isinstance(cell, str) or len(cell) <= _MOST_CHARS}
-            )
+            self.kept.append({name: cell for name, cell in row.items() if not _is_long(cell) or name == "id"})
         return ()
 
     def finish(self) -> Iterable[Sample]:
@@ -63,6 +61,10 @@ class _Table:
                 if isinstance(value, ResultValue | str):
                     take(self.file, (as_text(row["id"]) or "", name, who), value, row, known)
         return ()
+
+
+def _is_long(cell: object) -> bool:
+    return isinstance(cell, str) and len(cell) > _MOST_CHARS
 
 
 def _time(row: Row) -> str:
@@ -95,7 +97,7 @@ def _result(value: object) -> ResultValue | None:
         return None
     try:
         found = convert(cast("list[object]", value)[0], ResultValue)
-    except ValidationError:
+    except (ValidationError, UnicodeError):
         return None
     return found if found != ResultValue() else None
 

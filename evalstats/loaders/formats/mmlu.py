@@ -12,7 +12,7 @@ from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, held, scored, unscored
-from evalstats.loaders.values import letter_grade
+from evalstats.loaders.values import as_text, letter_grade
 from evalstats.schema.data import Problem
 
 _CORRECT: Final = "_correct"
@@ -24,7 +24,7 @@ def _rows(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sam
     item = hashed(*(row.get(name) for name in _ASKED))
     shared: Row = {"task": subject, "item": item}
     for name in (name for name in row if name.endswith(_CORRECT) and name != _CORRECT):
-        run = file.run(name.removesuffix(_CORRECT))
+        run = file.run(as_text(name.removesuffix(_CORRECT)))
         score = letter_grade(row[name])
         outcome = (
             unscored("it is neither right nor wrong", held(row[name])) if score not in {0.0, 1.0} else scored(score)

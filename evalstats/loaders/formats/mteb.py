@@ -67,7 +67,7 @@ def _task(result: _Result, model: str | None, revision: str | None, file: Format
     run = file.run(model, *([model] if model else []), task, **about, revision=revision)
     for split, subset, scores in _subsets(splits):
         languages = [text for value in as_list(scores.get("languages")) if (text := as_text(value))]
-        variant = split if subset == "default" else f"{split}/{subset}"
+        variant = as_text(split if subset == "default" else f"{split}/{subset}")
         language, day = ",".join(languages) or None, day_of(result.date)
         file.count(_NO_MAIN, int(_MAIN not in scores))
         for metric, value in _numbers(scores):
@@ -92,7 +92,7 @@ def _numbers(scores: Mapping[str, object]) -> Iterator[tuple[str, float]]:
         for metric, score in parts.items():
             number = None if isinstance(score, bool | str) else as_number(score)
             if number is not None:
-                yield metric, number
+                yield as_text(metric) or "", number
 
 
 def _model(file: FormatFile[_Result]) -> tuple[str | None, str | None]:

@@ -92,7 +92,9 @@ def _publish(file: FormatFile[Any], run: str, metrics: dict[str, Any], day: date
             continue
         stated = as_count(metrics.get(f"{name}:n_samples"))
         of_all = n if name == "score" and stated is None else stated
-        file.publish(score, run, name, error=metrics.get(f"{name}:bootstrap_std"), n=of_all, date=day)
+        file.publish(
+            score, run, as_text(name) or "metric", error=metrics.get(f"{name}:bootstrap_std"), n=of_all, date=day
+        )
 
 
 FORMAT: Final = Format(

@@ -33,9 +33,9 @@ def _rows(record: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[
     for name in feedback:
         direction = as_text(record.get(f"{name.partition(_PART)[0]}{_DIRECTION}"))
         if name not in file.metrics:
-            file.metric(name, higher_is_better=_BETTER.get((direction or "").lower()))
+            file.metric(as_text(name) or "", higher_is_better=_BETTER.get((direction or "").lower()))
     if feedback:
-        yield shared, [{"metric": name, **number(record[name])} for name in feedback]
+        yield shared, [{"metric": as_text(name), **number(record[name])} for name in feedback]
     else:
         file.leave_out("no feedback")
 

@@ -23,7 +23,10 @@ def _rows(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sam
         file.leave_out("no question" if item is None else "no score")
         return
     run = file.run(as_text(row.get("model")))
-    yield {"run": run, "item": item}, [{"metric": name.removeprefix(_SCORE), **number(row[name])} for name in checks]
+    yield (
+        {"run": run, "item": item},
+        [{"metric": as_text(name.removeprefix(_SCORE)), **number(row[name])} for name in checks],
+    )
 
 
 FORMAT: Final = Format(
