@@ -58,7 +58,7 @@ def _flat(record: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterable[
             users = as_list(cell_value(record.get(f"{name}.users")))
             states = as_list(cell_value(record.get(f"{name}.status")))
             for place, answer in enumerate(as_list(cell)):
-                if place < len(states) and states[place] not in {"submitted", None}:
+                if place < len(states) and as_text(states[place]) not in {"submitted", None}:
                     file.count(_UNSUBMITTED)
                     continue
                 who = users[place] if place < len(users) else None
