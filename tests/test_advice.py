@@ -18,11 +18,13 @@ OPTION = re.compile(r"(?<![\w-])(?<!var\()--[a-z]")
 # What is written for a shell: how a flag is declared beside its question, the command that gives a result again, and the
 # command lines of other programs.
 FOR_A_SHELL = ("questions.py", "analysis/settings.py", "report/engine.py", "report/kernel.py")
+# Names of files that another program makes of its own options.
+NAMES_OF_FILES = ("loaders/formats/bigcodebench.py",)
 MODULES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
 BELOW = [
     name
     for name in MODULES
-    if not name.startswith("cli/") and name not in FOR_A_SHELL and not name.endswith("options.py")
+    if not name.startswith("cli/") and name not in (*FOR_A_SHELL, *NAMES_OF_FILES) and not name.endswith("options.py")
 ]
 
 

@@ -36,6 +36,7 @@ CHAPTERS: Final = {
     "input checks and estimates": ("checks", "computation", "estimate", "roots"),
     "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified"),
     "paired differences": ("paired",),
+    "different users": ("unpaired",),
     "bootstrap": ("bootstrap", "resample_law"),
     "clusters and factors": ("clusters", "factor_dependence", "runs", "trials", "reliability"),
     "many models": ("many",),

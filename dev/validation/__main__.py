@@ -20,12 +20,12 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"
 
 NAMES = {
     "one-score": "one_score",
-    "different-users": "different_users",
     "pairs": "pairs",
     "mean-score": "mean_score",
     "mean-pairs": "mean_pairs",
     "graded-pairs": "graded_pairs",
     "full-runs": "full_runs",
+    "different-users": "different_users",
     "clusters": "clusters",
     "false-claims": "false_claims",
     "undeclared-clusters": "undeclared",

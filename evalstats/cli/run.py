@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from evalstats.atomic import write_whole
 from evalstats.cli import options
 from evalstats.errors import EvalStatsError, InputError, Option
+from evalstats.regular import read_regular
 
 if TYPE_CHECKING:
     from evalstats.analysis.compare.result import Comparison
@@ -121,7 +123,7 @@ def read_items(path: Path, key: str | None = None) -> dict[str, Row]:
     InputError if the file cannot be read, or an id stands twice.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path).removeprefix("\ufeff")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error})") from error
     if text.lstrip().startswith(("{", "[")):
@@ -168,14 +170,14 @@ def drive(
     folder.mkdir(parents=True, exist_ok=True)
     told = {**settings, "seed": limits.seed, "margin": limits.margin, "budget": limits.budget, "items": len(items)}
     if (folder / SETTINGS).exists():
-        before: Row = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        before: Row = json.loads(read_regular(folder / SETTINGS))
         other = [name for name in told if told[name] != before.get(name)]
         if other:
             raise InputError(
                 f"{folder}: holds a run of another {other[0]}; give a folder of its own with {Option('out')}"
             )
     else:
-        (folder / SETTINGS).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        write_whole(folder / SETTINGS, json.dumps(told, indent=1) + "\n")
     done = _journalled(folder / JOURNAL)
     names = list(items)
     places: list[int] = np.random.default_rng(limits.seed).permutation(len(names)).tolist()
@@ -225,7 +227,7 @@ def _journalled(path: Path) -> set[str]:
     if not path.exists():
         return set()
     kept: dict[str, list[str]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in read_regular(path).splitlines():
         try:
             kept.setdefault(str(json.loads(line)["item"]), []).append(line)
         except (ValueError, KeyError, TypeError):

@@ -585,6 +585,7 @@ def _judged(frame: pl.DataFrame, tally: Tally) -> pl.DataFrame:
 class Late:
     """Samples whose metrics only the end of the file tells, as those of a task that failed.
 
+    >>> from evalstats.loaders.rows import unscored
     >>> late = Late()
     >>> late.wait({"item": "q1"}, unscored("the task failed", error=True))
     >>> late.know("correct")

@@ -40,7 +40,7 @@ class Role:
         ...     round(ROLES["model"].weight("target_model"), 2),
         ...     ROLES["model"].weight("judge_model"),
         ... )
-        (1.0, 0.96, 0.0)
+        (1.0, 0.95, 0.0)
         """
         exact = self.names.get(name, 0.0)
         if exact or self.bars(name):

@@ -472,7 +472,7 @@ def _flipped(result: Comparison) -> Section | None:
     ]
     if by_trials:
         sure = sum(p <= 1 - result.conf_level for p in by_trials)
-        which = f"None of the {n:,} has" if not sure else f"{sure:,} of the {n:,} {has_have(sure)}"
+        which = f"Not one of the {n:,} has" if not sure else f"{sure:,} of the {n:,} {has_have(sure)}"
         rest = "; the others may be the noise of trials" if sure < n else ""
         blocks.append(Text(text=f"{which} trials that differ by more than chance would, item by item{rest}."))
     if found:
