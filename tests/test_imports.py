@@ -36,8 +36,8 @@ ALLOWED: dict[str, set[str]] = {
     },
     "exporters": {"errors", "regular", "atomic", "schema", "loaders", "analysis"},
     "cli": {
-        "errors", "options", "questions", "atomic", "schema", "document", "analysis", "plots", "report", "loaders", "store",
-        "simulate", "datasets", "stats", "exporters", "table",
+        "errors", "options", "questions", "regular", "atomic", "schema", "document", "analysis", "plots", "report", "loaders",
+        "store", "simulate", "datasets", "stats", "exporters", "table",
     },
 }  # fmt: skip
 

@@ -34,9 +34,8 @@ _NO_STATISTICS: Final = frozenset({
 # A folder stands for all its modules that are not named elsewhere.
 CHAPTERS: Final = {
     "input checks and estimates": ("checks", "computation", "estimate", "roots"),
-    "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified"),
+    "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified", "unpaired"),
     "paired differences": ("paired",),
-    "different users": ("unpaired",),
     "bootstrap": ("bootstrap", "resample_law"),
     "clusters and factors": ("clusters", "factor_dependence", "runs", "trials", "reliability"),
     "many models": ("many",),
