@@ -32,6 +32,7 @@ from evalstats.schema.columns import KEYS
 Record = Mapping[str, object]
 
 _ABSENT: Final = NO_VALUE | {"-", "–", "—"}
+_MOST_OF_ONE: Final = 8
 _LOOKED_AT: Final = 200
 _NAME_CHARS: Final = 120
 # Texts of more characters than this on average are sentences, not ids.
@@ -152,7 +153,9 @@ class SampledColumn:
         named = self.named("item")
         if not named and not ROLES["item"].bars(self.words) and self.words.endswith(("_id", "_idx", "_uid", "_key")):
             named = 0.85
-        if not self.is_complete or (len(self.values) > 1 and len(self.levels) < 2 and named < 0.7):
+        # One item may have a row a system; the same text in many rows names none of them.
+        idle = len(self.levels) < 2 and (len(self.values) > _MOST_OF_ONE or (len(self.values) > 1 and named < 0.7))
+        if not self.is_complete or idle:
             return 0.0
         # Numbers that count from somewhere on are ids; those of any other kind measure something.
         spread = max(self.numbers, default=0) - min(self.numbers, default=0)

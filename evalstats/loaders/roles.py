@@ -97,7 +97,8 @@ ROLES: Final[Mapping[str, Role]] = {
         "count counts n num year age seq status code seed trial epoch temperature penalty config configs setting settings "
         "parameters params weight probability prob logprob logprobs confidence entropy turn turns timestamp date rank size max "
         "min total step steps level line generations nones fails width height depth px bytes mb kb chars words fps frames "
-        "threshold cutoff version port std stderr sd se ci order position attempts retries calls errors attempt rep repeat "
+        "threshold cutoff tp fp tn fn loss version port std stderr sd se ci "
+        "order position attempts retries calls errors attempt rep repeat "
         "replicate draw hour day month error exception timeout cached",
         unless_named="expected gold truth reference target label labels prediction predictions predicted pred actual answer "
         "response output difficulty low high lower upper top k start end reason explanation comment should must requires needs "
@@ -106,7 +107,7 @@ ROLES: Final[Mapping[str, Role]] = {
     "model": _role(
         w100="model model_name model_id model_name_or_path llm llm_name llm_model engine deployment system model_version",
         w95="agent provider provider_id bot assistant submission run_name experiment experiment_name generator target_model "
-        "agent_version policy app_id app model_label checkpoint ckpt",
+        "agent_version agent_id system_id policy app_id app model_label checkpoint ckpt",
         # Factors whose levels are compared where the model is one and the same.
         w55="prompt prompt_name prompt_version prompt_id system_prompt arm group condition treatment method approach config "
         "variant version pipeline template strategy",
