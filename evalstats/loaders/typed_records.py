@@ -5,6 +5,7 @@ members there are, records are dicts or lists (`dict[str, Any]`, `list[Any]`). A
 left out; a JSON document that is cut off is refused.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -52,6 +53,8 @@ _PLACES: Final = 5
 _FAULTS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _RAW: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+# The number of members of an object, a name that stands twice counted twice; what they hold is dropped at once.
+_N_MEMBERS: Final = json.JSONDecoder(object_pairs_hook=len).decode
 _LIST: Final = b"["
 _OBJECT: Final = b"{"
 
@@ -209,12 +212,15 @@ class TypedRecords(Generic[R]):
         members = _MEMBERS(data)
         if not inside and not self._lists:
             self._refuse_object()
+            _refuse_twice(data, members)
             found.append(("{}", [(key, raw) for key, raw in members.items() if key not in self._keep]))
         for key, raw in members.items():
             name = f"{inside}{key}"
             opening = bytes(memoryview(raw)[:1])
             if name in self._lists and self._keyed and opening == _OBJECT:
-                found.append((f"{name}.{{}}", [*_MEMBERS(raw).items()]))
+                keyed = _MEMBERS(raw)
+                _refuse_twice(raw, keyed)
+                found.append((f"{name}.{{}}", [*keyed.items()]))
             elif name in self._lists and not self._keyed and opening == _LIST:
                 found.append((f"{name}[{{}}]", [*enumerate(_RAW(raw))]))
             elif opening == _OBJECT and any(path.startswith(f"{name}.") for path in self._lists):
@@ -239,12 +245,13 @@ class TypedRecords(Generic[R]):
             raise UnreadableFileError(f"{self.source.path}: is one JSON object; a list of {self.called} was expected")
 
     def _piece_by_piece(self) -> Iterator[Iterator[R]]:
-        """Read a document that is too long to be held, or that holds NaN; what is wrong with it is raised here."""
+        """Read a document that is too long to be held, holds NaN or a name twice; what is wrong with it is raised here."""
         if self._is_alone:
             yield from self._converted("", [("", load_json(self.source.path))])
             return
         pattern = "{}"
         values: list[tuple[Place, object]] = []
+        named: set[str] = set()
         arrays = (*(f"{name}." if self._keyed else name for name in self._lists),)
         beside = iter_json(self.source.path, arrays=arrays) if self._keep else ()
         self.members |= {each.member: each.value for each in beside if each.member in self._keep}
@@ -260,6 +267,11 @@ class TypedRecords(Generic[R]):
                 if not self._keyed or bool(inside) != bool(self._lists):
                     continue
                 found, place = f"{inside}{{}}", part.member.removeprefix(inside)
+                if part.member in named:
+                    self.n_read += 1
+                    self.leave_out("the name stands before, and the first counts", part.member)
+                    continue
+                named.add(part.member)
             if values and (pattern != found or len(values) >= _PIECE_RECORDS):
                 yield from self._converted(pattern, values)
                 values = []
@@ -344,6 +356,15 @@ _NO_RECORD: Final[dict[type, str]] = {
     str: "a bare text",
     tuple: "not as many cells as the header",
 }
+
+
+def _refuse_twice(data: bytes | msgspec.Raw, members: Mapping[str, msgspec.Raw]) -> None:
+    """Raise a fault of the decoder where a name stands twice in an object, of which a dict keeps the last."""
+    text = bytes(data).strip()
+    between = len(text) - sum(len(name) + 2 + len(memoryview(raw)) for name, raw in members.items())
+    # As programs write it, without blanks or with one behind each mark, there is room for these members alone.
+    if between not in (2 * len(members) + 1, 4 * len(members)) and _N_MEMBERS(text.decode()) != len(members):
+        raise msgspec.DecodeError
 
 
 def _batches(values: Iterable[T]) -> Iterator[list[T]]:

@@ -118,6 +118,22 @@ def test_reports_of_multi_swe_bench_say_what_valid_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        '{"a__b-1": true, "a__b-1": false, "a__b-2": true}',
+        '{\n  "a__b-1": true,\n  "a__b-1": false,\n  "a__b-2": true\n}\n',
+    ],
+)
+def test_an_issue_that_stands_twice_counts_once(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "s" / "eval_results.json"
+    path.parent.mkdir()
+    path.write_text(content)
+    data = read(path)
+    assert data.outcomes["score"].to_list() == [1.0, 1.0]
+    assert "1 of 3 issues are left out (the name stands before, and the first counts): a__b-1" in told(data, "error")
+
+
+@pytest.mark.parametrize(
     ("content", "words"),
     [
         ({"leaderboards": [{"name": "x", "results": [{"resolved": 3}]}]}, "none of its leaderboards could be read"),

@@ -265,3 +265,19 @@ def test_members_of_an_object_may_be_the_records(
         found, places, records = read(tmp_path / "x.json", text, Keyed, keyed=True, **how)
         assert [(record.key, record.value.id) for record in found] == [("a", "x"), ("b", "y")]
         assert (places, records.members) == (locators, {"n": 1})
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(("lists", "before"), [((), ""), (("in",), "in.")])
+def test_a_name_that_stands_twice_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indent: int | None, lists: tuple[str, ...], before: str
+) -> None:
+    members = json.dumps({"a": {"id": "x"}, "again": {"id": "z"}, "b": {"id": "y"}}, indent=indent)
+    members = members.replace('"again"', '"a"')
+    text = (f'{{"in": {members}}}' if lists else members).encode()
+    for whole in (1, 1 << 20):
+        monkeypatch.setattr(typed_records, "_WHOLE_BYTES", whole)
+        found, places, records = read(tmp_path / "x.json", text, Keyed, keyed=True, lists=lists)
+        assert [(record.key, record.value.id) for record in found] == [("a", "x"), ("b", "y")]
+        assert places == [f"{before}a", f"{before}b"]
+        assert (records.n_read, records.n_left_out) == (3, 1)
