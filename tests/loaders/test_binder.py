@@ -29,7 +29,7 @@ Roles = dict[str, str]
 BESIDE = tuple(
     """judge_model:judge grader:judge eval_model_name:judge response:answer completion:answer output_tokens:count n_tokens:few
     latency_ms:ms cost_usd:usd category:category difficulty:difficulty rank:few timestamp:time image_width:size
-    expected:expected max_tokens:512 created:day feedback:answer session_id:user""".split()  # noqa: SIM905
+    expected:expected max_tokens:512 created:day feedback:answer session_id:user""".split()  # noqa: SIM905 - a column a line would be twenty lines
 )
 
 

@@ -10,7 +10,7 @@ from tests.loaders.trees import opened, said
 KINDS = ["punctuation:no_comma", "length_constraints:number_words"]
 
 
-def response(*followed: bool, prompt: str = "Write.", **changes: Any) -> dict[str, Any]:
+def response(*followed: bool, prompt: str | None = "Write.", **changes: Any) -> dict[str, Any]:
     known = {"follow_all_instructions": all(followed), "follow_instruction_list": list(followed)}
     return {**known, "instruction_id_list": KINDS, "prompt": prompt, "response": "Text.", **changes}
 
@@ -61,7 +61,7 @@ def test_states(tmp_path: Path, changes: dict[str, Any], statuses: list[str], ra
 
 
 def test_a_prompt_that_comes_again_is_a_trial_and_none_without_one(tmp_path: Path) -> None:
-    again = [response(True), response(False), response(True, prompt=None)]  # type: ignore[arg-type]
+    again = [response(True), response(False), response(True, prompt=None)]
     data = opened(tmp_path, {"eval_results_strict.jsonl": again}, "ifeval")
     assert data.outcomes.filter(data.outcomes["metric"].str.starts_with("prompt"))["trial"].to_list() == [0, 1]
     assert "expected str, got null - at $.prompt" in said(data, "error")

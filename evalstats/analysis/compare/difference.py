@@ -159,7 +159,7 @@ def paired_difference(
     """
     chosen = _chosen(scores, metric, method)
     build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered, "stratified": _stratified}
-    found = build[chosen](scores, metric, conf_level, seed, further)
+    found = build[chosen](scores, metric, conf_level, seed=seed, further=further)
     if further:
         more = _further_rows(chosen, scores, metric, margin=margin, conf_level=conf_level, seed=seed)
         found = replace(found, rows=(*found.rows, *more))
@@ -328,8 +328,9 @@ def _tango(
     scores: PairedScores,
     metric: MetricFacts,
     conf_level: float,
+    *,
     seed: int,  # noqa: ARG001 - one signature for all
-    further: bool,  # noqa: FBT001 - given by place
+    further: bool,
 ) -> Difference:
     counts = PairedCounts.from_scores(scores.baseline, scores.candidate)
     headline = tango(counts, conf_level=conf_level)
@@ -366,8 +367,9 @@ def _augmented(
     scores: PairedScores,
     metric: MetricFacts,
     conf_level: float,
+    *,
     seed: int,
-    further: bool,  # noqa: FBT001 - given by place
+    further: bool,
 ) -> Difference:
     d, span, trials = scores.differences, metric.span or 1.0, scores.n_trials
     headline = _augmented_headline(scores, metric, conf_level)
@@ -407,8 +409,9 @@ def _plain_t(
     scores: PairedScores,
     metric: MetricFacts,
     conf_level: float,
+    *,
     seed: int,
-    further: bool,  # noqa: FBT001 - given by place
+    further: bool,
 ) -> Difference:
     d = scores.differences
     headline = paired_t(d, bound=metric.span, conf_level=conf_level)
@@ -442,8 +445,9 @@ def _clustered(
     scores: PairedScores,
     metric: MetricFacts,
     conf_level: float,
+    *,
     seed: int,
-    further: bool,  # noqa: FBT001 - given by place
+    further: bool,
 ) -> Difference:
     d, coarsest = scores.differences, _coarsest(scores.clusters)
     headline, found = _headline_of_clusters(scores, metric, conf_level)
@@ -488,8 +492,9 @@ def _stratified(
     scores: PairedScores,
     metric: MetricFacts,
     conf_level: float,
+    *,
     seed: int,
-    further: bool,  # noqa: FBT001 - given by place
+    further: bool,
 ) -> Difference:
     """Average over fixed levels: within each, items are new; the levels are these."""
     d, strata = scores.differences, _strata_of(scores)
