@@ -8,7 +8,7 @@ from typing import Final
 
 from evalstats.grammar import comma_list
 from evalstats.loaders.rows import metric_row, told
-from evalstats.loaders.values import as_number, as_text
+from evalstats.loaders.values import as_count, as_number, as_text
 
 LEVEL: Final = 0.95
 _PLUS_MINUS = re.compile(r"\+?\s*(\d+(?:\.\d+)?)\s*/\s*[-−]\s*(\d+(?:\.\d+)?)")
@@ -78,7 +78,7 @@ class PublishedRows:
         elif spread is not None and spread < 0:
             spread = None
             self.unread[f"standard error of {metric}"] += 1
-        count = as_number(known.get("n"))
+        count = as_count(known.get("n"))
         if count is None and (as_text(known.get("n")) or "").strip().lower() not in _ABSENT:
             self.unread[f"number of votes or items behind {metric}"] += 1
         unit = as_text(known.get("unit"))
@@ -93,7 +93,7 @@ class PublishedRows:
                 **known,
                 "model": model.strip(),
                 "estimate": number,
-                "n": int(count) if count is not None and count >= 0 and count.is_integer() else None,
+                "n": count,
                 "unit": unit,
             }
         )

@@ -123,7 +123,7 @@ def board_in(document: object) -> Sequence[Record]:
         boards = [{"model": name, **row} for name, row in inner.items()]
         return boards if item_column(tuple(boards[0])) is None else []
     numbers = {name: value for name, value in members.items() if isinstance(value, int | float) and value is not True}
-    scores = [float(value) for name, value in numbers.items() if not ROLES["score"].bars(plain(name))]
+    scores = [value for name, value in numbers.items() if not ROLES["score"].bars(plain(name))]
     named = isinstance(members.get("model"), str)
     plainly = len(scores) == len(numbers) > max(2, len(members) - len(numbers)) and all(
         0 <= each <= 100 for each in scores

@@ -104,6 +104,11 @@ def test_a_metric_without_a_score_is_unscored(read: Any) -> None:
     assert (row["metric"], row["status"], row["judge"]) == ("hallucinations_v1", "unscored", "gemini-judge")
 
 
+def test_metrics_without_a_name_are_kept(read: Any) -> None:
+    case_of_two = case("add", {"score": 0.5, "threshold": 0.4}, metric("response_match_score", 0.8))
+    assert read(result(case_of_two)).outcomes["metric"].to_list() == ["passed", "metric", "response_match_score"]
+
+
 def test_repeated_runs_are_trials(read: Any) -> None:
     data = read(result(CASES[0], CASES[0], {"eval_id": None, "final_eval_status": 1}, 3))
     assert data.outcomes.filter(metric="passed")["trial"].to_list() == [0, 1]

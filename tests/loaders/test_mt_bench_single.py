@@ -107,6 +107,11 @@ def test_other_judges(judged: Any, judge: object, name: str | None, template: st
     assert (row["judge"], row["judge_template"]) == (name, template)
 
 
+@pytest.mark.parametrize("turn", [None, 2**63, 1e19, 1.5, "first"])
+def test_a_turn_that_is_no_count_is_none(judged: Any, turn: object) -> None:
+    assert judged(rated(turn=turn)).outcomes.select("variant", "score").rows() == [("", 8.0)]
+
+
 def test_a_judgement_made_again_is_a_trial_and_a_copy_counts_once(judged: Any) -> None:
     data = judged(RECORD, rated(score=6, tstamp=1718591999.0), RECORD)
     assert data.outcomes.select("trial", "score").rows() == [(0, 8.0), (1, 6.0)]

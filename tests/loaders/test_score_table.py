@@ -10,7 +10,7 @@ import pytest
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.registry import read_source, sniffed
-from evalstats.loaders.score_table import LOADER
+from evalstats.loaders.score_table import LOADER, board_in
 from evalstats.schema.data import EvalData
 
 NUMBERS = ("model", "metric", "estimate", "std_error", "conf_low", "conf_high", "conf_level", "n")
@@ -170,6 +170,11 @@ def test_a_packed_table_is_read(table: Any) -> None:
 )
 def test_tables_of_something_else_are_left_alone(text: str) -> None:
     assert named(text, "x.json" if text[0] == "[" else "x.csv") != "score-table"
+
+
+def test_a_score_of_four_hundred_digits_is_no_score() -> None:
+    scores: dict[str, object] = {"model": "m", "chat": 10**400, "safety": 0.8, "math": 0.5}
+    assert (len(board_in(scores | {"chat": 0.9})), len(board_in(scores))) == (1, 0)
 
 
 @pytest.mark.parametrize(

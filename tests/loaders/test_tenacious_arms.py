@@ -161,6 +161,15 @@ def test_the_scores_of_a_run_of_tau2(tmp_path: Path) -> None:
     assert (better["pass_at_1"], better["agent_cost_usd"]) == (True, False)
 
 
+@pytest.mark.parametrize("n", [1e308, -1, 12.5, "many"])
+def test_a_count_that_is_none_is_left_out_and_told(tmp_path: Path, n: object) -> None:
+    path = tmp_path / "score_log.json"
+    path.write_text(json.dumps(SCORES | {"evaluated_simulations": n}))
+    data = read(path)
+    assert data.aggregates.filter(metric="pass_at_1").select("estimate", "n").row(0) == (0.7267, None)
+    assert any("number of votes or items behind pass_at_1" in problem.message for problem in data.problems)
+
+
 PUBLISHED: tuple[tuple[dict[str, Any], list[tuple[Any, ...]]], ...] = (
     (
         {

@@ -79,7 +79,9 @@ def _run(case: _Case, events: list[_Event], file: FormatFile[_Case]) -> str:
     eval_set = as_text(file.members.get("eval_set_id")) or ""
     app, found, _ = (as_text(file.members.get("eval_set_result_id")) or "").partition(f"_{eval_set}_")
     model = next((name for event in events if (name := as_text(event.model_version))), None)
-    thresholds = {as_text(metric.metric_name): metric.threshold for metric in case.overall_eval_metric_results}
+    thresholds = {
+        as_text(metric.metric_name) or "metric": metric.threshold for metric in case.overall_eval_metric_results
+    }
     run = file.run(
         model or (app if found else None),
         benchmark=eval_set or "Google ADK",

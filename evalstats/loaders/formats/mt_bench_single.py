@@ -11,8 +11,8 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import numbers, series
-from evalstats.loaders.values import as_list, as_text, numbers_of, text_of, times_of
+from evalstats.loaders.format_columns import counts, numbers, series
+from evalstats.loaders.values import as_list, as_text, text_of, times_of
 
 _UNREAD: Final = "-1"
 # What FastChat keeps as the judge's answer when its requests failed.
@@ -32,12 +32,11 @@ class _Judgement(Struct):
 
 def _columns(records: list[_Judgement], file: FormatFile[_Judgement]) -> pl.DataFrame:
     judges = [[as_text(part) for part in as_list(record.judge)] or [as_text(record.judge)] for record in records]
-    turns = numbers_of(series([record.turn for record in records]))[0]
     frame = pl.DataFrame(
         {
             "item": text_of(series([record.question_id for record in records])),
             "model": text_of(series([record.model for record in records])),
-            "turn": turns,
+            "turn": counts([record.turn for record in records]),
             "judge": [judge[0] for judge in judges],
             "judge_template": [judge[1] if len(judge) > 1 else None for judge in judges],
             "timestamp": times_of(series([record.tstamp for record in records]))[0],
@@ -50,7 +49,7 @@ def _columns(records: list[_Judgement], file: FormatFile[_Judgement]) -> pl.Data
     failed = pl.col("judgment") == _API_ERROR
     frame = frame.with_columns(
         metric=pl.lit("score"),
-        variant=pl.format("turn {}", pl.col("turn").cast(pl.Int64)).fill_null(""),
+        variant=pl.format("turn {}", pl.col("turn")).fill_null(""),
         status=pl.when(failed).then(pl.lit("error")).otherwise("status"),
         status_reason=pl.when(failed)
         .then(pl.lit("the request to the judge failed"))
