@@ -432,9 +432,10 @@ class _Table:
         options += apart
         options = [option for option in options if option.partition("=")[0] not in given]
         options += self._beside(item, scores, rest, options)
-        # The rows of one system are numbered where nothing could be the item.
+        # Rows are numbered where nothing could be the item: those of one system, and of users who each met one.
         nothing = not self.like_items - {*scores}
-        numbered = item is None and ("item" in given or (model is None and nothing and score_weight >= SURE))
+        unpaired = model is None or any(_SOMEBODY & column.tokens and column.is_complete for column in rest)
+        numbered = item is None and ("item" in given or (unpaired and nothing and score_weight >= SURE))
         repeated = apart[:1] == (f"trial={ORDER}",)
         is_clear = (
             (item_weight >= _ENOUGH or numbered)
