@@ -7,7 +7,11 @@ import ast
 from importlib import import_module
 from os import environ
 from pkgutil import get_data
-from typing import Any
+from sys import modules
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
 
 # Each public name, and the module that it comes from.
 _WHERE = {
@@ -28,11 +32,20 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(message)
     # A package of the name of a public function can be called, and stays what it is once it is imported.
     own = f"{__name__}.{name}"
-    return (
+    found = (
         import_module(own)
         if _WHERE[name] == __name__ or name == "report"
         else getattr(import_module(_WHERE[name]), name)
     )
+    data = modules.get(f"{__name__}.schema.data")
+    if data is not None and not data.FIND_COLUMNS:
+        data.FIND_COLUMNS.append(_found)
+    return found
+
+
+def _found(table: object, names: "Mapping[str, Collection[str]]") -> Any:
+    """Find the columns of a table that is given where data are expected, as those of a file are found."""
+    return import_module("evalstats.loaders.frames").found_columns(table, names)
 
 
 def __dir__() -> list[str]:

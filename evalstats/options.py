@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
 if TYPE_CHECKING:
     from evalstats.schema.plan import LiveMix
@@ -134,6 +134,35 @@ class GivenOptions:
             for name, value in self.values.items()
             if not _same(value, self.signature.parameters[name].default)
         }
+
+
+# Options that name columns of the data.
+OF_COLUMNS = ("cluster", "by", "over", "scenario", "contrast")
+
+
+class UsedNames(NamedTuple):
+    """Names of sides, metrics and columns that a question uses: they help to find the columns of a plain table."""
+
+    sides: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    factors: tuple[str, ...] = ()
+
+
+def names_in(given: Mapping[str, Any]) -> UsedNames:
+    """Return the names that options give, but those of standard columns.
+
+    >>> names_in({"baseline": "old", "candidate": "new", "metric": "f1", "contrast": "model"})
+    UsedNames(sides=('old', 'new'), metrics=('f1',), factors=())
+    """
+
+    def texts(*options: str) -> tuple[str, ...]:
+        values: list[object] = [_several(given.get(name)) for name in options]
+        found = (each for value in values if isinstance(value, tuple) for each in cast("tuple[object, ...]", value))
+        return tuple(
+            each for each in found if isinstance(each, str) and each not in {"model", "system", "item", "none"}
+        )
+
+    return UsedNames(texts("baseline", "candidate"), texts("metric"), texts(*OF_COLUMNS))
 
 
 def _several(value: Any) -> Any:

@@ -126,7 +126,7 @@ def asked_wrongly(name: str) -> Iterator[Callable[[], object]]:
     yield lambda: es.score(data, "nobody")
     yield lambda: es.leaderboard(data, models=[name, "nobody"])
     yield lambda: es.compare(data, "other", "nobody", cluster=name)
-    yield lambda: es.from_frame({"id": items, name: scores}, item="id")
+    yield lambda: es.from_frame({"id": items, name: models}, item="id")
     yield lambda: es.from_frame({"id": items, "who": models, name: ["?"] * 24}, item="id", model="who", score=name)
     yield lambda: es.from_frame({"id": [1, 1], "who": [name, name], "ok": [1, 0]}, item="id", model="who", score="ok")
 

@@ -22,7 +22,7 @@ import polars as pl
 
 from evalstats.document.model import Block, Code, Document, Note, Section
 from evalstats.errors import InputError
-from evalstats.options import OF_FILES, Offered, offered
+from evalstats.options import OF_FILES, Offered, names_in, offered
 from evalstats.questions import QUESTIONS, signature_of
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import as_names, name_of, names_of
@@ -121,7 +121,7 @@ def _dtype(given: Mapping[str, Any], columns: Sequence[str]) -> pl.DataType | No
     data = given.get("data")
     if not wanted or wanted[0] == "model" or data is None:
         return None
-    held = as_data(data)
+    held = as_data(data, names_in(given)._asdict())
     column = held.factor_names().get(wanted[0], wanted[0])
     return held.outcomes.schema.get(column)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from evalstats.cli.output import is_terminal, say
 from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.grammar import and_list, comma_list, plural
+from evalstats.options import OF_COLUMNS, names_in
 
 if TYPE_CHECKING:
     import polars as pl
@@ -275,16 +276,16 @@ def load(
     if files:
         from evalstats.loaders.registry import read
 
-        sides, metrics, factors = (_names(asked or {}, options) for options in _NAMES)
+        names = names_in(asked or {})
         parts.append(
             read(
                 *files,
                 format=input_format,
                 column_map=columns,
                 where=conditions(where),
-                sides=sides,
-                metrics=metrics,
-                factors=factors,
+                sides=names.sides,
+                metrics=names.metrics,
+                factors=names.factors,
             )
         )
     if not parts:
@@ -304,19 +305,6 @@ def problem_lines(problems: "Sequence[Problem]") -> list[str]:
         f"{'not read' if severity == 'error' else 'note'}: {and_list(files, 1 if severity == 'note' else 20)}: {message}"
         for (severity, message), files in paths.items()
     ]
-
-
-_NAMES_COLUMNS = ("cluster", "by", "over", "scenario", "contrast")
-
-
-# Options that name sides, metrics and columns.
-_NAMES = (("baseline", "candidate"), ("metric",), _NAMES_COLUMNS)
-
-
-def _names(asked: Mapping[str, Any], options: Sequence[str]) -> list[str]:
-    """Return the names that options give, but those of standard columns."""
-    names = (name for option in options for name in _texts(asked.get(option)))
-    return [name for name in names if name not in {"model", "system", "item", "none"}]
 
 
 def scanned(
@@ -341,7 +329,7 @@ def scanned(
     if stored and columns is not None:
         raise InputError(f"{paths[0]} is a store, whose columns have names already; leave out --map")
     table = None if stored else open_table(str(paths[0]), engine)
-    named = [value for name in _NAMES_COLUMNS if (value := asked.get(name))]
+    named = [value for name in OF_COLUMNS if (value := asked.get(name))]
     wanted = [*conditions(where), *(each for value in named for each in ([value] if isinstance(value, str) else value))]
     if table is None:
         narrow = Narrow(keeps="columns", asked=(wanted,))

@@ -1,7 +1,7 @@
 """A frame that is already in memory as `EvalData`: outcomes, or votes between two models."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -9,23 +9,26 @@ from typing import Any, cast
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.grammar import comma_list
 from evalstats.loaders.arena_cells import winner_of
+from evalstats.loaders.binder import NOTHING_ASKED, NOTHING_FITS, AskedNames, assigned
 from evalstats.loaders.blocks import frame_block
 from evalstats.loaders.bound_columns import Binding, Survey
 from evalstats.loaders.column_map import COLUMNS, WAYS, ColumnMap
-from evalstats.loaders.table import fitted
+from evalstats.loaders.table import completed, fitted, named_otherwise
 from evalstats.loaders.tidy import Tidier
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows
 
 _NAME = "frame"
+_LOOKED_AT = 200
 
 
 def from_frame(
     frame: object,
     *,
-    item: str,
+    item: str | None = None,
     score: str | Iterable[str] | None = None,
     model: str | None = None,
     models: Iterable[str] | None = None,
@@ -40,7 +43,8 @@ def from_frame(
     scale: str | None = None,
     unscored: float | str | Iterable[float | str] = (),
     higher_is_better: bool | None = None,
-    dependence: Iterable[str] = (),
+    dependence: str | Iterable[str] = (),
+    repeats: str | None = None,
     **columns: str,
 ) -> EvalData:
     """Make `EvalData` of a table with one row for each item and model.
@@ -53,7 +57,8 @@ def from_frame(
         Name of the column that holds it. `"@text"` stands for one value on every row (`benchmark="@gsm8k"`);
         `item="#row"` numbers items by their place within each run, `trial="#order"` numbers repetitions. `score` may
         be a list of columns: each is then a metric of its own name. A column left out here is found by its standard
-        name, if there is one of that name.
+        name, if there is one of that name. Where item or score is left out, all three are found as in a file, by names
+        and cells; a note in `problems` says which they are.
     models
         Columns that hold the scores of a model each, in place of `score` and `model`.
     values
@@ -68,6 +73,8 @@ def from_frame(
         Which way all scores are better; of one among several, `score="wer:lower"` says it, or `metrics`.
     dependence
         Columns whose levels make rows dependent, beside those given as passage, template, user or session.
+    repeats
+        Which of several rows of one item and model is kept: "first", "last", or "drop" for copies of whole rows.
     **columns
         Any other standard column (`scenario="dimension"`, `user="user_id"`, `error="exception"`), or a factor's new
         name. Columns that are not named at all are kept as factors.
@@ -80,7 +87,8 @@ def from_frame(
     Raises
     ------
     InputError
-        If a column is not there, a score is not known, a row stands twice, or the frame is no table.
+        If a column is not there, a score is not known, a row stands twice, or the frame is no table; or if it is not sure
+        which columns are item and score: the message shows the calls that may fit.
 
     Examples
     --------
@@ -93,7 +101,7 @@ def from_frame(
     >>> data.models(), data.outcomes["score"].to_list(), data.outcomes["status"].to_list()[-1]
     (('a', 'b'), [1.0, 0.0, 1.0, None], 'unscored')
     """
-    if (score is None) == (models is None) or (models is not None and model is not None):
+    if models is not None and (score is not None or model is not None):
         raise InputError(
             "say score=COLUMN, and model=COLUMN where one names the model; or models=[...] for a column a model"
         )
@@ -110,6 +118,7 @@ def from_frame(
         "metric": metric,
         **columns,
     }
+    dependence = (dependence,) if isinstance(dependence, str) else dependence
     table = _as_table(_with_index(frame, (*named.values(), *scores)))
     map_ = frame_map(
         named,
@@ -122,7 +131,72 @@ def from_frame(
         higher_is_better=higher_is_better,
         dependence=dependence,
     )
-    return tidy_frame(table, map_)
+    map_ = map_ if repeats is None else map_.overlaid(ColumnMap.from_options([f"repeats={repeats}"]))
+    if item is not None and scores:
+        return tidy_frame(table, map_)
+    data, _ = _completed(table, map_, NOTHING_ASKED)
+    return data
+
+
+def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[EvalData, str]:
+    """Make `EvalData` of a table whose columns nobody named, and say how they were read.
+
+    `names` are those that a question uses, of "sides", "metrics" and "factors". Raises an `InputError` with the calls that may
+    fit where it is not sure which columns are item and score.
+    """
+    table = (
+        frame
+        if type(frame).__module__.split(".")[0] != "pandas"
+        else _with_index(frame, cast("Any", frame).index.names)
+    )
+    asked = AskedNames(**{name: frozenset(own) for name, own in names.items()})
+    return _completed(_as_table(table), ColumnMap(), asked)
+
+
+def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple[EvalData, str]:
+    """Read a table by the columns that are named and those that are found, and say which these are."""
+    columns, records = table.columns, table.head(_LOOKED_AT).to_dicts()
+    found = completed(map_, columns, records, asked)
+    if found is None:
+        best = [
+            [*named_otherwise(map_), *each.options] for each in assigned(columns, records, asked, map_) if each.is_whole
+        ]
+        fits = [_as_call([*options, *_one_model(ColumnMap.from_options(options), columns)]) for options in best]
+        shown = f"These may fit: {'; or: '.join(fits[:2])}" if fits else f"Name them: {_as_call(NOTHING_FITS.options)}"
+        raise InputError(
+            f"it is not sure which columns of this table are item and score; it has {comma_list(columns, 12)}. {shown}"
+        )
+    taken = [option for option in named_otherwise(found) if option not in named_otherwise(map_)]
+    alone = _one_model(found, columns)
+    found, taken = found.overlaid(ColumnMap.from_options(alone)), [*taken, *alone]
+    said = f"the table is read as {_as_call(taken)}; give others if its columns are meant otherwise"
+    apart = "table" if found.makes("item") and not map_.makes("item") else ""
+    data = tidy_frame(table, found, rows_apart=apart)
+    note = Problem(path=_NAME, message=said, severity="note")
+    return replace(data, problems=(note, *data.problems) if taken else data.problems), said
+
+
+def _one_model(map_: ColumnMap, columns: Iterable[str]) -> list[str]:
+    """Return what names the model of a table where no column does, as the option of a map."""
+    return [] if {"model", "system", "model_a"} & {*columns, *map_.columns, *map_.constants} else ["model=@table"]
+
+
+def _as_call(options: Iterable[str]) -> str:
+    """Write the options of a map as the call of `from_frame` that they are.
+
+    >>> _as_call(["item=qid", "score=f1,em"])
+    "evalstats.from_frame(table, item='qid', score=['f1', 'em'])"
+    """
+    pairs = [option.partition("=")[::2] for option in options]
+    several = {"score", "models", "dependence"}
+    given = [
+        f"{name}={column}"
+        if column == "COLUMN"
+        else f"{name}={column.split(',') if name in several and ',' in column else column!r}"
+        for name, column in pairs
+    ]
+    maker = "from_votes" if any(name == "model_a" for name, _ in pairs) else "from_frame"
+    return f"evalstats.{maker}({', '.join(['table', *given])})"
 
 
 def frame_map(
@@ -143,7 +217,7 @@ def frame_map(
     if higher_is_better is not None:
         directions[""] = higher_is_better
     codes = [unscored] if isinstance(unscored, float | int | str) else list(unscored)
-    tables: dict[str, object] = {"columns": {"score": list(scores)}}
+    tables: dict[str, object] = {"columns": {"score": list(scores)} if scores else {}}
     extra = {
         "values": values,
         "metrics": metrics,
@@ -169,10 +243,13 @@ def _with_directions(scores: Iterable[str], columns: Iterable[str]) -> tuple[lis
     return names, directions
 
 
-def tidy_frame(table: pl.DataFrame, map_: ColumnMap, *, called: str = _NAME, merged: bool = False) -> EvalData:
+def tidy_frame(
+    table: pl.DataFrame, map_: ColumnMap, *, called: str = _NAME, merged: bool = False, rows_apart: str = ""
+) -> EvalData:
     """Make `EvalData` of a Polars frame and a column map.
 
-    `called` is what the source is called; `merged` says that a row stands for `n_trials` equal ones.
+    `called` is what the source is called; `merged` says that a row stands for `n_trials` equal ones, `rows_apart` what stands
+    before the numbers of rows that are items of this table alone.
     """
     if not table.height:
         raise InputError("the frame holds no rows")
@@ -187,7 +264,14 @@ def tidy_frame(table: pl.DataFrame, map_: ColumnMap, *, called: str = _NAME, mer
         return readable if "run" in binding.columns or "run" in binding.constants else f"{readable}~{digest[:8]}"
 
     tidier = Tidier(
-        map_, binding, survey, "merged row" if merged else "row", name_run, merged=merged, reread=lambda: [block]
+        map_,
+        binding,
+        survey,
+        "merged row" if merged else "row",
+        name_run,
+        merged=merged,
+        reread=lambda: [block],
+        rows_apart=rows_apart,
     )
     outcomes = check_table(tidier.outcomes(block), "outcomes", source=called)
     counts = outcomes.group_by("run", "status").len()

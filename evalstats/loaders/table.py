@@ -73,7 +73,9 @@ class TableLoader(SingleFileLoader):
         columns = {*head.columns, *head.keys}
         exact = sum(name in columns and name not in found.columns for name in ("item", "score", "model"))
         confidence = {3: self.surest, 2: 0.1}.get(exact, 0.15 if "model" in {*found.columns, *columns} else 0.02)
-        return Match(confidence=confidence, reason=f"a table with {', '.join(_named(found)) or 'item and score'}")
+        return Match(
+            confidence=confidence, reason=f"a table with {', '.join(named_otherwise(found)) or 'item and score'}"
+        )
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""
@@ -106,7 +108,7 @@ class TableLoader(SingleFileLoader):
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
         notes = list(tidier.notes())
-        if taken := [each for each in _named(map_) if each not in _named(self.column_map)]:
+        if taken := [each for each in named_otherwise(map_) if each not in named_otherwise(self.column_map)]:
             notes.append(f"read with {as_options(taken)}; give others if its columns are meant otherwise")
         if {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns}):
             whose = "file" if source.called == source.stem else "folder"
@@ -121,7 +123,7 @@ class TableLoader(SingleFileLoader):
         yield from source.notes(table.left_out.told(survey.n_rows), "error")
 
 
-def _named(map_: ColumnMap) -> list[str]:
+def named_otherwise(map_: ColumnMap) -> list[str]:
     """Return the parts of a map that name columns otherwise than they are called, as options."""
     columns = {name: found for name, found in map_.columns.items() if found != (name,)}
     if map_.makes("model"):

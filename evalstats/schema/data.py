@@ -1,7 +1,7 @@
 """The six tidy tables, checked and held together: `EvalData`, what makes one of a table, and several into one."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -260,11 +260,12 @@ class EvalData:
         )
 
 
-def as_data(data: object) -> EvalData:
-    """Return `data` as it is, or a table (pandas, Polars, pyarrow, DuckDB, a dict of columns; glossary names) as `EvalData`.
+def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) -> EvalData:
+    """Return `data` as it is, or a table (pandas, Polars, pyarrow, DuckDB, a dict of columns) as `EvalData`.
 
     A table with the columns model and estimate, and without items or scores, holds published numbers; any other outcomes, of
-    which item, score and model are enough.
+    which item, score and model are enough. Where they are called otherwise, columns are found as those of a file are, with the
+    help of the `names` that the question uses (`evalstats.options.names_in`), and a warning says which.
     """
     if isinstance(data, EvalData):
         return data
@@ -275,11 +276,19 @@ def as_data(data: object) -> EvalData:
         return _told_apart(EvalData(aggregates=check_table(frame.with_columns(keys), "aggregates")))
     if "run" in frame.columns:
         return _told_apart(EvalData(outcomes=check_table(frame, "outcomes")))
+    if FIND_COLUMNS and not ({"item", "score"} <= {*frame.columns} and {"model", "system"} & {*frame.columns}):
+        found, said = FIND_COLUMNS[0](data, names or {})
+        warnings.warn(said, EvalStatsWarning, stacklevel=4)
+        return found
     outcomes = check_table(_completed(frame), "outcomes")
     presumed = Presumed(name for name in outcomes.columns if name in frame.columns and is_shared_by_name(name))
     presumed.add(outcomes)
     runs = [{"run": run, "benchmark": name, "dependence": presumed.held()} for run, name in _runs(outcomes)]
     return _told_apart(EvalData(outcomes=outcomes, runs=frame_from_rows(runs, "runs")))
+
+
+# What finds the columns of a table whose names are not the glossary's; `evalstats` puts it here, since only loaders know how.
+FIND_COLUMNS: list[Callable[[object, Mapping[str, Collection[str]]], tuple[EvalData, str]]] = []
 
 
 def _runs(outcomes: pl.DataFrame) -> list[tuple[str, str]]:

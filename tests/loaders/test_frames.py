@@ -1,6 +1,7 @@
 """A frame in memory becomes the same tables as the same frame in a file."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,14 +11,19 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
+import evalstats as es
 from evalstats.errors import InputError
+from evalstats.loaders import registry
 from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.frames import from_frame
+from evalstats.loaders.frames import found_columns, from_frame
 from evalstats.loaders.registry import read_source
 from evalstats.loaders.table import TableLoader
-from evalstats.schema.data import combine
+from evalstats.schema.data import EvalData, combine
+from tests.loaders.headers import HEADERS, Header, rows_of
+from tests.loaders.test_binder import lines_of, words_of, written
 
 COLUMNS: dict[str, list[Any]] = {
     "question_id": [1, 2, 3, 1, 2, 3],
@@ -227,3 +233,47 @@ def test_labels_may_be_numbers_and_mappings_of_any_kind() -> None:
     values = MappingProxyType({"score": MappingProxyType({2: 1, 3: "unscored"})})
     data = from_frame({"item": [1, 2], "model": ["m", "m"], "score": [2, 3]}, item="item", score="score", values=values)  # pyright: ignore[reportArgumentType] - labels of a caller without types
     assert data.outcomes["score"].to_list() == [1.0, None]
+
+
+def found_or_shown(read_it: Callable[[], EvalData]) -> EvalData | str:
+    """Return what is read, or the words of a refusal."""
+    try:
+        return read_it()
+    except InputError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=[header.columns for header in HEADERS])
+def test_columns_of_a_frame_are_found_as_those_of_a_file(header: Header, tmp_path: Path) -> None:
+    names, rows = header.names(), rows_of(header.names(), 1)
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    there = found_or_shown(
+        lambda: registry.read(written(tmp_path / "table.csv", names, rows), strict=True, **words_of(header.asked))
+    )
+    here = found_or_shown(lambda: found_columns(frame, words_of(header.asked))[0])
+    key = ("item", "model", "metric", "score")
+    if isinstance(here, EvalData):
+        assert isinstance(there, EvalData), there
+        numbered = header.roles.startswith("item=#row")  # in a file by its lines
+        assert not numbered or here.outcomes["item"].is_unique().all()
+        own, other = (data.outcomes.select(key[numbered:]) for data in (here, there))
+        assert_frame_equal(own, other, check_row_order=False)
+        return
+    assert isinstance(there, str), here
+    calls = [call for call in here.partition("These may fit: ")[2].split("; or: ") if call]
+    assert len(calls) == len(lines_of(there))
+    for call in calls:
+        eval(call, {"evalstats": es, "table": frame})  # noqa: S307 - what a user would paste
+
+
+@pytest.mark.parametrize(("repeats", "kept"), [("first", [1.0, 0.0]), ("last", [0.0, 0.0]), ("drop", None)])
+def test_repeated_rows_are_kept_as_is_said(repeats: str, kept: list[float] | None) -> None:
+    frame = {"item": ["p", "p", "q"], "model": ["a"] * 3, "score": [1.0, 0.0, 0.0]}
+    if kept is None:  # the two rows are no copies
+        with pytest.raises(InputError, match="stands more than once"):
+            from_frame(frame, item="item", score="score", repeats=repeats)
+        frame = {
+            name: [*cells, cells[-1]] for name, cells in ({name: cells[1:] for name, cells in frame.items()}).items()
+        }
+    found = from_frame(frame, item="item", score="score", repeats=repeats)
+    assert found.outcomes.sort("item")["score"].to_list() == (kept or [0.0, 0.0])

@@ -31,14 +31,24 @@ def test_a_pandas_table_in_glossary_names_is_what_from_frame_makes_of_it(kind: s
     assert (here.verdict, here.rows) == (there.verdict, there.rows)
 
 
-def test_a_table_of_other_columns_is_told_which_argument_names_them() -> None:
-    frame = table(np.zeros(80)).rename(columns={"item": "question"})
-    with pytest.raises(
-        InputError, match=r"has no column item; it has question, score, model.*from_frame\(frame, item="
+def test_columns_of_other_names_are_found_and_said() -> None:
+    frame = table(np.arange(80) % 3 % 2)
+    renamed = frame.rename(columns={"item": "question_id", "score": "correct", "model": "arm"})
+    with pytest.warns(
+        es.EvalStatsWarning, match=r"from_frame\(table, item='question_id', score='correct', model='arm'\)"
     ):
-        es.compare(frame, "a", "b")
-    with pytest.raises(InputError, match=r"no column model.*model=\.\.\."):
-        es.leaderboard(table(np.zeros(80)).drop(columns="model"))
+        found = es.compare(renamed, "a", "b")
+    assert found.rows == es.compare(frame, "a", "b").rows
+    with pytest.warns(es.EvalStatsWarning, match="model='@table'"):
+        assert es.score(frame.head(40).drop(columns="model"))[0].name == "table"
+
+
+def test_a_table_whose_columns_are_not_sure_is_told_the_calls_that_may_fit() -> None:
+    frame = table(np.arange(80) % 2).rename(columns={"item": "thing", "score": "x", "model": "arm"})
+    with pytest.raises(
+        InputError, match=r"which columns.*has thing, x, arm\. These may fit: evalstats\.from_frame\(table, "
+    ):
+        es.leaderboard(frame)
 
 
 def test_data_show_themselves_in_some_ten_lines() -> None:

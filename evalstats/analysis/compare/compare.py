@@ -231,7 +231,8 @@ def compare(
     """
     asked = opt.GivenOptions.of(compare, locals())
     several = () if metric is None or isinstance(metric, str) else tuple(metric)
-    data = as_data(data) if plan is None else with_plan(as_data(data), plan)
+    data = as_data(data, opt.names_in({"baseline": baseline, "candidate": candidate, **asked.values})._asdict())
+    data = data if plan is None else with_plan(data, plan)
     _check_options(asked, (baseline, candidate))
     if sequential or labels is not None:
         data.need_rows("a sequential interval or a correction by labels")
