@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import polars as pl
@@ -11,10 +12,13 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list
 from evalstats.loaders.arena_cells import winner_of
+from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_ASKED, NOTHING_FITS, AskedNames, assigned
 from evalstats.loaders.blocks import frame_block
 from evalstats.loaders.bound_columns import Binding, Survey
 from evalstats.loaders.column_map import COLUMNS, WAYS, ColumnMap
+from evalstats.loaders.registry import read_source, sniffed
+from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import completed, fitted, named_otherwise
 from evalstats.loaders.tidy import Tidier
 from evalstats.schema.columns import column_names
@@ -22,6 +26,8 @@ from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows
 
 _NAME = "frame"
+# What rows and the model are called where nothing else names them.
+_CALLED = "table"
 _LOOKED_AT = 200
 
 
@@ -139,18 +145,31 @@ def from_frame(
 
 
 def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[EvalData, str]:
-    """Make `EvalData` of a table whose columns nobody named, and say how they were read.
+    """Make `EvalData` of a table whose columns nobody named, and say which were taken for what.
 
-    `names` are those that a question uses, of "sides", "metrics" and "factors". Raises an `InputError` with the calls that may
-    fit where it is not sure which columns are item and score.
+    A table of a known format, such as votes or a published leaderboard, is read as its file is, which needs no word. `names`
+    are those that a question uses, of "sides", "metrics" and "factors". Raises an `InputError` with the calls that may fit
+    where it is not sure which columns are item and score.
     """
     table = (
         frame
         if type(frame).__module__.split(".")[0] != "pandas"
         else _with_index(frame, cast("Any", frame).index.names)
     )
-    asked = AskedNames(**{name: frozenset(own) for name, own in names.items()})
-    return _completed(_as_table(table), ColumnMap(), asked)
+    table = _as_table(table)
+    if not table.height:
+        raise InputError("the table holds no rows")
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"{_CALLED}.jsonl")
+        table.head(_LOOKED_AT).write_ndjson(path)
+        match, _ = sniffed(read_head(path))
+        if match is not None and match[0] is not TABLE:
+            table.write_ndjson(path)
+            data = read_source(match[0], with_digest(Source(path=path)))
+            told = tuple(replace(problem, path=_NAME) for problem in data.problems)
+            runs = data.runs.with_columns(source=pl.lit(_NAME))
+            return replace(data, runs=runs, problems=told), ""
+    return _completed(table, ColumnMap(), AskedNames(**{name: frozenset(own) for name, own in names.items()}))
 
 
 def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple[EvalData, str]:
@@ -159,7 +178,9 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     found = completed(map_, columns, records, asked)
     if found is None:
         best = [
-            [*named_otherwise(map_), *each.options] for each in assigned(columns, records, asked, map_) if each.is_whole
+            [*named_otherwise(map_), *each.options]
+            for each in assigned(columns, records, asked, None if map_ == ColumnMap() else map_)
+            if each.is_whole
         ]
         fits = [_as_call([*options, *_one_model(ColumnMap.from_options(options), columns)]) for options in best]
         shown = f"These may fit: {'; or: '.join(fits[:2])}" if fits else f"Name them: {_as_call(NOTHING_FITS.options)}"
@@ -170,7 +191,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     alone = _one_model(found, columns)
     found, taken = found.overlaid(ColumnMap.from_options(alone)), [*taken, *alone]
     said = f"the table is read as {_as_call(taken)}; give others if its columns are meant otherwise"
-    apart = "table" if found.makes("item") and not map_.makes("item") else ""
+    apart = _CALLED if found.makes("item") and not map_.makes("item") else ""
     data = tidy_frame(table, found, rows_apart=apart)
     note = Problem(path=_NAME, message=said, severity="note")
     return replace(data, problems=(note, *data.problems) if taken else data.problems), said
@@ -178,7 +199,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
 
 def _one_model(map_: ColumnMap, columns: Iterable[str]) -> list[str]:
     """Return what names the model of a table where no column does, as the option of a map."""
-    return [] if {"model", "system", "model_a"} & {*columns, *map_.columns, *map_.constants} else ["model=@table"]
+    return [] if {"model", "system", "model_a"} & {*columns, *map_.columns, *map_.constants} else [f"model=@{_CALLED}"]
 
 
 def _as_call(options: Iterable[str]) -> str:

@@ -278,7 +278,8 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
         return _told_apart(EvalData(outcomes=check_table(frame, "outcomes")))
     if FIND_COLUMNS and not ({"item", "score"} <= {*frame.columns} and {"model", "system"} & {*frame.columns}):
         found, said = FIND_COLUMNS[0](data, names or {})
-        warnings.warn(said, EvalStatsWarning, stacklevel=4)
+        if said:
+            warnings.warn(said, EvalStatsWarning, stacklevel=4)
         return found
     outcomes = check_table(_completed(frame), "outcomes")
     presumed = Presumed(name for name in outcomes.columns if name in frame.columns and is_shared_by_name(name))

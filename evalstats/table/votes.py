@@ -15,7 +15,7 @@ import polars as pl
 
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.grammar import comma_list, plural
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import lookalike_note, lookalikes, renamed
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, merged, vote_rows
@@ -380,11 +380,8 @@ def comparisons_of(battles: object) -> pl.DataFrame:
             f"the data hold {have} and no votes between two models; for outcomes and published numbers use leaderboard"
         )
     frame = as_polars(battles)
-    if "outcome" not in frame.columns and {"winner", "model_a", "model_b"} <= set(frame.columns):
-        raise InputError(
-            "the table has a column 'winner' in its source's own words and no 'outcome' (a, b, tie, both_bad): "
-            "pass it through evalstats.from_votes, which reads the labels"
-        )
+    if not {"outcome", "model_a", "model_b"} <= {*frame.columns}:
+        return comparisons_of(as_data(battles))
     # Columns that only name a vote may be missing from a table made by hand.
     keys = {"run": pl.lit("table"), "battle": pl.int_range(pl.len()).cast(pl.String)}
     if "outcome" in frame.columns:

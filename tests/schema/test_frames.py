@@ -77,3 +77,14 @@ def test_sparse_columns_of_pandas_are_read_as_plain_ones(dtype: str) -> None:
 def test_a_lazy_table_is_read_without_a_warning() -> None:
     lazy = pl.LazyFrame({"item": [1], "score": [1.0], "model": ["a"]})
     assert es.from_frame(lazy, item="item", score="score", model="model").models() == ("a",)
+
+
+def test_tables_of_known_formats_are_read_as_their_files_are() -> None:
+    """And need no word."""
+    votes = pl.DataFrame(
+        {"model_a": ["x", "y"] * 30, "model_b": ["y", "x"] * 30, "winner": ["model_a"] * 40 + ["tie"] * 20}
+    )
+    named = es.arena(es.from_votes(votes))
+    assert [row.estimate for row in es.arena(votes).rows] == [row.estimate for row in named.rows]
+    published = pl.DataFrame({"model": ["a", "b", "c"], "accuracy": [0.8, 0.7, 0.75], "stderr": [0.01, 0.01, 0.01]})
+    assert [row.name for row in es.leaderboard(published).rows] == ["a", "c", "b"]

@@ -72,10 +72,10 @@ def test_weights_have_a_mean_of_one() -> None:
             r"no vote has an outcome .*1 vote: a model against itself",
         ),
         (
-            {"model_a": ["x"], "model_b": ["y"], "winner": ["model_a"]},
+            {"left": ["x"], "right": ["y"], "choice": ["left"]},
             {},
             InputError,
-            r"evalstats\.from_votes",
+            r"fit: evalstats\.from_votes\(table, model_a='left'",
         ),
         (EvalData(), {}, InputError, "the data hold nothing"),
         ({**VOTES, "preference": [0.1] * 6}, {}, InputError, "contradicts their outcome"),
