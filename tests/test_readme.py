@@ -3,17 +3,14 @@
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 import evalstats
 from evalstats.cli.ingest_run import ingest
-from evalstats.report.kernel import one_kernel, run_cells
 from evalstats.simulate.arena import write_arena
 from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.lab_live import write_lab_live
@@ -27,18 +24,6 @@ GUIDES = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "
 PYTHON = {"README": README, "in-python": (ROOT / "docs" / "in-python.md").read_text(encoding="utf-8")}
 # These lines speak of the reader's own files.
 OWN_FILES = ("old_run/", "logs/", "results.csv")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _shared_kernel() -> Iterator[None]:
-    """Start one kernel for all pages that are rendered here, a page of one's own among them; that has a test elsewhere."""
-
-    def shared(*arguments: Any, **options: Any) -> Any:
-        return run_cells(*arguments, **{**options, "alone": False})
-
-    with one_kernel(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalstats.report.engine.run_cells", shared)
-        yield
 
 
 @pytest.fixture(scope="module")

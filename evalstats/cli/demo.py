@@ -32,7 +32,6 @@ def demo(
 ) -> None:
     """Walk the whole path, on figures that ship with evalstats."""
     from evalstats.cli.ingest_run import ingest
-    from evalstats.report.kernel import one_kernel
     from evalstats.report.render import render_results
     from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
     from evalstats.simulate.rutbench import write_rutbench
@@ -51,10 +50,9 @@ def demo(
     data = open_store(store).read()
     answers = _answers(data)
     _say("4  Reports")
-    with one_kernel():
-        for stem, result in answers.items():
-            for page in render_results(result, [output / f"{stem}.{form.value}" for form in to or [Form.HTML]]):
-                _say(f"   {page.path}")
+    for stem, result in answers.items():
+        for page in render_results(result, [output / f"{stem}.{form.value}" for form in to or [Form.HTML]]):
+            _say(f"   {page.path}")
     _say(f"Done in {time.monotonic() - began:.0f} s. Open the first report; it is one file and needs no network.")
 
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from datetime import date
 from functools import cache
 from html.parser import HTMLParser
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, Protocol, overload
 from urllib.parse import quote
@@ -69,7 +71,8 @@ def no_one_listens(_step: str) -> None:
 class Job:
     """One page to be rendered: `folder` is empty and belongs to this rendering alone.
 
-    `time_limit` is in seconds and holds for every step: a cell, Pandoc, Typst; for Quarto it holds for the whole.
+    `time_limit` is in seconds and holds for every step: a cell of a page that is not ours, Pandoc, Typst; for Quarto it holds
+    for the whole.
     `on_step` is told what is being done, in a few words, before each step. `printed` says whether a PDF is among the forms.
     """
 
@@ -434,8 +437,28 @@ class _Ran:
     printed: bool
 
 
+def _run_ours(document: PageSource, parameters: Mapping[str, object], job: Job) -> list[list[dict[str, Any]]]:
+    """Run the cells of a page of ours in this process, and return their outputs as `run_cells` does."""
+    from evalstats.report.markup import shown_in
+
+    names: dict[str, object] = {}
+    outputs: list[list[dict[str, Any]]] = []
+    for cell in document.cells:
+        shown = StringIO()
+        try:
+            with warnings.catch_warnings(action="ignore"), shown_in(shown, job.folder, printed=job.printed):
+                exec(cell.code, names)  # noqa: S102 - a page that ships with evalstats
+        except Exception as error:
+            raise RenderError(f"{document.path}: {failed_cell(cell.line, type(error).__name__, str(error))}") from error
+        if "parameters" in cell.tags:
+            names |= parameters
+        text = shown.getvalue()
+        outputs.append([{"output_type": "stream", "name": "stdout", "text": text}] if text else [])
+    return outputs
+
+
 class EmbeddedEngine:
-    """Cells by papermill and nbclient, the page by Pandoc, the PDF by Typst.
+    """Cells of our pages in this process, those of others by papermill and nbclient; the page by Pandoc, the PDF by Typst.
 
     One engine runs the cells of a page once for all forms: they do not know whether HTML or a PDF will be made of them.
     """
@@ -486,12 +509,11 @@ class EmbeddedEngine:
             shutil.copytree(ran.folder, job.folder, dirs_exist_ok=True)
             return ran.outputs
         job.on_step("running the cells")
-        # A page of one's own may do anything to the process that runs it.
-        alone = job.page.source.parent != _folders()[0]
-        limit, guard = job.time_limit, job.guard
-        outputs = run_cells(
-            document, parameters, job.folder, time_limit=limit, guard=guard, alone=alone, printed=job.printed
-        )
+        if job.page.source.parent == _folders()[0]:
+            outputs = _run_ours(document, parameters, job)
+        else:  # a page of one's own may do anything to the process that runs it
+            limit, guard = job.time_limit, job.guard
+            outputs = run_cells(document, parameters, job.folder, time_limit=limit, guard=guard, printed=job.printed)
         self._ran = _Ran(
             source=job.page.source, parameters=parameters, folder=job.folder, outputs=outputs, printed=job.printed
         )

@@ -1,8 +1,7 @@
-"""Run pages' cells: papermill puts the parameters in, nbclient runs them.
+"""Run the cells of a page of one's own: papermill puts the parameters in, nbclient runs them.
 
 This happens in a process of its own, so that sockets and event loops of Jupyter never meet those of the caller (who may
-sit in a notebook), and a kernel that hangs can be given up. To start it and to load what pages need takes most of the time
-that a page takes, so pages that are rendered together share it; see `one_kernel`.
+sit in a notebook), and a kernel that hangs can be given up. The pages that ship with evalstats need none of it.
 """
 
 import asyncio
@@ -12,16 +11,15 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from evalstats import errors
 from evalstats.errors import EvalStatsError, RenderError
 from evalstats.report.qmd import PageSource
-from evalstats.report.workspace import UNGUARDED, Guard, end_program, guarded, private_folder
+from evalstats.report.workspace import UNGUARDED, Guard, end_program, private_folder
 
 # Whether a PDF will be made of what the cells give, where that is known.
 PRINTED = "EVALSTATS_PRINTED"
@@ -40,15 +38,13 @@ def run_cells(
     *,
     time_limit: int,
     guard: Guard = UNGUARDED,
-    alone: bool = True,
     printed: bool = True,
 ) -> list[list[dict[str, Any]]]:
     """Run every cell in order and return the outputs of each, as Jupyter describes them.
 
     Parameters (values that papermill can write as Python) go in behind the cell tagged `parameters`; the kernel works in
-    `folder`, and a cell may take `time_limit` seconds. A page that does not run `alone` takes the kernel of `one_kernel`, where
-    there is one. Figures are drawn for paper only where a PDF is `printed`. RenderError if a parameter is
-    unknown, or a cell fails or takes too long.
+    `folder`, and a cell may take `time_limit` seconds. Figures are drawn for paper only where a PDF is `printed`. RenderError if
+    a parameter is unknown, or a cell fails or takes too long.
     """
     tagged = [cell for cell in document.cells if "parameters" in cell.tags]
     if parameters and len(tagged) != 1:
@@ -62,97 +58,21 @@ def run_cells(
         "printed": printed,
     }
     limit = time_limit * max(len(cells), 1) + _START_LIMIT
-    shared = None if alone else _SHARED.get()
-    kernel = shared or Kernel(guard)
-    try:
-        answer = kernel.ask(order, limit=limit)
-    finally:
-        if shared is None:
-            kernel.close()
+    answer = _answer(order, limit=limit, guard=guard)
     if "error" in answer:
         raise RenderError(f"{document.path}: {answer['error']}")
     outputs: list[list[dict[str, Any]]] = answer["outputs"]
     return outputs
 
 
-@contextmanager
-def one_kernel() -> Generator[None]:
-    """Let the pages that are rendered inside share one kernel, which starts with the first of them.
-
-    Each page begins with no names defined and in its own folder; modules stay loaded. After a failure the next page gets a new
-    kernel.
-    """
-    if _SHARED.get() is not None:
-        yield
-        return
-    kernel = Kernel()
-    token = _SHARED.set(kernel)
-    try:
-        yield
-    finally:
-        _SHARED.reset(token)
-        kernel.close()
-
-
-class Kernel:
-    """A process that runs the cells of one page after another; it starts when it is first asked, and ends with us.
-
-    Without a guard of its caller's it has one of its own, for as long as it lives.
-    """
-
-    __slots__ = ("_guard", "_held", "_private", "_process")
-
-    def __init__(self, guard: Guard | None = None) -> None:
-        self._guard = guard
-        self._process: subprocess.Popen[str] | None = None
-        self._private = Path()
-        self._held = ExitStack()
-
-    def ask(self, order: Mapping[str, object], *, limit: float) -> dict[str, Any]:
-        """Return the outputs of the cells, or the error that ended them; `limit` is in seconds and holds for all together."""
-        process = self._process or self._start()
-        said: list[str] = []
-        reader = threading.Thread(target=_exchange, args=(process, json.dumps(order), said), daemon=True)
-        reader.start()
-        try:
-            reader.join(limit)
-        except BaseException:  # the user has had enough
-            self.close(now=True)
-            raise
-        if reader.is_alive():
-            self.close(now=True)
-            return {"error": f"its cells did not end within {limit:g} s"}
-        if not said:
-            _let_end(process)
-            why = _last_line((self._private / "stderr").read_text(encoding="utf-8", errors="replace"))
-            self.close()
-            return {"error": f"its cells could not be run ({why}); install evalstats-toolkit[report]"}
-        answer: dict[str, Any] = json.loads(said[0])
-        if "error" in answer:  # what it left behind is not for the next page
-            self.close()
-        return answer
-
-    def close(self, *, now: bool = False) -> None:
-        """Let the process end by itself, or end it now with all that it started; nothing of it stays."""
-        if self._process is not None:
-            if now:
-                end_program(self._process)
-            else:
-                _let_end(self._process)
-            for stream in (self._process.stdin, self._process.stdout):
-                if stream is not None:
-                    with suppress(OSError):
-                        stream.close()
-        self._process = None
-        self._held.close()
-
-    def _start(self) -> subprocess.Popen[str]:
-        guard = self._guard or self._held.enter_context(guarded())
-        self._private = self._held.enter_context(private_folder("evalstats-cells-", guard))
-        with (self._private / "stderr").open("w", encoding="utf-8") as errors_of_it:
+def _answer(order: Mapping[str, object], *, limit: float, guard: Guard = UNGUARDED) -> dict[str, Any]:
+    """Return the outputs of the cells, or the error that ended them; `limit` is in seconds and holds for all together."""
+    said: list[str] = []
+    with private_folder("evalstats-cells-", guard) as private:
+        with (private / "stderr").open("w", encoding="utf-8") as errors_of_it:
             process = subprocess.Popen(  # noqa: S603 - this module
-                [sys.executable, "-P", "-m", "evalstats.report.kernel", str(self._private)],
-                env=_environment(str(self._private)),
+                [sys.executable, "-P", "-m", "evalstats.report.kernel", str(private)],
+                env=_environment(str(private)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors_of_it,
@@ -160,12 +80,28 @@ class Kernel:
                 start_new_session=True,
             )
         guard.runs(process.pid)
-        self._held.callback(guard.ended, process.pid)
-        self._process = process
-        return process
-
-
-_SHARED: ContextVar[Kernel | None] = ContextVar("shared kernel", default=None)
+        reader = threading.Thread(target=_exchange, args=(process, json.dumps(order), said), daemon=True)
+        try:
+            reader.start()
+            reader.join(limit)
+            if reader.is_alive():
+                end_program(process)
+                return {"error": f"its cells did not end within {limit:g} s"}
+            _let_end(process)
+        except BaseException:  # the user has had enough
+            end_program(process)
+            raise
+        finally:
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
+            guard.ended(process.pid)
+        if said:
+            answer: dict[str, Any] = json.loads(said[0])
+            return answer
+        why = _last_line((private / "stderr").read_text(encoding="utf-8", errors="replace"))
+    return {"error": f"its cells could not be run ({why}); install evalstats-toolkit[report]"}
 
 
 def _exchange(process: subprocess.Popen[str], order: str, said: list[str]) -> None:
@@ -201,37 +137,27 @@ def _environment(private: str) -> dict[str, str]:
 
 
 def main(private: str) -> None:
-    """Answer one order after another, in the process that `Kernel` started, until there are no more."""
+    """Answer an order, in the process that was started for it."""
     # Whatever else prints here must not be taken for an answer.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
-        asyncio.run(_serve(private, answers))
+        answers.write(f"{json.dumps(asyncio.run(_run(json.loads(sys.stdin.readline()), private)))}\n")
 
 
-async def _serve(private: str, answers: TextIO) -> None:
-    manager: Any = None
+async def _run(order: Mapping[str, Any], private: str) -> dict[str, Any]:
+    manager = _kernel_manager(private)
+    go = f"__import__('os').chdir({order['folder']!r})\n__import__('os').environ[{PRINTED!r}] = '{order['printed']:d}'"
+    # It goes back in the end: no process stands in a folder that is removed.
+    back = f"__import__('os').chdir({private!r})"
+    first, last = ({"code": code, "tags": list[str](), "line": 0} for code in (go, back))
     try:
-        for line in sys.stdin:
-            order = json.loads(line)
-            used = manager is not None
-            manager = manager or _kernel_manager(private)
-            first = _folder_cell(order["folder"], forget=used, printed=order.get("printed", True))
-            cells = [first, *order["cells"], _folder_cell(private)]
-            notebook = _with_parameters(cells, order["parameters"])
-            error = await _execute(notebook, manager, private, order["time_limit"])
-            code = [cell for cell in notebook["cells"][1:-1] if "injected-parameters" not in cell["metadata"]["tags"]]
-            answer = {"error": error} if error else {"outputs": [cell["outputs"] for cell in code]}
-            answers.write(f"{json.dumps(answer)}\n")
-            answers.flush()
+        notebook = _with_parameters([first, *order["cells"], last], order["parameters"])
+        error = await _execute(notebook, manager, private, order["time_limit"])
     finally:
-        if manager is not None and manager.has_kernel:
+        if manager.has_kernel:
             await manager.shutdown_kernel(now=True)
-
-
-def _folder_cell(folder: str, *, forget: bool = False, printed: bool = True) -> dict[str, Any]:
-    """Return a cell that goes to a folder, says whether a PDF is made, and forgets all names but those of a new kernel."""
-    code = f"__import__('os').chdir({folder!r})\n__import__('os').environ[{PRINTED!r}] = '{printed:d}'"
-    return {"code": f"{code}\n%reset -f" if forget else code, "tags": [], "line": 0}
+    code = [cell for cell in notebook["cells"][1:-1] if "injected-parameters" not in cell["metadata"]["tags"]]
+    return {"error": error} if error else {"outputs": [cell["outputs"] for cell in code]}
 
 
 def _with_parameters(cells: list[dict[str, Any]], parameters: dict[str, object]) -> Any:

@@ -6,12 +6,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import quote
 
 import polars as pl
@@ -105,9 +107,29 @@ def bullets(items: Sequence[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
+_OUTPUT: ContextVar[tuple[TextIO, Path, bool] | None] = ContextVar("output of a page", default=None)
+
+
+@contextmanager
+def shown_in(stream: TextIO, folder: Path, *, printed: bool) -> Generator[None]:
+    """Let what pages show go to `stream`, and drawings for paper into `folder` where a PDF is `printed`.
+
+    Else they go to the standard output and the working folder, as in a process that runs one page.
+    """
+    token = _OUTPUT.set((stream, folder, printed))
+    try:
+        yield
+    finally:
+        _OUTPUT.reset(token)
+
+
+def _output() -> tuple[TextIO, Path, bool]:
+    return _OUTPUT.get() or (sys.stdout, Path(), os.environ.get(PRINTED) != "0")
+
+
 def show(*parts: str) -> None:
     """Print parts of a document, each a block of its own; parts that say nothing are left out."""
-    sys.stdout.write("".join(f"{part}\n\n" for part in parts if part))
+    _output()[0].write("".join(f"{part}\n\n" for part in parts if part))
 
 
 def cited(reference: str) -> str:
@@ -191,9 +213,11 @@ def figure_float(figure: Figure, label: str, *, caption: str, after: str = "") -
     )
     html = f'<div class="es-figure es-wide">{wide}</div>\n<div class="es-figure es-narrow">{narrow}</div>\n{after}'
     path = Path(FOLDER) / f"{label}.svg"
-    if os.environ.get(PRINTED) != "0":
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(svg(draw(figure, size="print"), adaptive=False, font=_PDF_FONT), encoding="utf-8")
+    _, folder, printed = _output()
+    if printed:
+        (folder / FOLDER).mkdir(exist_ok=True)
+        drawing = svg(draw(figure, size="print"), adaptive=False, font=_PDF_FONT)
+        (folder / path).write_text(drawing, encoding="utf-8")
     typst = f"#es-image({typst_string(path.as_posix())}, {typst_string(figure.alt)})"
     return float_block(label, both(html, typst), caption)
 

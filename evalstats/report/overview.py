@@ -13,7 +13,6 @@ from evalstats.document.escape import for_pandoc
 from evalstats.document.model import Document, Section
 from evalstats.errors import InputError
 from evalstats.report.engine import no_one_listens
-from evalstats.report.kernel import one_kernel
 from evalstats.report.markup import show, verdict_banner
 from evalstats.report.page import SIGNS, Page, banner, ended, shown_day, title_block
 from evalstats.report.render import render_results
@@ -69,14 +68,13 @@ def write_pages(result: Overview, folder: Path, *, on_step: Callable[[str], None
     except OSError as error:
         raise InputError(f"{folder}: the folder cannot be made ({error.strerror or error})") from error
     names = [page_name(answer, place) for place, answer in enumerate(result.answers, start=1)]
-    with one_kernel():
-        for answer, name in zip(result.answers, names, strict=True):
-            on_step(answer.where)
-            answer.result.save(folder / f"{name}.json")
-            render_results(answer.result, [folder / f"{name}.html"])
-        on_step("the page that links them")
-        result.save(folder / "overview.json")
-        render_results(result, [folder / INDEX], linked=[f"{name}.html" for name in names])
+    for answer, name in zip(result.answers, names, strict=True):
+        on_step(answer.where)
+        answer.result.save(folder / f"{name}.json")
+        render_results(answer.result, [folder / f"{name}.html"])
+    on_step("the page that links them")
+    result.save(folder / "overview.json")
+    render_results(result, [folder / INDEX], linked=[f"{name}.html" for name in names])
     return folder / INDEX
 
 

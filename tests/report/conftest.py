@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 from evalstats import compare, datasets
-from evalstats.report.kernel import one_kernel
 from evalstats.report.render import render_results
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
@@ -86,13 +85,6 @@ def hostile_data(note: str | None = None) -> EvalData:
         runs=frame_from_rows(runs, "runs"),
         metrics=frame_from_rows([metric], "metrics"),
     )
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _shared_kernel() -> Iterator[None]:
-    """Start one kernel for the pages of all tests: to start it takes longer than most pages do."""
-    with one_kernel():
-        yield
 
 
 @pytest.fixture(scope="session")

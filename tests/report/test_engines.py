@@ -261,10 +261,12 @@ def test_cells_run_once_for_all_forms_and_again_for_other_data(
     monkeypatch.setattr(embedded, "run_pandoc", converted)
     monkeypatch.setattr(embedded, "typeset", converted)
     engine = embedded.EmbeddedEngine()
+    own = tmp_path / "page.qmd"  # a page of ours runs in this process
+    own.write_bytes(job.page.source.read_bytes())
     for number, more in enumerate(({"to": "html"}, {"to": "pdf"}, {"to": "pdf", "parameters": {"baseline": "other"}})):
         folder = tmp_path / f"form-{number}"
         folder.mkdir()
-        mine = replace(job, folder=folder, **more)
+        mine = replace(job, folder=folder, page=replace(job.page, source=own), **more)
         assert engine.render(mine).read_text(encoding="utf-8") == str(mine.parameters)
     assert asked == [job.parameters, {"baseline": "other"}]
 

@@ -1,16 +1,14 @@
-"""Running cells: parameters, failures, time limits, whose start-up files run, and what pages in one kernel share."""
+"""Running cells: parameters, failures, time limits, whose start-up files run."""
 
-import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evalstats.errors import RenderError
-from evalstats.report.kernel import Kernel, one_kernel, run_cells
+from evalstats.report.kernel import run_cells
 from evalstats.report.qmd import PageSource, parse_document
 
 PAGE = """```{python}
@@ -29,31 +27,10 @@ def page(text: str) -> PageSource:
     return parse_document(text, Path("a.qmd"))
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A user's folder with a start-up file."""
-    folder = tmp_path_factory.mktemp("home")
-    startup = folder / "profile_default" / "startup"
-    startup.mkdir(parents=True)
-    (startup / "00.py").write_text("print('from the start-up file')\nstarted = 1\n")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def _kernel(home: Path) -> Iterator[None]:
-    """One kernel of these tests alone, of a user with start-up files; after each failure it is another."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalstats.report.kernel._SHARED", ContextVar("ours", default=None))
-        patch.setenv("IPYTHONDIR", str(home))
-        with one_kernel():
-            yield
-
-
 def ran(text: str, parameters: Mapping[str, object], folder: Path, *, time_limit: int = 60) -> list[list[Any]]:
-    return run_cells(page(text), parameters, folder, time_limit=time_limit, alone=False)
+    return run_cells(page(text), parameters, folder, time_limit=time_limit)
 
 
-@pytest.mark.usefixtures("_kernel")
 def test_parameters_replace_defaults_and_outputs_stay_with_their_cells(tmp_path: Path) -> None:
     hostile = "'\"\\ {x} \n#end"
     outputs = ran(PAGE, {"name": hostile, "number": 0.5}, tmp_path)
@@ -62,22 +39,22 @@ def test_parameters_replace_defaults_and_outputs_stay_with_their_cells(tmp_path:
     assert outputs[1][0]["text"] == f"{(hostile, 0.5)!r}\n"
 
 
-@pytest.mark.usefixtures("_kernel")
 def test_the_kernel_is_this_interpreter_in_the_given_folder(tmp_path: Path) -> None:
     text = "```{python}\nimport os, sys\nprint(sys.executable, os.getcwd(), os.environ['MPLBACKEND'])\n```"
     (outputs,) = ran(text, {}, tmp_path)
     assert outputs[0]["text"].split() == [sys.executable, str(tmp_path.resolve()), "agg"]
 
 
-def test_start_up_files_of_the_user_do_not_run(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # In a kernel of its own: what a page before it leaves behind is forgotten, and so would be a name of that file.
-    monkeypatch.setenv("IPYTHONDIR", str(home))
+def test_start_up_files_of_the_user_do_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    startup = tmp_path / "home" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "00.py").write_text("print('from the start-up file')\nstarted = 1\n")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "home"))
     text = "```{python}\nprint('started' in globals())\n```"
     (outputs,) = run_cells(page(text), {}, tmp_path, time_limit=60)
     assert outputs[0]["text"] == "False\n"
 
 
-@pytest.mark.usefixtures("_kernel")
 def test_our_errors_come_through_as_the_sentence_they_are(tmp_path: Path) -> None:
     text = "```{python}\nfrom evalstats.errors import InputError\nraise InputError('there is no model x')\n```"
     with pytest.raises(RenderError) as caught:
@@ -85,7 +62,6 @@ def test_our_errors_come_through_as_the_sentence_they_are(tmp_path: Path) -> Non
     assert str(caught.value) == "a.qmd: the cell at line 1 failed: there is no model x"
 
 
-@pytest.mark.usefixtures("_kernel")
 def test_other_errors_are_one_line_that_names_the_cell(tmp_path: Path) -> None:
     text = PAGE + "\nWords.\n\n```{python}\nraise KeyError('a\\nb')\n```\n"
     with pytest.raises(RenderError) as caught:
@@ -93,13 +69,11 @@ def test_other_errors_are_one_line_that_names_the_cell(tmp_path: Path) -> None:
     assert str(caught.value) == r"a.qmd: the cell at line 13 failed: KeyError: 'a\nb'"
 
 
-@pytest.mark.usefixtures("_kernel")
 def test_a_cell_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="the cell at line 1 took longer than 1 s"):
         ran("```{python}\nimport time\ntime.sleep(60)\n```", {}, tmp_path, time_limit=1)
 
 
-@pytest.mark.usefixtures("_kernel")
 def test_a_kernel_that_dies_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="process that runs the cells ended, in the cell at line 1"):
         ran("```{python}\nimport os\nos._exit(1)\n```", {}, tmp_path)
@@ -110,56 +84,6 @@ def test_parameters_need_a_tagged_cell(tmp_path: Path) -> None:
         run_cells(page("```{python}\n1\n```"), {"name": 1}, tmp_path, time_limit=60)
 
 
-STATE = """```{python}
-#| tags: [parameters]
-name = "default"
-```
-
-```{python}
-import os, sys
-print(os.getpid(), "left" in globals(), "wave" in sys.modules, os.getcwd(), name)
-left = 1
-import wave
-```
-"""
-
-
-@pytest.fixture
-def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if nothing around this test shared a kernel: these tests say when one ends."""
-    monkeypatch.setattr("evalstats.report.kernel._SHARED", ContextVar("empty", default=None))
-
-
-def test_pages_in_one_kernel_share_modules_and_nothing_else(tmp_path: Path, no_kernel: None) -> None:
-    def told(name: str, **options: bool) -> list[str]:
-        folder = tmp_path / name
-        folder.mkdir()
-        outputs = run_cells(page(STATE), {"name": name}, folder, time_limit=60, **options)
-        folder.rmdir()  # it must not matter that the kernel was there
-        return outputs[1][0]["text"].split()
-
-    with one_kernel(), one_kernel():
-        (pid, *first), (again, *second), (other, *alone) = (
-            told("a", alone=False),
-            told("b", alone=False),
-            told("c", alone=True),
-        )
-        # What failed leaves nothing behind for the next page.
-        with pytest.raises(RenderError, match="ZeroDivisionError"):
-            run_cells(page("```{python}\n1 / 0\n```"), {}, tmp_path, time_limit=60, alone=False)
-        after, *fourth = told("d", alone=False)
-    assert first == ["False", "False", str(tmp_path.resolve() / "a"), "a"]
-    assert second == ["False", "True", str(tmp_path.resolve() / "b"), "b"]
-    assert alone == ["False", "False", str(tmp_path.resolve() / "c"), "c"]
-    assert fourth == ["False", "False", str(tmp_path.resolve() / "d"), "d"]
-    assert pid == again
-    assert len({pid, other, after}) == 3
-    if os.name == "posix":
-        for ended in (pid, other, after):
-            with pytest.raises(ProcessLookupError):
-                os.kill(int(ended), 0)
-
-
 def test_a_process_that_cannot_run_cells_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nbclient.py").write_text("raise ImportError('no nbclient here')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -167,8 +91,7 @@ def test_a_process_that_cannot_run_cells_says_why(tmp_path: Path, monkeypatch: p
         run_cells(page("```{python}\n1\n```"), {}, tmp_path, time_limit=60)
 
 
-def test_what_does_not_answer_is_ended(tmp_path: Path) -> None:
-    kernel = Kernel()
-    cells = [{"code": "import time\ntime.sleep(600)", "tags": [], "line": 1}]
-    order = {"cells": cells, "parameters": {}, "folder": str(tmp_path), "time_limit": 600}
-    assert kernel.ask(order, limit=0.5) == {"error": "its cells did not end within 0.5 s"}
+def test_what_does_not_answer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalstats.report.kernel._START_LIMIT", -0.5)
+    with pytest.raises(RenderError, match="its cells did not end within 0"):
+        ran("```{python}\nimport time\ntime.sleep(600)\n```", {}, tmp_path, time_limit=1)
