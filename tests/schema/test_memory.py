@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.schema.memory import LIMIT, Budget, held_bytes, most_bytes, pieces
+from evalstats.schema.memory import LIMIT, Budget, HeldOnce, held_bytes, most_bytes, pieces
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,16 @@ def test_large_files_may_take_a_hundred_times_their_size(monkeypatch: pytest.Mon
     assert most_bytes(1 << 30) == 100 << 30
     monkeypatch.setenv(LIMIT, "4K")
     assert most_bytes(1 << 30) == 4 << 10
+
+
+def test_parts_that_are_held_are_cut_alike() -> None:
+    """Else Polars copies the whole table, of which most is shared, whenever rows of it are chosen."""
+    once = HeldOnce()
+    item, word = pl.Series("item", ["a", "b"]), pl.Series("word", ["x"])
+    parts = [
+        once.of(pl.DataFrame([item.append(item), word.new_from_index(0, 4)])),
+        once.of(pl.DataFrame([pl.Series("item", ["c", "d"]), word.append(word.clone())])),
+    ]
+    table = pl.concat(parts, rechunk=False)
+    assert table.n_chunks(strategy="all") == [2, 2]
+    assert table["item"].to_list() == ["a", "b", "a", "b", "c", "d"]
