@@ -64,14 +64,16 @@ def and_list(names: Sequence[str], most: int = 4) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "none"
 
 
-def comma_list(things: Iterable[object], most: int = 5, separator: str = ", ") -> str:
+def comma_list(things: Iterable[object], most: int = 5, separator: str = ", ", *, total: int = 0) -> str:
     """Write the first `most` of a list with commas, as choices and places stand in a message, and how many more there are.
+
+    `total` is how long the list is, where `things` are only its beginning.
 
     >>> comma_list([1, 2]), comma_list(range(9)), comma_list(["a: 1", "b: 2", "c: 3"], 1, "; "), comma_list([])
     ('1, 2', '0, 1, 2, 3, 4 and 4 more', 'a: 1; and 2 more', 'none')
     """
     texts = [str(thing) for thing in things]
-    rest = len(texts) - most
+    rest = max(total, len(texts)) - most
     more = f"{' ' if separator == ', ' else separator}and {rest:,} more" if rest > 0 else ""
     return separator.join(texts[:most]) + more if texts else "none"
 

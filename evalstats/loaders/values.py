@@ -481,8 +481,11 @@ class Places:
         if not wrong.any():
             return
         rows = wrong.arg_true()
-        cells = (f": {str(values[row])[:_SHOWN_CHARS]!r}" if values is not None else "" for row in rows)
-        shown = comma_list((f"{self.word} {self.at[row]}{cell}" for row, cell in zip(rows, cells, strict=True)), _SHOWN)
+        named = [
+            f"{self.word} {self.at[row]}{'' if values is None else f': {str(values[row])[:_SHOWN_CHARS]!r}'}"
+            for row in rows[:_SHOWN]
+        ]
+        shown = comma_list(named, _SHOWN, total=len(rows))
         advice = f"; {remedy}" if remedy else ""
         raise InputError(f"a row {problem} ({shown}){advice}")
 

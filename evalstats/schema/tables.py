@@ -425,7 +425,7 @@ def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None
 
 def _fault(where: str, column: GlossaryColumn, series: pl.Series, wrong: pl.Series, problem: str, remedy: str) -> str:  # noqa: PLR0917 - six words of one sentence
     rows = wrong.arg_true()
-    shown = comma_list((f"row {row}: {series[row]!r}" for row in rows), _SHOWN)
+    shown = comma_list((f"row {row}: {series[row]!r}" for row in rows[:_SHOWN]), _SHOWN, total=len(rows))
     return f"{where}: column {column.name!r} {problem} ({shown}); {remedy}"
 
 
