@@ -1,55 +1,54 @@
-"""Formats whose result files nobody has published: the columns that are assumed, or that a column map names instead.
+"""Benchmarks whose results nobody has published: tables in columns that are assumed, or that a column map names instead.
 
-A form says which columns there are and what they mean, `bind_form` finds them in a table. Scores are on a scale that is
-declared or unknown, and never 0 for want of a score.
+A format declares its columns and its metrics. Its rows are put into standard columns, a row for each metric, and read from there
+on as any table is (`tidy.Tidier`). Scores are on a scale that is declared or unknown, and never 0 for want of a score.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list, plural
-from evalstats.loaders.base import Head, Source, read_head
-from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, open_table, safe_name
-from evalstats.loaders.bound_columns import Survey, surveyed
-from evalstats.loaders.column_map import NO_SCORE, ORDER, ROW, ColumnMap, DeclaredMetric, column_named
-from evalstats.loaders.rows import Row, metric_row, scored, unscored
-from evalstats.loaders.values import (
-    Places,
-    as_number,
-    factor_of,
-    failures_of,
-    first_line,
-    percent_score,
-    read_standard,
-    text_of,
-)
-from evalstats.schema.columns import OUTCOMES, GlossaryColumn
+from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
+from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, TableFile, open_table, safe_name
+from evalstats.loaders.bound_columns import bind, surveyed
+from evalstats.loaders.column_map import NO_SCORE, STANDARD, ColumnMap, DeclaredMetric, column_named
+from evalstats.loaders.format import SHARE, Sign
+from evalstats.loaders.rows import Row, told
+from evalstats.loaders.tidy import Tidier
+from evalstats.loaders.values import NO_VALUE, PLACE, as_number, failures_of, first_line, percent_score, text_of
+from evalstats.schema.columns import column_names
+from evalstats.schema.data import Problem
 
-SHAPES: Final = frozenset({"text", "lines", "array", "parquet"})
+SHAPES: Final = ("text", "lines", "array", "parquet")
+# Behind the name of a metric of rows that are single turns, which never mix with whole answers.
+TURN: Final = "/turn"
 # Glossary columns that a file may hold under their own names, beside the columns of its form.
-_KEPT: Final = (
-    *("trial", "n_trials", "weight", "setting", "user_kind", "tags", "judge", "user", "session", "n_turns"),
-    *("cost_usd", "latency_s", "input_tokens", "output_tokens", "timestamp"),
+_KEPT: Final = frozenset(
+    {"trial", "n_trials", "weight", "setting", "user_kind", "tags", "judge", "user", "session", "n_turns"}
+    | {"cost_usd", "latency_s", "input_tokens", "output_tokens", "timestamp"}
 )
-KEPT: Final[Mapping[str, GlossaryColumn]] = {column.name: column for column in OUTCOMES if column.name in _KEPT}
+_MADE: Final = frozenset(column_names("outcomes")) - _KEPT
+_FLAGS: Final = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+_SHOWN_LABELS: Final = 5
+_LABEL_CHARS: Final = 60
+_RAW_CHARS: Final = 200
 
-_GLOSSARY: Final = frozenset(column.name for column in OUTCOMES)
-_MAX_FACTORS = 200
+Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     """One column of a form: its name and what it holds.
 
-    `also` are standard names that a column map may call it by. A `needed` column must be there; one that may be the same
-    on all rows (`constant`) can be given as `name=@value`.
+    `also` are standard names that a column map may call it by; it becomes the column of the first. A `needed` column must be
+    there; one that may be the same on all rows (`constant`) can be given as `name=@value`.
     """
 
     name: str
@@ -71,573 +70,452 @@ SHARED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AssumedForm:
-    """The columns that the results of a benchmark are assumed to have.
+class Criterion:
+    """A metric of a form: the column that holds it, on which rows it counts, and whether it is yes or no."""
 
-    `loader` is the name of the format in the command line; `made` are factors that the rows get besides; `choice` is what
-    else was decided that the benchmark leaves open.
-    """
-
-    benchmark: str
-    loader: str
-    fields: tuple[Field, ...]
-    made: tuple[str, ...] = ()
-    choice: str = ""
-
-    def called(self, name: str) -> Field | None:
-        """Return the field of that name."""
-        return next((each for each in self.fields if each.name == name), None)
-
-    def meant(self, name: str) -> Field | None:
-        """Return the field that a column map means by a name: its own, or the standard name it stands for."""
-        return self.called(name) or next((each for each in self.fields if name in each.also), None)
-
-    def how_to_map(self, option: Option) -> str:
-        """Say how a column map is given to this format.
-
-        >>> print(
-        ...     AssumedForm(benchmark="HarmAmp", loader="harmamp", fields=()).how_to_map(
-        ...         Option("map", "kind", of="label")
-        ...     )
-        ... )
-        format='harmamp', label='kind'
-        """
-        return together(Option("input_format", self.loader), option)
-
-    @property
-    def note(self) -> str:
-        """What every run that was read must say of its format."""
-        chosen = f"; {self.choice}" if self.choice else ""
-        return (
-            f"{self.benchmark} publishes no format of results: columns are as evalstats assumes, or as mapped{chosen}"
-        )
+    metric: str
+    column: str
+    higher_is_better: bool = True
+    is_flag: bool = False
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """A form applied to a table: its fields, columns of the glossary and factors, each with its column in the table.
+class AssumedLoader(SingleFileLoader):
+    """Loader of the tables of one benchmark, with columns as `fields` lists them or as a column map names them.
 
-    `constants` hold the one value of a field, a column of the glossary or a factor; `dependence` are columns of the
-    outcomes whose levels make rows dependent, as the map says.
+    `criteria` are the metrics, the headline first. `arranged` works on the fields of some rows and leaves out what is none,
+    `doubts` says what a reader should know of them. `described` are fields that say the same of an item in all its rows (the
+    first field names it). Rows are dependent by the levels of `dependence`; `choice` is what else was decided that the
+    benchmark leaves open.
     """
 
-    fields: Mapping[str, str]
-    kept: Mapping[str, str]
-    factors: Mapping[str, str]
-    constants: Mapping[str, str]
-    n_left_out: int
-    dependence: tuple[str, ...]
+    name: str
+    title: str
+    version: str
+    benchmark: str
+    sign: Sign
+    fields: tuple[Field, ...]
+    criteria: tuple[Criterion, ...]
+    arranged: Callable[[pl.DataFrame, "AssumedRows"], pl.DataFrame]
+    doubts: Callable[["AssumedRows"], Iterator[str]]
+    described: tuple[str, ...]
+    dependence: tuple[str, ...] = ()
+    choice: str = ""
+    column_map: ColumnMap = field(default_factory=ColumnMap)
+
+    def with_columns(self, column_map: ColumnMap) -> "AssumedLoader":
+        """Return a loader that finds the columns by the map."""
+        return replace(self, column_map=column_map)
+
+    def sniff(self, head: Head) -> Match | None:
+        """Recognise columns that stand together nowhere else."""
+        return self.sign.match(head)
+
+    def how_to_map(self, option: Option) -> str:
+        """Say how a column map is given to this format."""
+        return together(Option("input_format", self.name), option)
+
+    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
+        """Yield outcomes, metrics, runs and notes."""
+        try:
+            yield from self._tables(source)
+        except InputError as error:
+            with_format = str(Option("input_format", self.name))
+            raise InputError(
+                str(error) if with_format in str(error) else f"{error}. A map goes with {with_format}"
+            ) from error
+
+    def _tables(self, source: Source) -> Iterator[Rows | Frame | Problem]:
+        chosen = f"; {self.choice}" if self.choice else ""
+        note = (
+            f"{self.benchmark} publishes no format of results: columns are as evalstats assumes, or as mapped{chosen}"
+        )
+        rows = AssumedRows(self, source.path)
+        survey, blocks = surveyed(TableFile(word=rows.word, blocks=rows.blocks))
+        left_out = rows.left_out()
+        if not survey.n_rows:
+            raise InputError(left_out or "holds no score: the metrics that are here count on none of its rows")
+        map_ = rows.standard_map()
+        binding = bind(map_, survey.columns)
+
+        def name_run(parts: Sequence[str]) -> str:  # a system is called after its model first
+            return source.run_id(*(part.removeprefix(f"{parts[0]} + ") for part in parts))
+
+        tidier = Tidier(map_, binding, survey, rows.word, name_run, reread=rows.blocks)
+        judges: dict[str, set[str | None]] = {}
+        for block in blocks:
+            frame = tidier.outcomes(block)
+            judge = pl.col("judge") if "judge" in frame.columns else pl.lit(None, pl.String)
+            for run, name in frame.select("run", judge.alias("judge")).unique().iter_rows():
+                judges.setdefault(run, set()).add(name)
+            yield Frame(table="outcomes", frame=frame.drop("simulated", strict=False))
+        yield Rows(table="metrics", rows=rows.metrics(tidier.metrics()))
+        config = self.column_map.as_config()
+        about: Row = {
+            "factor_names": [f"{name}={standard}" for name, standard in rows.own_names.items()],
+            "config": json.dumps(config, ensure_ascii=False) if config else None,
+            "note": f"{note}; {left_out.partition(' (')[0]}" if left_out else note,
+        }
+        runs = tidier.runs()
+        for run in runs:
+            judge, *others = judges[str(run["run"])]
+            run.update(about, judge=None if others else judge)
+        yield Rows(table="runs", rows=runs)
+        yield from source.notes(filter(None, [left_out]), "error")
+        yield from source.notes((note, *tidier.notes(), *rows.notes()))
+
+
+class AssumedRows:
+    """The rows of one file in standard columns, a row for each metric, and what was met on the way.
+
+    `counts` holds sentences with their number for `{n}`, `seen` the metrics that rows have.
+    """
+
+    def __init__(self, loader: AssumedLoader, path: Path) -> None:
+        head = read_head(path)
+        if head.shape not in SHAPES:
+            what = "CSV, TSV, JSON Lines, a JSON list of records, or Parquet"
+            raise UnreadableFileError(f"{path}: is no table; {loader.benchmark} results are read from {what}")
+        self.loader, self.map_ = loader, loader.column_map
+        self._table = open_table(head)
+        self.word = self._table.word
+        self._survey, _ = surveyed(self._table)
+        if not self._survey.n_rows:
+            raise UnreadableFileError(f"{path}: holds no rows")
+        called = {each.name: each for each in loader.fields}
+        self._meant = {**{other: each for each in loader.fields for other in each.also}, **called}
+        self._check_map()
+        said = self.map_.constants.items()
+        self.constants = {self._meant[name].name: value for name, value in said if name in self._meant}
+        self.fields = self._found()
+        # What is called like something that is made here keeps its cells under another name.
+        taken = {*_MADE, *called}
+        names = [name for name in self._survey.columns if name not in self.fields.values()]
+        self._renamed = {name: f"source_{name}" for name in names if name in taken}
+        self._standard = {
+            each.name: each.also[0] for each in loader.fields if each.also[:1] and each.also[0] in STANDARD
+        }
+        # What the fields that became standard columns are called, beside item and model.
+        self.own_names = {
+            name: found for name, found in self._standard.items() if self.has(name) and found not in {"item", "model"}
+        }
+        self.scale: Bounds = (None, None)
+        self._scale_at: int | None = None
+        self._items: pl.DataFrame | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self.counts = Counter[str]()
+        self._unlabelled: Counter[str | None] = Counter()
+        self.seen: dict[str, Criterion] = {}
+        self._strange: dict[str, Counter[str | None]] = {}
+        self._unscaled: dict[str, None] = {}
 
     def has(self, name: str) -> bool:
         """Whether a field has a column, or one value for all rows."""
         return name in self.fields or name in self.constants
 
-
-def looks_like(head: Head, needed: frozenset[str], some: frozenset[str]) -> bool:
-    """Whether a file is a table that has all of the needed columns and at least one of some others."""
-    names = frozenset(head.columns) or head.keys
-    return head.shape in SHAPES and names >= needed and bool(names & some)
-
-
-def bind_form(form: AssumedForm, map_: ColumnMap, columns: Sequence[str]) -> Bound:
-    """Find the columns of a form: those that the map names, then those that are called as the form calls them.
-
-    Every other column is a factor.
-
-    >>> plan = Field(name="plan", meaning="the plan", also=("item",), needed=True)
-    >>> form = AssumedForm(benchmark="b", loader="b", fields=(plan,))
-    >>> bound = bind_form(form, ColumnMap.from_options(["item=id"]), ["id", "size"])
-    >>> bound.fields, bound.factors
-    ({'plan': 'id'}, {'size': 'size'})
-    """
-    fields: dict[str, str] = {}
-    kept: dict[str, str] = {}
-    factors: dict[str, str] = {}
-    for name, sources in map_.columns.items():
-        known = form.meant(name)
-        if name == "trial" and map_.makes("trial"):
-            continue
-        if known is not None and known.name in fields:
-            raise InputError(f"{known.name} is mapped twice, as {name} too; give one column for it")
-        target = fields if known is not None else kept if name in KEPT else factors
-        if target is factors:
-            _refuse_strange(form, name)
-        target[known.name if known is not None else name] = _source(name, sources, columns)
-    constants = {_constant_name(form, name): value for name, value in map_.constants.items()}
-    for name in map_.values:
-        if form.meant(name) is None and name not in KEPT:
-            raise InputError(f"[values.{name}] says what labels stand for, but {form.benchmark} results have no {name}")
-    used = {*fields.values(), *kept.values(), *factors.values()}
-    named = {*fields, *kept, *factors, *constants, *(["trial"] if map_.makes("trial") else [])}
-    n_left_out = 0
-    for name in (name for name in columns if name and "\x00" not in name and name not in used):
-        if name not in named and form.called(name) is not None:
-            fields[name] = name
-        elif name not in named and name in KEPT:
-            kept[name] = name
-        elif len(factors) < _MAX_FACTORS:
-            taken = name in _GLOSSARY or name in form.made or name in named or form.called(name) is not None
-            factors[f"source_{name}" if taken else name] = name
-        else:
-            n_left_out += 1
-    bound = Bound(
-        fields=fields,
-        kept=kept,
-        factors=factors,
-        constants=constants,
-        n_left_out=n_left_out,
-        dependence=tuple(_dependent(form, name, {**kept, **factors}, fields) for name in map_.dependence),
-    )
-    _require(form, bound, columns)
-    return bound
-
-
-def _refuse_strange(form: AssumedForm, name: str) -> None:
-    if name in _GLOSSARY or name in form.made:
-        known = ", ".join(each.name for each in form.fields)
-        raise InputError(f"{form.benchmark} results have no {name} that could be mapped; their columns are {known}")
-
-
-def _constant_name(form: AssumedForm, name: str) -> str:
-    known = form.meant(name)
-    if known is None:
-        if name not in KEPT:
-            _refuse_strange(form, name)
-        return name
-    if not known.constant:
-        raise InputError(
-            f"{name} is the same on every row ({name}=@...); map the column that holds it: "
-            f"{Option('map', blank='COLUMN', of=name)}"
-        )
-    return known.name
-
-
-def _source(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> str:
-    if len(sources) != 1 or sources[0] in {ROW, ORDER}:
-        raise InputError(f"{name}={','.join(sources)} has no meaning here; name one column (only trial may be {ORDER})")
-    source = safe_name(column_named(sources[0]) or "")
-    if source not in columns:
-        raise InputError(
-            f"there is no column {source!r} for {name}; the table has {comma_list(columns, SHOWN_COLUMNS)}"
-        )
-    return source
-
-
-def _dependent(form: AssumedForm, name: str, columns: Mapping[str, str], fields: Mapping[str, str]) -> str:
-    """Return what a column that the map calls dependence is called in the outcomes."""
-    usable = {**{own: source for own, source in fields.items() if own in form.made}, **columns}
-    found = name if name in usable else next((own for own, source in usable.items() if source == name), None)
-    if found is None:
-        raise InputError(f"there is no column {name!r} for dependence; there are {comma_list(usable, SHOWN_COLUMNS)}")
-    return found
-
-
-def _require(form: AssumedForm, bound: Bound, columns: Sequence[str]) -> None:
-    for each in form.fields:
-        if each.needed and not bound.has(each.name):
-            fixed = f", or for all rows {each.name}=@VALUE" if each.constant else ""
-            raise InputError(
-                f"there is no column {each.name} ({each.meaning}); the table has {comma_list(columns, SHOWN_COLUMNS)}. "
-                f"Say which one it is: {form.how_to_map(Option('map', blank='COLUMN', of=each.name))}{fixed}"
-            )
-
-
-_PLACE = "\x00place"
-_FAILURES = ("error", "judge_error")
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One row: where it stands, its fields as text (None where empty), and what goes into the outcome as it is."""
-
-    where: str
-    locator: str
-    fields: Mapping[str, str | None]
-    kept: Mapping[str, object]
-
-
-@dataclass(slots=True)
-class AssumedTable:
-    """A table that is read by a form, row by row."""
-
-    form: AssumedForm
-    map_: ColumnMap
-    bound: Bound
-    word: str
-    _survey: Survey = field(repr=False)
-    _blocks: Iterator[TableBlock] = field(repr=False)
-
-    @classmethod
-    def open(cls, path: Path, form: AssumedForm, map_: ColumnMap) -> "AssumedTable":
-        """Look at all of a file and find the form's columns."""
-        head = read_head(path)
-        if head.shape not in SHAPES:
-            what = "CSV, TSV, JSON Lines, a JSON list of records, or Parquet"
-            raise UnreadableFileError(f"{path}: is no table; {form.benchmark} results are read from {what}")
-        survey, blocks = surveyed(open_table(head))
-        if survey.n_rows == 0:
-            raise UnreadableFileError(f"{path}: holds no rows")
-        word = {"array": "record", "parquet": "row"}.get(head.shape, "line")
-        return cls(form, map_, bind_form(form, map_, survey.columns), word, survey, blocks)
-
-    def records(self) -> Iterator[Record]:
-        """Yield the rows in the order of the file; once only."""
-        fixed = {name: value for name, value in self.bound.constants.items() if self.form.called(name)}
-        others = {name: value for name, value in self.bound.constants.items() if name not in fixed and name not in KEPT}
-        for block in self._blocks:
-            fields = [self._field(block, name, source) for name, source in self.bound.fields.items()]
-            kept = [*self._kept(block), *self._factors(block), block.places.alias(_PLACE)]
-            rows = zip(
-                pl.DataFrame(fields).iter_rows(named=True), pl.DataFrame(kept).iter_rows(named=True), strict=True
-            )
-            for own, passed in rows:
-                place = passed.pop(_PLACE)
-                where = f"{self.word} {place}"
-                locator = f"[{place}]" if self.word == "record" else where
-                yield Record(where, locator, {**fixed, **own}, {**others, **passed})
-
-    def notes(self) -> Iterator[str]:
-        """Say what a reader should know: that the columns are assumed, and which were left out."""
-        yield self.form.note
-        yield from self._survey.notes(self.bound.factors.values())
-        if self.bound.n_left_out:
-            how = self.form.how_to_map(Option("map", blank="COLUMN", of="NAME"))
-            yield f"{self.bound.n_left_out} more columns are left out; name those that you need: {how}"
-
-    def _field(self, block: TableBlock, name: str, source: str) -> pl.Series:
-        cells = self._cells(block, name, source)
-        if name in _FAILURES:
-            return failures_of(cells).alias(name)
-        text = text_of(cells).str.strip_chars()
-        return text.set(text == "", None).alias(name)
-
-    def _kept(self, block: TableBlock) -> Iterator[pl.Series]:
-        places = Places(self.word, block.places)
-        for name, column in KEPT.items():
-            if name in self.bound.kept:
-                cells = self._cells(block, name, self.bound.kept[name])
-            elif name in self.bound.constants:
-                cells = block.repeated(self.bound.constants[name])
-            else:
+    def _found(self) -> dict[str, str]:
+        """Find the columns of the fields: those that the map names, then those that are called as the form calls them."""
+        form, columns = self.loader, self._survey.columns
+        shown = comma_list(columns, SHOWN_COLUMNS)
+        fields: dict[str, str] = {}
+        for name, sources in self.map_.columns.items():
+            if (known := self._meant.get(name)) is None:
                 continue
-            yield read_standard(column, cells, places).alias(name)
+            source = safe_name(column_named(sources[0]) or sources[0])
+            if known.name in fields:
+                raise InputError(f"{known.name} is mapped twice, as {name} too; give one column for it")
+            if source not in columns:
+                raise InputError(f"there is no column {source!r} for {name}; the table has {shown}")
+            fields[known.name] = source
+        names = [each.name for each in form.fields if each.name not in {*fields, *self.constants}]
+        fields |= {name: name for name in names if name in columns}
+        for each in form.fields:
+            if each.needed and each.name not in {*fields, *self.constants}:
+                fixed = f", or for all rows {each.name}=@VALUE" if each.constant else ""
+                raise InputError(
+                    f"there is no column {each.name} ({each.meaning}); the table has {shown}. "
+                    f"Say which one it is: {form.how_to_map(Option('map', blank='COLUMN', of=each.name))}{fixed}"
+                )
+        scores = [each.column for each in form.criteria]
+        if not {*scores} & {*fields, *self.constants}:
+            raise InputError(
+                f"there is none of the columns {', '.join(scores)}, so nothing is scored; say which column holds one of "
+                f"them: {form.how_to_map(Option('map', blank='COLUMN', of=scores[0]))}"
+            )
+        return fields
 
-    def _factors(self, block: TableBlock) -> Iterator[pl.Series]:
-        for name, source in self.bound.factors.items():
-            if self._survey.is_factor(source):
-                yield factor_of(block.cells(source), self._survey.dtype(source)).alias(name)
+    def _check_map(self) -> None:
+        """Refuse a map of what such results do not have."""
+        form = self.loader
+        metrics = {name for each in form.criteria for name in (each.metric, f"{each.metric}{TURN}")}
+        for name in self.map_.metrics:
+            if name not in metrics:
+                known = ", ".join(each.metric for each in form.criteria)
+                raise InputError(f"there is no metric {name!r}; {form.benchmark} results have {known}")
+        for name in (*self.map_.columns, *self.map_.constants, *self.map_.values):
+            if name not in self._meant and name not in _KEPT and (name in _MADE or name in self.map_.values):
+                known = ", ".join(each.name for each in form.fields)
+                raise InputError(
+                    f"{form.benchmark} results have no {name} that could be mapped; their columns are {known}"
+                )
+        for name in self.map_.constants:
+            if name in self._meant and not self._meant[name].constant:
+                raise InputError(
+                    f"{name} is the same on every row ({name}=@...); map the column that holds it: "
+                    f"{form.how_to_map(Option('map', blank='COLUMN', of=name))}"
+                )
+
+    def standard_map(self) -> ColumnMap:
+        """Return the map of the standard columns: what the user's says of others, and the scales that were found."""
+        own = {**self._renamed, **{source: self._standard.get(name, name) for name, source in self.fields.items()}}
+        map_ = self.map_
+        return ColumnMap(
+            columns={
+                name: tuple(own.get(source, source) for source in found)
+                for name, found in map_.columns.items()
+                if name not in self._meant
+            },
+            constants={
+                **{name: value for name, value in map_.constants.items() if name not in self._meant},
+                "benchmark": self.loader.benchmark,
+            },
+            values={name: labels for name, labels in map_.values.items() if name not in self._meant},
+            repeats=map_.repeats,
+            metrics={
+                name: DeclaredMetric(kind="continuous" if ends == (None, None) else None, low=ends[0], high=ends[1])
+                for name, each in self.seen.items()
+                if not each.is_flag and (ends := self.bounds(each))
+            },
+            dependence=(
+                *(name for name in self.loader.dependence if self.has(name)),
+                *(own.get(name, name) for name in self.map_.dependence),
+            ),
+        )
+
+    def blocks(self) -> Iterator[TableBlock]:
+        """Yield the rows in the order of the file, a row for each metric."""
+        self._reset()
+        for block in self._table.blocks():
+            if (found := self._block(block)) is not None:
+                yield found
+
+    def _block(self, block: TableBlock) -> TableBlock | None:
+        cells = {name: self._cells(block, name, source) for name, source in self.fields.items()}
+        cells |= {name: block.repeated(value) for name, value in self.constants.items()}
+        others = block.frame.drop(*self.fields.values(), strict=False).rename(self._renamed, strict=False)
+        frame = others.with_columns(*(series.alias(name) for name, series in cells.items()), block.places.alias(PLACE))
+        self._take_scale(frame)
+        frame = self.loader.arranged(frame, self)
+        self._check_items(frame)
+        scored = [self._scored(frame, each) for each in self.loader.criteria if each.column in frame.columns]
+        if not any(part.height for part in scored):
+            return None
+        long = pl.concat(scored).sort(PLACE, maintain_order=True)
+        consumed = [name for name in ("error", "judge_error", "score_min", "score_max") if name in long.columns]
+        long = long.drop(*{each.column for each in self.loader.criteria}, *consumed, strict=False).rename(
+            self._standard, strict=False
+        )
+
+        if "run" in long.columns:
+            long = long.with_columns(run=pl.coalesce("run", "system" if "system" in long.columns else "model"))
+
+        def kept(names: frozenset[str]) -> frozenset[str]:
+            return frozenset(self._renamed.get(name, name) for name in names) & {*others.columns}
+
+        texts = {name for name in long.columns if name not in others.columns and long[name].dtype == pl.String}
+        return TableBlock(
+            long.drop(PLACE),
+            long[PLACE],
+            texts=kept(block.texts) | texts,
+            nested=kept(block.nested),
+            repaired=kept(block.repaired),
+            kind=block.kind,
+        )
 
     def _cells(self, block: TableBlock, name: str, source: str) -> pl.Series:
-        """Return a column with the words that the map gives for its labels, and whole numbers without a point."""
+        """Return the cells of a field as text, null where they are empty, with the words that the map gives for labels."""
         cells = self._survey.cells(block, source, name)
-        known = self.form.called(name)
+        if name in {"error", "judge_error"}:
+            return failures_of(cells)
+        text = text_of(cells).str.strip_chars()
         labels: dict[str, str] = {}
-        for given in (*(known.also if known is not None else ()), name):
+        for given in (*(other for each in self.loader.fields if each.name == name for other in each.also), name):
             labels |= {label: str(meaning) for label, meaning in self.map_.values.get(given, {}).items()}
-        return text_of(cells).replace(labels) if labels else cells
+        return text.set(text == "", None).replace(labels)
 
+    def _take_scale(self, frame: pl.DataFrame) -> None:
+        """Take note of the scale that rows state: averages over two scales mean nothing."""
+        ends = [name for name in ("score_min", "score_max") if name in frame.columns]
+        for row in (
+            frame.select(*ends, PLACE).unique(ends, keep="first", maintain_order=True).iter_rows(named=True)
+            if ends
+            else ()
+        ):
+            given = row.get("score_min"), row.get("score_max")
+            low, high = (as_number(text) for text in given)
+            where = f"{self.word} {row[PLACE]}"
+            if given != (None, None) and (low is None or high is None or low >= high):
+                raise InputError(
+                    f"{where} has score_min {given[0]} and score_max {given[1]}; expected two numbers, low and high"
+                )
+            declared = self.map_.scale
+            if declared is not None and low is not None and (low, high) != (declared.low, declared.high):
+                raise InputError(
+                    f"{where} has the scale {_span((low, high))}, but the map says "
+                    f"{_span((declared.low, declared.high))}; leave one of the two out"
+                )
+            if self._scale_at is None:
+                self.scale, self._scale_at = (low, high), row[PLACE]
+            elif self.scale != (low, high):
+                scales = [_span(each) for each in (self.scale, (low, high))]
+                raise InputError(
+                    f"scores stand on two scales: {scales[0]} ({self.word} {self._scale_at}) and {scales[1]} ({where}); averages "
+                    "over both mean nothing: put all scores on one scale, or give each scale a file and a benchmark of its own"
+                )
 
-_NO_VALUE: Final = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
-_FLAGS: Final[Mapping[str, float]] = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-_SHOWN = 5
-_LABEL_CHARS = 60
-_RAW_CHARS = 200
-_MAX_LABELS = 50
+    def _check_items(self, frame: pl.DataFrame) -> None:
+        """Refuse an item that is described in two ways."""
+        item = self.loader.fields[0].name
+        described = [name for name in self.loader.described if name in frame.columns]
+        now = frame.select(item, PLACE, *described).drop_nulls(item)
+        known = now if self._items is None else pl.concat([self._items, now])
+        self._items = known.unique(item, keep="first", maintain_order=True)
+        both = now.join(self._items, on=item, how="left", suffix=" before", maintain_order="left")
+        for name in described:
+            other = both.filter(pl.col(name).ne_missing(pl.col(f"{name} before")))
+            for row in other.head(1).iter_rows(named=True):
+                raise InputError(
+                    f"{self.word} {row[PLACE]}: {_shown(row[item])} has {name} {_shown(row[name])}, but in {self.word} "
+                    f"{row[f'{PLACE} before']} it has {_shown(row[f'{name} before'])}; one item has one {name}: mend the "
+                    "file, or give the items names that differ"
+                )
 
-Bounds = tuple[float | None, float | None]
+    def _scored(self, frame: pl.DataFrame, criterion: Criterion) -> pl.DataFrame:
+        """Return the rows on which a metric counts, with its score and state; a failure outranks a score."""
+        if criterion.label is not None:
+            frame = frame.filter(pl.col("label") == criterion.label)
+        counted = frame.group_by(criterion.column, maintain_order=True).len().iter_rows()
+        read = {text: (n, *self._reading(text, criterion)) for text, n in counted}
+        texts = frame[criterion.column].to_list()
+        failed = [frame[name] if name in frame.columns else pl.Series([None] * frame.height, dtype=pl.String)
+                  for name in ("error", "judge_error")]  # fmt: skip
+        crash, judge = (said.map_elements(first_line, pl.String) for said in failed)
+        score, status, reason = (pl.Series([read[text][k] for text in texts], dtype=pl.String) for k in (1, 2, 3))
+        strange = frame.filter((status == "error").fill_null(value=False) & crash.is_null() & judge.is_null())
+        if strange.height:
+            self._strange.setdefault(criterion.column, Counter()).update(strange[criterion.column].to_list())
+        metric = pl.lit(criterion.metric)
+        if "turn" in frame.columns:
+            metric = pl.when(pl.col("turn").is_null()).then(metric).otherwise(pl.lit(f"{criterion.metric}{TURN}"))
+        made = frame.with_columns(
+            metric=metric,
+            score=score,
+            status=pl.when(crash.is_not_null()).then(pl.lit("error")).when(judge.is_not_null()).then(pl.lit("unscored")).otherwise(status),
+            status_reason=pl.when(crash != "").then(crash).when(crash == "").then(pl.lit("there is no answer"))
+            .when(judge.is_not_null()).then("the judge failed: " + judge).otherwise(reason),
+        )  # fmt: skip
+        self.seen |= dict.fromkeys(made["metric"].unique(maintain_order=True).to_list(), criterion)
+        return made
 
+    def _reading(self, text: str | None, criterion: Criterion) -> tuple[str | None, str | None, str | None]:
+        """Return the score that a cell holds; or what it holds, and the state and the reason in its place."""
+        name = criterion.column
+        if text is None or text.lower() in NO_VALUE:
+            return None, "unscored", f"{name} is empty: there is no score"
+        if text in NO_SCORE:
+            return None, text, f"{name} stands for {text}"
+        low, high = (0.0, 1.0) if criterion.is_flag else self.bounds(criterion)
+        number = _FLAGS.get(text.lower(), as_number(text)) if criterion.is_flag else as_number(text)
+        if number is None and self._unit(criterion) == "percent":
+            number = percent_score(text)
+        if criterion.is_flag and number not in (0.0, 1.0):
+            return text[:_RAW_CHARS], "error", f"{name} is {_shown(text)}, neither 0 nor 1"
+        if number is None:
+            return text[:_RAW_CHARS], "error", f"{name} is {_shown(text)}, which is no number"
+        if (low is not None and number < low) or (high is not None and number > high):
+            return text[:_RAW_CHARS], "error", f"{name} is {number:g}, not within {_span((low, high))}"
+        return repr(number), None, None
 
-@dataclass(frozen=True, slots=True)
-class CellValue:
-    """A value, or None with the status and the reason; `raw` is what the file held where it is not the value."""
+    def _unit(self, criterion: Criterion) -> str | None:
+        scale = self.map_.scale
+        return self.map_.metrics.get(criterion.metric, DeclaredMetric()).unit or (scale.unit if scale else None)
 
-    value: float | None
-    status: str = "scored"
-    reason: str | None = None
-    raw: str | None = None
+    def bounds(self, criterion: Criterion) -> Bounds:
+        """Return the ends of a metric's scale: what the map says of it alone, else of all, else what the rows say."""
+        facts, scale = self.map_.metrics.get(criterion.metric, DeclaredMetric()), self.map_.scale
+        if (facts.low, facts.high) != (None, None):
+            return facts.low, facts.high
+        return self.scale if scale is None else (scale.low, scale.high)
 
+    def labelled(self, frame: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
+        """Return the rows with a label that is known; the others are left out and counted."""
+        frame = frame.with_columns(pl.col("label").str.to_lowercase())
+        known = pl.col("label").is_in(labels).fill_null(value=False)
+        self._unlabelled.update(frame.filter(~known)["label"])
+        return frame.filter(known)
 
-def flag(text: str | None, name: str) -> CellValue:
-    """Read what must be yes or no: 1, 0, true, false, yes, no.
+    def left_out(self) -> str:
+        """Say how many rows have no known label; "" where all have one."""
+        if not self._unlabelled:
+            return ""
+        first = next((label for label in self._unlabelled if label is not None), "LABEL")
+        known = [each.label for each in self.loader.criteria if each.label is not None]
+        meant_by = self.loader.how_to_map(Option("values", (first[:_LABEL_CHARS], known[0]), of="label"))
+        return (
+            f"left out: {plural(self._unlabelled.total(), 'row')} with a label that is neither "
+            f"{' nor '.join(dict.fromkeys(known))} ({_counted(self._unlabelled)}); say what labels stand for: {meant_by}"
+        )
 
-    >>> flag("True", "harmful").value, flag("0", "harmful").value
-    (1.0, 0.0)
-    >>> flag("maybe", "harmful").status, flag(None, "harmful").status
-    ('error', 'unscored')
-    """
-    nothing = _without_value(text, name)
-    if nothing is not None or text is None:
-        return nothing or CellValue(None, "unscored")
-    number = _FLAGS.get(text.lower(), as_number(text))
-    if number in (0.0, 1.0):
-        return CellValue(number)
-    return CellValue(None, "error", f"{name} is {_shown(text)}, neither 0 nor 1", text[:_RAW_CHARS])
+    def metrics(self, rows: list[Row]) -> list[Row]:
+        """Return the rows of metrics with what the form says of them; what the map says wins, also which is the headline."""
+        first = self.loader.criteria[0].metric
+        chosen = {name for name, facts in self.map_.metrics.items() if facts.primary}
+        chosen = chosen or {next((name for name in (first, f"{first}{TURN}") if name in self.seen), first)}
+        for row in rows:
+            name = str(row["metric"])
+            criterion = self.seen[name]
+            row["higher_is_better"] = criterion.higher_is_better
+            if criterion.is_flag:
+                row.update(SHARE)
+            elif self.bounds(criterion) == (None, None):
+                row.update(kind="continuous", low=None, high=None, unit=None)
+                self._unscaled[criterion.column] = None
+            else:
+                points = "points" if None not in self.bounds(criterion) else None
+                row["unit"] = self._unit(criterion) or row["unit"] or points
+            facts = self.map_.metrics.get(name, DeclaredMetric())
+            said = {key: getattr(facts, key) for key in ("kind", "low", "high", "higher_is_better", "unit")}
+            row.update({key: value for key, value in said.items() if value is not None}, primary=name in chosen)
+        return rows
 
-
-def on_scale(text: str | None, name: str, bounds: Bounds, *, percent: bool = False) -> CellValue:
-    """Read a number that must lie within bounds, both inclusive; None is no bound.
-
-    >>> on_scale("4", "safety", (1, 5)).value, on_scale("7", "safety", (1, 5)).reason
-    (4.0, 'safety is 7, not within 1 to 5')
-    """
-    nothing = _without_value(text, name)
-    if nothing is not None or text is None:
-        return nothing or CellValue(None, "unscored")
-    number = as_number(text)
-    if number is None and percent:
-        number = percent_score(text)
-    if number is None:
-        return CellValue(None, "error", f"{name} is {_shown(text)}, which is no number", text[:_RAW_CHARS])
-    low, high = bounds
-    if (low is not None and number < low) or (high is not None and number > high):
-        return CellValue(None, "error", f"{name} is {number:g}, not within {_span(bounds)}", text[:_RAW_CHARS])
-    return CellValue(number)
-
-
-def _without_value(text: str | None, name: str) -> CellValue | None:
-    if text in NO_SCORE:
-        return CellValue(None, text, f"{name} stands for {text}", text)
-    if text is None or text.lower() in _NO_VALUE:
-        return CellValue(None, "unscored", f"{name} is empty: there is no score", text)
-    return None
+    def notes(self) -> Iterator[str]:
+        """Say which values could not be read, which metrics have no known scale, and what the form has to say."""
+        for name, labels in self._strange.items():
+            yield f"errors, and not 0: {plural(labels.total(), 'value')} of {name} that cannot be a score ({_counted(labels)})"
+        if self._unscaled:
+            yield (
+                f"no scale is given for {', '.join(self._unscaled)}, so the scores are kept without bounds; if there are bounds, "
+                f"say so: {self.loader.how_to_map(Option('map', '1..5', of='scale'))}"
+            )
+        yield from told(self.counts)
+        yield from self.loader.doubts(self)
 
 
 def _shown(text: str | None) -> str:
     return "none" if text is None else repr(text[:_LABEL_CHARS] + ("..." if len(text) > _LABEL_CHARS else ""))
 
 
+def _counted(labels: Counter[str | None]) -> str:
+    return comma_list(
+        (f"{'nothing' if label is None else _shown(label)}: {n}" for label, n in labels.most_common()), _SHOWN_LABELS
+    )
+
+
 def _span(bounds: Bounds) -> str:
     low, high = bounds
     if low is None or high is None:
-        return f"{high:g} and below" if high is not None else f"{low:g} and above"
+        return "none" if low == high else f"{high:g} and below" if high is not None else f"{low:g} and above"
     return f"{low:g} to {high:g}"
-
-
-@dataclass(slots=True)
-class Strange:
-    """Values that stand for nothing known, counted by label, for one note a column."""
-
-    labels: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
-    first: dict[str, str] = field(default_factory=dict[str, str])
-
-    def add(self, name: str, text: str | None, where: str) -> None:
-        """Count a value of a column."""
-        counts = self.labels.setdefault(name, Counter())
-        self.first.setdefault(name, where)
-        label = "nothing" if text is None else _shown(text)
-        counts[label if label in counts or len(counts) < _MAX_LABELS else "other values"] += 1
-
-    def shown(self, name: str) -> str:
-        """Return the most frequent values with their counts, and where the first stands."""
-        counts = self.labels[name]
-        named = comma_list((f"{label}: {n}" for label, n in counts.most_common()), _SHOWN)
-        return f"{named}; the first in {self.first[name]}"
-
-
-@dataclass(slots=True)
-class Scales:
-    """Reads scores: on the scale that the map gives a metric, else that of `score_min` and `score_max` of the rows.
-
-    The rows must agree: averages over two scales mean nothing.
-    """
-
-    map_: ColumnMap
-    strange: Strange = field(default_factory=Strange)
-    in_rows: Bounds | None = None
-    _where: str = ""
-    _values: dict[str, set[bool]] = field(default_factory=dict[str, set[bool]])
-
-    def number(self, record: Record, metric: str) -> Row:
-        """Return score and status of a metric whose scores are numbers in the column of its name."""
-        self._take(record)
-        text = record.fields.get(metric)
-        outcome = self._outcome(
-            record, metric, on_scale(text, metric, self.of(metric), percent=self._is_percent(metric))
-        )
-        seen = self._values.setdefault(metric, set())
-        if "score" in outcome:
-            seen.add(outcome["score"] not in (0.0, 1.0))
-        return outcome
-
-    def flag(self, record: Record, column: str) -> Row:
-        """Return score and status of a metric that is yes or no in a column."""
-        return self._outcome(record, column, flag(record.fields.get(column), column))
-
-    def _outcome(self, record: Record, column: str, reading: CellValue) -> Row:
-        """Make the outcome: a failure outranks a value, which then stands in `value_raw` only."""
-        raw = reading.raw if reading.value is None else f"{reading.value:g}"
-        crash, judge = record.fields.get("error"), record.fields.get("judge_error")
-        if crash is not None:
-            return unscored(first_line(crash) or "there is no answer", raw, error=True)
-        if judge is not None:
-            return unscored(f"the judge failed: {first_line(judge)}", raw)
-        if reading.value is not None:
-            return scored(reading.value)
-        if reading.status == "error" and raw is not None:
-            self.strange.add(column, raw, record.where)
-        return unscored(reading.reason, raw, error=reading.status == "error")
-
-    def _take(self, record: Record) -> None:
-        """Take note of a row's own scale."""
-        given = tuple(record.fields.get(name) for name in ("score_min", "score_max"))
-        low, high = (as_number(text) for text in given)
-        if given != (None, None) and (low is None or high is None or low >= high):
-            raise InputError(
-                f"{record.where} has score_min {given[0]} and score_max {given[1]}; expected two numbers, low and high"
-            )
-        if self.in_rows is None:
-            self.in_rows, self._where = (low, high), record.where
-            declared = self.map_.scale
-            if declared is not None and low is not None and (low, high) != (declared.low, declared.high):
-                raise InputError(
-                    f"{record.where} has the scale {_span((low, high))}, but the map says "
-                    f"{_span((declared.low, declared.high))}; leave one of the two out"
-                )
-        elif self.in_rows != (low, high):
-            scales = [_span(each) if None not in each else "none" for each in (self.in_rows, (low, high))]
-            raise InputError(
-                f"scores stand on two scales: {scales[0]} ({self._where}) and {scales[1]} ({record.where}); averages over "
-                "both mean nothing: put all scores on one scale, or give each scale a file and a benchmark of its own"
-            )
-
-    def of(self, metric: str) -> Bounds:
-        """Return the bounds of a metric; None where there is no bound."""
-        facts = self.map_.metrics.get(metric, DeclaredMetric())
-        low, high = (facts.low, facts.high) if (facts.low, facts.high) != (None, None) else self._common()
-        return low, high
-
-    def _is_percent(self, metric: str) -> bool:
-        unit = self.map_.metrics.get(metric, DeclaredMetric()).unit
-        return (unit or (self.map_.scale.unit if self.map_.scale else None)) == "percent"
-
-    def metric(self, benchmark: str, metric: str, *, higher_is_better: bool, primary: bool) -> Row:
-        """Make what the table of metrics says of one on a scale; what the map says wins."""
-        low, high = self.of(metric)
-        is_share = (low, high) == (0.0, 1.0)
-        if low is None or high is None:
-            kind, unit = "continuous", None
-        elif is_share and self._values.get(metric) == {False}:
-            kind, unit = "binary", "proportion"
-        else:
-            kind, unit = "bounded", "proportion" if is_share else "points"
-        unit = "percent" if self._is_percent(metric) else unit
-        row = metric_row(
-            benchmark, metric, kind, low=low, high=high, unit=unit, higher_is_better=higher_is_better, primary=primary
-        )
-        return row | facts_of(self.map_, metric)
-
-    def notes(self, form: AssumedForm) -> Iterator[str]:
-        """Say which values could not be read, and which metrics have no known scale."""
-        for name in (each.name for each in form.fields if each.name in self.strange.labels):
-            n, shown = self.strange.labels[name].total(), self.strange.shown(name)
-            yield f"errors, and not 0: {plural(n, 'value')} of {name} that cannot be a score ({shown})"
-        unknown = [name for name in self._values if self.of(name) == (None, None)]
-        if unknown:
-            yield (
-                f"no scale is given for {', '.join(unknown)}, so the scores are kept without bounds; if there are bounds, "
-                f"say so: {form.how_to_map(Option('map', '1..5', of='scale'))}"
-            )
-
-    def _common(self) -> Bounds:
-        if self.map_.scale is not None:
-            return self.map_.scale.low, self.map_.scale.high
-        return self.in_rows or (None, None)
-
-
-def facts_of(map_: ColumnMap, metric: str) -> Row:
-    """Return what a column map says of a metric."""
-    facts = map_.metrics.get(metric, DeclaredMetric())
-    said = {name: getattr(facts, name) for name in ("kind", "low", "high", "higher_is_better", "unit", "primary")}
-    return {name: value for name, value in said.items() if value is not None}
-
-
-def with_one_headline(rows: list[Row], map_: ColumnMap) -> list[Row]:
-    """Return the rows of metrics; where the map says what is primary, nothing else is."""
-    told = {name for name, facts in map_.metrics.items() if facts.primary}
-    return [{**row, "primary": row["metric"] in told} for row in rows] if told else rows
-
-
-@dataclass(slots=True)
-class Ledger:
-    """Remembers keys, items and runs while the rows of one table go by."""
-
-    table: AssumedTable
-    source: Source
-    _keys: dict[tuple[object, ...], str] = field(default_factory=dict[tuple[object, ...], str])
-    _orders: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
-    _items: dict[str, tuple[str, dict[str, str | None]]] = field(
-        default_factory=dict[str, tuple[str, dict[str, str | None]]]
-    )
-    _runs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-
-    def required(self, record: Record, name: str) -> str:
-        """Return a field that every row must have."""
-        text = record.fields.get(name)
-        if text is None:
-            raise InputError(f"{record.where} has no {name}; every row needs one")
-        return text
-
-    def run(self, record: Record, model: str, system: str, *, parts: tuple[str, ...]) -> str:
-        """Return the name of the run that a row belongs to, and take note of it."""
-        own = record.fields.get("run")
-        name = self.source.run_id(*(part for part in (*parts, own) if part))
-        known = self._runs.setdefault(name, {"model": model, "system": system, "judges": set(), "simulated": {}})
-        if (known["model"], known["system"]) != (model, system):
-            raise InputError(
-                f"{record.where}: run {name!r} is of {known['system']!r} and of {system!r}; give the systems names that "
-                "differ in more than dots"
-            )
-        known["judges"].add(record.kept.get("judge"))
-        if record.fields.get("simulated") is not None and len(known["simulated"]) < 3:
-            known["simulated"][record.fields["simulated"]] = None
-        return name
-
-    def trial(self, record: Record, key: tuple[object, ...], what: str) -> Row:
-        """Return trial and n_trials of a row, and refuse one that repeats an earlier row."""
-        if self.table.map_.makes("trial"):
-            trial: object = self._orders.get(key, 0)
-            self._orders[key] = self._orders.get(key, 0) + 1
-        else:
-            trial = record.kept.get("trial", None if "n_trials" in record.kept else 0)
-        first = self._keys.setdefault((*key, trial), record.where)
-        if first != record.where:
-            raise InputError(
-                f"{record.where} repeats {what[: 4 * _LABEL_CHARS]}, which stands in {first} already; tell repetitions apart "
-                f"by a column trial, or number them in the order of the file: "
-                f"{self.table.form.how_to_map(Option('map', ORDER, of='trial'))}"
-            )
-        n_trials = record.kept.get("n_trials", None if trial is None else 1)
-        return {"trial": trial, "n_trials": n_trials}
-
-    def describe(self, record: Record, item: str, said: dict[str, str | None]) -> None:
-        """Check that an item is described as it was before."""
-        where, known = self._items.setdefault(item, (record.where, said))
-        for name, level in said.items():
-            if known[name] != level:
-                raise InputError(
-                    f"{record.where}: {_shown(item)} has {name} {_shown(level)}, but in {where} it has {_shown(known[name])}; "
-                    f"one item has one {name}: mend the file, or give the items names that differ"
-                )
-
-    def run_rows(self, *, factor_names: list[str], dependence: list[str], note: str = "") -> list[Row]:
-        """Make the rows of `runs`; each says that the format is assumed, and whether it is simulated."""
-        dependent = list(dict.fromkeys([*dependence, *self.table.bound.dependence]))
-        config = self.table.map_.as_config()
-        rows: list[Row] = []
-        for name, known in self._runs.items():
-            judge = next(iter(known["judges"])) if len(known["judges"]) == 1 else None
-            rows.append(
-                {
-                    "run": name,
-                    "model": known["model"],
-                    "system": known["system"],
-                    "benchmark": self.table.form.benchmark,
-                    "judge": judge,
-                    "factor_names": factor_names,
-                    "dependence": dependent,
-                    "config": json.dumps(config, ensure_ascii=False) if config else None,
-                    "simulated": "; ".join(known["simulated"]) or None,
-                    "note": "; ".join(part for part in (self.table.form.note, note) if part),
-                }
-            )
-        return rows

@@ -16,7 +16,7 @@ from evalstats.grammar import and_list, comma_list
 from evalstats.loaders.binder import SampledColumn, as_options, repeats_told_apart
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
-from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, DeclaredMetric
+from evalstats.loaders.column_map import MADE, NO_SCORE, ORDER, ColumnMap, DeclaredMetric
 from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
 from evalstats.loaders.values import (
     FAILURE,
@@ -318,12 +318,16 @@ class Tidier:
         cells = self.survey.cells(block, source, "score")
         percent = self._facts(metric or self.binding.constants.get("metric", "")).unit == "percent"
         found = scores_of(cells, self.map_.values.get("score"), percent=percent)
-        refuse_labels(Places(self.word, block.places), found.unknown, cells, source, self.survey.n_rows)
+        # What a row holds that says itself that it has no score may be anything.
+        lost = shared["status"].is_in(NO_SCORE).fill_null(value=False) if "status" in shared.columns else None
+        unknown = found.unknown if lost is None else found.unknown & ~lost
+        label = found.label if lost is None else found.label.zip_with(~(found.unknown & lost), text_of(cells))
+        refuse_labels(Places(self.word, block.places), unknown, cells, source, self.survey.n_rows)
         error = self.binding.columns.get("error")
         failure = block.repeated(None) if error is None else failures_of(self.survey.cells(block, error, "error"))
         frame = shared.with_columns(
             _at_the_ends(found.number).alias("score"),
-            found.label.alias("value_raw"),
+            label.alias("value_raw"),
             found.state.alias(STATE),
             failure.str.slice(0, _REASON_CHARS).alias(FAILURE),
         )
@@ -436,7 +440,7 @@ class Tidier:
         rows = frame.filter(again)
         shown = "; ".join(
             f"{self.word} {row[PLACE]}: model {row['model']!r}, item {row['item']!r}"
-            for row in rows.head(_SHOWN).iter_rows(named=True)
+            for row in rows.unique(PLACE, maintain_order=True).head(_SHOWN).iter_rows(named=True)
         )
         # Only what the table has: nobody should look for a column that we have filled in.
         own = [name for name in ("model", *names[1:]) if name in self.binding.columns and name != "item"]

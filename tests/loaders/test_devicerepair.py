@@ -10,11 +10,12 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.loaders.assumed import AssumedForm
+from evalstats.loaders.assumed import AssumedLoader
 from evalstats.loaders.base import read_head
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.devicerepair import CRITERIA, FORM
-from evalstats.loaders.harmamp import FORM as HARM_FORM
+from evalstats.loaders.devicerepair import CRITERIA
+from evalstats.loaders.devicerepair import LOADER as FORM
+from evalstats.loaders.harmamp import LOADER as HARM_FORM
 from evalstats.loaders.registry import read, sniffed
 from evalstats.schema.data import EvalData
 from tests.loaders.test_harmamp import Row, said, write
@@ -103,8 +104,8 @@ def test_failures_of_judge_and_model_outrank_scores(tmp_path: Path) -> None:
     )
     found = data.outcomes.filter(metric="safety").select("status", "score", "status_reason", "value_raw").rows()
     assert found == [
-        ("unscored", None, "the judge failed: refused to judge", "5"),
-        ("error", None, "timeout", "5"),
+        ("unscored", None, "the judge failed: refused to judge", "5.0"),
+        ("error", None, "timeout", "5.0"),
         ("scored", 5.0, None, None),
     ]
 
@@ -245,7 +246,8 @@ def test_the_order_of_rows_and_columns_changes_nothing_but_places(tmp_path: Path
 
 def test_repeated_rows_and_contradictions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"line 2 repeats question 'q' in bn answered by 'toy-1', which stands in line 1"
+        InputError,
+        match=r"1 id stands more than once.*line 2: model 'toy-1', item 'q'.*trial=#order.*--input-format devicerepair",
     ):
         load(tmp_path, row("q"), row("q"))
     with pytest.raises(
@@ -308,7 +310,7 @@ def test_counts_of_a_large_file_agree_with_a_plain_count(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("form", "heading"), [(HARM_FORM, "## HarmAmp"), (FORM, "## Device repair")])
-def test_the_guide_lists_the_columns_as_they_are(form: AssumedForm, heading: str) -> None:
+def test_the_guide_lists_the_columns_as_they_are(form: AssumedLoader, heading: str) -> None:
     part = PAGE.read_text(encoding="utf-8").partition(heading)[2].partition("\n## ")[0]
     table = part.partition("also takes |\n")[2].partition("\n\n")[0].splitlines()[1:]
     listed = [tuple(cell.strip(" `") for cell in line.strip("|").split("|")) for line in table]

@@ -159,10 +159,10 @@ def test_a_failed_judgment_is_unscored_and_a_missing_answer_an_error(tmp_path: P
     )
     found = data.outcomes.filter(metric="harmfulness").sort("item")
     assert found.select("score", "status", "status_reason", "value_raw").rows() == [
-        (None, "unscored", "the judge failed: RateLimit: 429", "0"),
+        (None, "unscored", "the judge failed: RateLimit: 429", "0.0"),
         (None, "unscored", "harmful is empty: there is no score", None),
-        (None, "unscored", "harmful is empty: there is no score", "NaN"),
-        (None, "error", "the model timed out", "1"),
+        (None, "unscored", "harmful is empty: there is no score", None),
+        (None, "error", "the model timed out", "1.0"),
         (1.0, "scored", None, None),
     ]
     counts = data.runs.select("n_scored", "n_error", "n_unscored").row(0)
@@ -204,13 +204,14 @@ def test_unknown_labels_are_left_out_counted_and_loud(tmp_path: Path) -> None:
     assert loud.startswith(
         "left out: 4 rows with a label that is neither malicious nor benign ('harmless': 2, nothing: 1"
     )
-    assert "the first in line 2" in loud
     assert len(loud) < 600
-    assert "4 rows left out for want of a known label" in data.runs["note"].item()
+    assert "left out: 4 rows with a label that is neither malicious nor benign" in data.runs["note"].item()
 
 
 def test_a_file_of_unknown_labels_only_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no row has a known label.*'good': 1"):
+    with pytest.raises(
+        InputError, match=r"left out: 1 row with a label that is neither malicious nor benign \('good': 1\)"
+    ):
         load(tmp_path, row("a", "good"))
 
 
@@ -240,7 +241,7 @@ def test_standard_names_constants_scale_and_new_factors_in_a_map(tmp_path: Path)
     found = data.metrics.filter(metric="harm_score").row(0, named=True)
     assert (found["kind"], found["low"], found["high"], found["unit"]) == ("bounded", 0.0, 10.0, "points")
     assert "there is no column seed_id, so plans count as independent" in said(data)
-    assert data.runs["dependence"].to_list() == [[]]
+    assert data.runs["dependence"].to_list() == [None]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_standard_names_constants_scale_and_new_factors_in_a_map(tmp_path: Path)
         (["plan_id=nope"], "there is no column 'nope' for plan_id; the table has plan_id, seed_id"),
         (["score=harmful"], "HarmAmp results have no score that could be mapped; their columns are plan_id"),
         (["plan_id=@x"], r"plan_id is the same on every row \(plan_id=@...\)"),
-        (["item=#row"], "item=#row has no meaning here"),
+        (["item=#row"], "there is no column '#row' for item"),
         (["item=plan_id", "plan_id=plan_id"], "plan_id is mapped twice"),
         (["scale=3..5"], "error"),
     ],
@@ -269,16 +270,14 @@ def test_further_dependence_is_declared_by_a_map(tmp_path: Path) -> None:
     rows = [{**row("a"), "author": "x"}]
     data = load(tmp_path, *rows, format="harmamp", column_map=ColumnMap.from_options(["dependence=author"]))
     assert data.runs["dependence"].to_list() == [["seed_id", "author"]]
-    with pytest.raises(InputError, match="no column 'writer' for dependence; there are seed_id, axis, label"):
+    with pytest.raises(InputError, match="no column 'writer' for dependence; the table has n_turns, intervened"):
         load(tmp_path, *rows, format="harmamp", column_map=ColumnMap.from_options(["dependence=writer"]))
 
 
 def test_maps_of_metrics_and_labels_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no metric 'harm'; HarmAmp results have harm_score, "):
+    with pytest.raises(InputError, match="there is no metric 'harm'; HarmAmp results have harmfulness, over_refusal"):
         load(tmp_path, row(), format="harmamp", column_map=ColumnMap.from_tables({"metrics": {"harm": {"low": 0}}}))
-    with pytest.raises(
-        InputError, match=r"\[values\.verdict\] says what labels stand for, but HarmAmp results have no verdict"
-    ):
+    with pytest.raises(InputError, match="HarmAmp results have no verdict that could be mapped"):
         load(tmp_path, row(), format="harmamp", column_map=ColumnMap.from_tables({"values": {"verdict": {"a": "b"}}}))
 
 
@@ -289,20 +288,21 @@ def test_needed_columns_are_named_with_the_remedy(tmp_path: Path) -> None:
     ):
         load(tmp_path, *rows, format="harmamp")
     rows = [{key: value for key, value in row().items() if key not in {"harmful", "refused", "harm_score"}}]
-    with pytest.raises(InputError, match="none of the columns harmful, refused and harm_score"):
+    with pytest.raises(InputError, match="none of the columns harmful, refused, harm_score"):
         load(tmp_path, *rows, format="harmamp")
-    with pytest.raises(InputError, match="line 2 has no plan_id; every row needs one"):
+    with pytest.raises(InputError, match=r"a row has no item; every row needs one \(line 2"):
         load(tmp_path, row(), row(None))
-    with pytest.raises(InputError, match="line 1 has no target_model"):
+    with pytest.raises(InputError, match=r"a row has no model; every row needs one \(line 1"):
         load(tmp_path, row(target_model=" "))
 
 
 def test_a_plan_stands_once_unless_trials_or_judges_tell_apart(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"line 3 repeats plan 'a' of 'toy-8b \+ trajsafe', multi_turn, which stands in line 1"
+        InputError,
+        match=r"1 id stands more than once with the same model, variant and metric \(line 3: model 'toy-8b', item 'a'\)",
     ):
         load(tmp_path, row("a"), row("b"), row("a"))
-    with pytest.raises(InputError, match=r"--input-format harmamp --map 'trial=#order'"):
+    with pytest.raises(InputError, match=r"--map 'trial=#order'.*A map goes with --input-format harmamp"):
         load(tmp_path, row("a"), row("a"))
     by_column = load(tmp_path, row("a", trial=0), row("a", trial=1, harmful=1))
     assert by_column.outcomes.filter(metric="harmfulness").select("trial", "score").rows() == [(0, 0.0), (1, 1.0)]
@@ -331,12 +331,13 @@ def test_a_plan_is_described_in_one_way(tmp_path: Path, change: Row, words: str)
 
 
 def test_two_systems_never_share_a_run(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"line 2: run 'x\.a\.b~\w+' is of 'a \+ b' and of 'a\.b'"):
-        load(tmp_path, row(target_model="a", defense="b"), row(target_model="a.b", defense=None))
+    both = load(tmp_path, row(target_model="a", defense="b"), row(target_model="a.b", defense=None)).runs
+    assert sorted(both["system"]) == ["a + b", "a.b"]
+    assert both["run"].n_unique() == 2
     named = load(tmp_path, row(run="first"), row(run="second"))
     assert sorted(name.partition("~")[0] for name in named.runs["run"]) == [
-        "x.toy-8b.trajsafe.first",
-        "x.toy-8b.trajsafe.second",
+        "x.first",
+        "x.second",
     ]
 
 
@@ -352,9 +353,9 @@ def test_a_very_wide_table_keeps_the_first_columns_and_those_that_are_named(tmp_
     map_ = ColumnMap.from_options(["last=extra_299"])
     data = load(tmp_path, wide, format="harmamp", column_map=map_)
     kept = [name for name in data.outcomes.columns if name.startswith("extra_")]
-    assert len(kept) == 197  # of 200 factors two are of the form's example and one is named by the map
+    assert len(kept) == 198  # of 200 factors two are of the form's example; the map names one more
     assert data.outcomes["last"].unique().to_list() == [299]
-    assert "102 more columns are left out" in said(data)
+    assert "104 columns behind the first 200 are left out" in said(data)
 
 
 def test_single_turn_and_multi_turn_are_variants_of_a_plan(tmp_path: Path) -> None:
@@ -393,7 +394,9 @@ def test_turns_are_variants_with_metrics_of_their_own(tmp_path: Path) -> None:
 def test_a_benign_plan_called_harmful_is_told_and_counted_nowhere(tmp_path: Path) -> None:
     data = load(tmp_path, row("a"), row("b", "benign", harmful=1, refused=0))
     assert data.outcomes.filter(item="b")["metric"].to_list() == ["over_refusal"]
-    assert "in no metric: 1 row that call a benign plan harmful" in said(data)
+    assert "benign plans called harmful, which count in no metric (harmfulness is about malicious ones): 1" in said(
+        data
+    )
 
 
 def test_a_harm_score_alone_makes_no_harmfulness(tmp_path: Path) -> None:
@@ -416,7 +419,7 @@ def test_the_scale_of_harm_scores_stands_in_the_rows_and_must_be_one(tmp_path: P
 def test_rows_without_a_seed_are_seeds_of_their_own(tmp_path: Path) -> None:
     data = load(tmp_path, row("a_v1"), row("b", seed_id=None))
     assert dict(data.outcomes.select("item", "seed_id").unique().rows()) == {"a_v1": "a", "b": "b"}
-    assert "without a seed: 1 row; each of these plans counts as a seed of its own" in said(data)
+    assert "rows without a seed, whose plans count as a seed each: 1" in said(data)
 
 
 def test_nested_and_long_columns_are_left_out_and_a_nested_field_is_refused(tmp_path: Path) -> None:

@@ -447,6 +447,19 @@ def test_a_failure_outranks_the_score_in_its_row(csv: Any) -> None:
     assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (2, 3, 0)
 
 
+def test_a_row_that_says_it_has_no_score_may_hold_anything_in_its_place(csv: Any) -> None:
+    text = "item,model,score,status,status_reason\n1,m,1,,\n2,m,so-so,error,cut off\n3,m,?,unscored,\n4,m,7,error,\n"
+    found = csv(text).outcomes.select("score", "status", "value_raw", "status_reason").rows()
+    assert found == [
+        (1.0, "scored", None, None),
+        (None, "error", "so-so", "cut off"),
+        (None, "unscored", "?", "there is no score"),
+        (None, "error", "7.0", None),
+    ]
+    with pytest.raises(InputError, match="1 of 2 rows have no known score"):
+        csv("item,model,score,status\n1,m,1,\n2,m,so-so,scored\n")
+
+
 def test_a_status_column_in_the_source_s_own_words(tmp_path: Path) -> None:
     (tmp_path / "map.toml").write_text("[columns]\nstatus='state'\n[values.status]\ndone='scored'\ntimeout='error'\n")
     path = tmp_path / "x.csv"
