@@ -10,6 +10,7 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import read_head
 from evalstats.loaders.registry import read, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 BOARD = """---
 # runs of one benchmark
@@ -45,10 +46,6 @@ def board(tmp_path: Path, text: str, name: str = "polyglot_leaderboard.yml") -> 
     path = tmp_path / name
     path.write_text(text)
     return read(path)
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_rows_by_hand(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.formats.alpaca_eval import FORMAT, item_of, shares_of_baseline
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 ANNOTATION: dict[str, Any] = {
     "instruction": "Name a fruit",
@@ -41,10 +42,6 @@ def annotations(tmp_path: Path) -> Any:
         return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_an_annotation(annotations: Any) -> None:

@@ -15,6 +15,7 @@ from evalstats.loaders.arena_votes import LOADER, MAX_MODELS, pairs_of
 from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 EVENT: dict[str, Any] = {
     "event_id": "e1",
@@ -37,10 +38,6 @@ def events(tmp_path: Path) -> Any:
         return read_source(LOADER, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def outcomes(record: dict[str, Any]) -> list[tuple[str, str, str | None]]:

@@ -13,6 +13,7 @@ from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.formats.arena_hard import FORMAT, UNNAMED_BASELINE
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 NEW: dict[str, Any] = {
     "uid": "2edbb5f36f5b42be",
@@ -42,10 +43,6 @@ def judgements(tmp_path: Path) -> Any:
         return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 COLUMNS = ("item", "event", "model_a", "model_b", "outcome", "strength", "order")

@@ -19,6 +19,7 @@ from evalstats.loaders.base import Head, Source, read_head, with_digest
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 BATTLE = {
     "model_a": "gpt-4-0613",
@@ -92,10 +93,6 @@ def votes(tmp_path: Path) -> Any:
 
 def first(data: EvalData) -> dict[str, Any]:
     return data.comparisons.row(0, named=True)
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 # Who won

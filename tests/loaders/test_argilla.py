@@ -11,6 +11,7 @@ from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.formats.argilla import FLAT, FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 RECORD: dict[str, Any] = {
     "id": "r1",
@@ -56,10 +57,6 @@ def exported(tmp_path: Path) -> Any:
 
 def ratings(data: EvalData) -> list[tuple[object, ...]]:
     return data.ratings.select("item", "criterion", "rater", "rater_kind", "value", "label").rows()
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_nested_records(exported: Any) -> None:

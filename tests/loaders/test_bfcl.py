@@ -11,7 +11,7 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.formats.bfcl import FORMAT
 from evalstats.loaders.registry import read, read_source
-from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 
 def lines(path: Path, *records: object) -> Path:
@@ -40,10 +40,6 @@ def answers(root: Path, n: int, *, model: str = "lab_m", task: str = "java", cra
         for k in range(n)
     ]
     return lines(root / "result" / model / f"BFCL_v3_{task}_result.json", *rows)
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_both_files_by_hand(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import evalstats as es
 from evalstats.loaders.base import read_head
 from evalstats.loaders.registry import sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import everything_said as told
 
 
 def attempt(status: object = "pass") -> dict[str, object]:
@@ -45,10 +46,6 @@ def read(tmp_path: Path) -> Any:
         return es.read(path)
 
     return write
-
-
-def told(data: EvalData) -> str:
-    return "\n".join(problem.message for problem in data.problems)
 
 
 def test_a_try_is_a_trial(read: Any) -> None:

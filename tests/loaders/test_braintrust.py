@@ -14,6 +14,7 @@ from evalstats.loaders.formats.braintrust import FORMAT
 from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 
 def root(name: str, **more: Any) -> dict[str, Any]:
@@ -93,10 +94,6 @@ def saved(path: Path, content: object) -> Path:
 
 def loaded(path: Path) -> EvalData:
     return read_source(FORMAT, with_digest(Source(path=path)))
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def as_csv(path: Path, events: list[dict[str, Any]]) -> Path:

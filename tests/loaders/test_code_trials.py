@@ -13,6 +13,8 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import read_head
 from evalstats.loaders.registry import read, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import everything_said as told
+from tests.loaders.trees import write
 
 
 def attempt(base: object, plus: object, task: str = "HumanEval/0") -> dict[str, Any]:
@@ -24,18 +26,8 @@ def plus_results(tries: object, **more: object) -> dict[str, object]:
     return {"date": "2024-10-02 10:00", "hash": "abc123", "eval": tries, **more}
 
 
-def write(path: Path, content: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
-    return path
-
-
 def rows(data: EvalData, *names: str) -> list[tuple[Any, ...]]:
     return data.outcomes.select(*(names or ("item", "trial", "metric", "status", "score"))).rows()
-
-
-def told(data: EvalData) -> str:
-    return "\n".join(problem.message for problem in data.problems)
 
 
 def test_every_state_of_evalplus(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.formats.deepeval import FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import write
 
 
 def metric(name: str, score: float | None, *, threshold: float = 0.5, **changes: Any) -> dict[str, Any]:
@@ -66,12 +67,6 @@ def run(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "runDuration": 3.3,
         **changes,
     }
-
-
-def write(path: Path, content: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return path
 
 
 def load(path: Path) -> EvalData:

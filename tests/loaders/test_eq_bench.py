@@ -12,6 +12,7 @@ from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.formats.eq_bench import FORMAT, RAW
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 SCORES = {"1": (9.0, 8.0), "2": (7.0, -33.5), "3": (5.0, None)}
 
@@ -54,10 +55,6 @@ def scored(tmp_path: Path) -> Any:
         return read_source(RAW if name == "raw_results.json" else FORMAT, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_a_published_run(scored: Any) -> None:

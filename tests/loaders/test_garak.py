@@ -11,6 +11,7 @@ from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.formats.garak import FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 SETUP: dict[str, Any] = {
     "entry_type": "start_run setup",
@@ -44,10 +45,6 @@ def report(tmp_path: Path) -> Any:
         return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_an_output_is_a_trial_and_a_detector_a_metric(report: Any) -> None:

@@ -17,6 +17,7 @@ from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.inspect_ai import LOADER
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import everything_said as messages
 
 STORED, DEFLATE, ZSTD = 0, 8, 93
 SPACES = 80 << 20
@@ -112,10 +113,6 @@ def load_members(tmp_path: Path, *members: Member) -> EvalData:
 
 def cells(data: EvalData) -> list[tuple[object, ...]]:
     return sorted(data.outcomes.select("item", "trial", "score").rows(), key=str)
-
-
-def messages(data: EvalData) -> str:
-    return "\n".join(problem.message for problem in data.problems)
 
 
 def test_members_packed_in_every_way(tmp_path: Path) -> None:

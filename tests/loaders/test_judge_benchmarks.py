@@ -13,6 +13,7 @@ from evalstats.loaders.formats.judgebench import FORMAT as JUDGEBENCH
 from evalstats.loaders.formats.llmbar import FORMAT as LLMBAR
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 
 def verdict(decision: object, model: str = "lab/judge-1") -> dict[str, Any]:
@@ -32,10 +33,6 @@ PAIR: dict[str, Any] = {
     "judgments": [verdict("A>B"), verdict("B>A")],
 }
 BENCH_NAME = "dataset=judgebench,response_model=gpt-4o,judge_name=arena_hard,judge_model=lab_judge-1.jsonl"
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 @pytest.fixture

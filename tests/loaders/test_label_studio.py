@@ -13,6 +13,7 @@ from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.formats import label_studio, label_studio_rows
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 
 def result(name: str, **value: Any) -> dict[str, Any]:
@@ -78,10 +79,6 @@ def exported(tmp_path: Path) -> Any:
 
 def ratings(data: EvalData) -> list[tuple[object, ...]]:
     return data.ratings.select("item", "criterion", "rater", "value", "label").rows()
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_results_are_ratings(exported: Any) -> None:

@@ -14,6 +14,7 @@ from evalstats.loaders.formats.langsmith import FORMAT
 from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 # The columns of `get_test_results` (references first, for two frames are merged) and of `to_pandas`.
 RESULTS: list[dict[str, Any]] = [
@@ -116,10 +117,6 @@ def loaded(path: Path) -> EvalData:
 def saved(path: Path, content: object) -> Path:
     path.write_text(json.dumps(content))
     return path
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "jsonl"])

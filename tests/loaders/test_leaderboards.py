@@ -17,6 +17,7 @@ from evalstats.loaders.formats.leaderboards import FORMAT
 from evalstats.loaders.published_numbers import PublishedRows, offsets, plus_minus
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import everything_said as told
 
 ARENA = "rank,rank_stylectrl,model,arena_score,95_pct_ci,votes,organization,license,knowledge_cutoff,url\n"
 HARD = "model,score,rating_q025,rating_q975,CI,avg_tokens,date\n"
@@ -35,10 +36,6 @@ def dump(tmp_path: Path) -> Any:
         return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData) -> str:
-    return "\n".join(problem.message for problem in data.problems)
 
 
 def test_chatbot_arena_upper_distance_first(dump: Any) -> None:

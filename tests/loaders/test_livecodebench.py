@@ -11,6 +11,8 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import read_head
 from evalstats.loaders.registry import read, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
+from tests.loaders.trees import write
 
 DAY = 1_692_576_000_000  # 2023-08-21
 RUNNER = json.dumps({"error": "EOFError()", "error_code": -5, "error_message": "TestRunnerError"})
@@ -32,18 +34,8 @@ def question(name: object, verdicts: object, details: object = None, **more: obj
     return {"question_title": "t", **known, **samples, **more}
 
 
-def write(path: Path, content: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
-    return path
-
-
 def rows(data: EvalData, *names: str) -> list[tuple[Any, ...]]:
     return data.outcomes.select(*names).rows()
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_averages_of_the_site(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from evalstats.loaders.base import BATCH_ROWS, Rows, Source, read_head, with_dig
 from evalstats.loaders.lm_eval import LOADER, model_of_folder
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData, combine
+from tests.loaders.trees import write
 
 STAMP = "2026-02-03T04-05-06.789012"
 HASHES = {n: f"{n:02d}" * 32 for n in range(100)}
@@ -78,12 +79,6 @@ def results(published: dict[str, dict[str, object]], **members: object) -> dict[
 
 def lines(rows: Iterable[object]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def write(path: Path, content: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return path
 
 
 def write_run(folder: Path, published: dict[str, object], samples: dict[str, list[dict[str, object]]]) -> Path:

@@ -11,7 +11,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.formats.mlflow import FORMAT
 from evalstats.loaders.registry import read, read_source
-from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 COLUMNS = [
     *("inputs", "ground_truth", "outputs", "latency", "token_count"),
@@ -33,10 +33,6 @@ def table(
     path = folder / name
     path.write_text(json.dumps({"columns": COLUMNS if columns is None else columns, "data": list(rows)}))
     return path
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_rows_by_hand(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.formats.mmlu_pro import FORMAT
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 QUESTION: dict[str, Any] = {
     "question_id": 70,
@@ -37,10 +38,6 @@ def answered(tmp_path: Path) -> Any:
         return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_questions(answered: Any) -> None:

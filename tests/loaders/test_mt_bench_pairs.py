@@ -12,6 +12,7 @@ from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.formats.mt_bench import FORMAT
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 PAIR: dict[str, Any] = {
     "question_id": 81,
@@ -37,10 +38,6 @@ def pairs(tmp_path: Path) -> Any:
         return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_a_pair_is_two_rows_in_both_orders(pairs: Any) -> None:

@@ -12,6 +12,7 @@ from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.formats.mt_bench_single import FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 RECORD: dict[str, Any] = {
     "question_id": 81,
@@ -37,10 +38,6 @@ def judged(tmp_path: Path) -> Any:
         return read_source(FORMAT, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_a_judgement(judged: Any) -> None:

@@ -13,6 +13,7 @@ from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.formats.promptfoo import FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import write
 
 
 def result(index: int, provider: str = "openai:gpt-x", *, passed: bool = True, **changes: Any) -> dict[str, Any]:
@@ -72,11 +73,6 @@ def export(*rows: dict[str, Any]) -> dict[str, Any]:
         "shareableUrl": None,
         "metadata": {"promptfooVersion": "0.121.20", "nodeVersion": "v22"},
     }
-
-
-def write(path: Path, content: object) -> Path:
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return path
 
 
 def lines(*rows: object) -> str:

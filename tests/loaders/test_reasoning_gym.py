@@ -12,6 +12,7 @@ from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.formats.reasoning_gym import FORMAT
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 
 def completion(score: object = 1.0, answer: object = "4", **more: Any) -> dict[str, Any]:
@@ -68,10 +69,6 @@ def write(
 
 def load(path: Path) -> EvalData:
     return read_source(FORMAT, with_digest(Source(path=path)))
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_completions(tmp_path: Path) -> None:

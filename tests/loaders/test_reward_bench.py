@@ -10,6 +10,7 @@ import evalstats as es
 from evalstats.loaders.base import read_head
 from evalstats.loaders.registry import sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 COLUMNS: dict[str, Any] = {
     "chat_template": "tokenizer",
@@ -41,10 +42,6 @@ def read(tmp_path: Path) -> Any:
         return es.read(path)
 
     return write
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_columns_of_a_document(read: Any) -> None:

@@ -12,6 +12,7 @@ from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.score_table import LOADER, board_in
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import everything_said as told
 
 NUMBERS = ("model", "metric", "estimate", "std_error", "conf_low", "conf_high", "conf_level", "n")
 
@@ -25,10 +26,6 @@ def table(tmp_path: Path) -> Any:
         return read_source(LOADER, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData) -> str:
-    return "\n".join(problem.message for problem in data.problems)
 
 
 def named(text: str, name: str = "x.csv") -> str | None:

@@ -10,6 +10,7 @@ import evalstats as es
 from evalstats.loaders.base import read_head
 from evalstats.loaders.registry import sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import everything_said as told
 
 
 def convo(asked: str, answer: str = "B", system: str = "Be brief.") -> list[dict[str, str]]:
@@ -40,10 +41,6 @@ def read(tmp_path: Path) -> Any:
         return es.read(path)
 
     return write
-
-
-def told(data: EvalData) -> str:
-    return "\n".join(problem.message for problem in data.problems)
 
 
 def test_items(read: Any) -> None:

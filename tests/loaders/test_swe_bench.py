@@ -13,6 +13,7 @@ from evalstats.loaders.base import read_head
 from evalstats.loaders.formats.swe_bench import system_of
 from evalstats.loaders.registry import read, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import everything_said as told
 
 # One issue in each list, as the harness writes schema version 2; infrastructure failures stand in a second list, too.
 REPORT: dict[str, Any] = {
@@ -54,10 +55,6 @@ def states(data: EvalData) -> dict[str, tuple[str, float | None]]:
     return {
         item: (status, score) for item, status, score in data.outcomes.select("item", "status", "score").iter_rows()
     }
-
-
-def told(data: EvalData) -> str:
-    return "\n".join(problem.message for problem in data.problems)
 
 
 def test_every_state_of_a_report(report: Any) -> None:

@@ -11,6 +11,8 @@ from evalstats.errors import InputError
 from evalstats.loaders.base import read_head
 from evalstats.loaders.registry import read, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
+from tests.loaders.trees import write
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 ISSUE = {
@@ -33,18 +35,8 @@ PULL = {
 }
 
 
-def write(path: Path, content: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
-    return path
-
-
 def rows(data: EvalData) -> list[tuple[Any, ...]]:
     return data.outcomes.select("model", "item", "status", "score").rows()
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_verdicts_of_one_system(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.formats.tau_bench import FORMAT, OUT_OF_TURNS, parts_of_name
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import write
 
 POLICY = {
     "airline": "# Airline Agent Policy\n\nAs an airline agent, you can help.",
@@ -43,11 +44,6 @@ def crash(task_id: int, trial: int, error: str = "litellm.APIError: 500\nmore") 
     """A row as the harness writes it after an exception."""
     info = {"error": error, "traceback": "Traceback ..."}
     return {"task_id": task_id, "reward": 0.0, "info": info, "traj": [], "trial": trial}
-
-
-def write(path: Path, content: object) -> Path:
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return path
 
 
 def load(path: Path) -> EvalData:

@@ -11,6 +11,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Match, Source, read_head, with_digest
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData, combine
+from tests.loaders.trees import write
 
 RUNS = (
     "ablations/held_out_traces.jsonl",
@@ -60,11 +61,6 @@ def evaluation(*results: object, **changes: object) -> dict[str, object]:
     held = [one for one in results if isinstance(one, dict)]
     passed = sum(one["passed"] is True for one in held)
     return {"task_count": len(held), "passed": passed, "failed": len(held) - passed, "results": list(results)} | changes
-
-
-def write(path: Path, content: object) -> Path:
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return path
 
 
 def lines(path: Path, *pairs: object) -> Path:

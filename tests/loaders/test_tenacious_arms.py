@@ -10,6 +10,7 @@ import evalstats as es
 from evalstats.loaders.base import read_head
 from evalstats.loaders.registry import read, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 LINE: dict[str, Any] = {
     "task_id": "TBENCH-PRO-00094",
@@ -75,10 +76,6 @@ SCORES = {
 def lines(path: Path, *records: object) -> EvalData:
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     return read(path)
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_a_line_for_a_task_and_an_arm(tmp_path: Path) -> None:

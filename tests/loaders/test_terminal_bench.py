@@ -1,6 +1,5 @@
 """Terminal-Bench: trials of a run, once, and failures of the harness told apart from tasks that were not solved."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.formats.terminal_bench import FORMAT
 from evalstats.loaders.registry import read, read_source
-from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
+from tests.loaders.trees import write
 
 FOLDER = Path("core@0.1.1", "20250906_my-agent_lab-m-4")
 
@@ -34,20 +34,10 @@ def trial(task: str, number: int = 1, resolved: object = True, mode: str = "unse
     }
 
 
-def write(path: Path, content: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
-    return path
-
-
 def run(root: Path, *trials: object, folder: Path = FOLDER, **more: Any) -> Path:
     solved = [part.get("is_resolved") is True for part in trials if isinstance(part, dict)]
     content = {"id": "x", "results": list(trials), "n_resolved": sum(solved), "accuracy": 0.5, **more}
     return write(root / folder / "results.json", content)
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_a_run_by_hand(tmp_path: Path) -> None:

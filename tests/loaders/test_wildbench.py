@@ -12,6 +12,7 @@ from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.formats.wildbench import PAIRS, SCORES
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import said as told
 
 PAIR: dict[str, Any] = {
     "session_id": "s1",
@@ -43,10 +44,6 @@ def results(tmp_path: Path) -> Any:
         return read_source(PAIRS if "model_A" in records[0] else SCORES, with_digest(Source(path=path)))
 
     return write
-
-
-def told(data: EvalData, severity: str = "note") -> str:
-    return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
 
 
 def test_a_pair(results: Any) -> None:

@@ -59,3 +59,15 @@ def opened(folder: Path, files: Mapping[str, object], loader: str) -> EvalData:
 def said(data: EvalData, severity: str = "note") -> str:
     """Return what a reader is told."""
     return "\n".join(problem.message for problem in data.problems if problem.severity == severity)
+
+
+def everything_said(data: EvalData) -> str:
+    """Return what a reader is told, whether it is a note or of what was left out."""
+    return "\n".join(problem.message for problem in data.problems)
+
+
+def write(path: Path, content: object) -> Path:
+    """Write one file: text as it is, anything else as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
