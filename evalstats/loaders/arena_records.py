@@ -13,7 +13,7 @@ from evalstats.errors import Option, UnreadableFileError
 from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, UNKNOWN, VoteOutcome
 from evalstats.loaders.base import PARQUET_FAULTS, Head, Source, parquet_fault
 from evalstats.loaders.blocks import delimited_blocks, own_name
-from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_json, iter_json_lines, iter_rows
+from evalstats.loaders.files import BadRow, JsonItem, iter_json, iter_json_lines
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.rows import told
 from evalstats.loaders.values import as_text
@@ -109,46 +109,25 @@ def columns_of(head: Head) -> frozenset[str]:
     return frozenset(head.columns) or head.keys
 
 
-def iter_records(head: Head, bad: BadRow | None = None) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Yield (place, record): the line of delimited text and JSON Lines, else the record's number from 0.
-
-    Cells of delimited text are text, and null where they are empty. What is wrong with a line that holds no record is given to
-    `bad`; without that it is an error.
-    """
-    if head.shape == "parquet":
-        yield from _parquet_records(head.path)
-    elif head.shape == "text":
-        header = header_of(head.path, head.delimiter)
-        keep = [(place, name) for place, name in enumerate(header) if name and (name not in TEXTS or name in ANSWERS)]
-        for line, cells in iter_rows(head.path, head.delimiter, n_columns=len(header)):
-            yield line, {name: cells[place] or None for place, name in keep}
-    else:
-        for place, value in _json_values(head, bad):
-            if isinstance(value, dict):
-                yield place, cast("dict[str, object]", value)
-                continue
-            problem = f"{place_word(head)} {place} is not a JSON object; every vote must be one"
-            if bad is None:
-                raise UnreadableFileError(f"{head.path}: {problem}")
-            bad(problem)
-
-
 def place_word(head: Head) -> str:
     """Return what a record's place is called."""
     return "line" if head.shape in {"text", "lines", "object"} else "record"
 
 
-def _json_values(head: Head, bad: BadRow | None) -> Iterator[tuple[int, object]]:
+def _json_records(head: Head, bad: BadRow | None) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Yield each vote with its line, or in a list with its number from 0; what is wrong with any other is given to `bad`."""
     if head.shape == "array":
-        for item in iter_json(head.path):
-            yield (item.index if isinstance(item, JsonItem) else 0), item.value
+        values = ((item.index if isinstance(item, JsonItem) else 0, item.value) for item in iter_json(head.path))
     else:
-        yield from iter_json_lines(head.path, bad)
-
-
-def _parquet_records(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    for first, frame in _parquet_frames(path):
-        yield from enumerate(frame.iter_rows(named=True), start=first)
+        values = iter_json_lines(head.path, bad)
+    for place, value in values:
+        if isinstance(value, dict):
+            yield place, cast("dict[str, object]", value)
+            continue
+        problem = f"{place_word(head)} {place} is not a JSON object; every vote must be one"
+        if bad is None:
+            raise UnreadableFileError(f"{head.path}: {problem}")
+        bad(problem)
 
 
 def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -172,7 +151,10 @@ def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
 
 
 def iter_blocks(head: Head, rename: Mapping[str, str] | None = None, bad: BadRow | None = None) -> Iterator[VoteBlock]:
-    """Yield the records of a file as blocks of columns; `rename` gives columns other names; for `bad` see `iter_records`."""
+    """Yield the records of a file as blocks of columns; `rename` gives columns other names.
+
+    What is wrong with a line that holds no record is given to `bad`; without that it is an error.
+    """
     number = 0
     for columns, places in _column_blocks(head, bad):
         named = {(rename or {}).get(name, name): cells for name, cells in columns.items()}
@@ -196,7 +178,7 @@ def _column_blocks(head: Head, bad: BadRow | None) -> Iterator[tuple[dict[str, C
         most = _PARQUET_ROWS if columns_of(head) & (TEXTS | NESTED) else _PLAIN_ROWS
         records: list[Mapping[str, object]] = []
         places: list[int] = []
-        for place, record in iter_records(head, bad):
+        for place, record in _json_records(head, bad):
             records.append(record)
             places.append(place)
             if len(records) >= most:

@@ -13,16 +13,13 @@ from pathlib import Path
 from typing import Final, Literal, cast
 
 import polars as pl
-from polars.selectors import by_name
 
 from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.grammar import comma_list, plural
-from evalstats.loaders.base import PARQUET_FAULTS, Head, parquet_fault, readable_name
+from evalstats.loaders.base import Head
 from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
-from evalstats.loaders.parquet_sizes import rows_at_once
+from evalstats.loaders.parquet_sizes import parquet_frames
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts
-from evalstats.regular import open_regular
-from evalstats.schema.memory import sliced
 
 Record = dict[str, object]
 
@@ -400,23 +397,8 @@ def delimited_blocks(path: Path, delimiter: str, bad: BadRow | None = None) -> I
 
 def parquet_blocks(path: Path) -> Iterator[TableBlock]:
     """Read a Parquet file some row groups at a time; columns of bytes are left out."""
-    try:
-        with open_regular(path) as stream:
-            # A path tells Polars where to read and a stream is held whole; but Polars takes paths in Unicode only.
-            source = path if readable_name(path) == str(path) else stream
-            # Brackets in the name are no pattern, and folders named a=b make no columns.
-            scan = pl.scan_parquet(source, glob=False, hive_partitioning=False)
-            dtypes = scan.collect_schema()
-            check_width(len(dtypes))
-            kept = [name for name, dtype in dtypes.items() if not isinstance(dtype, pl.Binary | pl.Object)]
-            scan = scan.select(by_name(kept))  # a bare name such as "*" or "^a$" would be a pattern
-            height = scan.select(pl.len()).collect().item()
-            for first, frame in sliced(scan, height, rows_at_once(path, BLOCK_ROWS, kept)):
-                yield frame_block(frame, first=first)
-    except PARQUET_FAULTS as error:
-        raise UnreadableFileError(
-            f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again"
-        ) from error
+    for first, frame in parquet_frames(path, BLOCK_ROWS, lambda _, dtype: not isinstance(dtype, pl.Binary | pl.Object)):
+        yield frame_block(frame, first=first)
 
 
 def _lines(path: Path, bad: BadRow) -> Iterator[Place]:

@@ -1,4 +1,6 @@
-"""What reading a Parquet file will take, from its own footer: pages pack, and a dictionary may stand for millions of rows.
+"""Parquet files in bounded memory: their rows as frames, and what reading takes, which the footer tells.
+
+Pages pack, and a dictionary may stand for millions of rows.
 
 Polars does not hand on the sizes that a footer names. Footers are in Thrift's compact protocol, of which this reads what is
 needed and skips the rest.
@@ -10,9 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
+import polars as pl
+from polars.selectors import by_name
+
 from evalstats.errors import UnreadableFileError
+from evalstats.loaders.base import PARQUET_FAULTS, parquet_fault, readable_name
 from evalstats.regular import open_regular
-from evalstats.schema.memory import BLOCK_BYTES, too_much
+from evalstats.schema.memory import BLOCK_BYTES, sliced, too_much
 
 _Part = TypeVar("_Part")
 
@@ -71,6 +77,26 @@ def rows_at_once(path: Path, most_rows: int, names: Collection[str] | None = Non
         raise UnreadableFileError(f"{path}: one of its row groups takes more {excess}")
     fitting = [BLOCK_BYTES * n_rows // size for size, n_rows in groups if size and n_rows]
     return max(1, min([most_rows, *fitting]))
+
+
+def parquet_frames(
+    path: Path, most_rows: int, keep: Callable[[str, pl.DataType], bool]
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yield the rows of a Parquet file as frames, each with the number of its first row; `keep` chooses the columns."""
+    try:
+        with open_regular(path) as stream:
+            # A path tells Polars where to read and a stream is held whole; but Polars takes paths in Unicode only.
+            source = path if readable_name(path) == str(path) else stream
+            # Brackets in the name are no pattern, and folders named a=b make no columns.
+            scan = pl.scan_parquet(source, glob=False, hive_partitioning=False)
+            kept = [name for name, dtype in scan.collect_schema().items() if keep(name, dtype)]
+            scan = scan.select(by_name(kept))  # a bare name such as "*" or "^a$" would be a pattern
+            height = scan.select(pl.len()).collect().item()
+            yield from sliced(scan, height, rows_at_once(path, most_rows, kept))
+    except PARQUET_FAULTS as error:
+        raise UnreadableFileError(
+            f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again, or fetch it again"
+        ) from error
 
 
 def check_whole(path: Path) -> None:

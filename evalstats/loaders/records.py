@@ -7,24 +7,15 @@ from pathlib import Path
 from typing import Final, cast
 
 import msgspec
-import polars as pl
-from polars.selectors import by_name
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import (
-    PARQUET_FAULTS,
-    parquet_fault,
-    readable_name,
-)
 from evalstats.loaders.files import (
     NotJson,
     json_value,
 )
-from evalstats.loaders.parquet_sizes import rows_at_once
+from evalstats.loaders.parquet_sizes import parquet_frames
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_text, json_text
-from evalstats.regular import open_regular
-from evalstats.schema.memory import sliced
 
 # Rows of results hold prompts and answers, so few are held at a time.
 _PARQUET_ROWS: Final = 1_000
@@ -36,19 +27,11 @@ _WHOLE_WITH_POINT: Final = re.compile(r"(-?\d+)\.0+")
 def parquet_records(path: Path, names: Collection[str] | None = None) -> Iterator[tuple[int, Row]]:
     """Yield (number from 0, members) of every row of a Parquet file; `names` are the columns to read, or None for all."""
     try:
-        with open_regular(path) as stream:
-            # A path tells Polars where to read and a stream is held whole; but Polars takes paths in Unicode only.
-            source = path if readable_name(path) == str(path) else stream
-            scan = pl.scan_parquet(source, glob=False, hive_partitioning=False)
-            # A bare name such as "*" would be a pattern.
-            wanted = [name for name in scan.collect_schema() if names is None or name in names]
-            scan = scan.select(by_name(wanted))
-            height = scan.select(pl.len()).collect().item()
-            for first, frame in sliced(scan, height, rows_at_once(path, _PARQUET_ROWS, wanted)):
-                yield from enumerate(frame.iter_rows(named=True), start=first)
-    except (*PARQUET_FAULTS, ValueError, TypeError, OverflowError, MemoryError) as error:
+        for first, frame in parquet_frames(path, _PARQUET_ROWS, lambda name, _: names is None or name in names):
+            yield from enumerate(frame.iter_rows(named=True), start=first)
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:  # a value that Python cannot hold
         raise UnreadableFileError(
-            f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again, or fetch it again"
+            f"{path}: is not a Parquet file that can be read ({error}); write it again, or fetch it again"
         ) from error
 
 
