@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evalstats.grammar import comma_list
+from evalstats.loaders.roles import ROLES
 from evalstats.loaders.rows import metric_row, told
 from evalstats.loaders.values import as_count, as_number, as_text
 
@@ -154,20 +155,44 @@ def between(record: Mapping[str, object], low: str, high: str) -> tuple[float, f
 
 
 # Names of the column of models; "name" alone may also be an item's.
-MODEL_NAMES: Final = ("model", "model_name", "llm_model", "llm", "modelname", "models", "name")
+MODEL_NAMES: Final = ("model", "model_name", "model_key", "llm_model", "llm", "modelname", "models", "name")
+# Other names of what a summary has a row for.
+SUMMARISED: Final = (
+    *(name for name, weight in ROLES["model"].names.items() if weight > 0 and "prompt" not in name),
+    *("ablation", "profile", "label", "experiment", "judge"),
+)  # fmt: skip
+# Parts of a benchmark for each of which a summary may have a row a model.
+PARTS: Final = (
+    "category",
+    "subject",
+    "domain",
+    "dataset",
+    "subset",
+    "split",
+    "difficulty",
+    "language",
+    "method",
+    "condition",
+)
 # A table with one of these has a row for each item, vote or call, and is no table of scores by model.
 ITEM_NAMES: Final = frozenset(
     {
         "item", "item_id", "id", "idx", "index", "question", "question_id", "prompt", "prompt_id", "doc_id", "sample",
         "sample_id", "instance", "instance_id", "example", "example_id", "case", "case_id", "uid", "uuid", "trial", "epoch",
         "seed", "turn", "user", "user_id", "rater", "judge", "session", "session_id", "conversation_id", "model_a", "model_b",
-        "winner", "question_uid", "response", "answer", "output", "input", "text", "timestamp",
+        "winner", "question_uid", "response", "answer", "output", "input", "text", "query",
     }
 )  # fmt: skip
 LABELS: Final = ("benchmark", "task", "scenario", "variant", "setting", "method", "unit", "date", "metric")
 COUNT_NAMES: Final = (
-    "n", "votes", "n_items", "n_votes", "num_votes", "n_samples", "samples", "n_total", "battles", "num_battles",
+    "n", "votes", "n_items", "n_votes", "num_votes", "n_samples", "samples", "n_total", "battles", "num_battles", "items",
+    "n_questions", "n_examples", "n_tasks", "n_used", "num_samples", "num_questions", "sample_size", "responses",
+    "total_questions",
 )  # fmt: skip
+# Words in the names of columns that hold averages, shares or totals of many rows.
+AGGREGATED: Final = frozenset(
+    ["avg", "average", "mean", "median", "rate", "pct", "percent", "std", "ci", "p50", "p90", "p95", "p99", "winrate"]
+)
 _ERRORS: Final = ("std_error", "stderr", "se", "standard_error", "sem", "std_err")
 _ENDS: Final = (
     ("conf_low", "conf_high"), ("ci_low", "ci_high"), ("ci_lower", "ci_upper"), ("q025", "q975"), ("p2_5", "p97_5"),

@@ -17,7 +17,11 @@ from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, 
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
 from evalstats.loaders.files import HEAD_BYTES, header_of, iter_cells, iter_json_lines, load_json
 from evalstats.loaders.published_numbers import (
+    AGGREGATED,
     COUNT_NAMES,
+    MODEL_NAMES,
+    PARTS,
+    SUMMARISED,
     PublishedRows,
     Roles,
     ScoreColumns,
@@ -106,12 +110,16 @@ def _other_records(head: Head) -> Iterator[Record]:
             raise UnreadableFileError(
                 f"{head.path}: record {place} (counted from 0) is not a JSON object; every element must be one"
             )
-        yield cast("Record", value)
+        yield flat(flat(cast("dict[str, object]", value)))
 
 
 def board_in(document: object) -> Sequence[Record]:
     """Return the rows of published scores that one object holds: an object for each model, or the numbers of one.
 
+    The objects of systems may also stand one level down, under a name that says so (`systems`, `pipeline_results`).
+
+    >>> board_in({"n": 9, "systems": {"dense": {"rouge1": 0.5, "f1": 0.4}, "bm25": {"rouge1": 0.3, "f1": 0.2}}})[1]
+    {'model': 'bm25', 'rouge1': 0.3, 'f1': 0.2}
     >>> board_in({"gpt-4o": {"pass@1": {"full": 61.1}}, "claude-3": {"pass@1": {"full": 58.6}}})[0]
     {'model': 'gpt-4o', 'pass@1.full': 61.1}
     >>> board_in({"model": "m", "chat": 0.9, "safety": 0.8, "math": 0.5, "max_tokens": 512}), board_in({"a": 1})
@@ -122,6 +130,13 @@ def board_in(document: object) -> Sequence[Record]:
     if len(inner) > 1 and all(inner.values()) and 2 * sum(map(names_a_model, inner)) > len(inner):
         boards = [{"model": name, **row} for name, row in inner.items()]
         return boards if item_column(tuple(boards[0])) is None else []
+    for name in filter(holds_systems, members):
+        rows = {whose: flat(flat(as_dict(row))) for whose, row in as_dict(members[name]).items()}
+        usual = next(iter(Counter(name for row in rows.values() for name in row).most_common(1)), ("", 0))[0]
+        rows = {whose: row for whose, row in rows.items() if usual in row}
+        cells = [value for row in rows.values() for value in row.values()]
+        if len(rows) > 1 and len(cells) > len(rows) and all(type(cell) in {int, float} for cell in cells):
+            return [{"model": whose, **row} for whose, row in rows.items()]
     numbers = {name: value for name, value in members.items() if isinstance(value, int | float) and value is not True}
     scores = [value for name, value in numbers.items() if not ROLES["score"].bars(plain(name))]
     named = isinstance(members.get("model"), str)
@@ -129,6 +144,15 @@ def board_in(document: object) -> Sequence[Record]:
         0 <= each <= 100 for each in scores
     )
     return [members] if named and plainly else []
+
+
+def holds_systems(name: str) -> bool:
+    """Whether what bears a name in a document may hold an object for each system.
+
+    >>> holds_systems("pipeline_results"), holds_systems("by_category")
+    (True, False)
+    """
+    return any(word.removesuffix("s") in SUMMARISED for word in plain(name).split("_"))
 
 
 def records_of_head(head: Head) -> list[Record]:
@@ -214,6 +238,10 @@ def count_of(value: object) -> object:
 # A table in which a model has more rows than this on average has a row for something else.
 _ROWS_A_MODEL: Final = 1.45
 _FEW: Final = 3
+# A summary is surer than any table of rows whose columns nobody declared; more items than this stand behind its rows.
+SUMMARY: Final = 0.3
+_MANY_ITEMS: Final = 4
+_MANY_PARTS: Final = 50
 # Factors may not bear the names of standard columns.
 _OWN: Final = frozenset(column_names("aggregates"))
 
@@ -238,8 +266,11 @@ class ScoreTableLoader(SingleFileLoader):
             return self._board(head)
         if head.shape not in {"text", "array", "lines"}:
             return None
-        records = records_of_head(head)
+        records = [flat(flat(dict(record))) for record in records_of_head(head)]
         columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
+        if (summary := summary_in(columns, records)) is not None:
+            shown = comma_list((metric.column for metric in summary.metrics), _FEW)
+            return Match(confidence=SUMMARY, reason=f"a summary with a row for each {summary.model}: {shown}")
         model = model_column(columns)
         if model is None and _is_one_model(columns, records):
             return Match(confidence=0.05, reason="one row of numbers, for the model that the file is called after")
@@ -255,7 +286,8 @@ class ScoreTableLoader(SingleFileLoader):
     def _board(self, head: Head) -> Match | None:
         """Recognise one object of published scores, by its first members before all of it is read."""
         first = head.members
-        if not first or not (isinstance(first.get("model"), str) or any(map(names_a_model, first))):
+        named = any(names_a_model(name) or holds_systems(name) for name in first or ())
+        if not first or not (isinstance(first.get("model"), str) or named):
             return None
         try:
             board = board_in(load_json(head.path, max_chars=_MAX_CHARS))
@@ -288,7 +320,8 @@ class ScoreTableLoader(SingleFileLoader):
         whose = (
             f"one row, read as published results of {source.called!r}"
             if of_one
-            else f"read as one row for each model ({roles.model})"
+            else f"read as published numbers, one row for each {roles.model}"
+            + (f" and {roles.labels['task']}" if "task" in roles.labels else "")
         )
         yield from source.notes((whose, *table.notes, *_assumed(roles, numbers), *notes, *numbers.doubts()))
 
@@ -356,7 +389,66 @@ def _looks_like_items(records: Sequence[Record], roles: Roles) -> bool:
     return rights or 2 * sum(map(names_a_model, names)) < len(names)
 
 
+def summary_in(columns: Sequence[str], records: Sequence[Record]) -> Roles | None:
+    """Return the roles of a summary: averages or shares of many items, in a row for each system, or for each of its parts.
+
+    What says so are names (`avg_f1`, `pass_rate`) and counts of what stands behind a row; a table with a row for each item
+    has neither, or names its items.
+
+    >>> rows = [{"variant": v, "n_used": 50, "f1": f1, "avg_missed": 1} for v, f1 in (("no_rag", 0.25), ("rag", 0.5))]
+    >>> found = summary_in(["variant", "n_used", "f1", "avg_missed"], rows)
+    >>> found.model, [(metric.column, metric.n) for metric in found.metrics]
+    ('variant', [('f1', 'n_used'), ('avg_missed', 'n_used')])
+    >>> summary_in(["variant", "f1", "em"], [{"variant": v, "f1": 0.5, "em": 1} for v in "ab"]) is None
+    True
+    """
+    if len(records) < 2 or any(
+        len(cell) > MAX_FACTOR_CHARS for row in records for cell in row.values() if isinstance(cell, str)
+    ):
+        return None
+    levels = {name: [(as_text(row.get(name)) or "").strip() for row in records] for name in columns}
+    columns = [name for name in columns if any(not is_absent(row.get(name)) for row in records)]
+    by_name = {plain(name): name for name in columns}
+    for model in (by_name[name] for name in (*MODEL_NAMES[:-1], *SUMMARISED) if name in by_name):
+        numeric = _numeric(columns, records, model)
+        varied = [name for name in columns if name != model and len({*levels[name]}) > 1]
+        if model in _numeric([model], records, "") or "" in levels[model] or item_column(varied) is not None:
+            continue
+        roles = roles_of(columns, numeric, model)
+        scores = [
+            number for metric in roles.metrics for row in records if (number := as_number(row.get(metric.column)))
+        ]
+        behind = [as_number(row.get(name)) or 0 for name in numeric if _last(name) in COUNT_NAMES for row in records]
+        counted = sum(behind) > _MANY_ITEMS * len(behind) > 0
+        aggregated = any(not AGGREGATED.isdisjoint(plain(name).split("_")) for name in numeric)
+        if len(roles.metrics) < 2 - counted or all(number.is_integer() for number in scores):
+            continue
+        if len({*levels[model]}) == len(records):
+            if counted or aggregated:
+                return roles
+        elif counted:
+            parts = [
+                by_name[name] for name in (*roles.labels, *PARTS) if by_name.get(name, model) not in {model, *numeric}
+            ]
+            for part in parts:
+                if len({*levels[part]}) <= _MANY_PARTS and len({*zip(levels[model], levels[part], strict=True)}) == len(
+                    records
+                ):
+                    labels = {name: column for name, column in roles.labels.items() if column != part}
+                    roles.labels = {**labels, "benchmark" if plain(part) == "benchmark" else "task": part}
+                    return roles
+    return None
+
+
+def _last(name: str) -> str:
+    """Return the last part of a dotted name, in plain words."""
+    return plain(name.rpartition(".")[2])
+
+
 def _roles(head: Head, table: ScoreRows) -> Roles:
+    summary = summary_in(table.columns, table.records)
+    if summary is not None:
+        return summary
     model = model_column(table.columns) or next(iter(table.columns), None)
     numeric = [] if model is None else _numeric(table.columns, table.records, model)
     if model is None or (model_column(table.columns) is None and _numeric([model], table.records, "")):

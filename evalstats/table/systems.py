@@ -210,6 +210,7 @@ def require_outcomes(data: EvalData, *names: str) -> None:
             what = f"the files hold {data.ratings.height:,} ratings; ask how well raters agree with `evalstats judges`"
         elif data.aggregates.height:
             what = f"the files hold {data.aggregates.height:,} published numbers and no scores of single items"
+            what += "; `evalstats leaderboard` ranks those that have standard errors"
         raise CannotAnswerError(f"there are no outcomes to work on: {what}")
     have = set(data.outcomes["model"].unique().to_list()) | set(data.outcomes["system"].unique().to_list())
     published = set(data.aggregates["model"].drop_nulls().to_list())

@@ -9,8 +9,9 @@ import pytest
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.registry import read_source, sniffed
-from evalstats.loaders.score_table import LOADER, board_in
+from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.score_table import LOADER, board_in, summary_in
 from evalstats.schema.data import EvalData
 from tests.loaders.trees import everything_said as told
 
@@ -172,6 +173,67 @@ def test_tables_of_something_else_are_left_alone(text: str) -> None:
 def test_a_score_of_four_hundred_digits_is_no_score() -> None:
     scores: dict[str, object] = {"model": "m", "chat": 10**400, "safety": 0.8, "math": 0.5}
     assert (len(board_in(scores | {"chat": 0.9})), len(board_in(scores))) == (1, 0)
+
+
+SUMMARIES = {
+    "variant,n_used,BLEU-1,avg_missed\nno_rag,50,.13,2.3\nrag,50,.12,2.1\n": ["no_rag", "rag"],
+    "profile,block_rate_pct,avg_risk_score\nbase,100,49.75\nfull,90,50.2\n": ["base", "full"],
+    "timestamp,method,n,mrr,hit@1,answer\n2026-06-18,sparse,76,.859,.78,\n2026-06-18,dense,76,.90,.85,\n": ["dense", "sparse"],
+    "rank,model,items,judge,pass_rate\n1,a,191,gpt-4o,.76\n2,b,191,gpt-4o,.75\n": ["a", "b"],
+    "rank,judge,macro_f1,coverage,error_rate\n1,x,.81,1,.03\n2,y,.76,.97,0\n": ["x", "y"],
+    "model,category,items,fail_rate\na,bias,11,.09\na,other,13,.84\nb,bias,11,.2\nb,other,13,.5\n": ["a", "b"],
+    "method,model,responses,A_rate\nfree,a,90,31.1\nforced,a,90,47.8\nfree,b,90,44.4\nforced,b,90,50\n": ["a", "b"],
+    '[{"model_key": "a", "api_id": "x/a", "provider": "g", "pass_rates": {"easy": 90.5}, "avg_time_s": 2},'
+    '{"model_key": "b", "api_id": "x/b", "provider": "g", "pass_rates": {"easy": 80}, "avg_time_s": 3}]': ["a", "b"],
+    '{"n": 500, "systems": {"dense": {"rouge1": 0.45, "f1": 0.9}, "bm25": {"rouge1": 0.25, "f1": 0.85},'
+    ' "false_rate": {"dense": 1.0, "bm25": 0.5}}}': ["bm25", "dense"],
+    '{"documents": 19, "pipeline_results": {"Basic": {"metrics": {"recall": 0.75, "mrr": 0.8}, "total_questions": 500},'
+    ' "Graph": {"metrics": {"recall": 0.7, "mrr": 0.6}, "total_questions": 500}}}': ["Basic", "Graph"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SUMMARIES)
+def test_a_row_of_averages_is_no_item(text: str, tmp_path: Path) -> None:
+    path = tmp_path / ("x.json" if text[0] in "[{" else "x.csv")
+    path.write_text(text)
+    data = read(path, strict=True)
+    assert not data.outcomes.height
+    assert sorted(set(data.aggregates["model"])) == SUMMARIES[text]
+    # The user's word that rows are items stands.
+    column = data.aggregates["metric"][0]
+    if text[0] not in "[{":
+        map_ = ColumnMap.from_options(["item=#row", f"score={column}"])
+        assert read(path, column_map=map_).outcomes.height == text.count("\n") - 1
+
+
+def test_parts_of_a_summary_are_tasks_and_counts_stand_behind_its_numbers(table: Any) -> None:
+    data = table(next(text for text in SUMMARIES if text.startswith("model,category")))
+    assert data.aggregates.select("model", "task", "metric", "estimate", "n").row(1) == (
+        "a",
+        "other",
+        "fail_rate",
+        0.84,
+        13,
+    )
+    assert "read as published numbers, one row for each model and category" in told(data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Rows are items: named as such, of one row a model, without a count or an average of several, or of right and wrong.
+        "question_id,variant,n,avg_f1\nq1,a,50,.5\nq2,b,50,.25\n",
+        "Scenario,Average_Score,Recall,Model\n1,.6,.5,a\n2,.5,.25,a\n1,.7,.5,b\n2,.1,.75,b\n",
+        "config,f1,em\na,.5,1\nb,.25,0\n",
+        "task,model,n_samples,passed\nt1,a,2,.5\nt2,a,2,0\nt1,b,2,1\nt2,b,2,.5\n",
+        "category,model,avg_f1,em\nx,a,.5,1\ny,a,.25,0\nx,b,.5,1\ny,b,.75,1\n",
+        "variant,pass_rate,n\na,1,50\nb,0,50\n",
+        "variant,n,avg_f1,notes\na,50,.5," + "x" * 2_000 + "\nb,50,.25,\n",
+    ],
+)
+def test_a_row_of_one_item_is_no_summary(text: str) -> None:
+    header, *rows = (line.split(",") for line in text.splitlines())
+    assert summary_in(header, [dict(zip(header, row, strict=True)) for row in rows]) is None
 
 
 @pytest.mark.parametrize(
