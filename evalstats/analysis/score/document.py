@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from evalstats.analysis.design.averages import weighted_words
 from evalstats.analysis.design.metric import asked_direction, direction_notes
 from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.provenance import placed
@@ -55,8 +56,8 @@ def _of_one(result: Score) -> Document:
         number=number,
         number_words=words,
         scope=_scope(result),
-        answer=_pass_hat(result),
-        notes=(*result.notes, *_assumed(result)),
+        answer=(*_of_tasks([result]), *_pass_hat(result)),
+        notes=(*_other_averages(result), *result.notes, *_assumed(result)),
         evidence=_evidence(result),
         method=(*method, result.origin.section(seed="")),
     )
@@ -66,6 +67,8 @@ def _of_several(result: Scores) -> Document:
     first = result.rows[0]
     scales = {(row.benchmark, row.metric) for row in result.rows}
     level = f"{100 * first.conf_level:g}% CI"
+    micro = {row.name: [each for each in row.other_averages if each.kind == "micro"][:1] for row in result.rows}
+    unlike = any(not each.agrees for own in micro.values() for each in own)
     table = Table(
         id="scores",
         columns=(
@@ -73,6 +76,7 @@ def _of_several(result: Scores) -> Document:
             *((Column(title="Benchmark", kind="name"), Column(title="Metric", kind="name")) if len(scales) > 1 else ()),
             Column(title="Score", kind="amount"),
             Column(title=level, kind="text"),
+            *((Column(title="Every item alike", kind="amount"),) if unlike else ()),
             Column(title="Items", kind="count", spare=True),
             *((Column(title="Claim", kind="verdict"),) if any(row.against for row in result.rows) else ()),
         ),
@@ -82,6 +86,7 @@ def _of_several(result: Scores) -> Document:
                 *((row.benchmark, row.metric) if len(scales) > 1 else ()),
                 _shown(row, row.estimate),
                 "–" if row.conf_low is None else interval_words(row.conf_low, row.conf_high, row.scale),
+                *(("".join(_shown(row, each.estimate) for each in micro[row.name]),) if unlike else ()),
                 row.n_items,
                 *((row.against.verdict if row.against else "",) if any(each.against for each in result.rows) else ()),
             )
@@ -134,6 +139,10 @@ def _of_several(result: Scores) -> Document:
         ),
         answer=(table,),
         notes=notes,
+        evidence=tuple(
+            Section(id="tasks", heading=f"The scores of each {first.by}", blocks=(own,))
+            for own in _of_tasks(result.rows)
+        ),
         method=_method_of_several(result),
     )
 
@@ -182,7 +191,8 @@ def _scope(result: Score) -> str:
         parts.append(f"{result.n_trials:,} trials")
     if result.n_clusters is not None:
         parts.append(f"{result.n_clusters} clusters of {' and '.join(result.clusters)}")
-    told = f"On {', '.join(parts)}{placed(result.benchmark, 'of')}"
+    suite = result.benchmark in result.average
+    told = f"On {', '.join(parts)}{'' if suite else placed(result.benchmark, 'of')}"
     if result.against is not None:
         told = f"It scores {_with_interval(result)} {told[0].lower()}{told[1:]}"
     elif result.conf_low is None and result.reason:
@@ -205,6 +215,8 @@ def _assumed(result: Score) -> tuple[Note, ...]:
 
 
 def _evidence(result: Score) -> tuple[Section, ...]:
+    # The micro average is a row already: every item alike.
+    others = ((row.words, row.estimate, row.ends) for row in result.other_averages if row.kind == "macro")
     rows = Table(
         id="scores",
         columns=(
@@ -212,7 +224,7 @@ def _evidence(result: Score) -> tuple[Section, ...]:
             number_column(result, "Score"),
             interval_column(result),
         ),
-        rows=tuple((row.method, row.estimate, row.ends) for row in result.rows),
+        rows=(*((row.method, row.estimate, row.ends) for row in result.rows), *others),
         caption="The score by every method; the first row is the headline",
         lead=True,
         frame=result.to_frame().to_dict(as_series=False),
@@ -223,6 +235,55 @@ def _evidence(result: Score) -> tuple[Section, ...]:
     between = f"{scaled(low, result.scale, 1)} and {_shown(result, high)}"
     heading = f"By every method the score lies between {between}" if ends else "No method gives an interval"
     return (Section(id="scores", heading=heading, blocks=(rows,)),)
+
+
+def _of_tasks(scores: Sequence[Score]) -> tuple[Table, ...]:
+    """Return the table of the scores of each task, each with an interval of its own; none where there is one task."""
+    rows = [(score, row) for score in scores for row in score.tasks]
+    if not rows:
+        return ()
+    first, several = scores[0], len(scores) > 1
+    frame = {
+        "system": [score.name for score, _ in rows],
+        "level": [row.level for _, row in rows],
+        **{name: [getattr(row, name) for _, row in rows] for name in ("estimate", "conf_low", "conf_high", "n_items")},
+    }
+    table = Table(
+        id="tasks",
+        columns=(
+            *((Column(title="System", kind="name"),) if several else ()),
+            Column(title=(first.by or "task").capitalize(), kind="name"),
+            Column(title="Score", kind="amount"),
+            Column(title=f"{100 * first.conf_level:g}% CI", kind="text"),
+            Column(title="Items", kind="count"),
+        ),
+        rows=tuple(
+            (
+                *((score.name,) if several else ()),
+                row.level,
+                _shown(score, row.estimate),
+                "–" if row.conf_low is None else interval_words(row.conf_low, row.conf_high, score.scale),
+                row.n_items,
+            )
+            for score, row in rows
+        ),
+        caption=f"The score of each {first.by}, with an interval of its own",
+        most=_SHOWN,
+        frame=frame,
+    )
+    return (table,)
+
+
+def _other_averages(result: Score) -> tuple[Note, ...]:
+    """Say the score by another average, where it lies outside the interval of this one."""
+    found: list[Note] = []
+    for row in result.other_averages:
+        if not row.agrees:
+            ends = "" if row.conf_low is None else interval_words(row.conf_low, row.conf_high, result.scale)
+            interval = f", {100 * row.conf_level:g}% CI {ends}" if ends else ""
+            what = f"The score {weighted_words(row.kind, row.factor)} is {_shown(result, row.estimate)}"
+            found.append(Note(kind="average", text=f"{what} ({row.kind} average{interval})"))
+    return tuple(found)
 
 
 def _pass_hat(result: Score) -> tuple[Table, ...]:

@@ -27,12 +27,35 @@ class ClaimTest(Estimate):
     n: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskScore(Estimate):
+    """The score on one task of a suite, or on one level of what is averaged over, with an interval of its own."""
+
+    level: str
+    n_items: int
+    n_clusters: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherAverageScore(Estimate):
+    """The score by another average that is usual, over levels of unlike sizes; `kind` is "macro" or "micro".
+
+    `agrees` says whether it lies within the interval of the score.
+    """
+
+    factor: str
+    kind: Literal["micro", "macro"]
+    words: str
+    agrees: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Score(OfMetric, Result, Estimate):
     """One system's score on its own: the estimate, its interval, and what it rests on.
 
     `n_items` counts item x variant; `n_trials` counts scored rows. `pass_hat` holds (k, estimate, conf_low, conf_high) of
-    pass^k, the chance that k independent trials of an item all succeed, where there are trials of a binary score.
+    pass^k, the chance that k independent trials of an item all succeed, where there are trials of a binary score. `tasks` has a
+    row for each level of `by`: the tasks of a suite, or what is averaged over.
     """
 
     about: MetricFacts
@@ -49,6 +72,9 @@ class Score(OfMetric, Result, Estimate):
     rows: tuple[MethodRow, ...] = ()
     pass_hat: tuple[tuple[int, float, float | None, float | None], ...] = ()
     against: ClaimTest | None = None
+    by: str | None = None
+    tasks: tuple[TaskScore, ...] = ()
+    other_averages: tuple[OtherAverageScore, ...] = ()
     notes: tuple[Note, ...] = ()
     origin: Origin = field(default_factory=Origin)
 

@@ -10,7 +10,15 @@ import polars as pl
 
 from evalstats import options as opt
 from evalstats.analysis.costs import runaway_words
-from evalstats.analysis.design.averages import Average, estimand, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.design.averages import (
+    Average,
+    estimand,
+    fixed_by,
+    other_averages,
+    plain_average,
+    refuse_clusters,
+    wanted_average,
+)
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
 from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
 from evalstats.analysis.design.runs import (
@@ -22,20 +30,21 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
+from evalstats.analysis.design.suite import as_one
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.score.result import ClaimTest, Score
+from evalstats.analysis.score.result import ClaimTest, OtherAverageScore, Score, TaskScore
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import scaled, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import quoted_list
+from evalstats.grammar import and_list, quoted_list
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import levels_of
 from evalstats.stats.bootstrap import percentile_law
-from evalstats.stats.checks import check_count
+from evalstats.stats.checks import FEW_ITEMS, check_count
 from evalstats.stats.clusters import cluster_mean, multiway_mean
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.one_sample import (
@@ -87,6 +96,9 @@ def score(
 ) -> Score | tuple[Score, ...]:
     """Estimate one system's mean score with its interval; without a name, every system's.
 
+    Several benchmarks that all of these systems have are the tasks of one suite: the score is then the macro average over
+    tasks, with a row for each. What cannot be averaged, since scales or headlines are open, is listed when no name is given.
+
     Parameters
     ----------
     data
@@ -121,9 +133,17 @@ def score(
     >>> found.estimate, round(found.conf_low, 4), found.conf_high
     (1.0, 0.918, 1.0)
     """
+    asked = opt.GivenOptions.of(score, locals())
     data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *([name] if name is not None else []))
     column = contrast if contrast == "model" else data.factor(contrast)
+    of_suite: tuple[str, ...] = ()
+    try:
+        data, asked, of_suite = as_one(data, asked, None if name is None else [name], contrast=column)
+    except InputError:
+        if name is not None:
+            raise
+    metric = asked.metric
     if name is None:
         systems, others = _every_system(data, metric, column)
     else:
@@ -142,13 +162,15 @@ def score(
             conf_level=conf_level,
             contrast=column,
             wanted=wanted,
-            averaged={"average": average, "over": over, "weights": weights},
+            averaged={"average": asked.average, "over": asked.over, "weights": asked.weights},
             trials=trial_design([system], chosen, called=called, runs=runs, run_sd=run_sd),
             claim=None if against is None else _claim_of(against, chosen, n=against_n, std_error=against_se),
         )
         for system, chosen in systems
     )
-    return tuple(replace(each, notes=(*others, *each.notes)) for each in found) if name is None else found[0]
+    others = (*others, *as_notes("choice", of_suite, caution=False))
+    found = tuple(replace(each, notes=(*others, *each.notes)) for each in found)
+    return found if name is None else found[0]
 
 
 def _every_system(
@@ -219,19 +241,70 @@ def _score_alone(
         items = data.outcomes.lazy().filter(of_metric).select("task", "item", "variant").unique().collect()
         test, undone = _held_with_missing(test, every, average, n_absent=items.height - len(every))
         found = replace(found, against=test)
+    by = "task" if average is None else average.column
+    several = by in table.items.columns and not table.items[by].null_count() and table.items[by].n_unique() > 1
+    tasks = _of_each(table, by, clusters, trials, conf_level) if several else ()
+    short = [f"{row.level} ({row.n_items})" for row in tasks if row.n_items < FEW_ITEMS and average is not None]
+    few = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list(short, 3)}"
     return replace(
         found,
         average=words,
+        by=(by if average is None else average.label) if several else None,
+        tasks=tasks,
+        other_averages=_other_averages(data, table, clusters, trials, found=found, average=average),
         notes=(
             *metric.cautions,
             *as_notes("fit", _runaway_words(scores, found)),
             *(draws_note(table.items, [system], trials) if wanted is None else ()),
             *as_notes("missing", [undone] if undone else []),
+            *as_notes("few", [few] if short else []),
             *found.notes,
             *as_notes("left_out", dropped, caution=False),
             *as_notes("choice", notes, caution=False),
         ),
     )
+
+
+def _of_each(
+    table: ScoreTable, by: str, clusters: Sequence[str], trials: TrialDesign, conf_level: float
+) -> tuple[TaskScore, ...]:
+    """Return the score on each level of a factor, as if it were all that there is."""
+    rows: list[TaskScore] = []
+    for level, part in table.levels(by):
+        scores = item_scores(part, clusters, trials)
+        found = _counting(_headline(scores, conf_level), scores)
+        row = TaskScore(**estimated(found, p_value=None), level=level, n_items=len(part), n_clusters=found.n_clusters)
+        rows.append(row)
+    return tuple(rows)
+
+
+def _other_averages(
+    data: EvalData,
+    table: ScoreTable,
+    clusters: Sequence[str],
+    trials: TrialDesign,
+    *,
+    found: Score,
+    average: Average | None,
+) -> tuple[OtherAverageScore, ...]:
+    """Return the score by each other average that could have been meant."""
+    rows: list[OtherAverageScore] = []
+    for other in other_averages(data, table.items, but=average):
+        if any(fixed_by(other, table, name) for name in clusters):
+            continue
+        scores = item_scores(table, clusters, trials, average=None if other.kind == "micro" else other)
+        own = _counting(_headline(scores, found.conf_level), scores)
+        inside = found.conf_low is None or found.conf_high is None or found.conf_low <= own.estimate <= found.conf_high
+        rows.append(
+            OtherAverageScore(
+                **estimated(own, p_value=None),
+                factor=other.label,
+                kind="micro" if other.kind == "micro" else "macro",
+                words=other.words(table.items),
+                agrees=inside,
+            )
+        )
+    return tuple(rows)
 
 
 # --- the score of one system ---
