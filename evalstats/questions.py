@@ -62,8 +62,9 @@ QUESTIONS: Mapping[str, Question] = {
             page="compare",
             form="sides",
             keeps="scores and costs",
-            rules=("worse", "not-noninferior", "inconclusive"),
-            gate="Exit with 1 where the rule fails: worse, not-noninferior (with --margin) or inconclusive; may be repeated.",
+            rules=("worse", "worse-overall", "not-noninferior", "inconclusive"),
+            gate="Exit with 1 where the rule fails: worse (overall or in a task or level), worse-overall, not-noninferior (with "
+            "--margin) or inconclusive; may be repeated.",
         ),
         Question(
             name="leaderboard",

@@ -40,7 +40,7 @@ def assert_not_worse(
         The largest loss that does not matter, such as "2pp". With a margin the candidate must be shown to lose no more than
         that (non-inferiority); without one it must not be shown to lose.
     fail_on
-        Another rule: "worse", "not-noninferior" or "inconclusive"; see `evalstats.analysis.compare.verdict.gate`.
+        Another rule of `evalstats.analysis.compare.gate.gate`: "worse", "worse-overall", "not-noninferior" or "inconclusive".
     **options
         Further options of `evalstats.compare`: metric (one), by, cluster, conf_level, ...
 

@@ -71,20 +71,19 @@ _FORBIDDEN = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit_xml(result: "Comparison | Comparisons", gate: "Gate | None") -> str:
-    """Return one test case for the comparison by each metric, and one for every level of `by`.
+    """Return one test case for the comparison by each metric, and one for every level of `by`, such as the tasks of a suite.
 
-    Without a gate no case fails; a comparison that the data cannot answer is an error either way.
+    Each case fails by what it shows itself. Without a gate no case fails; a comparison that the data cannot answer is an error
+    either way.
     """
-    from evalstats.analysis.compare.gate import each_gate
     from evalstats.analysis.compare.result import Comparisons
 
     several = isinstance(result, Comparisons)
     rows = result.rows if several else (result,)
     benchmarks = ", ".join(dict.fromkeys(row.benchmark for row in rows))
     suite = Element("testsuite", name=_clean(f"evalstats compare: {benchmarks}"))
-    gates = [gate] if gate is None or not several else each_gate(result, *gate.rule.split(" and "))
-    for row, found in zip(rows, [None] * len(rows) if gate is None else gates, strict=True):
-        _add_cases(suite, row, found, f" [{row.metric}]" if several else "")
+    for row in rows:
+        _add_cases(suite, row, gate and gate.rule.split(" and "), f" [{row.metric}]" if several else "")
     for kind in ("failure", "error", "skipped"):
         suite.set(
             {"failure": "failures", "error": "errors", "skipped": "skipped"}[kind],
@@ -97,7 +96,13 @@ def junit_xml(result: "Comparison | Comparisons", gate: "Gate | None") -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode")
 
 
-def _add_cases(suite: Element, result: "Comparison", gate: "Gate | None", which: str) -> None:
+def _add_cases(suite: Element, result: "Comparison", rules: Sequence[str] | None, which: str) -> None:
+    from evalstats.analysis.compare.gate import gate_of, is_worse
+    from evalstats.analysis.compare.result import Comparisons
+
+    # What levels show is for their own cases.
+    overall = Comparisons(rows=(replace(result, groups=()),)) if which else replace(result, groups=())
+    gate = gate_of(overall, *rules) if rules else None
     title = f"{result.candidate.name} against {result.baseline.name}{which}"
     case = _case(suite, title, result)
     if result.verdict == "invalid":
@@ -112,7 +117,7 @@ def _add_cases(suite: Element, result: "Comparison", gate: "Gate | None", which:
         level = _case(suite, f"{title} [{result.by}={group.level}]", result)
         if group.verdict == "invalid":
             SubElement(level, "skipped", message=_clean(group.verdict_reason))
-        elif group.verdict == "worse" and gate is not None and "worse" in gate.rule.split(" and "):
+        elif is_worse(group) and "worse" in (rules or ()):
             _add(level, "failure", "worse", group.verdict_reason)
         SubElement(level, "system-out").text = _clean(f"{group.verdict}: {group.verdict_reason}")
 

@@ -121,7 +121,7 @@ def is_ignorable(missing: str | None) -> bool:
 ADJUSTMENTS = ("max-t", "holm", "bh", "by", "bonferroni", "none")
 MISSING = ("bounded", "ignorable")
 RUNS = ("sample", "fixed", "draws")
-FAIL_ON = ("worse", "not-noninferior", "inconclusive")
+FAIL_ON = ("worse", "worse-overall", "not-noninferior", "inconclusive")
 SCALES = ("logit", "identity", "latent", "points")
 _LEVELS: Mapping[str, tuple[str, ...]] = {
     "adjust": ADJUSTMENTS,
@@ -199,7 +199,7 @@ class Plan:
     scale
         On what scores are compared: logit or identity for `gap`, latent or points for `contamination`; each heeds its own.
     fail_on
-        What makes a gate fail: worse, not-noninferior, inconclusive.
+        What makes a gate fail: worse, worse-overall, not-noninferior, inconclusive.
     primary
         Benchmark to the metric that decides it.
     margins

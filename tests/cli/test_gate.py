@@ -44,7 +44,10 @@ def test_exit_status(runs, candidate, options, status):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [(["--fail-on", "bad"], "worse, not-noninferior"), (["--fail-on", "not-noninferior"], "needs a margin")],
+    [
+        (["--fail-on", "bad"], "worse, worse-overall, not-noninferior"),
+        (["--fail-on", "not-noninferior"], "needs a margin"),
+    ],
 )
 def test_a_rule_that_cannot_be_applied_is_bad_usage(runs, options, words):
     found = compare(runs, "good", *options)

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from evalstats.analysis.compare.result import Comparison, Comparisons
+from evalstats.analysis.compare.result import Comparison, Comparisons, GroupRow
 from evalstats.analysis.design.metric import HOW_TO_DIRECT, open_direction
 from evalstats.document.numbers import declared, digits_of_interval, scaled
 from evalstats.errors import InputError, written
 from evalstats.grammar import plural, plural_of
 
-FailOn = Literal["worse", "not-noninferior", "inconclusive"]
+FailOn = Literal["worse", "worse-overall", "not-noninferior", "inconclusive"]
 
 
 RULES: tuple[str, ...] = get_args(FailOn)
@@ -41,7 +41,8 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
     Parameters
     ----------
     fail_on
-        "worse" fails when the candidate is shown to be worse, on all items or in a level of `by` (adjusted for all levels).
+        "worse" fails when the candidate is shown to be worse, on all items (of a suite: on average) or in a level of `by` (of a
+        suite: on a task), adjusted for all levels. "worse-overall" does not look at levels.
         "not-noninferior" fails unless the candidate is shown to be at most the declared margin worse.
         "inconclusive" fails unless the candidate is shown to be better, or equivalent by the declared margin.
 
@@ -84,13 +85,23 @@ def check_rule(fail_on: str, *, has_margin: bool) -> None:
 
 
 def _worse(result: Comparison) -> tuple[bool, str]:
+    passed, reason = _worse_overall(result)
+    levels = [group.level for group in result.groups if is_worse(group)]
+    if passed and levels:
+        return False, f"{result.candidate.name} is worse in {result.by}: {', '.join(levels)} (adjusted for all levels)"
+    return passed, reason
+
+
+def is_worse(group: GroupRow) -> bool:
+    """Whether the candidate is worse in a level, also where missing scores forbid to say so."""
+    return "worse" in (group.verdict, group.withheld)
+
+
+def _worse_overall(result: Comparison) -> tuple[bool, str]:
     if result.verdict == "worse":
         return False, f"{result.candidate.name} is worse: {result.verdict_reason}"
     if result.missing.withheld == "worse":
         return False, f"{result.candidate.name} is worse on the items that both have: {result.verdict_reason}"
-    levels = _levels_worse(result)
-    if levels:
-        return False, f"{result.candidate.name} is worse in {result.by}: {', '.join(levels)} (adjusted for all levels)"
     these = result.open_for_others
     if these is not None and these.verdict == "worse":
         others = f"other {plural_of(these.factor)}"
@@ -98,10 +109,6 @@ def _worse(result: Comparison) -> tuple[bool, str]:
     if result.verdict in ("better", "equivalent"):
         return True, f"the verdict is {result.verdict}"
     return True, f"not shown to be worse; the verdict is {result.verdict}, which is no proof of being as good"
-
-
-def _levels_worse(result: Comparison) -> list[str]:
-    return [group.level for group in result.groups if "worse" in (group.verdict, group.withheld)]
 
 
 def _not_noninferior(result: Comparison) -> tuple[bool, str]:
@@ -126,6 +133,7 @@ def _inconclusive(result: Comparison) -> tuple[bool, str]:
 
 _RULES: Mapping[str, Callable[[Comparison], tuple[bool, str]]] = {
     "worse": _worse,
+    "worse-overall": _worse_overall,
     "not-noninferior": _not_noninferior,
     "inconclusive": _inconclusive,
 }

@@ -165,7 +165,7 @@ def test_no_answer_is_neither_a_pass_nor_a_failure():
 
 
 def test_rules_are_checked():
-    with pytest.raises(InputError, match="there are worse, not-noninferior, inconclusive"):
+    with pytest.raises(InputError, match="there are worse, worse-overall, not-noninferior, inconclusive"):
         gate(es.compare(SAME, "old", "new"), "bad")
     with pytest.raises(InputError, match="margin"):
         gate(es.compare(SAME, "old", "new"), "not-noninferior")
@@ -248,3 +248,45 @@ def test_a_level_fails_in_junit_only_under_a_rule_that_looks_at_levels():
         found = gate(result, rule)
         suite = fromstring(junit_xml(result, found)).find("testsuite")  # noqa: S314 - our own text
         assert (suite.get("failures") == "0") == found.passed
+
+
+def suite_of_three():
+    """The candidate loses on one of three tasks and gains on the others: no worse on average."""
+    old, new = ([1.0] * 20 + [0.0] * 20) * 2, [1.0] * 70 + [0.0] * 10
+    tasks = [("algebra", old, new), ("history", old, new), ("law", new, old)]
+    rows = [
+        rows_of(name, scores, benchmark=task)
+        for task, *sides in tasks
+        for name, scores in zip(("old", "new"), sides, strict=True)
+    ]
+    return es.compare(data_of(*rows), "old", "new")
+
+
+def test_of_a_suite_the_average_and_each_task_are_cases_that_fail_by_themselves():
+    result = suite_of_three()
+    assert [group.verdict for group in result.groups] == ["better", "better", "worse"]
+    found = gate(result, "worse")
+    assert not found.passed
+    assert "worse in task: law" in found.reason
+    suite = fromstring(junit_xml(result, found)).find("testsuite")  # noqa: S314 - our own text
+    failed = {case.get("name"): case.find("failure") is not None for case in suite.iter("testcase")}
+    title = "new against old"
+    assert failed == {
+        title: False,
+        f"{title} [task=algebra]": False,
+        f"{title} [task=history]": False,
+        f"{title} [task=law]": True,
+    }
+    assert (suite.get("tests"), suite.get("failures")) == ("4", "1")
+
+
+def test_the_gate_may_look_at_the_average_alone():
+    result = suite_of_three()
+    found = gate(result, "worse-overall")
+    assert found.passed
+    suite = fromstring(junit_xml(result, found)).find("testsuite")  # noqa: S314 - our own text
+    assert (suite.get("tests"), suite.get("failures")) == ("4", "0")
+    turned = gate(
+        es.compare(data_of(rows_of("old", [1.0] * 40), rows_of("new", [0.0] * 40)), "old", "new"), "worse-overall"
+    )
+    assert not turned.passed
