@@ -180,8 +180,10 @@ def newcombe_hybrid(counts: TwoProportions, *, conf_level: float = 0.95) -> Inte
     )
 
 
-def fisher_exact(counts: TwoProportions) -> float:
+def fisher_exact(counts: TwoProportions, *, mid: bool = False) -> float:
     """Two-sided exact p that both success rates are equal: the chance of a table no likelier than this one, all margins fixed.
+
+    `mid` counts tables that are as likely as the one seen by half.
 
     Examples
     --------
@@ -199,8 +201,11 @@ def fisher_exact(counts: TwoProportions) -> float:
     log -= special.gammaln(both - k + 1) + special.gammaln(n_2 - both + k + 1)
     weight = np.exp(log - log.max())
     # Tables as likely as the one seen differ from it by rounding.
-    seen = weight[counts.baseline - k[0]] * (1.0 + 1e-7)
-    return positive_p(float(weight[weight <= seen].sum() / weight.sum()))
+    seen = weight[counts.baseline - k[0]]
+    beyond = weight[weight <= seen * (1.0 + 1e-7)].sum()
+    if mid:
+        beyond -= 0.5 * weight[np.abs(weight - seen) <= seen * 1e-7].sum()
+    return positive_p(float(beyond / weight.sum()))
 
 
 def score_margin_test(counts: TwoProportions, *, margin: float, conf_level: float = 0.95) -> MarginTest:

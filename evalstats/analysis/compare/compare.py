@@ -13,7 +13,7 @@ from evalstats.analysis.compare.labels import labels_of
 from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
 from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
-from evalstats.analysis.compare.unpaired import apart, numbers_its_rows, rows_align, unpaired_comparison
+from evalstats.analysis.compare.unpaired import unpaired_comparison
 from evalstats.analysis.compare.verdict import (
     Judged,
     at_margin,
@@ -47,6 +47,7 @@ from evalstats.analysis.design.comparability import (
     run_comparability,
 )
 from evalstats.analysis.design.dependence import crossed_factors
+from evalstats.analysis.design.different_users import apart, numbers_its_rows, rows_align
 from evalstats.analysis.design.metric import Metric, both_systems, direction_notes, margin_in_unit, open_direction
 from evalstats.analysis.design.runs import (
     draws_note,

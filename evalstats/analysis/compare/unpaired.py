@@ -4,9 +4,7 @@ An A/B test on live traffic, two versions on different days, rows that are numbe
 whose `different` names what the sides do not share; the parts that need pairs (flips, other averages, costs) are empty.
 """
 
-import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -18,7 +16,8 @@ from evalstats.analysis.compare.result import AtMargin, Comparison, GroupRow, Mi
 from evalstats.analysis.compare.verdict import between_words, decide, judged, margin_words, missing_beyond, withheld
 from evalstats.analysis.design.averages import Average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import chosen_clusters, label_of
-from evalstats.analysis.design.comparability import RunDifference
+from evalstats.analysis.design.comparability import OF_ITEMS, RunDifference
+from evalstats.analysis.design.different_users import rows_may_align, what_differs
 from evalstats.analysis.design.metric import margin_in_unit, open_direction
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
@@ -28,10 +27,7 @@ from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.document.model import Note
 from evalstats.document.numbers import p_words
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import plural_of
 from evalstats.options import GivenOptions
-from evalstats.schema.column_names import plain
-from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import is_money_or_time
 from evalstats.schema.plan import is_ignorable
@@ -54,57 +50,9 @@ from evalstats.stats.unpaired import (
 from evalstats.table.items import Bools, Floats
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
-from evalstats.table.systems import System
 
 # A split this near to one half was meant to be one; below the usual p it is no chance that the sides differ in size.
 _MEANT_AS_HALF, _MISMATCH = 0.05, 0.001
-_USER = re.compile(r"(user|customer|visitor|player|member|session|conversation|device|account)")
-# What differs between the sides by design, where nothing is paired.
-_BY_DESIGN = ("items", "item_ids", "item_limit", "n_trials")
-
-
-def numbers_its_rows(data: EvalData, runs: Sequence[str]) -> bool:
-    """Whether the items of some run are the numbers of its rows, which pair up with nothing."""
-    return ["#row"] in [columns.get("item") for columns in _column_maps(data, runs)]
-
-
-def apart(system: System, side: str) -> System:
-    """Return a system whose numbered rows are no items of the other side's: the side is put before each number."""
-    return replace(system, rows=system.rows.with_columns(item=pl.format("{}/{}", pl.lit(side), "item")))
-
-
-def rows_align(data: EvalData, first: System, second: System) -> bool:
-    """Whether numbered rows are the same items in the same order.
-
-    They are where some text that names most rows is alike on both sides, and where two files were numbered by the user's own
-    word; the rows of one table with both sides in it are nobody's pairs.
-    """
-    key = ["task", "item", "variant", "trial"]
-    one, other = (system.rows.sort(key, nulls_last=True) for system in (first, second))
-    if not one.select(key).equals(other.select(key)):
-        return False
-    files = [{*data.rows_of_runs(system.runs)["source"]} for system in (first, second)]
-    own = {*column_names("outcomes")}
-    texts = [name for name in one.columns if name not in own and one[name].dtype == pl.String and name in other.columns]
-    return (None not in files[0] | files[1] and files[0].isdisjoint(files[1])) or any(
-        one[name].equals(other[name]) and not one[name].null_count() and one[name].n_unique() > one.height / 2
-        for name in texts
-    )
-
-
-def rows_may_align(table: ScoreTable) -> tuple[Note, ...]:
-    """Say how numbered rows are paired, where each side has as many."""
-    n = table.seen.sum(axis=0)
-    if n[0] != n[1]:
-        return ()
-    remedy = ("If row k is the same item on both sides, add ", Option("paired", value=True))
-    return (Note(kind="choice", text="Rows are numbered by their place and not paired", remedy=remedy, caution=False),)
-
-
-def _column_maps(data: EvalData, runs: Sequence[str]) -> list[Mapping[str, object]]:
-    configs = data.rows_of_runs(runs)["config"].drop_nulls().unique().sort().to_list()
-    found = [json.loads(config).get("columns") for config in configs]
-    return [cast("Mapping[str, object]", columns) for columns in found if isinstance(columns, Mapping)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +198,7 @@ def unpaired_comparison(
     )
     ruled = judged(missing, verdict, reason, estimate=headline.estimate, names=(names[0], names[1]), margin=margin)
     label = None if cluster is None else label_of(cluster, data.factor_names())
-    what = _what_differs(data, table, label)
+    what = what_differs(data, table.runs, label)
     first, second = (
         score_of(
             item_scores(part, clusters, trials, average=average),
@@ -293,7 +241,7 @@ def unpaired_comparison(
         missing=replace(missing, withheld=ruled.withheld),
         by=by,
         groups=() if by is None else _by_level(table, sides, by, conf_level),
-        run_differences=tuple(each for each in differences if each.setting not in _BY_DESIGN),
+        run_differences=tuple(each for each in differences if each.setting not in OF_ITEMS),
         origin=Origin(sources=sources_of(data, table.runs), version=toolkit_version()),
         notes=(
             *run_notes(data, table.runs),
@@ -464,20 +412,6 @@ def _why(sides: UnpairedSides, what: str) -> str:
         return f"the sides are different {what} with several rows each"
     kind = "right or wrong" if sides.counts is not None else "graded"
     return f"the sides are different {what}, and scores are {kind}"
-
-
-def _what_differs(data: EvalData, table: ScoreTable, cluster: str | None) -> str:
-    """Name what the sides do not share, as its column is called: users, sessions, the clusters; else items."""
-    named = [
-        str(name)
-        for columns in _column_maps(data, table.runs)
-        for name in cast("list[object]", columns.get("item", []))
-    ]
-    for name in (*([] if cluster is None else [cluster]), *named):
-        found = _USER.search(plain(name))
-        if found:
-            return plural_of(found[1])
-    return "items" if cluster is None else plural_of(cluster)
 
 
 def _of_the_split(units: Sequence[int], names: Sequence[str], what: str) -> tuple[Note, ...]:

@@ -114,7 +114,7 @@ def run_comparability(
     """Return everything in which the runs of two systems differ, gravest first; empty where nothing is known to differ.
 
     `contrast` names the two; a setting of that name is what is compared. In the settings of `accept` they differ on
-    purpose; a name that is no setting is an InputError. `leave_out` may name "items" and "n_trials", which look at all rows.
+    purpose; a name that is no setting is an InputError. `leave_out` may name what looks at all rows: "items", "n_trials".
     """
     accepted = {*check_settings(accept)}
     recorded = [RecordedRuns.of(data, system.runs, system.rows) for system in (first, second)]
@@ -541,6 +541,8 @@ def _grave(share: float, sides: _Sides, differing: Collection[str]) -> tuple[Sev
     return "invalid", "the models differ too, so the difference is one of model and prompt together"
 
 
+# In these, sides on different users or items differ by design.
+OF_ITEMS = ("items", "item_ids", "item_limit", "n_trials")
 _NAMES = ("baseline", "candidate")
 _LOOKS: dict[str, Callable[[_Sides], RunDifference | None]] = {
     "harness_version": _harness_version,

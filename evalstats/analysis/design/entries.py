@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.clusters import candidate_groups, group_columns
-from evalstats.analysis.design.comparability import RunDifference, invalidating, run_comparability
+from evalstats.analysis.design.comparability import OF_ITEMS, RunDifference, invalidating, run_comparability
 from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.analysis.design.run_settings import Severity
 from evalstats.document.model import Note
@@ -233,9 +233,19 @@ class RunKinds:
 
 
 def run_kinds(
-    data: EvalData, systems: Sequence[System], *, contrast: str, accept: Collection[str], reference: int = 0
+    data: EvalData,
+    systems: Sequence[System],
+    *,
+    contrast: str,
+    accept: Collection[str],
+    reference: int = 0,
+    apart: bool = False,
 ) -> RunKinds:
-    """Compare what is recorded of the systems' runs, and gather those measured alike; `reference` is of kind 0."""
+    """Compare what is recorded of the systems' runs, and gather those measured alike; `reference` is of kind 0.
+
+    Systems that are `apart` have different items by design.
+    """
+    of_items = OF_ITEMS if apart else ("items", "n_trials")
     firsts: list[int] = []
     kind = [0] * len(systems)
     seen: list[tuple[str, str, RunDifference]] = []
@@ -243,7 +253,7 @@ def run_kinds(
         for number, first in enumerate(firsts):
             # Which items a system has is the comparability graph's matter, in full.
             found = run_comparability(
-                data, systems[first], systems[j], contrast=contrast, accept=accept, leave_out=("items", "n_trials")
+                data, systems[first], systems[j], contrast=contrast, accept=accept, leave_out=of_items
             )
             invalid = [each for each in found if each.severity == "invalid"]
             seen.extend((systems[first].name, systems[j].name, each) for each in (invalid or found))
@@ -448,11 +458,12 @@ def entry_table(
     passes: tuple[PassKind, int] | None = None,
     accept: Collection[str] = (),
     reference: str | None = None,
+    apart: bool = False,
 ) -> EntryTable:
     """Count and sum the scores of all systems; one without a single value stands apart.
 
     `named` are columns that the user named; at the `reference` the runs of the others are held first. An item with fewer than
-    k scored trials of a system has no pass^k there and counts as missing, by name.
+    k scored trials of a system has no pass^k there and counts as missing, by name. Systems that are `apart` have different items.
     """
     groups = [name for name in group_columns(systems[0].rows) if name != contrast]
     candidates = candidate_groups(data, metric, groups, contrast=contrast)
@@ -476,7 +487,7 @@ def entry_table(
     return EntryTable(
         data=data,
         table=table,
-        kinds=run_kinds(data, table.systems, contrast=contrast, accept=accept, reference=head),
+        kinds=run_kinds(data, table.systems, contrast=contrast, accept=accept, reference=head, apart=apart),
         silent=silent,
         groups=candidates.names,
         ungrouped=candidates.notes,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+import polars as pl
 
 from evalstats.analysis.design.averages import Average, fixed_by
 from evalstats.analysis.design.entries import ComparabilityGraph, EntryTable, comparability_graph
@@ -21,19 +22,21 @@ class Board(EntryTable):
     """All systems with a value, and what their trials are.
 
     For an `average` all items of `table` are scored by every system, and `whole` are the same systems with all of their items;
-    else the two are one. `on_scale` are item values on one scale that the lines stand by, where the order was set by it.
+    else the two are one. `on_scale` are item values on one scale that the lines stand by, where the order was set by it. `apart`
+    are systems of different users or items: each has its own rows of the table, and none is missing what others have.
     """
 
     trials: TrialDesign
     whole: ScoreTable
     average: Average | None = None
     on_scale: Floats | None = None
+    apart: bool = False
 
     @classmethod
-    def of(cls, entries: EntryTable, trials: TrialDesign) -> "Board":
+    def of(cls, entries: EntryTable, trials: TrialDesign, *, apart: bool = False) -> "Board":
         """Make a board of entries."""
         values = {each.name: getattr(entries, each.name) for each in fields(entries)}
-        return cls(**values, trials=trials, whole=entries.table)
+        return cls(**values, trials=trials, whole=entries.table, apart=apart)
 
     @property
     def n_left_out(self) -> int:
@@ -49,7 +52,12 @@ class Board(EntryTable):
 
     def graph(self) -> ComparabilityGraph:
         """Return who can be compared with whom."""
-        return comparability_graph(self.table.scored, self.names, self.kinds.comparable())
+        comparable = self.kinds.comparable()
+        if not self.apart:
+            return comparability_graph(self.table.scored, self.names, comparable)
+        # As if everybody had seen everything: which items a system has says nothing here.
+        found = comparability_graph(np.ones_like(self.table.scored), self.names, comparable)
+        return replace(found, same_items=False, n_items=int(self.table.scored.any(axis=1).sum()), n_common=0, edges=())
 
     def strata(self) -> Strata | None:
         """Return the levels averaged over; None where every item counts alike."""
@@ -59,16 +67,24 @@ class Board(EntryTable):
         """Return the values as the statistics take them; a column with a level for every item is no clustering."""
         codes = [self.table.codes(name) for name in clusters]
         strata, raw = self.strata(), self.values
-        whole = self.on_scale is None or bool(self.table.scored.all())
+        several = self.apart and bool((self.table.scored.sum(axis=1) > 1).any())
+        if several and not codes:
+            # Of users that several systems met, each is a cluster.
+            codes = [np.arange(len(self.table), dtype=np.int64)]
+        elif not several:
+            codes = [each for each in codes if len(np.unique(each)) < len(each)]
+        whole = self.on_scale is None or self.apart or bool(self.table.scored.all())
+        values = raw if strata is None else self.on_common_scale()
         return BoardScores(
-            values=raw if strata is None else linearised(raw, strata),
-            clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
+            values=values,
+            clusters=tuple(codes),
             single=self.single and strata is None,
             comparable=self.kinds.comparable(),
             raw=None if strata is None else raw,
             weights=None if strata is None else strata.item_weights,
             runs=self.runs_added(),
             means=None if whole or self.on_scale is None else np.nanmean(self.on_scale, axis=0),
+            apart=self.apart,
         )
 
     def runs_added(self) -> BoardRuns | None:
@@ -85,6 +101,14 @@ class Board(EntryTable):
         Where every system has every item these are the values themselves, or those of the average.
         """
         strata, values, scored = self.strata(), self.values, self.table.scored
+        if self.apart and self.average is not None:
+            found = np.full(values.shape, np.nan)
+            for j, rows in enumerate(scored.T):
+                own = self.average.strata(self.table.items.filter(pl.Series(rows)))
+                found[rows, j] = values[rows, j] if own is None else linearised(values[rows, j], own)
+            return found
+        if self.apart:
+            return values
         if strata is not None:
             return linearised(values, strata)
         found = np.full(values.shape, np.nan)
@@ -98,6 +122,8 @@ class Board(EntryTable):
 
     def averaged_over(self, average: Average) -> "Board":
         """Average over the levels of a factor, on the items that all systems have."""
+        if self.apart:
+            return self._each_averaged_over(average)
         keep: Bools = self.table.paired()
         if 2 * int(keep.sum()) < len(keep):
             raise CannotAnswerError(
@@ -106,6 +132,19 @@ class Board(EntryTable):
             )
         groups = tuple(name for name in self.groups if not fixed_by(average, self.table, name))
         return replace(self, table=self.table.take(keep), groups=groups, average=average)
+
+    def _each_averaged_over(self, average: Average) -> "Board":
+        """Average each system over its own items; the levels must be the same for all."""
+        levels = self.table.items[average.column].cast(pl.String)
+        for name, rows in zip(self.names, self.table.scored.T, strict=True):
+            gone = sorted({*levels.drop_nulls()} - {*levels.filter(pl.Series(rows))})
+            if gone:
+                raise CannotAnswerError(
+                    f"{name} has no item of {average.label} {gone[0]!r}, so that its average over {average.label} is another; "
+                    f"keep the levels that all have with {Option('where')}"
+                )
+        groups = tuple(name for name in self.groups if not fixed_by(average, self.table, name))
+        return replace(self, groups=groups, average=average)
 
     def best_first(self) -> "Board":
         """Put the systems in the order of the lines: by part of the graph, then by score on one scale, then by name."""

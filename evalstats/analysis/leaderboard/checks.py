@@ -216,9 +216,13 @@ def _unseen_runaways(scores: BoardScores, found: Ranking, asked: RankingOptions)
     risks: list[UnseenRunaways] = []
     for place in apart:
         both = scores.values[:, [shown.first[place], shown.second[place]]]
-        cheap, dear = sorted(both[~np.isnan(both).any(axis=1)].T, key=lambda costs: float(costs.mean()))
+        sides = both[~np.isnan(both).any(axis=1)].T
+        if scores.apart:
+            sides = [column[~np.isnan(column)] for column in both.T]
+        cheap, dear = sorted(sides, key=lambda costs: float(costs.mean()))
         lead = max(float(shown.conf_low[place]), -float(shown.conf_high[place]))
-        risks.append(unseen_runaways(cheap, dear, lead=lead, conf_level=asked.conf_level))
+        same = not scores.apart
+        risks.append(unseen_runaways(cheap, dear, lead=lead, conf_level=asked.conf_level, same_items=same))
     frail = [risk for risk in risks if risk.within]
     if not frail:
         return []
@@ -231,7 +235,7 @@ def _on_unseen_tails(scores: BoardScores, found: PairwiseDifferences, asked: Ran
     """Tell which separated pairs may rest on an unseen tail, by the rule of a comparison of two."""
     frail = np.zeros(found.first.size, dtype=np.bool_)
     graded = asked.metric.worst is None and asked.metric.is_graded(scores.values)
-    if not graded or scores.clusters or scores.raw is not None:
+    if not graded or scores.clusters or scores.raw is not None or scores.apart:
         return frail
     turned = asked.sign * scores.values
     for place in np.flatnonzero(separated(found, asked.conf_level)).tolist():

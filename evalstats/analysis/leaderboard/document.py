@@ -67,13 +67,14 @@ def document(result: Leaderboard) -> Document:
     """Return what is said of a leaderboard."""
     label = _label(result)
     value, words = _number(result)
+    users = f", on different {result.different}" if result.different and result.whole else ""
     limits = [] if label in ("no ranks", "no rank over all") else _limits(result)
     return Document(
         kind="leaderboard",
         title=f"Which {result.contrast} is best{placed(result.benchmark)}?",
         label=label,
         tone="caution" if result.best_if_missing else _ANSWERS.get(label, "bad"),
-        headline="; ".join((_headline(result, label), *limits)),
+        headline="; ".join((f"{_headline(result, label)}{users}", *limits)),
         number=value,
         number_words=words,
         scope=_scope(result),
@@ -229,7 +230,7 @@ def _models(result: Leaderboard) -> Table:
         Column(title="Part", kind="amount"),
         Column(title="Ranks", kind="amount"),
         Column(title="Tier", spare=True),
-        Column(title="Own items", kind="count", spare=True),
+        Column(title="Rows" if result.different else "Own items", kind="count", spare=True),
         number_column(result, "Own mean", result.score_unit, digits=digits, spare=True),
     )
     rows = tuple(
@@ -557,11 +558,12 @@ def _omnibus(result: Leaderboard) -> Section | None:
 
 def _resolution(result: Leaderboard) -> Section | None:
     """Say which differences a board of this size can show at all, and how many items a difference of one point needs."""
-    detects, n = result.detects, result.n_clusters if result.clusters else result.n_items
+    detects, n = result.detects, result.n_units
     if detects is None or n is None or len(result.pairs) < 2:
         return None
     size = with_unit(number(detects * result.scale, score_digits(result)), result.unit)
     what = plural_of(" and ".join(result.clusters)) if result.clusters else "items"
+    what = f"{result.different} of both" if result.different else what
     text = (
         f"Between two models a true difference of {size} is found with 80% power, by {n:,} {what} (the median of all pairs, "
         "each by itself; as one family they need more)."

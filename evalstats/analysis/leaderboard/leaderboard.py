@@ -15,6 +15,13 @@ from evalstats.analysis.design.clusters import (
     named_clusters,
     without_nested,
 )
+from evalstats.analysis.design.different_users import (
+    apart,
+    numbers_its_rows,
+    rows_align,
+    rows_may_align,
+    what_differs,
+)
 from evalstats.analysis.design.entries import (
     MIN_SHARED,
     ComparabilityGraph,
@@ -88,6 +95,7 @@ def leaderboard(
     pass_hat: opt.PassHat = None,
     pass_at: opt.PassAt = None,
     top: opt.Top = (1, 3, 5),
+    paired: opt.Paired = None,
     shared_trials: opt.SharedTrials = None,
     runs: opt.Runs = None,
     run_sd: opt.RunSd = None,
@@ -123,6 +131,10 @@ def leaderboard(
     pass_hat, pass_at
         Rank by pass^k (all of k trials of an item succeed) or pass@k (any of k does); items with fewer than k trials of a
         model are left out for it, by name.
+    paired
+        Whether models that answered items of the same id answered the same items. False: different users or items, such as an
+        A/B/n test (Miettinen-Nurminen, Welch, or CR2 of two samples for each pair, all adjusted by Holm's method). None: so
+        where rows have no id and are numbered by their place.
     top
         For each k, which models may be among the k best.
     accept
@@ -204,6 +216,15 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     )
     if asked.baseline in ambiguous:
         raise ambiguous[asked.baseline]
+    runs = [run for arm in arms for run in arm.runs]
+    numbered = numbers_its_rows(data, runs) and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
+    unpaired = asked.paired is False or (asked.paired is None and numbered)
+    if unpaired and asked.shared_trials:
+        raise InputError(
+            f"{Option('shared_trials')} needs models on the same items; leave it out, or add {Option('paired', value=True)}"
+        )
+    if unpaired and numbered:
+        arms = tuple(apart(arm, arm.name) for arm in arms)
     named = named_clusters(data, asked.cluster)
     head = None if asked.baseline is None else entry_of(arms, asked.baseline)
     factors = [*named, *([] if asked.over is None else [data.factor(asked.over)])]
@@ -213,12 +234,20 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
         called=label_of("trial", data.factor_names()),
         runs=asked.runs,
         run_sd=asked.run_sd,
-        shared=asked.shared_trials,
+        shared=False if unpaired else asked.shared_trials,
     )
     entries = entry_table(
-        data, chosen, arms, contrast=column, named=factors, passes=wanted, accept=asked.accept, reference=head
+        data,
+        chosen,
+        arms,
+        contrast=column,
+        named=factors,
+        passes=wanted,
+        accept=asked.accept,
+        reference=head,
+        apart=unpaired,
     )
-    board = Board.of(entries, trials)
+    board = Board.of(entries, trials, apart=unpaired)
     averaged = wanted_average(data, board.table.items, average=asked.average, over=asked.over, weights=asked.weights)
     board = (board if averaged is None else board.averaged_over(averaged)).best_first()
     clusters, of_clusters = chosen_clusters(
@@ -237,6 +266,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
         board, options, clusters, contrast=asked.contrast, asked_for=bool(asked.cluster), ignorable=ignorable
     )
     of_entries = (
+        *(rows_may_align(board.table) if unpaired and numbered and asked.paired is None else ()),
         *notes("choice", of_suite, caution=False),
         *notes("dependence", of_clusters, caution=False),
         *notes("left_out", remarks, caution=False),
@@ -309,7 +339,8 @@ def _answer(
     scores = board.scores(clusters)
     _refuse_if_all_are_apart(board)
     found = ranking(scores, asked)
-    (factors, decides, untested), these = dependence_of_lead(board, found, asked, clusters), None
+    factors, decides, untested = ((), None, ()) if board.apart else dependence_of_lead(board, found, asked, clusters)
+    these = None
     if asked_for or set(clusters) - {ITEM_OF_VARIANTS}:
         decides = None
     if decides is not None:
@@ -319,6 +350,15 @@ def _answer(
         these = on_these_items(board, found, asked, before, decides)
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     graph = board.graph()
+    different = what_differs(data, board.runs, next(iter(labels), None)) if board.apart else ""
+    reasons = {
+        **_REASONS,
+        **(
+            {"holm": f"each model has {different} of its own, and the largest difference needs items that all share"}
+            if different
+            else {}
+        ),
+    }
     top, shrunken = corrected(scores, asked, board.names, graph)
     lines = snapped_rows(model_rows(board, found, asked, clusters, shrunken), metric.span)
     pairs = snapped_pairs(pair_rows(board, found, asked), metric.span)
@@ -337,13 +377,14 @@ def _answer(
         adjust=found.shown.adjust,
         conf_level=asked.conf_level,
         method=found.shown.method,
-        method_reason=_ALONE if len(found.shown.first) == 1 and not clusters else _REASONS[found.shown.adjust],
+        method_reason=_ALONE if len(found.shown.first) == 1 and not clusters else reasons[found.shown.adjust],
         rank_method=found.ranks.method,
         estimand=estimand("score", labels, board.average),
         average=plain_average(data, board.table.items, clusters)
         if board.average is None
         else board.average.words(board.table.items),
-        basis=_basis(graph, labels, found),
+        different=different,
+        basis=_basis(graph, labels, found) if not different else _basis_apart(board, labels, different),
         rows=lines,
         pairs=pairs,
         rank_reason=_rank_reason(found, graph, board.kinds),
@@ -415,6 +456,14 @@ def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Ranking)
     return f"scores set on {every}, of which {who} share {shared}{within}"
 
 
+def _basis_apart(board: Board, clusters: tuple[str, ...], different: str) -> str:
+    counts = board.table.scored.sum(axis=0).tolist()
+    sizes = f"{min(counts):,}" if len({*counts}) == 1 else f"{min(counts):,} to {max(counts):,}"
+    if not clusters:
+        return f"different {different} for each model, {sizes} a model"
+    return f"different {different} for each model, {sizes} rows a model, clustered by {' and '.join(clusters)}"
+
+
 def _rank_reason(found: Ranking, graph: ComparabilityGraph, kinds: RunKinds) -> str | None:
     """Return why there is no rank over all models."""
     if graph.connected:
@@ -427,6 +476,9 @@ def _rank_reason(found: Ranking, graph: ComparabilityGraph, kinds: RunKinds) -> 
 def _remarks(board: Board, scores: BoardScores) -> list[str]:
     """Gather what was done to the rows of single systems; then what holds for all."""
     remarks = remarks_of((*board.table.systems, *board.silent))
+    several = int((board.table.scored.sum(axis=1) > 1).sum()) if board.apart else 0
+    if several:
+        remarks.append(f"{plural(several, 'item')} with scores of several models: each is one cluster")
     several_trials = any(arm.several_trials for arm in board.table.systems)
     if (
         scores.runs is None

@@ -9,6 +9,7 @@ some do, some do not                  the same, those that do                cou
                                                                              that are connected; the pairs' intervals
 one way of clustering                 clusters are the unit                  the same, from 6 clusters on
 several ways of clustering (crossed)  multiway CR2, Holm                     counted from the separated pairs
+different users or items              two samples a pair, Holm               counted from the separated pairs
 full runs that stand for more         widened by the variation of runs       the same; the pairs' intervals
 ====================================  =====================================  ==========================================
 
@@ -31,6 +32,7 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural
 from evalstats.stats.clusters import multiway_mean
+from evalstats.stats.many.independent import independent_differences
 from evalstats.stats.many.multiplicity import Adjust, adjusted, compact_letters
 from evalstats.stats.many.pair_table import PairTable, pair_table
 from evalstats.stats.many.pairwise import PairwiseDifferences, differing_items, pairwise_differences
@@ -143,7 +145,8 @@ class BoardScores:
     `single` tells that every value is one right-or-wrong answer, `comparable` which two models may be compared at all; `runs`
     is what full runs add to the variance of each pair. Where levels of a factor are averaged over, `raw` are the item values,
     each with its weight, and `values` are linearised, so that plain means and errors are those of the average. Where models
-    miss items, `means` are their scores on one scale, which no pair may contradict.
+    miss items, `means` are their scores on one scale, which no pair may contradict. Where they are `apart`, every model has
+    users or items of its own, and nothing is paired.
     """
 
     values: Floats
@@ -154,6 +157,7 @@ class BoardScores:
     weights: Floats | None = None
     runs: BoardRuns | None = None
     means: Floats | None = None
+    apart: bool = False
 
     @property
     def n_models(self) -> int:
@@ -166,7 +170,9 @@ class BoardScores:
         return self.clusters[0] if self.clusters else None
 
     def linked(self) -> Bools:
-        """Return which two models are compared: they may be, and they share enough items."""
+        """Return which two models are compared: they may be, and they share enough items, or are meant to share none."""
+        if self.apart:
+            return self.comparable
         return (shared_counts(~np.isnan(self.values)) >= MIN_SHARED) & self.comparable
 
     def of(self, members: Bools) -> "BoardScores":
@@ -316,7 +322,8 @@ def _claims(
         shared = shared_counts(~np.isnan(scores.values))
         raise CannotAnswerError(
             f"no two of the {n} models that were measured alike share {MIN_SHARED} scored items (the most that any two "
-            f"share is {int(shared[np.triu_indices(n, 1)].max())}), so nothing can be compared"
+            f"share is {int(shared[np.triu_indices(n, 1)].max())}), so nothing can be compared; where each has different users "
+            f"or items, add {Option('paired', value=False)}"
         )
     table = table if asked.metric.higher_is_better else None  # that of ranks is turned round
     every = pair_differences(scores, asked, pairs, table=table, intervals=intervals)
@@ -330,7 +337,7 @@ def _claims(
 
 def _one_table(scores: BoardScores, asked: RankingOptions) -> PairTable | None:
     """Return the table of all pairs that every question shares, higher being better; None where they cannot share one."""
-    if not scores.linked().all() or len(scores.clusters) > 1:
+    if not scores.linked().all() or len(scores.clusters) > 1 or scores.apart:
         return None
     return pair_table(asked.turned(scores.values), None, scores.codes)
 
@@ -346,7 +353,19 @@ def pair_differences(
     """Compare the named pairs as one family; `table` is theirs, where it was made before."""
     metric = asked.for_scores(scores).metric
     graded = metric.is_graded(scores.values)
-    if len(scores.clusters) > 1:
+    if scores.apart:
+        own = [np.flatnonzero(~np.isnan(column)) for column in scores.values.T]
+        codes = min(scores.clusters, key=lambda each: len(np.unique(each)), default=None)
+        found = independent_differences(
+            [scores.values[rows, j] for j, rows in enumerate(own)],
+            pairs=pairs,
+            clusters=None if codes is None else [codes[rows] for rows in own],
+            span=metric.span,
+            binary=scores.single,
+            conf_level=asked.conf_level,
+            adjust=asked.adjust,
+        )
+    elif len(scores.clusters) > 1:
         found = crossed_pairs(
             scores.values,
             scores.clusters,
@@ -539,7 +558,7 @@ def _ranks(
                 models[j] = OpenRanks(part=label + 1, reason=reason)
             continue
         pair_alone = scores.n_models == 2 and not scores.clusters
-        if pair_alone or not own.linked().all() or len(own.clusters) > 1:
+        if pair_alone or own.apart or not own.linked().all() or len(own.clusters) > 1:
             found = _counted_ranks(scores, asked, strict, columns, marginal=marginal)
         else:
             found = rank_sets(
@@ -666,7 +685,7 @@ def _against_best(
         own = scores.of(members)
         if too_few(own) is not None:
             continue
-        if own.linked().all() and len(own.clusters) < 2 and own.runs is None:
+        if own.linked().all() and len(own.clusters) < 2 and own.runs is None and not own.apart:
             found = with_the_best(
                 asked.turned(own.values) if table is None else table,
                 clusters=own.codes,

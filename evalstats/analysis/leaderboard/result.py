@@ -184,6 +184,8 @@ class Leaderboard(OfMetric, Result):
         Other averages by which another model leads, or the one best is not.
     basis
         What the comparisons rest on: the same items for all, or for each pair the items it shares.
+    different
+        What the models do not share ("users", "items"), where nothing is paired; "" where they answered the same items.
     """
 
     about: MetricFacts
@@ -199,6 +201,7 @@ class Leaderboard(OfMetric, Result):
     rows: tuple[LeaderboardRow, ...]
     pairs: tuple[PairRow, ...]
     average: str = ""
+    different: str = ""
     rank_reason: str | None = None
     best_if_missing: tuple[str, ...] = ()
     missing_share: float = 0.0
@@ -243,8 +246,15 @@ class Leaderboard(OfMetric, Result):
 
     def needs(self, difference: float) -> int | None:
         """Return about how many items (clusters, where there are such) a typical pair needs to detect a difference so."""
-        n = self.n_clusters if self.clusters else self.n_items
+        n = self.n_units
         return None if self.detects is None or n is None else math.ceil(n * (self.detects / difference) ** 2)
+
+    @property
+    def n_units(self) -> int | None:
+        """Items, or clusters where there are such, of a pair: where items differ, the median over pairs, of both models."""
+        if not self.different:
+            return self.n_clusters if self.clusters else self.n_items
+        return round(median((pair.n_clusters if self.clusters else pair.n_items) or 0 for pair in self.pairs))
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

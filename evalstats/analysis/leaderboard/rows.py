@@ -71,13 +71,13 @@ def model_rows(
 
     rows: list[LeaderboardRow] = []
     for j, ranks in enumerate(found.ranks.models):
-        items = np.asarray(seen[:, part == ranks.part].any(axis=1))
+        items = np.asarray(seen[:, j] if board.apart else seen[:, part == ranks.part].any(axis=1))
         own = table.select(j).take(scored[:, j])
         score = scored_on(own)
         on_scale: Score | IntervalEstimate = score
         if board.n_left_out:
             on_scale = scored_on(board.table.select(j))
-        elif score.n_items < items.sum():
+        elif score.n_items < items.sum() and not board.apart:
             on_scale = _on_all_items(board, asked, clusters, j, own)
         # The score if all that is missing had scored the lowest, the highest value.
         worst_to_best: list[float] = []

@@ -1,0 +1,76 @@
+"""Systems on different users or items: whether their rows are anybody's pairs, and what it is that they do not share."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import polars as pl
+
+from evalstats.document.model import Note
+from evalstats.errors import Option
+from evalstats.grammar import plural_of
+from evalstats.schema.column_names import plain
+from evalstats.schema.columns import column_names
+from evalstats.schema.data import EvalData
+from evalstats.table.score_table import ScoreTable
+from evalstats.table.systems import System
+
+_USER = re.compile(r"(user|customer|visitor|player|member|session|conversation|device|account)")
+_WHOSE = ("on both sides", "for all systems")
+
+
+def numbers_its_rows(data: EvalData, runs: Sequence[str]) -> bool:
+    """Whether the items of some run are the numbers of its rows, which pair up with nothing."""
+    return ["#row"] in [columns.get("item") for columns in _column_maps(data, runs)]
+
+
+def apart(system: System, side: str) -> System:
+    """Return a system whose numbered rows are no items of the other side's: the side is put before each number."""
+    return replace(system, rows=system.rows.with_columns(item=pl.format("{}/{}", pl.lit(side), "item")))
+
+
+def rows_align(data: EvalData, first: System, second: System) -> bool:
+    """Whether numbered rows are the same items in the same order.
+
+    They are where some text that names most rows is alike on both sides, and where two files were numbered by the user's own
+    word; the rows of one table with both sides in it are nobody's pairs.
+    """
+    key = ["task", "item", "variant", "trial"]
+    one, other = (system.rows.sort(key, nulls_last=True) for system in (first, second))
+    if not one.select(key).equals(other.select(key)):
+        return False
+    files = [{*data.rows_of_runs(system.runs)["source"]} for system in (first, second)]
+    own = {*column_names("outcomes")}
+    texts = [name for name in one.columns if name not in own and one[name].dtype == pl.String and name in other.columns]
+    return (None not in files[0] | files[1] and files[0].isdisjoint(files[1])) or any(
+        one[name].equals(other[name]) and not one[name].null_count() and one[name].n_unique() > one.height / 2
+        for name in texts
+    )
+
+
+def rows_may_align(table: ScoreTable) -> tuple[Note, ...]:
+    """Say how numbered rows are paired, where each system has as many."""
+    if len({*table.seen.sum(axis=0).tolist()}) > 1:
+        return ()
+    remedy = (f"If row k is the same item {_WHOSE[len(table.names) > 2]}, add ", Option("paired", value=True))
+    return (Note(kind="choice", text="Rows are numbered by their place and not paired", remedy=remedy, caution=False),)
+
+
+def _column_maps(data: EvalData, runs: Sequence[str]) -> list[Mapping[str, object]]:
+    configs = data.rows_of_runs(runs)["config"].drop_nulls().unique().sort().to_list()
+    found = [json.loads(config).get("columns") for config in configs]
+    return [cast("Mapping[str, object]", columns) for columns in found if isinstance(columns, Mapping)]
+
+
+def what_differs(data: EvalData, runs: Sequence[str], cluster: str | None) -> str:
+    """Name what the sides do not share, as its column is called: users, sessions, the clusters; else items."""
+    named = [
+        str(name) for columns in _column_maps(data, runs) for name in cast("list[object]", columns.get("item", []))
+    ]
+    for name in (*([] if cluster is None else [cluster]), *named):
+        found = _USER.search(plain(name))
+        if found:
+            return plural_of(found[1])
+    return "items" if cluster is None else plural_of(cluster)

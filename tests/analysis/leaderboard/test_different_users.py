@@ -1,0 +1,152 @@
+"""A board of models that different users met: what is paired, that pairs are those of a comparison of two, and what is said."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats.errors import CannotAnswerError, InputError
+from tests.analysis.builders import data_of, printed, rows_of, told
+
+# Sums in another order.
+ROUNDING = 1e-9
+SIZES = {"v1": 300, "v2": 340, "v3": 320}
+
+
+def visits(*, rows: int = 1, rates: tuple[float, ...] = (0.33, 0.34, 0.55), seed: int = 0) -> pl.DataFrame:
+    """Users of each version with some rows each, right or wrong; a country and an amount."""
+    rng = np.random.default_rng(seed)
+    parts: list[pl.DataFrame] = []
+    for (name, n), rate in zip(SIZES.items(), rates, strict=True):
+        users = np.repeat(np.arange(n), rows)
+        frame = {
+            "visit": [f"{name}-{i}" for i in range(users.size)],
+            "user": [f"{name}-u{u}" for u in users],
+            "model": name,
+            "solved": (rng.random(users.size) < rate).astype(int),
+            "spent": rng.gamma(2.0, 1.0 + rate, users.size),
+            "country": rng.choice(["de", "fr"], users.size),
+        }
+        parts.append(pl.DataFrame(frame))
+    return pl.concat(parts)
+
+
+def read(table: pl.DataFrame, score: str = "solved", item: str = "visit", **more: Any) -> es.EvalData:
+    names = {name: name for name in ("country", "user") if name in table.columns}
+    return es.from_frame(table, item=item, model="model", score=score, **names, **more)
+
+
+@pytest.mark.parametrize(
+    ("score", "rows", "options"),
+    [("solved", 1, {}), ("spent", 1, {}), ("solved", 3, {"cluster": "user"}), ("spent", 3, {"cluster": "user"})],
+)
+def test_a_pair_is_that_of_a_comparison_of_two(score: str, rows: int, options: dict[str, Any]) -> None:
+    data = read(visits(rows=rows), score)
+    board = es.leaderboard(data, paired=False, **options)
+    assert board.adjust == "holm"
+    assert len(board.pairs) == 3
+    for pair in board.pairs:
+        two = es.compare(data, pair.second, pair.first, paired=False, conf_level=1 - 0.05 / 3, **options)
+        assert (pair.estimate, pair.conf_low, pair.conf_high, pair.p_value, pair.df) == pytest.approx(
+            (two.estimate, two.conf_low, two.conf_high, two.p_value, two.df), abs=ROUNDING
+        )
+        assert pair.n_items == two.n_items
+
+
+def test_ranks_follow_from_the_separated_pairs() -> None:
+    board = es.leaderboard(read(visits(seed=3)), paired=False)
+    assert [(row.name, row.ranks) for row in board.rows] == [("v3", "1"), ("v2", "2-3"), ("v1", "2-3")]
+    assert board.different == "users"
+    assert [row.n_items for row in board.rows] == [320, 340, 300]
+    assert all(row.n_missing == 0 for row in board.rows)
+    assert "on different users" in printed(board, full=False)
+    assert board.graph is not None
+    assert board.graph.connected
+
+
+def test_users_are_named_and_counted() -> None:
+    board = es.leaderboard(read(visits(rows=3)), paired=False, cluster="user")
+    assert board.different == "users"
+    assert board.clusters == ("user",)
+    assert all((pair.n_clusters or 0) < (pair.n_items or 0) for pair in board.pairs)
+    alone = es.leaderboard(read(visits(rows=3)), paired=False, cluster="none")
+    assert alone.n_clusters is None
+
+
+def test_numbered_rows_are_never_paired_by_themselves() -> None:
+    table = visits().drop("user").group_by("model", maintain_order=True).head(300)
+    numbered = read(table, item="#row")
+    board = es.leaderboard(numbered)
+    assert board.different
+    assert any("Rows are numbered by their place and not paired" in text for text in told(board))
+    with_ids = es.leaderboard(read(table), paired=False)
+    assert [pair.p_adjusted for pair in board.pairs] == [pair.p_adjusted for pair in with_ids.pairs]
+    together = es.leaderboard(numbered, paired=True)
+    assert together.different == ""
+    assert together.n_items == 300
+    assert together.pairs[0].std_error != board.pairs[0].std_error
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    table = visits(rows=2)
+    one, other = (
+        es.leaderboard(read(rows), paired=False, cluster="user")
+        for rows in (table, table.sample(fraction=1.0, shuffle=True, seed=5))
+    )
+    assert [pair.p_adjusted for pair in one.pairs] == pytest.approx([pair.p_adjusted for pair in other.pairs])
+
+
+def test_an_average_over_strata_is_that_of_each_model() -> None:
+    data = read(visits())
+    board = es.leaderboard(data, paired=False, average="macro", over="country")
+    for pair in board.pairs:
+        two = es.compare(data, pair.second, pair.first, paired=False, average="macro", over="country")
+        assert pair.estimate == pytest.approx(two.estimate, abs=ROUNDING)
+        assert pair.std_error == pytest.approx(two.std_error, rel=0.01)
+    table = visits().filter(~((pl.col("model") == "v1") & (pl.col("country") == "fr")))
+    with pytest.raises(CannotAnswerError, match="v1 has no item of country 'fr'"):
+        es.leaderboard(read(table), paired=False, average="macro", over="country")
+
+
+def test_a_user_of_several_models_is_one_cluster() -> None:
+    rng = np.random.default_rng(2)
+    ability = rng.random(200)
+    sides = {name: (rng.random(200) < 0.2 + 0.6 * ability).astype(float).tolist() for name in ("a", "b", "c")}
+    data = data_of(*(rows_of(name, scores) for name, scores in sides.items()))
+    apart, paired = es.leaderboard(data, paired=False), es.leaderboard(data)
+    assert any("200 items with scores of several models: each is one cluster" in text for text in told(apart))
+    for one, other in zip(apart.pairs, paired.pairs, strict=True):
+        assert one.std_error == pytest.approx(other.std_error, rel=0.02)
+
+
+def test_what_a_model_lacks_of_its_own_rows_is_bounded() -> None:
+    lost: list[float | None] = [1.0] * 60 + [0.0] * 20 + [None] * 20
+    data = data_of(
+        rows_of("a", lost, items=[f"a{i}" for i in range(100)], status="error"),
+        rows_of("b", [1.0] * 50 + [0.0] * 60, items=[f"b{i}" for i in range(110)]),
+        kind="binary",
+    )
+    board = es.leaderboard(data, paired=False)
+    rows = {row.name: row for row in board.rows}
+    assert (rows["a"].n_missing, rows["b"].n_missing) == (20, 0)
+    assert (rows["a"].missing_low, rows["a"].missing_high) == pytest.approx((0.6, 0.8))
+
+
+def test_what_needs_the_same_items_is_refused_and_ids_that_share_nothing_ask() -> None:
+    data = read(visits())
+    with pytest.raises(InputError, match="shared_trials"):
+        es.leaderboard(data, paired=False, shared_trials=True)
+    with pytest.raises(CannotAnswerError, match="different users or items, add"):
+        es.leaderboard(data)
+
+
+def test_every_form_is_written() -> None:
+    board = es.leaderboard(read(visits(rows=2), "spent", higher_is_better=False), paired=False, cluster="user")
+    text = printed(board)
+    assert "Holm" in text
+    assert "2-sample" not in text
+    assert board.to_html()
+    assert board.to_latex()
+    assert es.leaderboard(read(visits()), paired=False, baseline="v1").baseline == "v1"
