@@ -23,7 +23,7 @@ from evalstats.schema.tables import as_polars, check_table, frame_from_rows, lev
 def from_ratings(
     frame: object,
     *,
-    item: str = "item",
+    item: str | None = None,
     rater: str | None = None,
     value: str | None = None,
     raters: Sequence[str] = (),
@@ -37,10 +37,9 @@ def from_ratings(
     ----------
     frame
         A pandas, Polars, pyarrow or DuckDB table, lazy or not, or a dict of columns.
-    item
-        Column that names what was rated.
-    rater, value
-        Columns with who rated and the rating, a number or a label; by themselves "rater" and "value", or "label".
+    item, rater, value
+        Columns with what was rated, who rated it, and the rating, a number or a label; by themselves those called so (the rating
+        also label), else the one column with another name for it (`question_id`, `annotator`, `score`).
     raters
         Instead of these two: columns that hold one rater's ratings each. An empty cell is no rating.
     humans
@@ -67,6 +66,7 @@ def from_ratings(
     if not table.height:
         raise InputError("the frame holds no rows")
     people, raters = names_of(humans), names_of(raters)
+    item = item or _called(table, "item", "item")
     named = {"item": item, **columns}
     if raters:
         _there(table, [*raters, item])
@@ -84,7 +84,7 @@ def from_ratings(
         table = table.filter(pl.col(column).is_not_null())
         named |= {"rater": "rater", column: column}
     else:
-        named |= {"rater": rater or "rater", **_rating_column(table, value)}
+        named |= {"rater": rater or _called(table, "rater", "rater"), **_rating_column(table, value)}
     made = _renamed(table, named)
     texts = [
         name for name in ("item", "rater", "model", "run", "variant", "criterion", "label") if name in made.columns
@@ -143,7 +143,7 @@ def read_ratings(
     named = dict(columns or {})
     return from_ratings(
         pl.concat(frames, how="diagonal_relaxed"),
-        item=named.pop("item", "item"),
+        item=named.pop("item", None),
         rater=named.pop("rater", None),
         value=named.pop("value", None),
         raters=raters,
@@ -178,17 +178,23 @@ def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
 def _there(table: pl.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in table.columns:
-            like = next((each for each in table.columns if ROLES["item"].weight(plain(each)) >= SURE), None)
-            is_it = Option("map", like, of="item", blank="" if like else "COLUMN")
-            remedy = f"; say which column names what is rated: {is_it}" if name == "item" else ""
+            what = f"; say which column names what is rated: {Option('map', blank='COLUMN', of='item')}"
+            remedy = what if name == "item" else ""
             if "," in name and set(name.split(",")) <= set(table.columns):
                 remedy = f"; give each by itself: {Option('raters', tuple(name.split(',')))}"
             raise InputError(f"there is no column {name!r}; the table has {', '.join(table.columns)}{remedy}")
 
 
+def _called(table: pl.DataFrame, role: str, *own: str) -> str:
+    """Return the column called as a role is, else the only one with a sure name for it; `own[0]` where there is none."""
+    likely = [name for name in table.columns if ROLES[role].weight(plain(name)) >= SURE]
+    exact = [name for name in own if name in table.columns]
+    return exact[0] if exact else likely[0] if len(likely) == 1 else own[0]
+
+
 def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
-    name = value or next((each for each in ("value", "label") if each in table.columns), None)
-    if name is None:
+    name = value or _called(table, "score", "value", "label")
+    if value is None and name not in table.columns:
         raise InputError(
             f"no column is called value or label; the table has {', '.join(table.columns)}. Name the column of ratings with "
             f"{Option('map', blank='COLUMN', of='value')}, that of who rated with {Option('map', blank='COLUMN', of='rater')}; "

@@ -66,10 +66,10 @@ def test_scores_by_judges_alone_say_what_is_missing(shared_data):
     assert "--reference NAME" in str(refused.exception) or "reference=NAME" in str(refused.exception)
 
 
-def test_raters_without_an_item_column_are_told_which_column_may_be_it(tmp_path):
-    wide(20).write_csv(tmp_path / "r.csv")
+def test_raters_without_an_item_column_are_told_to_name_it(tmp_path):
+    wide(20).rename({"id": "thing"}).write_csv(tmp_path / "r.csv")
     refused = run("judges", tmp_path / "r.csv", "--humans", "ann", "--raters", "ann", "--raters", "gpt")
-    assert "the table has id, ann, ben, gpt; say which column names what is rated: --map item=id" in str(
+    assert "the table has thing, ann, ben, gpt; say which column names what is rated: --map item=COLUMN" in str(
         refused.exception
     )
 

@@ -216,3 +216,12 @@ def test_among_labels_a_number_is_written_in_one_way() -> None:
     wide = pl.DataFrame({"id": range(4), "ann": ["1", "0", "unsure", "02"], "bot": ["1.0", "0.0", "NA", "2"]})
     ratings = es.from_ratings(wide, item="id", raters=["ann", "bot"], humans="ann").ratings
     assert ratings["label"].to_list() == ["1", "0", "unsure", "2", "1", "0", None, "2"]
+
+
+def test_columns_of_ratings_are_found_by_their_usual_names() -> None:
+    rows = {"question_id": [1, 1, 2, 2], "annotator": ["ann", "gpt"] * 2, "score": [1, 2, 3, 3]}
+    found = es.from_ratings(rows, humans="ann")
+    named = es.from_ratings(rows, item="question_id", rater="annotator", value="score", humans="ann")
+    assert found.ratings.drop("run").equals(named.ratings.drop("run"))
+    with pytest.raises(InputError, match="no column is called value or label"):  # which of the two is it?
+        es.from_ratings({**rows, "rating": [1, 2, 3, 3]}, humans="ann")
