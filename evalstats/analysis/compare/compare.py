@@ -9,7 +9,6 @@ from evalstats import options as opt
 from evalstats.analysis.compare.design import PairedDesign, decided
 from evalstats.analysis.compare.difference import Difference, effect_rows
 from evalstats.analysis.compare.flips import flipped_items, flips_by_level
-from evalstats.analysis.compare.labels import labels_of
 from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
 from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
@@ -48,6 +47,7 @@ from evalstats.analysis.design.comparability import (
 )
 from evalstats.analysis.design.dependence import crossed_factors
 from evalstats.analysis.design.different_users import apart, numbers_its_rows, rows_align
+from evalstats.analysis.design.labels import labels_of, refuse_with_labels
 from evalstats.analysis.design.metric import Metric, both_systems, direction_notes, margin_in_unit, open_direction
 from evalstats.analysis.design.runs import (
     draws_note,
@@ -256,7 +256,7 @@ def _check_options(asked: opt.GivenOptions, names: tuple[str, str]) -> None:
     if asked.method not in _METHODS:
         raise InputError(f"method {asked.method!r} is unknown; choose one of {', '.join(_METHODS)}")
     if asked.labels is not None:
-        unlike = {
+        unlike: dict[str, object] = {
             "by": asked.by,
             "sequential": asked.sequential,
             "average": asked.average or asked.weights,
@@ -264,9 +264,7 @@ def _check_options(asked: opt.GivenOptions, names: tuple[str, str]) -> None:
             "pass_at": asked.pass_at,
             "method": asked.method != "auto",
         }
-        for name, wanted in unlike.items():
-            if wanted:
-                raise InputError(f"labels correct the mean difference over all items; leave out {Option(name)}")
+        refuse_with_labels(unlike)
     if asked.contrast in ("item", "task"):
         raise InputError(
             f"contrast {asked.contrast!r} names what is paired, not what is compared; name what tells the sides apart"
@@ -399,7 +397,7 @@ def _answer(
         seed=asked.seed,
         clusters=clusters,
         average=average,
-        labels=None if asked.labels is None else labels_of(asked.labels, paired),
+        labels=None if asked.labels is None else labels_of(asked.labels, paired, clusters),
         ignorable=is_ignorable(settings.missing),
         sequential=asked.sequential,
         planned_n=asked.planned_n,

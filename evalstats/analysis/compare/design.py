@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
-from evalstats.analysis.compare.labels import Labels, corrected, corrected_headline
+from evalstats.analysis.compare.labels import corrected, corrected_headline, labelled_pair
 from evalstats.analysis.compare.result import LevelDifferences
 from evalstats.analysis.design.averages import Average
 from evalstats.analysis.design.clusters import label_of, nested, without_nested
 from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor, dependence, effective_levels
+from evalstats.analysis.design.labels import Labels
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.result import MethodRow
 from evalstats.document.model import Note
@@ -130,7 +131,7 @@ class PairedDesign:
         )
         if self.labels is None:
             return found
-        pair = self.labels.pair((scores.baseline, scores.candidate), scores.clusters)
+        pair = labelled_pair(self.labels, (scores.baseline, scores.candidate), scores.clusters)
         return corrected(
             found,
             pair,
@@ -168,7 +169,7 @@ class PairedDesign:
             return None, None
         narrower = 2 * self.conf_level - 1
         if self.labels is not None:
-            pair = self.labels.pair((scores.baseline, scores.candidate), scores.clusters)
+            pair = labelled_pair(self.labels, (scores.baseline, scores.candidate), scores.clusters)
             _, found = corrected_headline(pair, self.metric, conf_level=narrower, runs=scores.runs)
         else:
             found = headline_interval(scores, self.metric, conf_level=narrower, method=self.fitting_method)

@@ -24,8 +24,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evalstats.analysis.compare.result import LabelAccount, Verdict
+from evalstats.analysis.compare.result import Verdict
 from evalstats.analysis.compare.unseen import unseen_failures_of, unseen_tail
+from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import declared, scaled, share_in_percent

@@ -10,6 +10,7 @@ from evalstats.analysis.compare.flips import Flips, ScenarioFlips
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor
+from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, finite, row_named, rows_frame
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.settings import Settings
@@ -126,42 +127,6 @@ class Missing:
     def any(self) -> bool:
         """Whether anything is missing."""
         return bool(self.n_only_baseline or self.n_only_candidate or self.n_neither or self.rows)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelAccount(Estimate):
-    """What people's labels of a part of the items say of the judge, and what each says of the difference.
-
-    The estimate is the judge's error in the difference: by how much it puts the candidate higher than people do.
-
-    Attributes
-    ----------
-    judged, labels_only
-        The difference by the judge alone, on all items, and by the labels alone.
-    by_errors
-        Of yes-or-no scores: each side corrected by the judge's sensitivity and specificity on it (Rogan and Gladen).
-    n_labels, n_judged
-        Items with labels for both sides, and all items.
-    tuning
-        Weight of the judge in the corrected difference: 0 labels alone, 1 in full.
-    label_worth
-        So many labels alone would be as precise as the corrected difference.
-    labels_for_margin
-        Items to label in all, for both sides, to find a difference as large as the declared margin with 80% power; None where no
-        margin is declared, or labels of all items would not do.
-    people
-        Who labelled, where that is known.
-    """
-
-    judged: Estimate
-    labels_only: Estimate
-    by_errors: Estimate | None = None
-    n_labels: int
-    n_judged: int
-    tuning: float
-    label_worth: float
-    labels_for_margin: int | None = None
-    people: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,11 +18,11 @@ from evalstats.stats.raters.correction import (
     FEWEST_LABELS,
     judge_errors,
     labels_needed,
-    not_random,
     powered_mean,
     rogan_gladen,
     std_error_for_power,
 )
+from evalstats.stats.raters.label_sample import chosen_part
 
 _OPEN = 0.8  # of the scale: an interval that covers so much leaves the score open
 _USUAL = 0.05  # of the scale: the half width that is asked for where nobody says another
@@ -52,7 +52,7 @@ def corrected_scores(ratings: Ratings, names: Sequence[str], level: float) -> tu
             rows.append(
                 _corrected_row(ratings, judge, model, labelled, alone, chance=chance, bounds=bounds, level=level)
             )
-            if chance is None and not_random(given[labelled], given[alone]):
+            if chance is None and chosen_part(given[of][:, None], labelled[of]) is not None:
                 biased.append(model)
     notes: list[Note] = []
     if biased:

@@ -134,6 +134,7 @@ def _of_several(result: Scores) -> Document:
             (
                 *([f"A score is the {averages[0]}"] if len(averages) == 1 else []),
                 *(["Levels differ in size, and the notes name the average of each score"] if len(averages) > 1 else []),
+                *_corrected(result.rows),
                 "Whether two of them differ is for compare or leaderboard to say",
             )
         ),
@@ -145,6 +146,14 @@ def _of_several(result: Scores) -> Document:
         ),
         method=_method_of_several(result),
     )
+
+
+def _corrected(rows: Sequence[Score]) -> list[str]:
+    counts = sorted({row.labels.n_labels for row in rows if row.labels is not None})
+    if not counts:
+        return []
+    n = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    return [f"Scores are corrected by people's labels of {n} items each"]
 
 
 def _grouped(pairs: Iterable[tuple[Key, Score]]) -> list[tuple[Key, list[Score]]]:
@@ -175,7 +184,8 @@ def _headline(result: Score) -> str:
             "not shown to differ": f"{name} is not shown to differ from the claimed {claimed}",
             "no answer": f"{name} cannot be held against the claimed {claimed}",
         }[test.verdict]
-    return f"{name} scores {_with_interval(result)} in {result.metric}"
+    by_labels = "" if result.labels is None else f", corrected by {plural(result.labels.n_labels, 'label')}"
+    return f"{name} scores {_with_interval(result)} in {result.metric}{by_labels}"
 
 
 def _with_interval(result: Score) -> str:
@@ -197,6 +207,9 @@ def _scope(result: Score) -> str:
         told = f"It scores {_with_interval(result)} {told[0].lower()}{told[1:]}"
     elif result.conf_low is None and result.reason:
         told += f"; no interval: {result.reason}"
+    if result.labels is not None:
+        judged, alone = (_shown(result, each.estimate) for each in (result.labels.judged, result.labels.labels_only))
+        told += f"; the judge alone says {judged}, people's labels of {plural(result.labels.n_labels, 'item')} alone {alone}"
     lost = [(result.n_error, "harness error"), (result.n_unscored, "unscored row")]
     left = " and ".join(plural(n, what) for n, what in lost if n)
     return "; ".join(part for part in (told, f"{left} left out" if left else "", result.average) if part)

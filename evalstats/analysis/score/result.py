@@ -5,6 +5,7 @@ from typing import Literal
 
 import polars as pl
 
+from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, row_named, rows_frame
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
@@ -55,7 +56,8 @@ class Score(OfMetric, Result, Estimate):
 
     `n_items` counts item x variant; `n_trials` counts scored rows. `pass_hat` holds (k, estimate, conf_low, conf_high) of
     pass^k, the chance that k independent trials of an item all succeed, where there are trials of a binary score. `tasks` has a
-    row for each level of `by`: the tasks of a suite, or what is averaged over.
+    row for each level of `by`: the tasks of a suite, or what is averaged over. `labels` says what the judge and people's labels
+    say by themselves, where labels correct the score.
     """
 
     about: MetricFacts
@@ -75,6 +77,7 @@ class Score(OfMetric, Result, Estimate):
     by: str | None = None
     tasks: tuple[TaskScore, ...] = ()
     other_averages: tuple[OtherAverageScore, ...] = ()
+    labels: LabelAccount | None = None
     notes: tuple[Note, ...] = ()
     origin: Origin = field(default_factory=Origin)
 

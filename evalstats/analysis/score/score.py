@@ -20,6 +20,15 @@ from evalstats.analysis.design.averages import (
     wanted_average,
 )
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
+from evalstats.analysis.design.labels import (
+    Labels,
+    corrected_score,
+    judge_note,
+    label_account,
+    labels_of,
+    one_cluster_column,
+    refuse_with_labels,
+)
 from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
 from evalstats.analysis.design.runs import (
     TrialDesign,
@@ -58,6 +67,7 @@ from evalstats.stats.one_sample import (
     wilson,
     wilson_ends,
 )
+from evalstats.stats.raters.correction import PoweredMean
 from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
 from evalstats.stats.trials import suite_pass
@@ -93,6 +103,7 @@ def score(
     against: opt.Against = None,
     against_n: opt.AgainstN = None,
     against_se: opt.AgainstSe = None,
+    labels: opt.Labels = None,
 ) -> Score | tuple[Score, ...]:
     """Estimate one system's mean score with its interval; without a name, every system's.
 
@@ -112,19 +123,22 @@ def score(
         one of the next two says how precise it is.
     against_n, against_se
         Items behind the published number (right-or-wrong scores), or its standard error.
+    labels
+        People's labels of a part of the items, where a judge gave the scores, as in `compare`; of one system alone, item and
+        value are enough. At least 20 labels of each system.
 
     Returns
     -------
     Score or tuple of Score
         Wilson for right-or-wrong scores of independent items; variance-matched Wilson for bounded scores, several trials or
-        clusters; t or cluster-robust t for unbounded scores.
+        clusters; t or cluster-robust t for unbounded scores. With labels, the prediction-powered mean.
 
     Raises
     ------
     InputError
         If a name or column is unknown or ambiguous; without a name, if every system is: else those are left out and noted.
     CannotAnswerError
-        If nothing is scored.
+        If nothing is scored; with labels, if they are too few, or no random part of the items.
 
     Examples
     --------
@@ -151,6 +165,11 @@ def score(
         chosen = choose_metric(data, rows, metric, contrast=column)
         systems, others = [(system_of(rows, name, chosen, role="system"), chosen)], ()
     wanted = wanted_pass(pass_hat, pass_at)
+    if labels is not None:
+        refuse_with_labels(
+            {"average": average, "weights": weights, "over": over, "pass_hat": pass_hat, "pass_at": pass_at}
+        )
+        data.need_rows("a correction by labels")
     _check_claim([chosen for _, chosen in systems], against, against_n, against_se)
     called = label_of("trial", data.factor_names())
     found = tuple(
@@ -165,6 +184,7 @@ def score(
             averaged={"average": asked.average, "over": asked.over, "weights": asked.weights},
             trials=trial_design([system], chosen, called=called, runs=runs, run_sd=run_sd),
             claim=None if against is None else _claim_of(against, chosen, n=against_n, std_error=against_se),
+            labels=labels,
         )
         for system, chosen in systems
     )
@@ -215,6 +235,7 @@ def _score_alone(
     averaged: Mapping[str, Any],
     trials: TrialDesign,
     claim: "Claim | None",
+    labels: object | None,
 ) -> Score:
     over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
     factors = sorted({*group_columns(system.rows), *named_clusters(data, cluster), *over} - {contrast})
@@ -229,6 +250,8 @@ def _score_alone(
     average = wanted_average(data, table.items, **averaged)
     refuse_clusters(average, clusters, table)
     scores = item_scores(table, clusters, trials, average=average)
+    if labels is not None:
+        scores = replace(scores, labels=labels_of(labels, table, clusters))
     found = score_of(scores, table, data, clusters=clusters, conf_level=conf_level, trials=trials)
     words = plain_average(data, table.items, clusters)
     if average is not None:
@@ -315,7 +338,7 @@ class ItemScores:
     """One system's item means, shape (n_items,), and what its score is estimated from besides.
 
     `counts` are the scored trials behind each (of a pass^k, one), `clusters` codes of the columns of which some level holds two
-    items, `strata` the levels averaged over, `runs` how far whole runs differ, where they are a sample.
+    items, `strata` the levels averaged over, `runs` how far whole runs differ, where they are a sample; `labels` are people's.
     """
 
     metric: MetricFacts
@@ -324,6 +347,7 @@ class ItemScores:
     clusters: tuple[Ints, ...] = ()
     strata: Strata | None = None
     runs: RunSpread | None = None
+    labels: Labels | None = None
 
     @property
     def right_or_wrong(self) -> bool:
@@ -371,9 +395,14 @@ def score_of(
 ) -> Score:
     """Estimate the score of the one system of a table, whose items all have a value."""
     (system,), metric, runs = table.systems, table.metric, scores.runs
-    alike = replace(scores, strata=None)
+    alike = replace(scores, strata=None, labels=None)
     plain = _headline(alike, conf_level)
-    rows = [plain, *_beside(alike, conf_level)]
+    rows, account = [plain, *_beside(alike, conf_level)], None
+    if scores.labels is not None:
+        corrected, by_errors = _corrected(scores, scores.labels, conf_level)
+        account = label_account(corrected, plain, by_errors, scores.labels.people)
+        judge = replace(plain, method=f"the judge alone, {plain.method}")
+        rows = [replace(corrected.estimate, p_value=None, statistic=None), corrected.labels_only, *by_errors, judge]
     if scores.strata is not None:
         # pass^k and a clean sweep take every item alike, which an average over levels does not.
         rows = [_headline(scores, conf_level), replace(plain, method=f"{plain.method}, every item alike")]
@@ -398,12 +427,15 @@ def score_of(
         rows=tuple(
             method_row(each, "headline" if i == 0 else "second interval", term="score") for i, each in enumerate(rows)
         ),
-        pass_hat=_pass_hat(scores, conf_level) if scores.strata is None else (),
+        pass_hat=_pass_hat(scores, conf_level) if scores.strata is None and account is None else (),
+        labels=account,
         origin=Origin(sources=sources_of(data, system.runs), version=toolkit_version()),
         notes=(
             *recorded_notes(data, system.runs),
             *as_notes("few", headline.warnings),
-            *as_notes("few", _sweep_words(scores, conf_level), caution=False),
+            *as_notes("few", _sweep_words(scores, conf_level) if account is None else (), caution=False),
+            *(() if account is None else judge_note(account, system.name, metric)),
+            *(() if scores.labels is None else scores.labels.notes),
             *as_notes("left_out", system.remarks, caution=False),
             *run_notes(trials, runs, [system], metric, wider=wider),
         ),
@@ -415,8 +447,17 @@ def _counting(found: IntervalEstimate, scores: ItemScores) -> IntervalEstimate:
     return with_runs(found, scores.runs, low=scores.metric.low, high=scores.metric.high)
 
 
+def _corrected(
+    scores: ItemScores, labels: Labels, conf_level: float
+) -> tuple[PoweredMean, tuple[IntervalEstimate, ...]]:
+    codes, values = one_cluster_column(scores.clusters), labels.values[:, 0]
+    return corrected_score(scores.means, values, labels.chances, codes, scores.metric, conf_level=conf_level)
+
+
 def _headline(scores: ItemScores, conf_level: float) -> IntervalEstimate:
     """Return the interval that a score is reported with, alone; it has no p, which would be that of a score of 0."""
+    if scores.labels is not None:
+        return replace(_corrected(scores, scores.labels, conf_level)[0].estimate, p_value=None, statistic=None)
     means, metric, clusters, strata = scores.means, scores.metric, scores.clusters, scores.strata
     if strata is not None and metric.bounds is not None:
         return stratified_wilson(

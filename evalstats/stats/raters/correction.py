@@ -12,7 +12,7 @@ doi:10.1016/j.prevetmed.2013.09.015; Angelopoulos, Bates et al. 2023, doi:10.112
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,8 @@ WEAK_JUDGE = 0.3
 FEW_LABELS = 50
 # With 10 labels of a binary score of 0.9 the intervals hold the truth in 86% (simulated), with 20 in 95%.
 FEWEST_LABELS = 20
+# Rounding of chances that were written to a file.
+_WHOLE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +118,29 @@ def rogan_gladen(n_yes: int, n: int, errors: JudgeErrors, *, conf_level: float =
         conf_high=high,
         warnings=(weak,) if weak else (),
     )
+
+
+def rogan_gladen_smoothed(n_yes: int, n: int, errors: JudgeErrors, *, conf_level: float = 0.95) -> IntervalEstimate:
+    """Estimate the same with the interval of Lee et al. 2025, arXiv:2511.21140: in closed form, from smoothed rates.
+
+    The judge's share takes z^2 pseudo-items, half of them a yes, as Agresti and Coull's interval does; sensitivity and
+    specificity take one of each answer. The middle of the interval is moved by the skew of the ratio.
+
+    >>> found = rogan_gladen_smoothed(1240, 2000, JudgeErrors(yes_yes=81, no_yes=9, no_no=80, yes_no=20))
+    >>> round(found.estimate, 3), round(found.conf_low, 2), round(found.conf_high, 2)
+    (0.6, 0.53, 0.68)
+    """
+    found = rogan_gladen(n_yes, n, errors, conf_level=conf_level)
+    z = normal_quantile(found.conf_level)
+    m_yes, m_no, m = errors.yes_yes + errors.no_yes + 2.0, errors.no_no + errors.yes_no + 2.0, n + z**2
+    p, se, sp = (n_yes + z**2 / 2.0) / m, (errors.yes_yes + 1.0) / m_yes, (errors.no_no + 1.0) / m_no
+    power = se + sp - 1.0
+    share = (p + sp - 1.0) / power
+    of_yes, of_no = share * se * (1.0 - se) / m_yes, (1.0 - share) * sp * (1.0 - sp) / m_no
+    middle = share + 2.0 * z**2 * (of_yes - of_no)
+    error = math.sqrt(p * (1.0 - p) / m + share * of_yes + (1.0 - share) * of_no) / power
+    low, high = (min(max(end, 0.0), 1.0) for end in (middle - z * error, middle + z * error))
+    return replace(found, method="Rogan-Gladen, interval of estimated rates (Lee et al.)", conf_low=low, conf_high=high)
 
 
 def _profile_ends(estimate: float, judged: tuple[int, int], errors: JudgeErrors, level: float) -> tuple[float, float]:
@@ -222,6 +247,7 @@ def powered_mean(
             f"{y.size} labels are too few to correct a judge; at least {FEWEST_LABELS} are needed, better {FEW_LABELS}"
         )
     weights = _weights(probabilities, y.size)
+    chance = None if probabilities is None else as_values(probabilities, "probabilities")
     codes = None if clusters is None else _shared_codes(clusters, f_u.size, y.size)
     tuning = _tuning(f_u, f, y, weights) if tuned else 1.0
     n, extra = y.size, f_u.size
@@ -235,9 +261,18 @@ def powered_mean(
         judge: float, labelled: FloatArray, stretch: FloatArray, method: str, *, kept: bool
     ) -> IntervalEstimate:
         value = judge * middle + float(weights @ labelled)
+        ends, strata = bounds if kept else None, None
+        if chance is not None and codes is None:
+            strata = _stratified_error(judge * f + labelled, labelled, stretch, chance, pool.size)
+        if strata is not None:
+            return _mean_estimate(value, *strata, n, None, method=method, level=level, bounds=ends)
         rest = weights * (labelled - weights @ labelled) * stretch + within * judge * (f - middle) / pool.size
         errors = np.concatenate((judge * (f_u - middle) / pool.size, rest))
-        return _mean_estimate(value, errors, n, codes, method=method, level=level, bounds=bounds if kept else None)
+        sums = errors if codes is None else np.bincount(codes, weights=errors)
+        n_clusters = None if codes is None else int(np.unique(codes[-n:]).size)
+        units = n if n_clusters is None else n_clusters
+        error = math.sqrt(float(np.square(sums).sum()) * units / max(units - 1.0, 1.0))
+        return _mean_estimate(value, error, units - 1.0, n, n_clusters, method=method, level=level, bounds=ends)
 
     same = np.ones(n)
     method = f"prediction-powered mean{f', judge weighted {tuning:.2f}' if tuned else ''}"
@@ -289,21 +324,42 @@ def _leverage(f: FloatArray, weights: FloatArray) -> FloatArray:
     return np.minimum(away / total, 0.5) if total > 0 else np.zeros_like(f)
 
 
+def _stratified_error(
+    total: FloatArray, rest: FloatArray, stretch: FloatArray, chance: FloatArray, n_items: int
+) -> tuple[float, float] | None:
+    """Return the standard error and degrees of freedom of a mean whose labels were drawn from strata; None where they were not.
+
+    `total`, `rest`: what is averaged, and its part that only labels tell. Labels of one chance are one stratum; where the
+    strata have as many items as there are, they were drawn in this number. Cochran 1977, Sampling Techniques, section 5A; degrees
+    of freedom by Satterthwaite.
+    """
+    levels, codes, n = np.unique(chance.round(12), return_inverse=True, return_counts=True)
+    size = n / levels
+    if (n < 2).any() or abs(size.sum() - n_items) > _WHOLE * n_items:
+        return None
+    mean = np.bincount(codes, weights=rest) / n
+    spread = np.bincount(codes, weights=np.square((rest - mean[codes]) * stretch)) / (n - 1)
+    parts = np.square(size / n_items) * spread / n * np.clip(1.0 - n / size, 0.0, 1.0)
+    weights = (1.0 / chance) / (1.0 / chance).sum()
+    among = float(weights @ np.square(total - weights @ total)) / n_items
+    variance = float(parts.sum()) + among
+    if variance <= 0:
+        return 0.0, 1.0
+    return math.sqrt(variance), variance**2 / float((np.square(parts) / (n - 1)).sum() + among**2 / (len(total) - 1))
+
+
 def _mean_estimate(
     value: float,
-    errors: FloatArray,
+    error: float,
+    df: float,
     n: int,
-    codes: IntArray | None,
+    n_clusters: int | None,
     *,
     method: str,
     level: float,
     bounds: tuple[float, float] | None,
 ) -> IntervalEstimate:
-    """Return a mean with its interval from the error that each item adds to it; the last `n` items are the labelled ones."""
-    n_clusters = None if codes is None else int(np.unique(codes[-n:]).size)
-    units = n if n_clusters is None else n_clusters
-    sums = errors if codes is None else np.bincount(codes, weights=errors)
-    error = math.sqrt(float(np.square(sums).sum()) * units / max(units - 1.0, 1.0))
+    """Return a mean of `n` labels with its interval."""
     reason = None if n_clusters is None else too_few_clusters(n_clusters)
     if reason is None and error <= 1e-12 * max(1.0, abs(value)):
         reason = "all values are the same; the interval would have no width"
@@ -318,7 +374,6 @@ def _mean_estimate(
             reason=reason,
             warnings=few,
         )
-    df = units - 1.0
     q = t_quantile(level, df)
     low, high = value - q * error, value + q * error
     statistic = value / error
@@ -468,7 +523,6 @@ def _correlation(f: "np.ndarray", y: "np.ndarray") -> float:
     return float(np.corrcoef(f, y)[0, 1])
 
 
-_SURE = 0.999
 # Of drawn data sets.
 _SHARED = 0.5  # share of the variance of success that an item gives to both models
 _OF_CLUSTERS = 0.3  # of which clusters hold so much
@@ -609,15 +663,6 @@ def _corrected_share(judged: FloatArray, labels: FloatArray) -> tuple[float, Flo
     influence[yes] -= share * (judged[yes] - errors.sensitivity) / n_pos
     influence[no] += (1.0 - share) * (1.0 - judged[no] - errors.specificity) / n_neg
     return share, influence / power
-
-
-def not_random(labelled: ArrayLike, others: ArrayLike) -> bool:
-    """Whether the judge's scores of labelled items differ from those of the rest by more than chance gives (1 in 1,000)."""
-    own, rest = as_values(labelled, "scores"), as_values(others, "scores")
-    error = float(np.sqrt(own.var(ddof=1) / own.size + rest.var() / rest.size))
-    one, other = float(own.mean()), float(rest.mean())
-    # Means of equal numbers may differ by rounding.
-    return abs(one - other) > normal_quantile(_SURE) * error + 1e-12 * max(abs(one), abs(other))
 
 
 # --- data sets with a judge that favours a side, for the simulations of coverage ---

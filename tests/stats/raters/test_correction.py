@@ -18,6 +18,7 @@ from evalstats.stats.raters.correction import (
     judge_errors,
     powered_mean,
     rogan_gladen,
+    rogan_gladen_smoothed,
 )
 
 
@@ -168,6 +169,50 @@ def test_welchs_analysis_of_variance_is_that_of_statsmodels():
         groups = [rng.normal(0.3 * place, 1 + place, size) for place, size in enumerate(sizes)]
         expected = anova_oneway(groups, use_var="unequal").pvalue
         assert equal_means_p(groups) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("sizes", [(300, 100), (350, 50)])
+def test_labels_drawn_from_strata_have_the_error_of_a_stratified_mean(sizes):
+    """Cochran: the spread within each stratum by its share of the items, and the items' own spread, with Satterthwaite's df."""
+    rng = np.random.default_rng(12)
+    stratum = np.repeat([0, 1], sizes)
+    judge = rng.random(400) + stratum
+    people = judge + rng.normal(0, 0.2 + stratum, 400)
+    counts = (30, 25)
+    chosen = np.r_[np.arange(30), sizes[0] + np.arange(25)]
+    rest = np.setdiff1d(np.arange(400), chosen)
+    chance = np.array(counts)[stratum] / np.array(sizes)[stratum]
+    found = powered_mean(judge[rest], judge[chosen], people[chosen], probabilities=chance[chosen], tuned=False)
+    shares, off = np.array(sizes) / 400, (people - judge)[chosen]
+    parts = [off[:30], off[30:]]
+    assert found.estimate.estimate == pytest.approx(
+        judge.mean() + sum(w * x.mean() for w, x in zip(shares, parts, strict=True))
+    )
+    within = [w**2 * x.var(ddof=1) / len(x) * (1 - len(x) / n) for w, x, n in zip(shares, parts, sizes, strict=True)]
+    weight = 1 / chance[chosen] / (1 / chance[chosen]).sum()
+    centre = weight @ people[chosen]
+    among = weight @ (people[chosen] - centre) ** 2 / 400
+    assert found.estimate.std_error**2 == pytest.approx(sum(within) + among)
+    df = (sum(within) + among) ** 2 / (within[0] ** 2 / 29 + within[1] ** 2 / 24 + among**2 / 54)
+    assert found.estimate.df == pytest.approx(df)
+
+
+def test_smoothed_rates_are_those_of_lee_and_others():
+    """Their program's formula, arXiv:2511.21140, written out; the example of Rogan and Gladen is .62 -> .600."""
+    errors = JudgeErrors(yes_yes=81, no_yes=9, no_no=80, yes_no=20)
+    plain, found = rogan_gladen(1240, 2000, errors), rogan_gladen_smoothed(1240, 2000, errors)
+    assert found.estimate == pytest.approx(0.6)
+    assert plain.estimate - 1.96 * plain.std_error == pytest.approx(0.524, abs=1e-3)
+    assert plain.estimate + 1.96 * plain.std_error == pytest.approx(0.676, abs=1e-3)
+    z = stats.norm.ppf(0.975)
+    n, m0, m1 = 2000 + z**2, 102, 92
+    p, q0, q1 = (1240 + z**2 / 2) / n, 81 / m0, 82 / m1
+    th = (p + q0 - 1) / (q0 + q1 - 1)
+    dth = 2 * z**2 * (-(1 - th) * q0 * (1 - q0) / m0 + th * q1 * (1 - q1) / m1)
+    variance = p * (1 - p) / n + (1 - th) ** 2 * q0 * (1 - q0) / m0 + th**2 * q1 * (1 - q1) / m1
+    se = math.sqrt(variance) / (q0 + q1 - 1)
+    assert (found.conf_low, found.conf_high) == pytest.approx((th + dth - z * se, th + dth + z * se))
+    assert rogan_gladen_smoothed(2000, 2000, errors).conf_high == 1.0
 
 
 @pytest.mark.slow

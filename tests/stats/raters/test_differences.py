@@ -11,7 +11,6 @@ from evalstats.stats.raters.correction import (
     corrected_intervals,
     judge_errors,
     judged_pair,
-    not_random,
     powered_difference,
     rogan_gladen,
     rogan_gladen_difference,
@@ -86,13 +85,6 @@ def test_what_cannot_be_corrected_says_why():
         judged_pair(np.zeros((5, 3)), np.zeros((5, 3)))
     with pytest.raises(InputError, match="two columns"):
         judged_pair(np.zeros((5, 2)), np.zeros((4, 2)))
-
-
-def test_a_random_part_is_seldom_called_odd():
-    rng = np.random.default_rng(5)
-    called = sum(not_random(rng.random(40), rng.random(400)) for _ in range(2000))
-    assert called <= 12  # 2 expected
-    assert not_random(rng.random(60) * 0.5, rng.random(400))
 
 
 @pytest.mark.slow
@@ -205,18 +197,6 @@ def test_labels_that_tell_nothing_of_one_side_are_refused(judged, labels, says):
         ]
         with pytest.raises(CannotAnswerError, match=says):
             rogan_gladen_difference(judged_pair(*both))
-
-
-def test_labelled_items_are_odd_beyond_three_standard_errors_and_a_bit():
-    """|mean - mean| against the normal quantile of one in a thousand, 3.29, with either part's own spread."""
-    rest = np.tile([0.0, 1.0, 3.0], 50)
-    for shift, odd in ((3.2, False), (3.4, True), (-3.2, False), (-3.4, True)):
-        own = np.tile([0.0, 2.0], 20)
-        error = np.sqrt(own.var(ddof=1) / 40 + rest.var() / 150)
-        assert not_random(own - own.mean() + rest.mean() + shift * error, rest) == odd
-    assert not not_random(np.ones(20), np.ones(50))
-    assert not not_random(np.full(20, 0.1), np.full(47, 0.1))
-    assert not_random(np.ones(20), np.zeros(50))  # no spread on either side, and nothing in common
 
 
 def test_labels_drawn_with_unequal_chances_are_not_corrected_by_error_rates():

@@ -1,0 +1,368 @@
+"""Scores of a judge corrected by people's labels of a part of the items: the labels of a table, and what they say of a score."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from evalstats.analysis.result import Estimate, estimated
+from evalstats.document.model import Note
+from evalstats.document.numbers import interval_words, scaled, share_in_percent, with_unit
+from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import and_list, plural
+from evalstats.schema.data import EvalData
+from evalstats.schema.tables import as_polars, levels_of
+from evalstats.stats.estimate import IntervalEstimate
+from evalstats.stats.raters.correction import (
+    PoweredMean,
+    judge_errors,
+    powered_mean,
+    rogan_gladen,
+    rogan_gladen_smoothed,
+)
+from evalstats.stats.raters.label_sample import chosen_part
+from evalstats.table.items import Bools, Floats, Ints
+from evalstats.table.metric import MetricFacts
+from evalstats.table.score_table import ScoreTable
+from evalstats.table.systems import System
+
+_KEY = ("task", "item", "variant")
+_SIDES = ("model", "system", "run")
+_SHOWN = 3
+# Labels whose range is so much another than that of the scores are of another scale.
+_SCALES_APART = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelAccount(Estimate):
+    """What people's labels of a part of the items say of the judge, and what each says of the score, or the difference.
+
+    The estimate is the judge's error: by how much it puts the score, or the candidate's lead, higher than people do.
+
+    Attributes
+    ----------
+    judged, labels_only
+        The score, or the difference, by the judge alone, on all items, and by the labels alone.
+    by_errors
+        Of yes-or-no scores: corrected by the judge's sensitivity and specificity (Rogan and Gladen), for each side.
+    n_labels, n_judged
+        Items with a label (for both sides), and all items.
+    tuning
+        Weight of the judge in the corrected number: 0 labels alone, 1 in full.
+    label_worth
+        So many labels alone would be as precise as the corrected number.
+    labels_for_margin
+        Items to label in all, for both sides, to find a difference as large as the declared margin with 80% power; None where no
+        margin is declared, or labels of all items would not do.
+    people
+        Who labelled, where that is known.
+    """
+
+    judged: Estimate
+    labels_only: Estimate
+    by_errors: Estimate | None = None
+    n_labels: int
+    n_judged: int
+    tuning: float
+    label_worth: float
+    labels_for_margin: int | None = None
+    people: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """People's labels of items, shape (n_items, n_systems), NaN where there is none; and the chance of each to be labelled."""
+
+    values: Floats
+    chances: Floats | None
+    people: tuple[str, ...]
+    notes: tuple[Note, ...] = ()
+
+
+def label_rows(labels: EvalData | object, names: Sequence[str]) -> pl.DataFrame:
+    """Return labels as rows of item, side and value, from ratings, or from a table in one of two forms.
+
+    One form has a row for each label (item, model, value or score or label), the other a row for each item and a column for each
+    side. Of one side alone the table need not name it. Raters are people unless `rater_kind` says otherwise.
+    """
+    if isinstance(labels, EvalData):
+        if not labels.ratings.height:
+            raise InputError(
+                "the labels hold no ratings; give a table with item, model and value, or from_ratings(...)"
+            )
+        frame = labels.ratings
+    else:
+        frame = as_polars(labels)
+    if set(names) <= set(frame.columns) and "item" in frame.columns:
+        index = [each for each in (*_KEY, "label_prob", "rater", "rater_kind") if each in frame.columns]
+        frame = frame.unpivot(list(names), index=index, variable_name="model", value_name="value")
+    given = [name for name in ("value", "score", "label") if name in frame.columns]
+    value = next((name for name in given if frame[name].null_count() < frame.height), given[0] if given else None)
+    side = next((name for name in _SIDES if name in frame.columns and frame[name].null_count() < frame.height), None)
+    if "item" not in frame.columns or value is None or (side is None and len(names) > 1):
+        raise InputError(
+            f"labels have the columns {', '.join(frame.columns[:12]) or 'none'}; expected item, model and value (one row for "
+            f"each label), or item, {and_list([*names], 3)} (one row for each item)"
+        )
+    if "criterion" in frame.columns and frame["criterion"].n_unique() > 1:
+        there = ", ".join(levels_of(frame["criterion"]))
+        raise InputError(f"labels are of several criteria: {there}; give those of one")
+    if "rater_kind" in frame.columns:
+        frame = frame.filter(pl.col("rater_kind").is_null() | (pl.col("rater_kind") == "human"))
+        if not frame.height:
+            raise InputError("all raters of the labels are judges; people's labels are needed")
+    if not (frame[value].dtype.is_numeric() or frame[value].dtype == pl.Boolean):
+        raise InputError(f"labels in column {value} are words; give them as numbers on the scale of the scores")
+    frame = frame.with_columns(pl.col(value).cast(pl.Float64).alias("value"), pl.col("item").cast(pl.String))
+    if frame["value"].is_infinite().any():
+        raise InputError("some labels are infinite; give numbers, and leave the cell empty where there is no label")
+    frame = frame.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+    if not frame.height:
+        raise InputError(f"column {value} of the labels is empty; give people's ratings on the scale of the scores")
+    return frame
+
+
+def labels_of(labels: EvalData | object, table: ScoreTable, clusters: Sequence[str] = ()) -> Labels:
+    """Find the labels of the items of a table; several people's labels of one answer are averaged.
+
+    InputError if columns are missing, labels name none of the items or systems, or are of another scale than the scores;
+    CannotAnswerError if they have no known chance and are no random part of the items.
+    """
+    rows = label_rows(labels, table.names)
+    key = _key(rows, table)
+    sides = _by_side(rows, table.systems)
+    _check_scale(sides["value"], table)
+    _check_once(sides, key)
+    wanted = [pl.col("value").mean().alias("value")]
+    if "label_prob" in sides.columns:
+        wanted += [pl.col("label_prob").min().alias("low"), pl.col("label_prob").max().alias("high")]
+        wanted.append(pl.col("label_prob").null_count().alias("unknown"))
+    means = sides.group_by(*key, "side").agg(wanted)
+    known = means.select(key).unique()
+    there = table.items.select(pl.col(name).cast(pl.String) for name in key)
+    lost = known.join(there, on=key, how="anti")
+    answered = {1: "that has a score", 2: "that both sides answered"}.get(
+        len(table.systems), "that the systems answered"
+    )
+    if lost.height == known.height:
+        shown = ", ".join(repr(each) for each in known["item"].sort().to_list()[:_SHOWN])
+        own = ", ".join(repr(each) for each in there["item"].to_list()[:_SHOWN])
+        raise InputError(f"no label is of an item {answered}: labels name {shown}, the scores {own}")
+    columns = [
+        there.join(means.filter(side=place), on=key, how="left", maintain_order="left")["value"].to_numpy()
+        for place in range(len(table.systems))
+    ]
+    values = np.column_stack(columns).astype(np.float64)
+    some = np.asarray(np.isfinite(values).any(axis=1))
+    chances, codes = _chances(means, there, key, some), [table.codes(name) for name in clusters]
+    if chances is None:
+        _refuse_chosen(table, some, codes[0] if len(codes) == 1 else None)
+    people = levels_of(sides["rater"]) if "rater" in sides.columns else []
+    told: list[Note] = []
+    if lost.height:
+        text = f"{lost.height:,} of {known.height:,} labelled items are none {answered}, and are dropped"
+        told.append(Note(kind="left_out", text=text, caution=2 * lost.height > known.height))
+    if one_side := int((some & ~np.isfinite(values).all(axis=1)).sum()) if len(table.systems) == 2 else 0:
+        text = f"{plural(one_side, 'item')} with a label of one side alone counted as unlabelled"
+        told.append(Note(kind="left_out", text=text, caution=False))
+    return Labels(
+        values=values,
+        chances=chances,
+        people=tuple(str(each) for each in people if each is not None),
+        notes=tuple(told),
+    )
+
+
+_WORDS = {
+    "score": "the judge scores {own} of them above its mean, and {rest} of the others",
+    "extremeness": "{own} of the judge's scores of them lie far from its mean, and {rest} of the others",
+    "disagreement": "the judge sets the systems far apart on {own} of them, and on {rest} of the others",
+}
+
+
+def _refuse_chosen(table: ScoreTable, labelled: Bools, clusters: Ints | None) -> None:
+    found = chosen_part(table.values(), labelled, clusters)
+    if found is None:
+        return
+    feature, own, rest = found
+    shares = _WORDS[feature].format(own=share_in_percent(own), rest=share_in_percent(rest))
+    raise CannotAnswerError(
+        f"labelled items are no random part: {shares}, so their errors are not those of all. Label items drawn by label draw, or "
+        "give the chance with which each was chosen in a column label_prob"
+    )
+
+
+def _key(rows: pl.DataFrame, table: ScoreTable) -> list[str]:
+    """Return the columns that name an item in the labels and in the scores."""
+    key = ["item"]
+    for name in ("task", "variant"):
+        several = name in table.items.columns and table.items.select("item").n_unique() < table.items.height
+        if name in rows.columns and name in table.items.columns and rows[name].n_unique() > 1:
+            key.append(name)
+        elif several and name in table.items.columns and table.items[name].n_unique() > 1 and name not in rows.columns:
+            raise InputError(f"an item has several levels of {name} in the scores; labels need a column {name} as well")
+    there = table.items.select(key)
+    if there.n_unique() < there.height:
+        raise InputError(
+            f"{' and '.join(key)} of the labels name several items of the scores; add the column variant or task"
+        )
+    return key
+
+
+def _by_side(rows: pl.DataFrame, systems: Sequence[System]) -> pl.DataFrame:
+    """Keep labels of the systems, with the place of each as its side."""
+    named = [name for name in _SIDES if name in rows.columns and rows[name].null_count() < rows.height]
+    if not named:
+        return rows.with_columns(side=pl.lit(0))
+    for name in named:
+        called = [{each.name, *(levels_of(each.rows[name]) if name in each.rows.columns else ())} for each in systems]
+        several = {level for level, n in Counter(level for each in called for level in each).items() if n > 1}
+        place = {str(level): j for j, each in enumerate(called) for level in each - several}
+        side = (
+            rows[name]
+            .cast(pl.String)
+            .replace_strict(list(place), list(place.values()), default=None, return_dtype=pl.Int64)
+        )
+        found = rows.with_columns(side.alias("side")).filter(pl.col("side").is_not_null())
+        if found["side"].n_unique() == len(systems):
+            return found
+    there = rows[named[0]].cast(pl.String).drop_nulls().unique().sort().to_list()
+    wanted = {1: "", 2: "both "}.get(len(systems), "each of ")
+    sides = ", ".join(repr(each.name) for each in systems)
+    raise InputError(f"labels are of {', '.join(map(repr, there[:8]))}; expected labels of {wanted}{sides}")
+
+
+def _check_scale(values: pl.Series, table: ScoreTable) -> None:
+    metric = table.metric
+    low, high = float(values.to_numpy().min()), float(values.to_numpy().max())
+    if (metric.low is not None and low < metric.low) or (metric.high is not None and high > metric.high):
+        ends = " to ".join("any" if end is None else f"{end:g}" for end in (metric.low, metric.high))
+        raise InputError(
+            f"labels run from {low:g} to {high:g}, and {metric.name} from {ends}; give labels on its scale"
+        )
+    scores = table.values()[table.scored]
+    span, own = float(np.ptp(scores)), high - low
+    if span > 0 and own > 0 and metric.span is None and not 1 / _SCALES_APART <= own / span <= _SCALES_APART:
+        raise InputError(
+            f"labels run from {low:g} to {high:g}, and the scores from {scores.min():g} to {scores.max():g}: they are not of one "
+            "scale; give labels on the scale of the scores"
+        )
+
+
+def _check_once(rows: pl.DataFrame, key: Sequence[str]) -> None:
+    one = [*key, "side", *(["rater"] if "rater" in rows.columns else [])]
+    doubled = rows.select(one).is_duplicated()
+    if "rater" in rows.columns and doubled.any():
+        first = rows.filter(doubled).row(0, named=True)
+        raise InputError(
+            f"{int(doubled.sum()):,} labels stand twice for one rater and answer, such as {first['rater']!r} on {first['item']!r}"
+        )
+
+
+def _chances(means: pl.DataFrame, there: pl.DataFrame, key: list[str], some: Bools) -> Floats | None:
+    """Return the chance of each item to be labelled; None where no chances are given."""
+    if "unknown" not in means.columns or means["low"].null_count() == means.height:
+        return None
+    each = means.group_by(key).agg(pl.col("low").min(), pl.col("high").max(), pl.col("unknown").sum())
+    if each["unknown"].sum():
+        raise InputError(
+            "label_prob is missing for some labels; give the chance with which each item was chosen, or none"
+        )
+    if (each["low"] < each["high"]).any():
+        raise InputError(
+            "label_prob differs within an item; an item is chosen for all systems at once, with one chance"
+        )
+    if not ((each["low"] > 0) & (each["low"] <= 1)).all():
+        raise InputError("label_prob must lie above 0 and be at most 1")
+    found = there.join(each, on=key, how="left", maintain_order="left")["low"].to_numpy().astype(np.float64)
+    chosen = found[some]
+    # The same chance for all is a simple random part.
+    return None if chosen.size and np.ptp(chosen) == 0 else found
+
+
+# --- what labels say of one score ---
+
+
+def corrected_score(
+    judged: Floats,
+    labels: Floats,
+    chances: Floats | None,
+    clusters: Ints | None,
+    metric: MetricFacts,
+    *,
+    conf_level: float,
+) -> tuple[PoweredMean, tuple[IntervalEstimate, ...]]:
+    """Return the prediction-powered mean of one system's scores; of yes or no, also those by the judge's error rates.
+
+    `judged`, `labels`: float64, shape (n_items,); labels are NaN where there is none. `clusters` are codes of one column.
+    CannotAnswerError where labels are too few, or cover all items.
+    """
+    known = np.isfinite(labels)
+    if known.all():
+        raise CannotAnswerError("every item has a label: score the labels themselves, no judge is needed")
+    found = powered_mean(
+        judged[~known],
+        judged[known],
+        labels[known],
+        probabilities=None if chances is None else chances[known],
+        clusters=None if clusters is None else (clusters[~known], clusters[known]),
+        bounds=metric.bounds,
+        conf_level=conf_level,
+    )
+    beside: list[IntervalEstimate] = []
+    # People who are divided on an answer give no yes or no to hold the judge against.
+    clear = known & np.isin(labels, (0, 1))
+    if chances is None and clusters is None and metric.kind == "binary" and np.isin(judged, (0, 1)).all():
+        errors, alone = judge_errors(judged[clear], labels[clear]), judged[~known]
+        for method in (rogan_gladen, rogan_gladen_smoothed):
+            with suppress(CannotAnswerError):
+                beside.append(method(int(alone.sum()), alone.size, errors, conf_level=conf_level))
+    return found, tuple(beside)
+
+
+def label_account(
+    found: PoweredMean, judged: IntervalEstimate, beside: Sequence[IntervalEstimate], people: tuple[str, ...]
+) -> LabelAccount:
+    """Return what labels say of a judge, for a result; `judged` is the same number by the judge alone."""
+    return LabelAccount(
+        **estimated(found.bias),
+        judged=Estimate(**estimated(judged)),
+        labels_only=Estimate(**estimated(found.labels_only)),
+        by_errors=Estimate(**estimated(beside[0])) if beside else None,
+        n_labels=found.n_labels,
+        n_judged=found.n_labels + found.n_judged,
+        tuning=found.tuning,
+        label_worth=found.label_worth,
+        people=people,
+    )
+
+
+def judge_note(account: LabelAccount, name: str, metric: MetricFacts) -> tuple[Note, ...]:
+    """Say by how much the judge puts a score higher or lower than people do, where that is shown."""
+    low, high = account.conf_low, account.conf_high
+    if low is None or high is None or account.estimate is None or low <= 0.0 <= high:
+        return ()
+    size = with_unit(scaled(abs(account.estimate), metric.scale, 1), metric.shown_unit)
+    ends = interval_words(min(abs(low), abs(high)), max(abs(low), abs(high)), metric.scale, 1)
+    where = "above" if account.estimate > 0 else "below"
+    text = f"The judge scores {name} {size} {where} people (CI {ends}); the score shown is corrected for it"
+    return (Note(kind="trust", text=text),)
+
+
+def one_cluster_column(clusters: Sequence[Ints]) -> Ints | None:
+    """Return the codes that a correction goes by; InputError where items are clustered in several ways."""
+    if len(clusters) > 1:
+        raise InputError(
+            f"labels correct scores with one cluster column; name the coarsest with {Option('cluster', blank='NAME')}"
+        )
+    return clusters[0] if clusters else None
+
+
+def refuse_with_labels(options: Mapping[str, object]) -> None:
+    """Refuse options under which a score is no mean over all items alike: each would need labels of its own."""
+    for name, wanted in options.items():
+        if wanted:
+            raise InputError(f"labels correct the mean over all items; leave out {Option(name)}")
