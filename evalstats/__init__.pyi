@@ -54,6 +54,9 @@ from evalstats.errors import (
     UnreadableFileError as UnreadableFileError,
 )
 from evalstats.exporters.export import export as export
+from evalstats.exporters.label_sheet import LabelSheet as LabelSheet
+from evalstats.exporters.label_sheet import draw_labels as draw_labels
+from evalstats.exporters.label_sheet import open_labels as open_labels
 from evalstats.loaders.column_map import ColumnMap as ColumnMap
 from evalstats.loaders.declarations import read_plan as read_plan
 from evalstats.loaders.frames import from_frame as from_frame

@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
         "errors", "questions", "regular", "atomic", "schema", "document", "analysis", "plots", "loaders", "store", "simulate",
         "datasets",
     },
-    "exporters": {"errors", "regular", "atomic", "schema", "loaders", "analysis"},
+    "exporters": {"errors", "regular", "atomic", "schema", "document", "stats", "table", "loaders", "analysis"},
     "cli": {
         "errors", "options", "questions", "regular", "atomic", "schema", "document", "analysis", "plots", "report", "loaders",
         "store", "simulate", "datasets", "stats", "exporters", "table",

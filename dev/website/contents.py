@@ -17,6 +17,9 @@ API = (
             "EvalData",
             "glossary",
             "export",
+            "draw_labels",
+            "open_labels",
+            "LabelSheet",
         ),
     ),
     (

@@ -38,6 +38,7 @@ _OTHERS = {
         "evalstats.cli.store",
         "evalstats.cli.formats",
         "evalstats.cli.export",
+        "evalstats.cli.label",
         "evalstats.cli.report",
         "evalstats.cli.show",
         "evalstats.cli.simulate",

@@ -238,7 +238,7 @@ def test_words_of_the_parser_stay_out_of_sight() -> None:
 def test_help_of_every_command_fits_80_columns() -> None:
     for name in (
         "ingest", "store", "formats", "compare", "leaderboard", "frontier", "overview", "power", "score", "report",
-        "simulate", "demo", "doctor",
+        "simulate", "label", "demo", "doctor",
     ):  # fmt: skip
         result = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "80"})
         assert result.exit_code == 0

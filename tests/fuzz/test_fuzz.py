@@ -273,6 +273,8 @@ def subjects(name: str, folder: Path, rng: random.Random) -> list[str]:
         return [rng.choice(_SIMULATED)]
     if name in {"demo", "doctor"}:
         return []
+    if name == "label":
+        return [rng.choice(["draw", "draw", "status", "read", "x"]), str(folder / "data.csv")]
     if name == "report":
         held = ["r.json", "r.json", "board.json", "data.csv", "new", "page.qmd", "validation", "x", ""]
         return [

@@ -63,7 +63,8 @@ def label_strata(
     theirs.
     """
     with np.errstate(invalid="ignore"):
-        mean, apart = np.nanmean(judged, axis=1), np.nanmax(judged, axis=1) - np.nanmin(judged, axis=1)
+        mean: FloatArray = np.nanmean(judged, axis=1)
+        apart: FloatArray = np.nanmax(judged, axis=1) - np.nanmin(judged, axis=1)
     if how == "stratified":
         levels, ends = np.unique(mean), np.quantile(mean, np.arange(1, _STRATA) / _STRATA)
         # A quarter begins at a score that there is, and above the lowest.

@@ -1,0 +1,204 @@
+"""`evalstats label`: draw answers for people to label, say what their labels tell, read them back."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evalstats.cli import options
+from evalstats.errors import InputError
+
+if TYPE_CHECKING:
+    from evalstats.exporters.label_sheet import LabelSheet
+
+
+class SheetAction(StrEnum):
+    """What to do with a sheet of labels."""
+
+    DRAW = "draw"
+    STATUS = "status"
+    READ = "read"
+
+
+class Drawn(StrEnum):
+    """How items are drawn."""
+
+    RANDOM = "random"
+    STRATIFIED = "stratified"
+    DISAGREEMENT = "disagreement"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("label", cls=options.Command)(label)
+
+
+def label(
+    action: Annotated[SheetAction, typer.Argument(metavar="ACTION", help="What to do.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATHS", help="To draw: result files or a store; else the sheet.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The sheet, .csv or .json for Label Studio; of read the table of labels.",
+            show_default=False,
+        ),
+    ] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", metavar="N", help="Items to draw; default: 100.", show_default=False)
+    ] = None,
+    how: Annotated[
+        Drawn | None,
+        typer.Option(
+            "--how",
+            help="random; stratified by the judge's score; disagreement: half where systems' scores differ. Default: random.",
+            show_default=False,
+        ),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--system", metavar="NAME", help="Whose answers; may be repeated. Default: all.", show_default=False
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", "-m", metavar="NAME", help="The judge's score.", show_default=False)
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--show", metavar="COLUMN", help="Column that the sheet shows; may be repeated.", show_default=False
+        ),
+    ] = None,
+    blind: Annotated[bool, typer.Option("--blind", help="Leave out who answered.")] = False,
+    half_width: Annotated[
+        float | None,
+        typer.Option(
+            "--half-width", metavar="AMOUNT", help="Of status: how closely scores are wanted.", show_default=False
+        ),
+    ] = None,
+    rater: Annotated[
+        str | None, typer.Option("--rater", metavar="NAME", help="Of read: who labelled.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Seed of the draw.", show_default=False)
+    ] = None,
+    map_: options.Map = None,
+    input_format: options.InputFormat = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Draw answers for people to label, and read their labels.
+
+    draw writes a sheet, and a key that says with which chance each item was drawn; status says how precise the corrected scores
+    are by now and how many labels buy how much; read writes the table that --labels takes.
+    """
+    of_draw = {
+        "--n": n, "--how": how, "--system": system, "--metric": metric, "--show": show, "--blind": blind or None, "--seed": seed,
+        "--map": map_, "--input-format": input_format,
+    }  # fmt: skip
+    own = {SheetAction.DRAW: [*of_draw], SheetAction.STATUS: ["--half-width"], SheetAction.READ: ["--rater"]}
+    given = {**of_draw, "--half-width": half_width, "--rater": rater}
+    for name, value in given.items():
+        if value is not None and name not in own[action]:
+            raise InputError(f"{name} is not an option of label {action.value}; leave it out")
+    if action is not SheetAction.STATUS and output is None:
+        raise InputError(f"label {action.value} needs a file to write; name it with --output FILE")
+    if action is SheetAction.DRAW and output is not None:
+        from evalstats.cli.load import column_map, load
+        from evalstats.exporters.label_sheet import draw_labels
+
+        data = load(paths, columns=column_map(map_), input_format=input_format, quiet=quiet)
+        sheet = draw_labels(
+            data,
+            system or None,
+            n=100 if n is None else n,
+            how=(how or Drawn.RANDOM).value,
+            metric=metric,
+            show=show or (),
+            blind=blind,
+            seed=seed or 0,
+        )
+        sheet.write(output)
+        _tell_drawn(sheet, output, quiet=quiet)
+        return
+    from evalstats.exporters.label_sheet import open_labels
+
+    if len(paths) != 1:
+        raise InputError(f"label {action.value} takes one sheet, and {len(paths)} files were given")
+    sheet = open_labels(paths[0])
+    if action is SheetAction.STATUS:
+        _tell_status(sheet, half_width)
+    elif output is not None:
+        _write_ratings(sheet, output, rater or "person", quiet=quiet)
+
+
+def _tell_drawn(sheet: "LabelSheet", output: Path, *, quiet: bool) -> None:
+    from evalstats.cli.output import say
+    from evalstats.exporters.label_sheet import key_path
+    from evalstats.grammar import plural
+
+    n, total = plural(len(sheet.places), "item"), f"{len(sheet.judged):,}"
+    say(f"{n} of {total} drawn ({sheet.how}): {plural(len(sheet.rows), 'answer')} to label", quiet=quiet)
+    say(
+        f"written: {output}, and its key {key_path(output).name}, which shows who answered: keep it from those who label"
+    )
+    if not sheet.rows[0].shown:
+        say("note: the sheet shows no text; name columns of the data with --show COLUMN", quiet=quiet)
+    if n_named := sheet.n_naming():
+        say(f"note: {plural(n_named, 'shown text')} name a system, so that these rows are not blind", quiet=quiet)
+    if output.suffix == ".json":
+        say("The project's labelling interface:", quiet=quiet)
+        typer.echo(sheet.label_studio_config(), nl=False)
+
+
+def _tell_status(sheet: "LabelSheet", half_width: float | None) -> None:
+    from evalstats.document.escape import wrapped
+    from evalstats.document.numbers import interval_words, scaled, with_unit
+    from evalstats.grammar import plural
+    from evalstats.stats.raters.correction import FEWEST_LABELS
+
+    metric = sheet.metric
+    typer.echo(f"{sheet.n_filled} of {plural(len(sheet.places), 'drawn item')} labelled, {len(sheet.judged):,} in all.")
+    if sheet.n_filled < FEWEST_LABELS:
+        typer.echo(f"From {FEWEST_LABELS} on it is known how precise scores are, and what more labels buy.")
+        return
+    for row in sheet.status(half_width).to_dicts():
+        unit = metric.shown_unit if " minus " in row["name"] and row["name"] not in sheet.systems else metric.score_unit
+        estimate = with_unit(scaled(row["estimate"], metric.scale, 1), unit)
+        text = f"{row['name']}: {estimate}, no interval yet"
+        if row["half_width"] is not None:
+            reached, wanted = (scaled(row[name], metric.scale, 1) for name in ("half_width", "wanted"))
+            ends = interval_words(row["conf_low"], row["conf_high"], metric.scale)
+            text = f"{row['name']}: {estimate} (95% CI {ends}), ±{reached}. "
+            more = (row["n_needed"] or 0) - row["n_labels"]
+            if row["n_needed"] is None:
+                text += f"Not even labels of all items would bring ±{wanted}."
+            elif more <= 0:
+                text += f"That is ±{wanted} or better already."
+            else:
+                text += f"About {more:,} more items would bring ±{wanted}."
+        typer.echo("\n".join(wrapped(text, 80)))
+
+
+def _write_ratings(sheet: "LabelSheet", output: Path, rater: str, *, quiet: bool) -> None:
+    from evalstats.atomic import write_whole
+    from evalstats.cli.output import say
+    from evalstats.document.formats import csv_text
+    from evalstats.grammar import plural
+
+    ratings = sheet.ratings(rater).ratings
+    names = [
+        name
+        for name in ("task", "item", "variant", "model", "rater", "rater_kind", "value", "label_prob")
+        if name in ratings.columns
+    ]
+    write_whole(output, csv_text(ratings.select(names)))
+    partly = len({row.item for row in sheet.rows if row.row in sheet.labels}) - sheet.n_filled
+    if partly > 0:
+        say(f"note: {plural(partly, 'item')} with labels of some answers only dropped", quiet=quiet)
+    say(f"written: {output}, {plural(ratings.height, 'label')} of {plural(sheet.n_filled, 'item')}", quiet=quiet)

@@ -1,0 +1,58 @@
+"""`evalstats label draw|status|read`, and its labels in `score` and `compare`: as a user types them."""
+
+import pytest
+
+from tests.exporters.test_label_sheet import fill, scores
+from tests.typed import typed
+
+
+@pytest.fixture
+def folder(tmp_path):
+    scores().write_csv(tmp_path / "scores.csv")
+    return tmp_path
+
+
+def test_from_a_draw_to_corrected_scores(folder):
+    drawn = typed(
+        "label", "draw", "scores.csv", "-o", "sheet.csv", "--n", "80", "--how", "stratified", "--show", "answer", "--blind",
+        folder=folder,
+    )  # fmt: skip
+    assert drawn.returncode == 0, drawn.stderr
+    assert "80 items of 300 drawn (stratified): 160 answers to label" in drawn.stderr
+    assert "name a system" in drawn.stderr
+    empty = typed("label", "status", "sheet.csv", folder=folder)
+    assert (empty.returncode, empty.stdout.splitlines()[0]) == (0, "0 of 80 drawn items labelled, 300 in all.")
+    fill(folder / "sheet.csv")
+    status = typed("label", "status", "sheet.csv", "--half-width", "0.08", folder=folder)
+    assert status.returncode == 0
+    assert "80 of 80 drawn items labelled" in status.stdout
+    assert "more items would bring ±8.0" in status.stdout
+    assert max(map(len, status.stdout.splitlines())) <= 80
+    read = typed("label", "read", "sheet.csv", "-o", "labels.csv", "--rater", "ann", folder=folder)
+    assert "160 labels of 80 items" in read.stderr
+    score = typed("score", "scores.csv", "--system", "new", "--labels", "labels.csv", folder=folder)
+    assert "corrected by 80 labels" in score.stdout
+    compared = typed(
+        "compare", "scores.csv", "--baseline", "old", "--candidate", "new", "--labels", "labels.csv", folder=folder
+    )
+    assert "labels of 80 items" in compared.stdout.replace("\n", " ")
+    again = typed("label", "draw", "scores.csv", "-o", "sheet.csv", folder=folder)
+    assert again.returncode == 2
+    assert "holds 160 labels" in again.stderr.replace("\n  ", " ")
+
+
+def test_options_of_another_action_are_refused(folder):
+    for arguments, words in (
+        (("draw", "scores.csv"), "needs a file"),
+        (("status", "sheet.csv", "--n", "30"), "--n is not an option of label status"),
+        (("draw", "scores.csv", "-o", "s.csv", "--half-width", "0.1"), "--half-width is not an option"),
+        (("read", "a.csv", "b.csv", "-o", "c.csv"), "takes one sheet"),
+    ):
+        done = typed("label", *arguments, folder=folder)
+        assert done.returncode == 2
+        assert words in done.stderr
+
+
+def test_tasks_of_label_studio_come_with_their_interface(folder):
+    done = typed("label", "draw", "scores.csv", "-o", "tasks.json", "--n", "30", "--show", "answer", folder=folder)
+    assert done.stdout.startswith("<View>")
