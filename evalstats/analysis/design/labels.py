@@ -81,6 +81,12 @@ class Labels:
     people: tuple[str, ...]
     notes: tuple[Note, ...] = ()
 
+    def words(self) -> str:
+        """Say of how many items there are labels."""
+        counts = sorted(set(np.isfinite(self.values).sum(axis=0).tolist()))
+        n = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        return f"people's labels of {n} items"
+
 
 def label_rows(labels: EvalData | object, names: Sequence[str]) -> pl.DataFrame:
     """Return labels as rows of item, side and value, from ratings, or from a table in one of two forms.

@@ -8,10 +8,12 @@ import polars as pl
 
 from evalstats.analysis.design.averages import Average, fixed_by
 from evalstats.analysis.design.entries import ComparabilityGraph, EntryTable, comparability_graph
+from evalstats.analysis.design.labels import Labels, labels_of, one_cluster_column
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.leaderboard.ranks import BoardRuns, BoardScores, board_runs
 from evalstats.errors import CannotAnswerError, Option
 from evalstats.stats.many.common_scale import common_scale
+from evalstats.stats.raters.correction import corrected_values
 from evalstats.stats.stratified import Strata, linearised
 from evalstats.table.items import Bools, Floats, Ints
 from evalstats.table.score_table import ScoreTable
@@ -21,9 +23,10 @@ from evalstats.table.score_table import ScoreTable
 class Board(EntryTable):
     """All systems with a value, and what their trials are.
 
-    For an `average` all items of `table` are scored by every system, and `whole` are the same systems with all of their items;
-    else the two are one. `on_scale` are item values on one scale that the lines stand by, where the order was set by it. `apart`
-    are systems of different users or items: each has its own rows of the table, and none is missing what others have.
+    For an `average`, or with `labels`, all items of `table` are scored by every system, and `whole` are the same systems with
+    all of their items; else the two are one. `on_scale` are item values on one scale that the lines stand by, where the order was
+    set by it. `apart` are systems of different users or items: each has its own rows of the table, and none is missing what
+    others have.
     """
 
     trials: TrialDesign
@@ -31,6 +34,7 @@ class Board(EntryTable):
     average: Average | None = None
     on_scale: Floats | None = None
     apart: bool = False
+    labels: Labels | None = None
 
     @classmethod
     def of(cls, entries: EntryTable, trials: TrialDesign, *, apart: bool = False) -> "Board":
@@ -40,7 +44,7 @@ class Board(EntryTable):
 
     @property
     def n_left_out(self) -> int:
-        """Items that an average leaves out, since some system has no score there."""
+        """Items that an average, or a correction by labels, leaves out, since some system has no score there."""
         return len(self.whole) - len(self.table)
 
     @property
@@ -74,13 +78,16 @@ class Board(EntryTable):
         elif not several:
             codes = [each for each in codes if len(np.unique(each)) < len(each)]
         whole = self.on_scale is None or self.apart or bool(self.table.scored.all())
+        linear = strata is not None or self.labels is not None
         values = raw if strata is None else self.on_common_scale()
+        if self.labels is not None:
+            values = self.by_labels(codes)
         return BoardScores(
             values=values,
             clusters=tuple(codes),
-            single=self.single and strata is None,
+            single=self.single and not linear,
             comparable=self.kinds.comparable(),
-            raw=None if strata is None else raw,
+            raw=raw if linear else None,
             weights=None if strata is None else strata.item_weights,
             runs=self.runs_added(),
             means=None if whole or self.on_scale is None else np.nanmean(self.on_scale, axis=0),
@@ -101,6 +108,8 @@ class Board(EntryTable):
         Where every system has every item these are the values themselves, or those of the average.
         """
         strata, values, scored = self.strata(), self.values, self.table.scored
+        if self.labels is not None:
+            return self.by_labels()
         if self.apart and self.average is not None:
             found = np.full(values.shape, np.nan)
             for j, rows in enumerate(scored.T):
@@ -119,6 +128,24 @@ class Board(EntryTable):
             scaled = common_scale(own, bounds=self.metric.bounds).values if len(members) > 1 else own
             found[np.ix_(here, members)] = scaled
         return found
+
+    def by_labels(self, clusters: Sequence[Ints] = ()) -> Floats:
+        """Return values of items whose means are the scores corrected by people's labels."""
+        if self.labels is None:
+            return self.values
+        codes, judged, chances = one_cluster_column(clusters), self.values, self.labels.chances
+        columns = [
+            corrected_values(judged[:, j], self.labels.values[:, j], probabilities=chances, clusters=codes)
+            for j in range(len(self.names))
+        ]
+        return np.column_stack(columns)
+
+    def corrected_by(self, labels: object, clusters: Sequence[str]) -> "Board":
+        """Correct scores by people's labels, on the items that all systems have."""
+        table = self.table.take(self.table.paired())
+        if not len(table):
+            raise CannotAnswerError("no item has a score of every model, and labels correct those that have")
+        return replace(self, table=table, labels=labels_of(labels, table, clusters))
 
     def averaged_over(self, average: Average) -> "Board":
         """Average over the levels of a factor, on the items that all systems have."""
@@ -160,6 +187,7 @@ class Board(EntryTable):
             whole=self.whole.select(*order),
             kinds=self.kinds.ordered(order),
             on_scale=on_scale[:, order],
+            labels=None if self.labels is None else replace(self.labels, values=self.labels.values[:, order]),
         )
 
     def without_average(self) -> "Board":

@@ -273,7 +273,10 @@ def _actions(result: Leaderboard) -> list[str]:
     if not result.whole:
         actions.append("Have the models of different parts answer at least 10 common items")
     elif len(best) > 1 and result.n_items is not None:
-        actions.append("Treat those that could be best alike, or give them more items: evalstats power says how many")
+        more = "give them more items: evalstats power says how many"
+        if result.labels:
+            more = "label more of their answers: evalstats label status says how many"
+        actions.append(f"Treat those that could be best alike, or {more}")
     return actions
 
 
@@ -569,7 +572,12 @@ def _resolution(result: Leaderboard) -> Section | None:
         "each by itself; as one family they need more)."
     )
     point = 0.01
-    if result.scale == 1 / point and detects > point and (more := result.needs(point)) is not None:
+    if (
+        result.labels is None
+        and result.scale == 1 / point
+        and detects > point
+        and (more := result.needs(point)) is not None
+    ):
         text += f" A difference of 1 {result.unit} would need about {rounded_up(more):,} {what}."
     return Section(id="resolution", heading=f"The board tells models apart from {size} on", blocks=(Text(text=text),))
 

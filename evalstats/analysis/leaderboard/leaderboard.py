@@ -31,6 +31,7 @@ from evalstats.analysis.design.entries import (
     entry_table,
     shared_counts,
 )
+from evalstats.analysis.design.labels import refuse_with_labels
 from evalstats.analysis.design.runs import (
     draws_note,
     left_out_of_several_runs,
@@ -104,6 +105,7 @@ def leaderboard(
     average: opt.Average = None,
     over: opt.Over = None,
     weights: opt.Weights = None,
+    labels: opt.Labels = None,
     plan: DeclaredPlan | None = None,
     seed: opt.Seed = 0,
 ) -> Leaderboard:
@@ -143,6 +145,9 @@ def leaderboard(
     missing
         As in `compare`: "ignorable" where scores are missing for a reason that has nothing to do with the answers. Otherwise
         a best model that missing scores could overtake is best on the scores there are, and above 5% the best is open.
+    labels
+        People's labels of a part of the items, for every model, where a judge gave the scores, as in `compare`. Models are then
+        compared on the items that all of them have.
     seed
         For random sign flips, where there are too many patterns to list.
 
@@ -189,6 +194,11 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     levels = _checked_options(conf_level=conf_level, adjust=adjust, top=asked.top, seed=asked.seed)
     wanted = wanted_pass(asked.pass_hat, asked.pass_at)
     data = data.with_metric(asked.metric, higher_is_better=asked.higher_is_better)
+    if asked.labels is not None:
+        own = {name: getattr(asked, name) for name in ("average", "over", "weights", "pass_hat", "pass_at")}
+        refuse_with_labels(own)
+        require_outcomes(data, *(asked.models or ()))
+        data.need_rows("a correction by labels")
     if not data.outcomes.height and data.aggregates.height and wanted is None:
         if asked.average is not None or asked.over is not None or asked.weights is not None:
             raise InputError(
@@ -219,6 +229,8 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     runs = [run for arm in arms for run in arm.runs]
     numbered = numbers_its_rows(data, runs) and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
     unpaired = asked.paired is False or (asked.paired is None and numbered)
+    if unpaired and asked.labels is not None:
+        raise InputError("labels correct models that answered the same items, and these are of different ones; leave out labels")
     if unpaired and asked.shared_trials:
         raise InputError(
             f"{Option('shared_trials')} needs models on the same items; leave it out, or add {Option('paired', value=True)}"
@@ -249,6 +261,8 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     )
     board = Board.of(entries, trials, apart=unpaired)
     averaged = wanted_average(data, board.table.items, average=asked.average, over=asked.over, weights=asked.weights)
+    if asked.labels is not None:
+        board = board.corrected_by(asked.labels, named)
     board = (board if averaged is None else board.averaged_over(averaged)).best_first()
     clusters, of_clusters = chosen_clusters(
         data, board.table, asked.cluster, board.runs, contrast=column, counted=board.counted
@@ -377,7 +391,9 @@ def _answer(
         adjust=found.shown.adjust,
         conf_level=asked.conf_level,
         method=found.shown.method,
-        method_reason=_ALONE if len(found.shown.first) == 1 and not clusters else reasons[found.shown.adjust],
+        method_reason=_ALONE
+        if len(found.shown.first) == 1 and not clusters and board.labels is None
+        else reasons[found.shown.adjust],
         rank_method=found.ranks.method,
         estimand=estimand("score", labels, board.average),
         average=plain_average(data, board.table.items, clusters)
@@ -390,7 +406,9 @@ def _answer(
         rank_reason=_rank_reason(found, graph, board.kinds),
         best_if_missing=rivals,
         missing_share=missing_share(lines, rivals),
+        labels=None if board.labels is None else board.labels.words(),
         qualifiers=(
+            *([] if board.labels is None else [f"scores corrected by {board.labels.words()}"]),
             *failures_of_the_best(board, found, asked, lines),
             *tails_of_the_best(scores, found, asked, lines),
         ),
@@ -410,7 +428,7 @@ def _answer(
         dependence=factors,
         dependence_of=f"{head} against the mean of the others",
         these_items=these,
-        other_leaders=other_leaders(board, asked, clusters, best) if graph.connected else (),
+        other_leaders=other_leaders(board, asked, clusters, best) if graph.connected and board.labels is None else (),
         origin=Origin(sources=sources_of(data, board.runs), version=toolkit_version(), seed=asked.seed),
         notes=(
             *recorded_notes(data, board.runs),
@@ -428,6 +446,7 @@ def _answer(
             *(() if board.table.passes else draws_note(board.table.items, board.table.systems, board.trials)),
             *(() if clusters else duplicate_notes(data, board.table.items, board.runs, metric)),
             *notes("few", found.warnings),
+            *(() if board.labels is None else board.labels.notes),
             *notes("left_out", board.notes, caution=False),
             *notes("dependence", untested, caution=False),
             *notes("choice", _remarks(board, scores), caution=False),

@@ -172,6 +172,8 @@ class Leaderboard(OfMetric, Result):
         Where one model is shown to be the best: those that could overtake it if every missing score went against it.
     missing_share
         The largest share of items without a score, of the best and of those models; above 5% the best is open.
+    labels
+        Whose labels correct the scores, and of how many items; None where the scores stand as they are.
     qualifiers
         Short phrases without which the headline would mislead; they stand on the first line of every output, after it.
     omnibus
@@ -206,6 +208,7 @@ class Leaderboard(OfMetric, Result):
     best_if_missing: tuple[str, ...] = ()
     missing_share: float = 0.0
     qualifiers: tuple[str, ...] = ()
+    labels: str | None = None
     critical: float | None = None
     exact: bool | None = None
     n_resamples: int | None = None

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.entries import MIN_SHARED, ComparabilityGraph, shared_counts
+from evalstats.analysis.design.labels import Labels
 from evalstats.analysis.leaderboard.board import Board
 from evalstats.analysis.leaderboard.ranks import BoardScores, OpenRanks, Ranking, RankingOptions, separated
 from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, PairRow, PairVerdict, TopScore
@@ -65,19 +66,24 @@ def model_rows(
     ends = () if asked.metric.bounds is None else tuple(table.filled(end) for end in asked.metric.bounds)
     trials = replace(board.trials, shared=False)
 
-    def scored_on(own: ScoreTable) -> Score:
-        scores = item_scores(own, clusters, trials, average=board.average)
+    def scored_on(own: ScoreTable, labels: Labels | None = None) -> Score:
+        scores = replace(item_scores(own, clusters, trials, average=board.average), labels=labels)
         return score_of(scores, own, board.data, clusters=clusters, conf_level=asked.conf_level, trials=trials)
 
     rows: list[LeaderboardRow] = []
+    kinds = ("few",) if board.labels is None else ("few", "trust")
     for j, ranks in enumerate(found.ranks.models):
         items = np.asarray(seen[:, j] if board.apart else seen[:, part == ranks.part].any(axis=1))
         own = table.select(j).take(scored[:, j])
-        score = scored_on(own)
+        if board.labels is None:
+            score = scored_on(own)
+        else:
+            own = board.table.select(j)
+            score = scored_on(own, replace(board.labels, values=board.labels.values[:, j : j + 1], notes=()))
         on_scale: Score | IntervalEstimate = score
-        if board.n_left_out:
+        if board.n_left_out and board.labels is None:
             on_scale = scored_on(board.table.select(j))
-        elif score.n_items < items.sum() and not board.apart:
+        elif score.n_items < items.sum() and not board.apart and board.labels is None:
             on_scale = _on_all_items(board, asked, clusters, j, own)
         # The score if all that is missing had scored the lowest, the highest value.
         worst_to_best: list[float] = []
@@ -105,7 +111,7 @@ def model_rows(
                 best_high=found.to_best[j][1],
                 shrunken=shrunken[j],
                 runs=score.runs,
-                notes=tuple(note for note in score.notes if note.kind == "few" and note.caution),
+                notes=tuple(note for note in score.notes if note.kind in kinds and note.caution),
             )
         )
     return (*with_ties(rows), *(_silent_row(system, board) for system in board.silent))

@@ -324,6 +324,38 @@ def _leverage(f: FloatArray, weights: FloatArray) -> FloatArray:
     return np.minimum(away / total, 0.5) if total > 0 else np.zeros_like(f)
 
 
+def corrected_values(
+    judged: ArrayLike, labels: ArrayLike, *, probabilities: ArrayLike | None = None, clusters: ArrayLike | None = None
+) -> FloatArray:
+    """Return a value of every item whose mean is the prediction-powered mean, for methods that know only values of items.
+
+    `judged`, `labels`: float64, shape (n_items,), labels NaN where there is none; `probabilities` of that shape; `clusters` are
+    codes. A value is the mean plus what its item adds to the error, n_items times. Values are stretched about the mean so that
+    their plain standard error, and t on all items at 95%, are those of the mean: an item with a label adds far more than one
+    without, and there are few of them.
+    """
+    f, y = as_values(judged, "scores"), np.asarray(labels, dtype=np.float64)
+    known = np.isfinite(y)
+    chance = None if probabilities is None else np.asarray(probabilities, dtype=np.float64)[known]
+    found = powered_mean(f[~known], f[known], y[known], probabilities=chance)
+    weights, judge, n = _weights(chance, int(known.sum())), found.tuning, f.size
+    rest = y[known] - judge * f[known]
+    errors = judge * (f - f.mean()) / n
+    if chance is None:
+        errors[known], errors[~known] = 0.0, judge * (f[~known] - f[~known].mean()) / (~known).sum()
+    errors[known] += weights * (rest - weights @ rest) / (1.0 - _leverage(f[known], weights))
+    errors -= errors.mean()
+    size = math.sqrt(float(np.square(errors).sum()) * n / (n - 1))
+    estimate = found.estimate
+    if not size or not estimate.std_error or not estimate.df:
+        return np.full(n, estimate.estimate)
+    # Of clusters those with a label are the units, which methods for clusters cannot know.
+    codes = None if clusters is None else np.asarray(clusters)
+    units = (n, estimate.df) if codes is None else (np.unique(codes).size, np.unique(codes[known]).size - 1.0)
+    wider = t_quantile(0.95, max(units[1], 1.0)) / t_quantile(0.95, max(units[0] - 1.0, 1.0))
+    return np.asarray(estimate.estimate + errors * n * wider * estimate.std_error / size, dtype=np.float64)
+
+
 def _stratified_error(
     total: FloatArray, rest: FloatArray, stretch: FloatArray, chance: FloatArray, n_items: int
 ) -> tuple[float, float] | None:
