@@ -42,10 +42,8 @@ def omnibus_of(scores: BoardScores) -> tuple[Omnibus | None, str | None]:
     if not scores.comparable.all():
         return None, "models that were measured differently are not tested together"
     if scores.raw is not None:
-        return (
-            None,
-            "tests over all models take items alike, which averages over levels and corrections by labels do not",
-        )
+        why = "scores are corrected by labels" if scores.weights is None else "levels are averaged over"
+        return None, f"tests over all models take items alike, and {why}"
     if scores.clusters:
         return None, "tests over all models take items as independent, and they are clustered"
     if len(common) < MIN_SHARED:

@@ -220,6 +220,8 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     require_outcomes(data, *(asked.models or ()))
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
     data, asked, of_suite = as_one(data, asked, asked.models, contrast=column)
+    if asked.labels is not None:
+        refuse_with_labels({"average": asked.average})
     ambiguous: dict[str, SeveralRunsError] = {}
     chosen, arms, remarks = entries_of(
         data, metric=asked.metric, models=asked.models, contrast=column, ambiguous=ambiguous
@@ -230,7 +232,9 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     numbered = numbers_its_rows(data, runs) and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
     unpaired = asked.paired is False or (asked.paired is None and numbered)
     if unpaired and asked.labels is not None:
-        raise InputError("labels correct models that answered the same items, and these are of different ones; leave out labels")
+        raise InputError(
+            "labels correct models that answered the same items, and these are of different ones; leave out labels"
+        )
     if unpaired and asked.shared_trials:
         raise InputError(
             f"{Option('shared_trials')} needs models on the same items; leave it out, or add {Option('paired', value=True)}"

@@ -166,9 +166,8 @@ def score(
         systems, others = [(system_of(rows, name, chosen, role="system"), chosen)], ()
     wanted = wanted_pass(pass_hat, pass_at)
     if labels is not None:
-        refuse_with_labels(
-            {"average": average, "weights": weights, "over": over, "pass_hat": pass_hat, "pass_at": pass_at}
-        )
+        averages = {"average": asked.average, "weights": asked.weights, "over": asked.over}
+        refuse_with_labels({**averages, "pass_hat": pass_hat, "pass_at": pass_at})
         data.need_rows("a correction by labels")
     _check_claim([chosen for _, chosen in systems], against, against_n, against_se)
     called = label_of("trial", data.factor_names())
@@ -266,6 +265,7 @@ def _score_alone(
         found = replace(found, against=test)
     by = "task" if average is None else average.column
     several = by in table.items.columns and not table.items[by].null_count() and table.items[by].n_unique() > 1
+    several = several and labels is None  # a task may have no labels of its own
     tasks = _of_each(table, by, clusters, trials, conf_level) if several else ()
     short = [f"{row.level} ({row.n_items})" for row in tasks if row.n_items < FEW_ITEMS and average is not None]
     few = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list(short, 3)}"
@@ -274,7 +274,9 @@ def _score_alone(
         average=words,
         by=(by if average is None else average.label) if several else None,
         tasks=tasks,
-        other_averages=_other_averages(data, table, clusters, trials, found=found, average=average),
+        other_averages=_other_averages(data, table, clusters, trials, found=found, average=average)
+        if labels is None
+        else (),
         notes=(
             *metric.cautions,
             *as_notes("fit", _runaway_words(scores, found)),

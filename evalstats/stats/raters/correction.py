@@ -40,6 +40,8 @@ WEAK_JUDGE = 0.3
 FEW_LABELS = 50
 # With 10 labels of a binary score of 0.9 the intervals hold the truth in 86% (simulated), with 20 in 95%.
 FEWEST_LABELS = 20
+# The level of one pair of models where several are adjusted for.
+_OF_PAIRS = 0.99
 # Rounding of chances that were written to a file.
 _WHOLE = 1e-6
 
@@ -331,8 +333,8 @@ def corrected_values(
 
     `judged`, `labels`: float64, shape (n_items,), labels NaN where there is none; `probabilities` of that shape; `clusters` are
     codes. A value is the mean plus what its item adds to the error, n_items times. Values are stretched about the mean so that
-    their plain standard error, and t on all items at 95%, are those of the mean: an item with a label adds far more than one
-    without, and there are few of them.
+    their plain standard error, and t on all items at the level of a pair among several (99%), are those of the mean: an item with
+    a label adds far more than one without, and there are few of them.
     """
     f, y = as_values(judged, "scores"), np.asarray(labels, dtype=np.float64)
     known = np.isfinite(y)
@@ -352,7 +354,7 @@ def corrected_values(
     # Of clusters those with a label are the units, which methods for clusters cannot know.
     codes = None if clusters is None else np.asarray(clusters)
     units = (n, estimate.df) if codes is None else (np.unique(codes).size, np.unique(codes[known]).size - 1.0)
-    wider = t_quantile(0.95, max(units[1], 1.0)) / t_quantile(0.95, max(units[0] - 1.0, 1.0))
+    wider = t_quantile(_OF_PAIRS, max(units[1], 1.0)) / t_quantile(_OF_PAIRS, max(units[0] - 1.0, 1.0))
     return np.asarray(estimate.estimate + errors * n * wider * estimate.std_error / size, dtype=np.float64)
 
 

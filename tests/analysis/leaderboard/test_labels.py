@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import evalstats as es
 from evalstats.errors import CannotAnswerError, InputError
@@ -73,8 +74,9 @@ def test_values_of_items_have_the_mean_and_the_error_of_the_correction():
     plain = powered_mean(judge[60:], judge[:60], people[:60]).estimate
     values = corrected_values(judge, labels)
     assert values.mean() == pytest.approx(plain.estimate)
-    # Stretched by the ratio of the quantiles of t with 59 and with 299 degrees of freedom.
-    assert values.std(ddof=1) / 300**0.5 == pytest.approx(plain.std_error * 2.0010 / 1.9679, rel=1e-4)
+    # Stretched by the ratio of the 99.5% quantiles of t with 59 and with 299 degrees of freedom.
+    wider = stats.t.ppf(0.995, 59) / stats.t.ppf(0.995, 299)
+    assert values.std(ddof=1) / 300**0.5 == pytest.approx(plain.std_error * wider)
     chance = np.where(np.arange(300) < 150, 0.2, 0.1)
     drawn = np.isin(np.arange(300), np.r_[:30, 150:165])
     weighed = powered_mean(judge[~drawn], judge[drawn], people[drawn], probabilities=chance[drawn]).estimate
