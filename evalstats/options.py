@@ -211,6 +211,10 @@ Paired = Annotated[
         "--paired/--unpaired",
     ),
 ]
+PlannedPaired = Annotated[
+    bool | None,
+    Flag("Whether both sides answer the same items; unpaired: different users, so many a side.", "--paired/--unpaired"),
+]
 Covariate = Annotated[
     str | None, Flag("Column measured before anybody was assigned, to adjust for; of unpaired sides.")
 ]

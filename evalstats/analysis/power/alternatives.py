@@ -35,6 +35,7 @@ from evalstats.stats.planning.mean import MOST, DifferenceParts, cheapest_trials
 from evalstats.stats.planning.power import PairedTest, connor_n
 
 _LEAST = 1e-12
+_WHOLE = 100  # degrees of freedom that are shown as a whole number
 _MOST_DRAWN = 40_000_000  # items drawn in one check by simulation
 
 
@@ -57,6 +58,8 @@ def beside(design: Design, basis: Basis, task: Task, size: Size | None) -> list[
     base = design.base if isinstance(design, SimulatedDesign) else design
     if basis.clustered:
         return _beside_clusters(base, task, size)
+    if basis.different:
+        return []
     name, law = ("Student's t", "n − 1 degrees of freedom for the normal law")
     if not base.normal:
         name, law = ("Miller's formula", "the normal law for Student's t")
@@ -178,7 +181,7 @@ def simulated_check(
     Clusters are always checked, since their formula approximates; independent items where there is a pilot, whose ties and
     skewness the formula does not know.
     """
-    if base.parts.run or aim.test == "precision" or (aim.test == "difference" and aim.delta == 0.0):
+    if basis.different or base.parts.run or aim.test == "precision" or (aim.test == "difference" and aim.delta == 0.0):
         return None
     if not basis.clustered and (basis.pool is None or size.n_items > MOST_SIMULATED):
         return None
@@ -199,7 +202,7 @@ def answer_range(design: Design, basis: Basis, task: Task) -> tuple[float | None
     """Return the answers at either end of the interval of the pilot's variance or discordant share, and what was varied."""
     level, df = task.aim.conf_level, basis.df
     percent = f"{100 * level:.4g}%"
-    if not basis.is_pilot:
+    if not basis.is_pilot or basis.accuracy is not None:
         return None
     if isinstance(design, BinaryDesign):
         if basis.discordant is None:
@@ -214,7 +217,7 @@ def answer_range(design: Design, basis: Basis, task: Task) -> tuple[float | None
         quick = _quick(design, task.size, basis)
         answers = [solve(quick.scaled(factor), task) for factor in factors]
         times = f"{factors[0]:.2g} to {factors[1]:.2g} times its variance"
-        words = f"with {times} ({percent} CI, {df:.3g} degrees of freedom)"
+        words = f"with {times} ({percent} CI, {f'{df:,.0f}' if df >= _WHOLE else f'{df:.3g}'} degrees of freedom)"
     else:
         return None
     if None not in answers:

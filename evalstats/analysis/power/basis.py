@@ -13,6 +13,7 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison, Comparisons
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, named_clusters
 from evalstats.analysis.design.metric import both_systems
+from evalstats.analysis.design.suite import suite_between
 from evalstats.analysis.provenance import run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -23,7 +24,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
 from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts
 from evalstats.stats.planning.power import discordant_shares
-from evalstats.table.items import HELPER, ITEM_KEY
+from evalstats.table.items import HELPER, ITEM_KEY, Ints
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
 
 Floats = npt.NDArray[np.float64]
@@ -66,7 +67,9 @@ class Basis:
 
     `discordance` is None unless scores are right or wrong with one trial each; `lattice`: every trial is right or
     wrong. `pool` are the differences of a pilot, whose shape simulated noise takes, and `rule` is what `compare` uses
-    on such data. `seen`, the difference of the pilot, is only held against a `delta` that somebody took from it.
+    on such data. `different` names what the sides do not share, where nothing is paired: parts are then those of both sides, and
+    an `accuracy` of the baseline stands for right-or-wrong scores. `n_tasks` are those of a suite. `seen`, the difference of the
+    pilot, is only held against a `delta` that somebody took from it.
     """
 
     share: bool
@@ -79,6 +82,9 @@ class Basis:
     pool: Floats | None = None
     is_pilot: bool = False
     lattice: bool = False
+    different: str = ""
+    accuracy: float | None = None
+    n_tasks: int | None = None
     discordant: int | None = None
     df: float | None = None
     std_error: float | None = None
@@ -148,8 +154,17 @@ def from_numbers(
     n_trials: Pair,
     delta: float | None,
     points: bool,
+    paired: bool = True,
 ) -> Basis:
-    """Take the spread of the differences from numbers that the user gives, `delta` being the true difference."""
+    """Take the spread of the differences from numbers that the user gives, `delta` being the true difference.
+
+    Of two sides that are not paired the variance is that of either side's scores, and `accuracy` the baseline's.
+    """
+    if discordance is not None and not paired:
+        raise InputError(
+            f"{Option('discordance')} is of items that both systems answer; of different users give {Option('accuracy')} (of the "
+            f"baseline) or {Option('variance')} (of the scores of either side)"
+        )
     given = {"discordance": discordance, "accuracy": accuracy, "variance": variance}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
@@ -166,8 +181,10 @@ def from_numbers(
     if variance is not None:
         variances = variance if isinstance(variance, Mapping) else {"item": float(variance)}
         told = ", ".join(f"{name} {value:g}" for name, value in variances.items())
-        assumption = f"variance of the item differences (assumed): {told}"
+        assumption = f"variance of the {'item differences' if paired else 'scores of either side'} (assumed): {told}"
         share = points
+        if not paired:
+            variances = {name: value * (1.0 if name.startswith("trial") else 2.0) for name, value in variances.items()}
     else:
         if max(n_trials) > 1:
             raise InputError(
@@ -175,7 +192,10 @@ def from_numbers(
                 "parts, or a pilot"
             )
         if discordance is None:
+            # The variance of two that err independently, delta^2 more, is also that of two groups.
             discordance, assumption = _discordance_of(accuracy or 0.0, delta or 0.0)
+            if not paired:
+                assumption = f"The baseline succeeds on {100 * (accuracy or 0.0):g}% of its rows (assumed)"
         else:
             discordant_shares(discordance, delta or 0.0)
             assumption = f"Exactly one of the two gets an item right on {100 * discordance:g}% of the items (assumed)"
@@ -188,8 +208,10 @@ def from_numbers(
         span=1.0 if share else None,
         parts=parts,
         rule="cr2" if parts.sizes else "t",
-        discordance=discordance,
-        lattice=discordance is not None,
+        discordance=discordance if paired else None,
+        lattice=paired and discordance is not None,
+        different="" if paired else "users",
+        accuracy=None if paired else accuracy,
         assumptions=(assumption,),
     )
 
@@ -288,6 +310,7 @@ def from_pilot(
     cluster: str | Sequence[str] | None,
     contrast: str,
     conf_level: float,
+    paired: bool | None = None,
 ) -> Basis:
     """Take the spread of the differences from a pilot; its own difference is never used."""
     if isinstance(pilot, Comparisons):
@@ -296,8 +319,10 @@ def from_pilot(
             f"pilot.row({pilot.metrics[0]!r})"
         )
     if isinstance(pilot, Comparison):
-        if baseline is not None or candidate is not None or metric is not None or cluster is not None:
+        if any(each is not None for each in (baseline, candidate, metric, cluster, paired)):
             raise InputError("a Comparison has its systems, metric and clusters already; give none of them again")
+        if pilot.different:
+            return _checked(_of_different(pilot), pilot)
         parts, table = _parts_of(pilot), pilot.table
         basis = _shell(pilot, parts, None if table is None else table.only_candidate + table.only_baseline)
         if parts.n_trials != (1.0, 1.0):
@@ -309,10 +334,18 @@ def from_pilot(
         raise InputError("a pilot needs its two systems: name them with baseline and candidate")
     data = as_data(pilot)
     data.need_rows("a plan from a pilot")
+    column = contrast if contrast == "model" else data.factor(contrast)
+    suite = suite_between(data, (baseline, candidate), metric=metric, contrast=column)
+    if suite is not None:
+        data, metric = suite.data, suite.metric
+    average, over = ("macro", "task") if suite is not None else (None, None)
     result = compare(
-        data, baseline, candidate, metric=metric, cluster=cluster, contrast=contrast, conf_level=conf_level
-    )
-    return _checked(_from_data(data, result, cluster, contrast), result)
+        data, baseline, candidate, metric=metric, cluster=cluster, contrast=contrast, conf_level=conf_level, paired=paired,
+        average=average, over=over,
+    )  # fmt: skip
+    if result.different:
+        return _checked(_of_different(result), result)
+    return _checked(_from_data(data, result, cluster, contrast, suite=suite is not None), result)
 
 
 def _checked(basis: Basis, result: Comparison) -> Basis:
@@ -332,7 +365,74 @@ def _checked(basis: Basis, result: Comparison) -> Basis:
     return basis
 
 
-def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] | None, contrast: str) -> Basis:
+def _of_different(result: Comparison) -> Basis:
+    """Take the spread from two groups: that of the difference, for the harmonic mean of the rows of both sides."""
+    if result.std_error is None:
+        raise CannotAnswerError(f"the pilot has no standard error to plan by: {result.verdict_reason}")
+    n, variance = 2.0 / sum(1.0 / side.n_items for side in (result.baseline, result.candidate)), result.std_error**2
+    parts = DifferenceParts(item=n * variance, n_items=max(2, round(n)))
+    plain = next((row.std_error for row in result.rows if row.role == "sensitivity"), None)
+    if result.clusters and result.n_clusters and result.df and plain:
+        users = 2.0 / sum(1.0 / (side.n_clusters or 1) for side in (result.baseline, result.candidate))
+        shares = shares_with_df(max(2, round(users)), min(result.df / 2.0, users - 1.0))
+        weight = parts.n_items * float((shares**2).sum())
+        item, between = _parts_of_variances(parts.n_items, variance, variance / plain**2, weight)
+        sizes = tuple(max(1, round(share * parts.n_items)) for share in shares.tolist())
+        parts = replace(parts, cluster=between, item=item, sizes=sizes)
+    rate = result.baseline.estimate or 0.0
+    right_or_wrong = result.method.startswith("Miettinen") and 0.0 < rate < 1.0
+    counted = f"{result.n_items:,} {'rows' if result.clusters else result.different}"
+    if result.clusters and result.n_clusters:
+        counted += f" of {result.n_clusters:,} {result.different}"
+    who = f"{result.candidate.name} against {result.baseline.name} on {result.benchmark} ({result.metric})"
+    return replace(
+        _shell(result, parts, None),
+        pilot=f"{who}: {counted}",
+        different=result.different,
+        accuracy=rate if right_or_wrong else None,
+        df=2.0 * parts.df(),
+    )
+
+
+def _parts_over_tasks(
+    differences: Floats, tasks: Ints, trial_variances: tuple[Floats, Floats], n_trials: tuple[Floats, Floats]
+) -> DifferenceParts:
+    """Return the mean over tasks of what their items differ by, and how many items, spread evenly, the pilot's are worth.
+
+    With n/S items for each of S tasks, the variance of the macro average is the mean variance within tasks over n.
+    """
+    counts = np.bincount(tasks)
+    if counts.min() < 2:
+        raise CannotAnswerError(
+            f"a task has {counts.min()} item that both answered, and its spread needs two; leave it out with "
+            f"{Option('where', blank='NAME', of='benchmark')}"
+        )
+    each = [
+        difference_parts(
+            differences[own],
+            trial_variances=(trial_variances[0][own], trial_variances[1][own]),
+            n_trials=(n_trials[0][own], n_trials[1][own]),
+        )
+        for own in (tasks == task for task in range(counts.size))
+    ]
+    within = np.array([parts.per_item() for parts in each])
+    noise = [[parts.trials[side] for parts in each] for side in range(2)]
+    known = all(None not in side for side in noise)
+    spread = float(np.mean([parts.item for parts in each])) if known else float(within.mean())
+    worth = float(within.mean()) * counts.size**2 / float((within / counts).sum()) if within.any() else differences.size
+    trials = tuple(float(np.mean([value or 0.0 for value in side])) if known else None for side in noise)
+    return DifferenceParts(
+        item=spread,
+        trials=(trials[0], trials[1]),
+        n_items=counts.size * max(1, round(worth / counts.size)),
+        n_trials=(float(1.0 / (1.0 / n_trials[0]).mean()), float(1.0 / (1.0 / n_trials[1]).mean())),
+        notes=tuple(dict.fromkeys(text for parts in each for text in parts.notes)),
+    )
+
+
+def _from_data(
+    data: EvalData, result: Comparison, cluster: str | Sequence[str] | None, contrast: str, *, suite: bool = False
+) -> Basis:
     column = contrast if contrast == "model" else data.factor(contrast)
     names = (result.baseline.name, result.candidate.name)
     chosen, *arms = both_systems(data, *names, metric=result.metric, contrast=column)
@@ -346,14 +446,23 @@ def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] 
     coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
     differences = paired.column(1) - paired.column(0)
     n_trials = paired.n_scored.astype(np.float64)
-    parts = difference_parts(
-        differences,
-        clusters=coarsest,
-        trial_variances=(_trial_variances(paired, 0), _trial_variances(paired, 1)),
-        n_trials=(n_trials[:, 0].copy(), n_trials[:, 1].copy()),
-    )
-    several = len(columns) > 1
-    single = bool(np.isin(differences, (-1.0, 0.0, 1.0)).all()) and chosen.kind == "binary"
+    of_trials = _trial_variances(paired, 0), _trial_variances(paired, 1)
+    counts = n_trials[:, 0].copy(), n_trials[:, 1].copy()
+    several, n_tasks = len(columns) > 1, None
+    if suite and coarsest is not None:
+        raise InputError(
+            f"a suite is planned by its items, and these come in clusters of {columns[0]}; add {Option('cluster', 'none')}, or "
+            f"plan one task with {Option('where', blank='NAME', of='benchmark')}"
+        )
+    evenly: tuple[str, ...] = ()
+    if suite:
+        parts = _parts_over_tasks(differences, paired.codes("task"), of_trials, counts)
+        n_tasks = paired.items["task"].n_unique()
+        worth = f"the pilot's {differences.size:,} items are worth {parts.n_items:,} that are spread evenly"
+        evenly = (f"Every task counts alike and has as many items; {worth}",)
+    else:
+        parts = difference_parts(differences, clusters=coarsest, trial_variances=of_trials, n_trials=counts)
+    single = not suite and bool(np.isin(differences, (-1.0, 0.0, 1.0)).all()) and chosen.kind == "binary"
     discordant = int(np.count_nonzero(differences)) if single and parts.n_trials == (1.0, 1.0) else None
     told = [*parts.notes, *(["of several cluster columns the plan goes by the one with the fewest"] if several else [])]
     shell = _shell(result, parts, discordant)
@@ -363,7 +472,9 @@ def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] 
         unit=chosen.shown_unit,
         percent=chosen.is_percent,
         span=chosen.span,
-        pool=differences if np.ptp(differences) > _ROUNDING else None,
+        pool=differences if np.ptp(differences) > _ROUNDING and not suite else None,
+        n_tasks=n_tasks,
+        assumptions=evenly,
         notes=(*run_notes(data, table.runs), *shell.notes, *as_notes("choice", told, caution=False)),
     )
 
@@ -386,7 +497,7 @@ def _parts_of(result: Comparison) -> DifferenceParts:
     """Read the parts of the variance back from a standard error, its degrees of freedom and the design effect."""
     n, k = result.n_items, max(1.0, result.n_trials / (2.0 * max(1, result.n_items)))
     plain = DifferenceParts(item=0.0, n_items=n, n_trials=(k, k))
-    if result.table is not None and result.n_clusters is None:
+    if result.table is not None and result.n_clusters is None and not result.average.startswith(("macro", "weighted")):
         counts = result.table
         shares = (counts.only_candidate + counts.only_baseline) / n, (counts.only_candidate - counts.only_baseline) / n
         return replace(plain, item=max(0.0, shares[0] - shares[1] ** 2))

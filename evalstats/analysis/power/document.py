@@ -83,7 +83,7 @@ def power_words(value: float | None) -> str:
 def question_of(plan: PowerPlan) -> str:
     """Return the question in words."""
     goal, size = percent(plan.power_goal), size_words(plan)
-    units = "clusters" if plan.solved == "n_clusters" else "items"
+    units = f"items of each of {plan.n_tasks} tasks" if plan.n_tasks else _counted(plan)
     if plan.test == "precision":
         level = percent(plan.conf_level)
         if plan.solved == "half_width":
@@ -99,6 +99,13 @@ def question_of(plan: PowerPlan) -> str:
     return f"how many {units}{clusters} {aim_words(plan)} with {goal} power?"
 
 
+def _counted(plan: PowerPlan) -> str:
+    """Name what a plan counts."""
+    if plan.different:
+        return f"{plan.different} a side"
+    return "clusters" if plan.solved == "n_clusters" else "items"
+
+
 def aim_words(plan: PowerPlan) -> str:
     """Say what is to be shown, as a verb with its object."""
     if plan.test == "difference":
@@ -111,6 +118,13 @@ def size_words(plan: PowerPlan) -> str:
     """Return how large the evaluation is."""
     if plan.n_items is None:
         return "such an evaluation"
+    if plan.different and plan.n_clusters:
+        return f"{plan.n_clusters:,} {plan.different} a side ({plan.n_items:,} rows)"
+    if plan.different:
+        return f"{plan.n_items:,} {plan.different} a side"
+    if plan.n_tasks:
+        each = plural(plan.n_items // plan.n_tasks, "item")
+        return f"{each} of each of {plan.n_tasks} tasks ({plan.n_items:,}){trial_words(plan)}"
     clusters = f" in {plural(plan.n_clusters, 'cluster')}" if plan.n_clusters else ""
     return f"{plural(plan.n_items, 'item')}{clusters}{trial_words(plan)}"
 
@@ -138,7 +152,7 @@ def headline(plan: PowerPlan) -> str:
         return f"{size} can show a margin of {_margin_words(plan)} with {goal} power"
     if plan.solved == "power":
         return f"{size} {aim_words(plan)} with a power of {power_words(plan.power)}"
-    if plan.solved == "n_clusters":
+    if plan.solved == "n_clusters" and not plan.different:
         size = f"{plural(plan.n_clusters or 0, 'cluster')} ({plural(plan.n_items or 0, 'item')}){trial_words(plan)}"
     if plan.test == "precision":
         return f"{size} bring the {percent(plan.conf_level)} CI of the difference to ±{shown(plan, plan.half_width)}"
@@ -161,7 +175,7 @@ def range_words(plan: PowerPlan) -> str:
         return f"{round(value):,}" if counted else power_words(value) if plan.solved == "power" else bare(plan, value)
 
     low, high = as_precise(end(plan.answer_low), end(plan.answer_high))
-    what = {"n_items": " items", "n_clusters": " clusters", "power": ""}.get(plan.solved, f" {plan.unit}".rstrip())
+    what = f" {_counted(plan)}" if counted else "" if plan.solved == "power" else f" {plan.unit}".rstrip()
     return f"The pilot leaves open {low} to {high}{what}: {plan.answer_range}."
 
 
@@ -348,9 +362,13 @@ def _curve(plan: PowerPlan) -> Table:
     middle = next((i for i, point in enumerate(plan.curve) if (point.n_items, point.n_clusters) == here), 0)
     points = [point for i, point in enumerate(plan.curve) if (i - middle) % _STRIDE == 0]
     columns: list[tuple[Column, Sequence[Value]]] = []
-    if plan.curve_unit == "clusters":
-        columns.append((Column(title="Clusters", kind="count"), [point.n_clusters for point in points]))
-    columns.append((Column(title="Items", kind="count"), [point.n_items for point in points]))
+    by_clusters, items = plan.curve_unit == "clusters", "Items"
+    if plan.different:
+        items = "Rows a side" if by_clusters else f"{plan.different.capitalize()} a side"
+    if by_clusters:
+        title = f"{plan.different.capitalize()} a side" if plan.different else "Clusters"
+        columns.append((Column(title=title, kind="count"), [point.n_clusters for point in points]))
+    columns.append((Column(title=items, kind="count"), [point.n_items for point in points]))
     if any(point.power is not None for point in plan.curve):
         columns.append((Column(title="Power", kind="amount"), [power_words(point.power) for point in points]))
     for title, name in _FOUND:

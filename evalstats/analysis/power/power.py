@@ -73,6 +73,7 @@ _HEADLINES: Mapping[PowerMethod, str] = {
     "t": "Student's t",
     "clusters": "CR2 t and sign-flip",
     "simulation": "simulation",
+    "independent": "two independent groups",
 }
 
 
@@ -137,6 +138,8 @@ def assemble(request: Request, basis: Basis, costs: Costs) -> PowerPlan:
         curve=curve(design, task, middle, answer=answer),
         curve_unit="clusters" if task.axis.over_clusters else "items",
         by_trials=trials_table(design, task, basis),
+        n_tasks=basis.n_tasks,
+        different=basis.different,
         pilot=basis.pilot,
         benchmark=basis.benchmark,
         metric=basis.metric,
@@ -144,7 +147,7 @@ def assemble(request: Request, basis: Basis, costs: Costs) -> PowerPlan:
         unit=basis.unit,
         origin=Origin(version=toolkit_version(), seed=request.seed),
     )
-    if basis.is_pilot:
+    if basis.is_pilot and not basis.different:
         look = aim if task.solved != "delta" else replace(aim, delta=0.0)
         steps = next_steps(basis, look, request.goal, costs, plan=simulation)
         plan = replace(
@@ -218,14 +221,7 @@ def _assumptions(plan: PowerPlan, basis: Basis) -> tuple[str, ...]:
         told.append(f"The spread of the differences is that of the pilot: {basis.pilot}")
     if plan.discordance is not None and basis.is_pilot:
         told.append(f"Exactly one of the two gets an item right on {percent(plan.discordance, 1)} of the items")
-    if basis.clustered:
-        size = count_words(plan.cluster_size or 0.0)
-        told.append(
-            f"New clusters are like these, with {size} items on average; two items of one cluster have differences that "
-            f"correlate by {number(plan.icc)}"
-        )
-    else:
-        told.append("Items are independent of each other")
+    told += _of_units(plan, basis)
     answers = "once"
     if max(plan.n_trials) > 1.0:
         answers = f"{trial_words(plan).strip()}{', each a run' if basis.parts.run else ''}"
@@ -238,11 +234,24 @@ def _assumptions(plan: PowerPlan, basis: Basis) -> tuple[str, ...]:
         shown_means = f"Shown means that the {narrower} interval lies within the margin on both sides"
     else:
         shown_means = f"Detected means that the {level} interval excludes 0"
-        if plan.cluster_size is not None:
+        if plan.cluster_size is not None and not basis.different:
             shown_means += " and that a sign-flip test of the clusters agrees"
         elif plan.method == "exact":
             shown_means += " with at least 6 discordant items"
-    return (*told, f"Both systems answer the same items, {answers}", shown_means)
+    return (*told, *([] if basis.different else [f"Both systems answer the same items, {answers}"]), shown_means)
+
+
+def _of_units(plan: PowerPlan, basis: Basis) -> list[str]:
+    """Say what is independent of what."""
+    size, correlation = count_words(plan.cluster_size or 0.0), number(plan.icc)
+    if basis.different:
+        alike = f"New {basis.different} have {size} rows each on average, two of which correlate by {correlation}"
+        sides = f"Nobody meets both systems, and as many {basis.different} meet either"
+        return [alike, sides] if basis.clustered else [sides]
+    if not basis.clustered:
+        return ["Items are independent of each other"]
+    alike = f"New clusters are like these, with {size} items on average"
+    return [f"{alike}; two items of one cluster have differences that correlate by {correlation}"]
 
 
 def _why_none(task: Task, basis: Basis, *, simulated: bool) -> str:
@@ -340,12 +349,13 @@ def power(
     power: opt.Power = 0.8,
     conf_level: opt.ConfLevel = 0.95,
     contrast: opt.Contrast = "model",
+    paired: opt.PlannedPaired = None,
     costs: opt.Costs = None,
     method: opt.PowerMethod = "auto",
     n_resamples: opt.Simulations = 4000,
     seed: opt.SimulationSeed = 0,
 ) -> PowerPlan:
-    """Plan a comparison of two systems on the same items: how many items or clusters, or what a number of them shows.
+    """Plan a comparison of two systems: how many items or clusters, or what a number of them shows.
 
     One number is solved for. With `delta` (or a margin, or a half width) and no size: the size. With a size and no `delta`:
     the smallest difference found. With both: the power. With a pilot and neither: what the pilot's own size can find.
@@ -356,8 +366,9 @@ def power(
         True difference that matters, named beforehand: "3pp", or a number in the metric's own unit. For tests at a margin
         the true difference in favour of the candidate, 0 unless given. Never the difference that a pilot showed.
     pilot
-        Results of two systems on the same items (`baseline`, `candidate`, with `metric`, `cluster`, `contrast` as in
-        `compare`), or a `Comparison`. Their spread is used, their difference is not.
+        Results of two systems (`baseline`, `candidate`, with `metric`, `cluster`, `contrast` as in `compare`), or a
+        `Comparison`. Their spread is used, their difference is not. Several benchmarks are a suite: the plan is of the macro
+        average, with as many items for each task.
     n_items, n_clusters, n_trials
         Size of the evaluation; trials of every item by each system, or (baseline, candidate). With clusters, `n_clusters`
         alone and `delta` asks for the items within them.
@@ -366,6 +377,9 @@ def power(
     accuracy
         Without a pilot: accuracy of the baseline; the two are then taken to err independently, which asks for more items
         than two systems on shared items mostly need.
+    paired
+        False: the two sides have different users or items, as in an A/B test, and sizes are those of a side; `accuracy` is then
+        the baseline's success rate, `variance` that of the scores of either side, and clusters are users with several rows.
     variance
         Without a pilot: variance of the item differences, squared score units; or its parts {"item", "trial" (or
         "trial_baseline", "trial_candidate"), "cluster"}, for one trial.
@@ -447,6 +461,7 @@ def power(
             n_trials=trials or (1.0, 1.0),
             delta=None if delta is None else plain_amount(delta),
             points=points,
+            paired=paired is not False,
         )
     else:
         assumed = {"discordance": discordance, "accuracy": accuracy, "variance": variance, "icc": icc}
@@ -455,8 +470,8 @@ def power(
                 f"{' and '.join(named)} and a pilot were both given; the pilot tells these itself: leave them out"
             )
         basis = from_pilot(
-            pilot, baseline, candidate, metric=metric, cluster=cluster, contrast=contrast, conf_level=conf_level
-        )
+            pilot, baseline, candidate, metric=metric, cluster=cluster, contrast=contrast, conf_level=conf_level, paired=paired,
+        )  # fmt: skip
         if trials not in (None, basis.parts.n_trials) and None in basis.parts.trials:
             raise InputError(
                 f"n_trials is {trials[0]:g} and {trials[1]:g}, and the pilot does not tell how much trials of one item "

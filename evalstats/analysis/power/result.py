@@ -11,7 +11,7 @@ from evalstats.document.model import Note
 
 PowerTest = Literal["difference", "noninferiority", "equivalence", "precision"]
 Solved = Literal["n_items", "n_clusters", "delta", "power", "margin", "half_width"]
-PowerMethod = Literal["exact", "formula", "miller", "t", "clusters", "simulation"]
+PowerMethod = Literal["exact", "formula", "miller", "t", "clusters", "simulation", "independent"]
 Resource = Literal["as it is", "items", "trials", "clusters"]
 
 
@@ -111,6 +111,10 @@ class PowerPlan(OfOrigin, Result):
         The power asked for, and the power at the answer (whole numbers of items give a little more).
     answer_low, answer_high, answer_range
         The answer if the pilot's variance lay at either end of its interval, and what was varied; None without a pilot.
+    n_tasks
+        Of a suite, the tasks that the difference is the mean over; each has the same share of the items.
+    different
+        What the sides do not share ("users"), where nothing is paired; sizes are then those of one side.
     smallest_delta
         With the clusters that there are, no number of items finds less than this.
     conf_low, conf_high, n_resamples
@@ -156,6 +160,8 @@ class PowerPlan(OfOrigin, Result):
     cost_unit: str = ""
     recommendation: tuple[str, ...] = ()
     by_trials: tuple[TrialRow, ...] = ()
+    n_tasks: int | None = None
+    different: str = ""
     pilot: str = ""
     benchmark: str = ""
     metric: str = ""

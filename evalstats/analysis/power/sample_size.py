@@ -33,6 +33,7 @@ from evalstats.stats.planning.power import (
     paired_binary_margin_power,
     paired_binary_power,
     precision_n,
+    two_proportions_power,
 )
 
 _ROUNDING = 1e-9
@@ -189,6 +190,50 @@ class PartsDesign:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnpairedDesign(PartsDesign):
+    """Two groups of different users, as many on either side: sizes are those of a side, `parts` the variances of both together.
+
+    With an `accuracy` of the baseline scores are right or wrong, and their variance follows the true difference; `loss` says that
+    this is one.
+    """
+
+    accuracy: float | None = None
+    loss: bool = False
+
+    def rates(self, delta: float) -> tuple[float, float]:
+        """Return the success rates of both sides; no difference takes one beyond 0 or 1."""
+        baseline = self.accuracy or 0.0
+        return baseline, min(1.0, max(0.0, baseline - delta if self.loss else baseline + delta))
+
+    def at(self, delta: float) -> "UnpairedDesign":
+        """Return the design with the variance that goes with a true difference."""
+        if self.accuracy is None:
+            return self
+        variance = sum(p * (1.0 - p) for p in self.rates(delta))
+        factor = max(variance, _ROUNDING) / (self.parts.item + (self.parts.cluster or 0.0))
+        return replace(self, parts=self.parts.scaled(factor), accuracy=None)
+
+    def df(self, size: Size) -> float | None:
+        """Return the degrees of freedom of both sides together."""
+        return 2.0 * self.parts.df(size.n_clusters, size.n_items)
+
+    def power(self, size: Size, aim: Aim) -> float:
+        """Return the power of the score test, of Welch's t, or of CR2's t where rows come in clusters."""
+        if self.accuracy is not None and aim.margin is None and not self.parts.sizes:
+            return two_proportions_power(size.n_items, *self.rates(aim.delta), conf_level=aim.conf_level)
+        design = self.at(aim.delta)
+        std_error, df = design.std_error(size), design.df(size)
+        few = self.parts.sizes and (size.n_clusters or 0) < FEW_CLUSTERS
+        if few or df is None or df < _ROUNDING:
+            return 0.0
+        if not std_error > 0.0:
+            return 1.0
+        if aim.margin is None:
+            return mean_power(aim.delta, std_error, df, conf_level=aim.conf_level)
+        return mean_margin_power(aim.delta, aim.margin, std_error, df, test=margin_test(aim), conf_level=aim.conf_level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedDesign:
     """A design of parts, with its power simulated by the rule of a comparison.
 
@@ -291,12 +336,14 @@ _CURVE = [2.0 ** (k / 4.0) for k in range(-8, 9)]
 class CountAxis:
     """The count that is varied: items (in `n_clusters` clusters, where items come in clusters), or clusters.
 
-    `cluster_size` None marks independent items or a fixed number of clusters; else a cluster brings as many items.
+    `cluster_size` None marks independent items or a fixed number of clusters; else a cluster brings as many items. Of several
+    tasks each has as many items, so that a number of all is made a multiple of them.
     """
 
     n_trials: tuple[float, float]
     n_clusters: int | None = None
     cluster_size: float | None = None
+    n_tasks: int = 1
 
     @property
     def over_clusters(self) -> bool:
@@ -306,7 +353,7 @@ class CountAxis:
     @property
     def least(self) -> int:
         """The smallest count that can be."""
-        return 2 if self.over_clusters else max(2, self.n_clusters or 0)
+        return 2 if self.over_clusters else max(2 * self.n_tasks, self.n_clusters or 0)
 
     @property
     def most(self) -> int:
@@ -316,6 +363,7 @@ class CountAxis:
     def at(self, count: int) -> Size:
         """Return the size that a count makes."""
         if self.cluster_size is None:
+            count = self.n_tasks * math.ceil(count / self.n_tasks)
             return Size(n_items=count, n_clusters=self.n_clusters, n_trials=self.n_trials)
         items = max(count, round(count * self.cluster_size))
         return Size(n_items=items, n_clusters=count, n_trials=self.n_trials)
@@ -566,7 +614,7 @@ def task_of(request: Request, basis: Basis) -> Task:
             margin=margin if margin is not None else 1.0 if request.test in _MARGINS else None,
         ),
         goal=request.goal,
-        axis=CountAxis(n_trials=request.n_trials, n_clusters=fixed, cluster_size=each),
+        axis=CountAxis(n_trials=request.n_trials, n_clusters=fixed, cluster_size=each, n_tasks=basis.n_tasks or 1),
         size=None if counted else _size(request, basis),
         half_width=request.half_width if counted else None,
         span=basis.span,
@@ -611,6 +659,9 @@ def solution(request: Request, basis: Basis, task: Task) -> Solution:
 def _solved(request: Request, basis: Basis, task: Task, method: PowerMethod, reason: str) -> Solution:
     if method in ("exact", "formula"):
         return solved_by(BinaryDesign(discordance=basis.discordance or 0.0), task, method, reason)
+    if method == "independent":
+        loss = request.test == "difference" and (request.delta or 0.0) < 0.0
+        return solved_by(UnpairedDesign(parts=basis.parts, accuracy=basis.accuracy, loss=loss), task, method, reason)
     assumed = basis.discordance if not basis.is_pilot else None
     design = PartsDesign(parts=basis.parts, normal=method == "miller", discordance=assumed, lattice=basis.lattice)
     if method == "simulation":
@@ -627,6 +678,10 @@ def solved_by(design: Design, task: Task, method: PowerMethod, reason: str) -> S
 
 def _method(request: Request, basis: Basis) -> tuple[PowerMethod, str]:
     wanted = request.method
+    if basis.different:
+        if wanted != "auto":
+            raise InputError(f"method {wanted!r} is of systems on the same items; leave it out")
+        return "independent", f"each side has {basis.different} of its own"
     if (
         request.test == "precision"
         and wanted in ("auto", "exact")
