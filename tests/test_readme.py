@@ -6,6 +6,7 @@ import shutil
 from contextlib import chdir
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -15,6 +16,7 @@ from evalstats.simulate.arena import write_arena
 from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.lab_live import write_lab_live
 from evalstats.simulate.rutbench import write_rutbench
+from tests.suites import write_suite
 from tests.typed import typed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,6 +39,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_arena(root / "build" / "arena", 2000, seed=0)
     write_lab_live(root / "build" / "lab-live", n_models=8, seed=0)
     _watched(root / "evals")
+    write_suite(root / "runs", {"base": 0.0, "tuned": 0.3})
+    rng = np.random.default_rng(0)
+    visits = [
+        {"model": version, "user": f"{version}-{user}", "solved": int(rng.random() < rate)}
+        for version, rate in (("v1", 0.5), ("v2", 0.52), ("v3", 0.6))
+        for user in range(200)
+        for _ in range(3)
+    ]
+    pl.DataFrame(visits).write_csv(root / "visits.csv")
     return root
 
 
@@ -63,7 +74,7 @@ def _watched(store: Path) -> None:
 
 def shell_lines() -> list[str]:
     joined = f"{README}\n{GUIDES}".replace("\\\n", " ")
-    found = [line.split("#")[0].strip("$ \n") for line in joined.splitlines() if line.startswith("$ evalstats")]
+    found = [line.split(" #")[0].strip("$ \n") for line in joined.splitlines() if line.startswith("$ evalstats")]
     return [line for line in dict.fromkeys(found) if not any(own in line for own in OWN_FILES)]
 
 
