@@ -125,6 +125,7 @@ class FormatFile(Generic[R]):
     def __init__(self, source: Source, declared: "Format[R]") -> None:
         self.source = source
         self.records = self._reader(source, declared)
+        self._beside = ""  # what stands before a place in another file than the source's
         self.n_read = self.n_rows = 0
         self.problems: list[Problem] = []
         self._gone_through: list[TypedRecords[R]] = []
@@ -167,6 +168,7 @@ class FormatFile(Generic[R]):
             try:
                 if path != self.source.path:
                     self.records = self._reader(replace(self.source, path=path, companions=()), self._declared)
+                    self._beside = f"{readable_name('/'.join(path.parts[-2:]))} "
                 yield from self.records.blocks()
             except UnreadableFileError as error:
                 if path == self.source.path:
@@ -204,13 +206,10 @@ class FormatFile(Generic[R]):
         return {} if path is None else as_dict(load_json(path))
 
     @property
-    def _beside(self) -> str:
-        return "" if self.path == self.source.path else f"{readable_name('/'.join(self.path.parts[-2:]))} "
-
-    @property
     def locator(self) -> str:
         """Where the record stands that is being read."""
-        return f"{self._beside}{self.records.locator}".rstrip()
+        place = self.records.locator
+        return f"{self._beside}{place}".rstrip() if self._beside else place
 
     @property
     def locators(self) -> pl.Series:
@@ -347,7 +346,10 @@ class FormatFile(Generic[R]):
 
 
 class Reader(Protocol[R_contra]):
-    """What a format knows of one file whose records mean something only together."""
+    """What a format knows of one file whose records mean something only together.
+
+    One that has `at_once` is asked by it for the outcomes of a block of records as columns, in place of `rows`.
+    """
 
     def rows(self, record: R_contra, /) -> Iterable[Sample]:
         """Return what one record says, or nothing yet."""
@@ -491,8 +493,11 @@ class Format(Generic[R]):
     def _frames(self, block: Iterator[R], file: FormatFile[R], reader: Reader[R] | None) -> Iterator[pl.DataFrame]:
         """Yield the rows of a block of records, with their runs' names."""
         frames: Iterable[pl.DataFrame] = ()
-        if self.columns is not None:
-            frame = self.columns(records, file) if (records := list(block)) else pl.DataFrame()
+        columns: Callable[[list[R]], pl.DataFrame] | None = getattr(reader, "at_once", None)
+        if (of_all := self.columns) is not None:
+            columns = lambda records: of_all(records, file)  # noqa: E731
+        if columns is not None:
+            frame = columns(records) if (records := list(block)) else pl.DataFrame()
             frames = [frame if "run" in frame.columns else self._named(frame, file)] if frame.height else []
         else:
             frames = self._frames_of_samples(self._samples(block, file, reader), file)

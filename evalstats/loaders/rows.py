@@ -71,6 +71,7 @@ class TrialNumbers:
 
 _SHOWN = 5
 _HELD_CHARS = 200
+_AS_JSON: Final = json.JSONEncoder(default=str).encode
 
 Row = dict[str, object]
 
@@ -87,7 +88,7 @@ def unscored(reason: str | None, raw: str | None = None, *, error: bool = False,
 
 def held(value: object) -> str | None:
     """Return a value as the file holds it, cut short; None where it is null or absent."""
-    return None if value is None else json.dumps(value, default=str)[:_HELD_CHARS]
+    return None if value is None else _AS_JSON(value)[:_HELD_CHARS]
 
 
 def metric_row(

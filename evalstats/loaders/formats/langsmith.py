@@ -12,17 +12,21 @@ import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 from statistics import fmean
 from typing import Any, Final
 
+import polars as pl
 from msgspec import Struct
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import amounts, numbers, series, texts
 from evalstats.loaders.records import cell_value, item_of
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, as_time, dicts, first_line, get
+from evalstats.schema.tables import columns_of_rows
 
 _PREFIXES: Final = {"inputs": "in", "input": "in", "reference": "ref", "feedback": "score"}
 # The file that the page of an experiment offers: whole inputs, outputs and reference in a cell each, then a column for each key
@@ -60,23 +64,21 @@ class _Reader:
         self.file = file
         self.waiting: list[_Result] = []
         self.runs: dict[str | None, str] = {}
-        self.columns: dict[str, tuple[str, str]] = {}
         self.scales: dict[str, tuple[float, float]] = {}
         names = frozenset(file.head.columns or file.head.keys)
         self.is_page = file.head.shape == "text" and {*map(_page_name, names)} >= {*_PAGE}
         uploaded, runs = file.head.shape == "object", names >= {"feedback_stats", "reference_example_id"}
-        self.read = self.page if self.is_page else self.uploaded if uploaded else self.exported if runs else self.table
+        self.at_once = None if self.is_page or uploaded or runs else self.table
+        self.read = self.page if self.is_page else self.uploaded if uploaded else self.exported
 
-    def rows(self, record: Row) -> Iterator[Sample]:
+    def rows(self, record: Row) -> tuple[Sample, ...]:
         result = self.read(record)
         if result is not None and result.item is None:
             self.file.leave_out("no inputs")
         elif result is not None:
             result.shared["locator"] = self.file.locator
-            if self.read == self.table:
-                yield self.sample(result, result.scores)
-            else:
-                self.waiting.append(result)
+            self.waiting.append(result)
+        return ()
 
     def finish(self) -> Iterator[Sample]:
         """Give each result every key of feedback that any has."""
@@ -97,14 +99,16 @@ class _Reader:
             yield self.sample(result, keys)
 
     def sample(self, result: _Result, keys: Row | dict[str, None]) -> Sample:
-        model = as_text(result.model) or None
-        run = self.runs.get(model) or self.runs.setdefault(model, self.run(model))
+        run = self.run(as_text(result.model) or None)
         trial, failed = self.file.trial(run, result.item), _error(result.error)
         self.file.count(_REPEATED, trial > 0)
         shared = {"run": run, "item": result.item, "trial": trial, **result.shared}
         return shared, [{"metric": key, **self.outcome(result.scores.get(key), failed)} for key in keys]
 
     def run(self, model: str | None) -> str:
+        return self.runs.get(model) or self.runs.setdefault(model, self.new_run(model))
+
+    def new_run(self, model: str | None) -> str:
         members = self.file.members
         experiment = as_text(members.get("experiment_name"))
         known, name = (
@@ -134,18 +138,44 @@ class _Reader:
             return unscored("the feedback is no number", held(value))
         return scored(number)
 
-    def table(self, row: Row) -> _Result:
-        """Read a row of `get_test_results` or `to_pandas`."""
-        if [*row] != [*self.columns]:
-            self.columns = {name: _split(name) for name in row}
-        parts: dict[str, Row] = {"in": {}, "ref": {}, "score": {}, "": {}}
-        for (kind, key), value in zip(self.columns.values(), row.values(), strict=True):
-            parts[kind][key] = value
-        example = as_text(row.get("example_id")) or as_text(row.get("reference_example_id"))
-        item = item_of(parts["in"], parts["ref"]) or example
-        return _Result(
-            {"latency_s": row.get("execution_time")}, item, parts["score"], row.get("error"), row.get("model")
+    def table(self, rows: list[Row]) -> pl.DataFrame:
+        """Read rows of `get_test_results` or `to_pandas`, each of which has the feedback of its own columns."""
+        parts: dict[str, dict[str, str]] = {"in": {}, "ref": {}, "score": {}, "": {}}
+        for name in dict.fromkeys(chain.from_iterable(rows)):
+            kind, key = _split(name)
+            parts[kind][key] = name
+        asked = [
+            [{key: row[name] for key, name in parts[kind].items() if name in row} for kind in ("in", "ref")]
+            for row in rows
+        ]
+        ids = [as_text(row.get("example_id")) or as_text(row.get("reference_example_id")) for row in rows]
+        frame = pl.DataFrame(
+            {
+                "place": range(len(rows)),
+                "run": [self.run(as_text(row.get("model")) or None) for row in rows],
+                "item": texts([item_of(*given) or own for given, own in zip(asked, ids, strict=True)]),
+                "latency_s": amounts([row.get("execution_time") for row in rows]),
+                "locator": self.file.locators,
+            }
         )
+        frame = self.file.without(frame, pl.col("item").is_null(), "no inputs")
+        frame = frame.with_columns(trial=self.file.trials(frame.select("run", "item")))
+        self.file.count(_REPEATED, int((frame["trial"] > 0).sum()))
+        found: list[pl.DataFrame] = []
+        for key, name in parts["score"].items():
+            places: list[int] = [place for place in frame["place"].to_list() if name in rows[place]]
+            values, errors = [rows[each][name] for each in places], [_error(rows[each].get("error")) for each in places]
+            plain = series(values)
+            if any(errors) or plain.null_count() or not plain.dtype.is_numeric() or not plain.is_finite().all():
+                said = [self.outcome(value, error) for value, error in zip(values, errors, strict=True)]
+                outcomes = columns_of_rows(said, "outcomes")
+            else:
+                outcomes = numbers(values)
+            given = frame.filter(pl.col("place").is_in(places))
+            found.append(given.hstack(outcomes).with_columns(metric=pl.lit(key)))
+        if not found:
+            return pl.DataFrame()
+        return pl.concat(found, how="diagonal").sort("place", maintain_order=True).drop("place")
 
     def page(self, row: Row) -> _Result:
         """Read a row of what the page of an experiment exports; a column of numbers that is no known fact is feedback."""
