@@ -35,24 +35,6 @@ def parquet_records(path: Path, names: Collection[str] | None = None) -> Iterato
         ) from error
 
 
-class Repeats:
-    """Tells the first, second, ... time that something is seen.
-
-    >>> repeats = Repeats()
-    >>> repeats.next("q1"), repeats.next("q1"), repeats.next("q2")
-    (0, 1, 0)
-    """
-
-    def __init__(self) -> None:
-        self._seen: dict[object, int] = {}
-
-    def next(self, key: object) -> int:
-        """Return how often the key was seen before."""
-        number = self._seen.get(key, 0)
-        self._seen[key] = number + 1
-        return number
-
-
 def cell_value(cell: object) -> object:
     """Return what a cell of delimited text holds as JSON; other text, and what is no text, stays as it is.
 

@@ -42,7 +42,7 @@ _ANY: Final[frozenset[Shape]] = frozenset({*_JSON, "empty", "zip", "parquet", "t
 # Order settles equal confidence.
 BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.lm_eval", "LOADER", _ANY),
-    ("evalstats.loaders.lighteval_details", "LOADER", _ANY),
+    ("evalstats.loaders.formats.lighteval_details", "FORMAT", _ANY),
     ("evalstats.loaders.inspect_ai", "LOADER", _ANY),
     ("evalstats.loaders.formats.tau_bench", "FORMAT", _JSON),
     ("evalstats.loaders.formats.promptfoo", "FORMAT", _JSON),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.loaders.formats.lighteval_details import FORMAT as DETAILS
 from evalstats.loaders.formats.open_llm_leaderboard import FORMAT
-from evalstats.loaders.lighteval_details import LOADER as DETAILS
 from evalstats.loaders.open_llm_scores import BBH_CHOICES, above_chance
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
@@ -357,7 +357,7 @@ def test_the_newer_layout_keeps_question_and_metric_in_structs(tmp_path: Path) -
 def test_details_without_a_folder_of_their_own_are_named_after_the_file(tmp_path: Path) -> None:
     data = read(write_details(tmp_path, detail("q", 1.0), name="part.parquet"))
     assert set(data.outcomes["model"]) == {"part"}
-    assert any("the model stands in the name of a folder only" in problem.message for problem in data.problems)
+    assert any("The model stands in the name of a folder only" in problem.message for problem in data.problems)
 
 
 def test_damaged_and_empty_details_are_refused(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_damaged_and_empty_details_are_refused(tmp_path: Path) -> None:
         read_source(DETAILS, with_digest(Source(path=path)))
     empty = tmp_path / "empty.parquet"
     pl.DataFrame([detail("q", 1.0)]).clear().write_parquet(empty)
-    with pytest.raises(UnreadableFileError, match="holds no example with a metric"):
+    with pytest.raises(UnreadableFileError, match="none of its examples could be read"):
         read_source(DETAILS, with_digest(Source(path=empty)))
 
 
