@@ -5,7 +5,7 @@ on as any table is (`tidy.Tidier`). Scores are on a scale that is declared or un
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -207,9 +207,8 @@ class AssumedRows:
 
     def _reset(self) -> None:
         self.counts = Counter[str]()
-        self._unlabelled: Counter[str | None] = Counter()
         self.seen: dict[str, Criterion] = {}
-        self._strange: dict[str, Counter[str | None]] = {}
+        self.strange: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
         self._unscaled: dict[str, None] = {}
 
     def has(self, name: str) -> bool:
@@ -284,16 +283,16 @@ class AssumedRows:
             },
             values={name: labels for name, labels in map_.values.items() if name not in self._meant},
             repeats=map_.repeats,
-            metrics={
-                name: DeclaredMetric(kind="continuous" if ends == (None, None) else None, low=ends[0], high=ends[1])
-                for name, each in self.seen.items()
-                if not each.is_flag and (ends := self.bounds(each))
-            },
+            metrics={name: self._declared(each) for name, each in self.seen.items() if not each.is_flag},
             dependence=(
                 *(name for name in self.loader.dependence if self.has(name)),
                 *(own.get(name, name) for name in self.map_.dependence),
             ),
         )
+
+    def _declared(self, criterion: Criterion) -> DeclaredMetric:
+        low, high = self.bounds(criterion)
+        return DeclaredMetric(kind="continuous" if low is None and high is None else None, low=low, high=high)
 
     def blocks(self) -> Iterator[TableBlock]:
         """Yield the rows in the order of the file, a row for each metric."""
@@ -315,10 +314,8 @@ class AssumedRows:
             return None
         long = pl.concat(scored).sort(PLACE, maintain_order=True)
         consumed = [name for name in ("error", "judge_error", "score_min", "score_max") if name in long.columns]
-        long = long.drop(*{each.column for each in self.loader.criteria}, *consumed, strict=False).rename(
-            self._standard, strict=False
-        )
-
+        long = long.drop(*{each.column for each in self.loader.criteria}, *consumed, strict=False)
+        long = long.rename(self._standard, strict=False)
         if "run" in long.columns:
             long = long.with_columns(run=pl.coalesce("run", "system" if "system" in long.columns else "model"))
 
@@ -339,7 +336,8 @@ class AssumedRows:
         """Return the cells of a field as text, null where they are empty, with the words that the map gives for labels."""
         cells = self._survey.cells(block, source, name)
         if name in {"error", "judge_error"}:
-            return failures_of(cells)
+            said = failures_of(cells).map_elements(first_line, pl.String)
+            return said.set(said == "", "there is no answer")
         text = text_of(cells).str.strip_chars()
         labels: dict[str, str] = {}
         for given in (*(other for each in self.loader.fields if each.name == name for other in each.also), name):
@@ -349,11 +347,8 @@ class AssumedRows:
     def _take_scale(self, frame: pl.DataFrame) -> None:
         """Take note of the scale that rows state: averages over two scales mean nothing."""
         ends = [name for name in ("score_min", "score_max") if name in frame.columns]
-        for row in (
-            frame.select(*ends, PLACE).unique(ends, keep="first", maintain_order=True).iter_rows(named=True)
-            if ends
-            else ()
-        ):
+        stated = frame.select(*ends, PLACE).unique(ends, keep="first", maintain_order=True) if ends else pl.DataFrame()
+        for row in stated.iter_rows(named=True):
             given = row.get("score_min"), row.get("score_max")
             low, high = (as_number(text) for text in given)
             where = f"{self.word} {row[PLACE]}"
@@ -397,25 +392,20 @@ class AssumedRows:
         """Return the rows on which a metric counts, with its score and state; a failure outranks a score."""
         if criterion.label is not None:
             frame = frame.filter(pl.col("label") == criterion.label)
-        counted = frame.group_by(criterion.column, maintain_order=True).len().iter_rows()
-        read = {text: (n, *self._reading(text, criterion)) for text, n in counted}
-        texts = frame[criterion.column].to_list()
-        failed = [frame[name] if name in frame.columns else pl.Series([None] * frame.height, dtype=pl.String)
-                  for name in ("error", "judge_error")]  # fmt: skip
-        crash, judge = (said.map_elements(first_line, pl.String) for said in failed)
-        score, status, reason = (pl.Series([read[text][k] for text in texts], dtype=pl.String) for k in (1, 2, 3))
-        strange = frame.filter((status == "error").fill_null(value=False) & crash.is_null() & judge.is_null())
-        if strange.height:
-            self._strange.setdefault(criterion.column, Counter()).update(strange[criterion.column].to_list())
-        metric = pl.lit(criterion.metric)
-        if "turn" in frame.columns:
-            metric = pl.when(pl.col("turn").is_null()).then(metric).otherwise(pl.lit(f"{criterion.metric}{TURN}"))
+        cells = frame[criterion.column]
+        read = {text: self._reading(text, criterion) for text in cells.unique()}
+        score, status, reason = (pl.Series([read[text][k] for text in cells], dtype=pl.String) for k in range(3))
+        nothing = pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
+        crash, judge = (frame[name] if name in frame.columns else nothing for name in ("error", "judge_error"))
+        failed = crash.is_not_null() | judge.is_not_null()
+        self.strange[criterion.column].update(cells.filter((status == "error").fill_null(value=False) & ~failed))
+        turn = pl.col("turn").is_not_null() if "turn" in frame.columns else pl.lit(value=False)
         made = frame.with_columns(
-            metric=metric,
+            metric=pl.when(turn).then(pl.lit(f"{criterion.metric}{TURN}")).otherwise(pl.lit(criterion.metric)),
             score=score,
-            status=pl.when(crash.is_not_null()).then(pl.lit("error")).when(judge.is_not_null()).then(pl.lit("unscored")).otherwise(status),
-            status_reason=pl.when(crash != "").then(crash).when(crash == "").then(pl.lit("there is no answer"))
-            .when(judge.is_not_null()).then("the judge failed: " + judge).otherwise(reason),
+            status=pl.when(crash.is_not_null()).then(pl.lit("error"))
+            .when(judge.is_not_null()).then(pl.lit("unscored")).otherwise(status),
+            status_reason=pl.coalesce(crash, "the judge failed: " + judge, reason),
         )  # fmt: skip
         self.seen |= dict.fromkeys(made["metric"].unique(maintain_order=True).to_list(), criterion)
         return made
@@ -454,19 +444,20 @@ class AssumedRows:
         """Return the rows with a label that is known; the others are left out and counted."""
         frame = frame.with_columns(pl.col("label").str.to_lowercase())
         known = pl.col("label").is_in(labels).fill_null(value=False)
-        self._unlabelled.update(frame.filter(~known)["label"])
+        self.strange["label"].update(frame.filter(~known)["label"])
         return frame.filter(known)
 
     def left_out(self) -> str:
         """Say how many rows have no known label; "" where all have one."""
-        if not self._unlabelled:
+        labels = self.strange["label"]
+        if not labels:
             return ""
-        first = next((label for label in self._unlabelled if label is not None), "LABEL")
-        known = [each.label for each in self.loader.criteria if each.label is not None]
+        first = next((label for label in labels if label is not None), "LABEL")
+        known = list(dict.fromkeys(each.label for each in self.loader.criteria if each.label is not None))
         meant_by = self.loader.how_to_map(Option("values", (first[:_LABEL_CHARS], known[0]), of="label"))
         return (
-            f"left out: {plural(self._unlabelled.total(), 'row')} with a label that is neither "
-            f"{' nor '.join(dict.fromkeys(known))} ({_counted(self._unlabelled)}); say what labels stand for: {meant_by}"
+            f"left out: {plural(labels.total(), 'row')} with a label that is neither {' nor '.join(known)} "
+            f"({_counted(labels)}); say what labels stand for: {meant_by}"
         )
 
     def metrics(self, rows: list[Row]) -> list[Row]:
@@ -493,7 +484,9 @@ class AssumedRows:
 
     def notes(self) -> Iterator[str]:
         """Say which values could not be read, which metrics have no known scale, and what the form has to say."""
-        for name, labels in self._strange.items():
+        for name, labels in self.strange.items():
+            if not labels or name == "label":
+                continue
             yield f"errors, and not 0: {plural(labels.total(), 'value')} of {name} that cannot be a score ({_counted(labels)})"
         if self._unscaled:
             yield (
