@@ -52,6 +52,7 @@ _MOST_COLUMNS: Final = 200
 # Also a name in camel case has words.
 _CASED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
+_FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)$")
 _SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 
 
@@ -77,12 +78,21 @@ def as_options(pairs: Iterable[str]) -> str:
 
 
 def words_of(name: str) -> str:
-    """Return a column's name in plain words, without what is said of it in parentheses.
+    """Return a column's name in plain words, without what is said of it in parentheses, or of the first how many (`hit@5`).
 
-    >>> words_of("HITId"), words_of("Rating (1-5)"), words_of("Is Correct?")
-    ('hit_id', 'rating', 'is_correct')
+    >>> words_of("HITId"), words_of("Rating (1-5)"), words_of("Is Correct?"), words_of("recall_at_k")
+    ('hit_id', 'rating', 'is_correct', 'recall')
     """
-    return plain(_CASED.sub("_", _IN_PARENTHESES.sub("", name) or name))
+    return plain(_FIRST_OF.sub("", _CASED.sub("_", _IN_PARENTHESES.sub("", name) or name)))
+
+
+def is_called_score(name: str) -> bool:
+    """Whether a column's name alone says that it holds scores.
+
+    >>> is_called_score("is_correct"), is_called_score("answer")
+    (True, False)
+    """
+    return ROLES["score"].weight(words_of(name)) >= SURE
 
 
 class SampledColumn:
@@ -164,7 +174,8 @@ class SampledColumn:
             return 0.0
         if named or ROLES["item"].bars(self.words):
             return named
-        bare = not ROLES["score"].bars(self.words) and not is_answer(self.name) and not self.holds_models
+        sides = self.named("model") > 0 or self.holds_models
+        bare = not ROLES["score"].bars(self.words) and not is_answer(self.name) and not sides
         # Nothing but its cells may tell: most rows, or the rows of each system, differ in it.
         return (
             0.3
@@ -180,15 +191,21 @@ class SampledColumn:
             return _ASKED_FOR
         named = self.named("score")
         barred = ROLES["score"].bars(self.words)
+        # A column that numbers the rows, or is the same in all, measures nothing.
+        same = len(self.values) > 2 and len(self.levels) == 1
         if not self.numbers:  # words for right and wrong, yes and no, percentages
+            if same and not named:
+                return 0.0
             told = any(word_score(cell) is not None and letter_grade(cell) is None for cell in self.levels)
             asked_for = not ROLES["score"].unless_named.isdisjoint(self.tokens) and not named
+            # What people labelled may be whether an answer is right.
+            if told and self.words == "label":
+                return 0.5
             weight = max(named, 0.5 if told and not asked_for else 0.0 if barred else 0.35)
             return weight + 0.3 * (
                 (told or named > 0) and 0.35 < weight < SURE and self.scored == 1 and len(self.levels) > 1
             )
-        # A column that numbers the rows, or is the same in all, measures nothing.
-        idle = len(self.values) > 2 and (len(self.levels) == 1 or self.numbers == sorted({*self.numbers}))
+        idle = same or (len(self.values) > 2 and self.numbers == sorted({*self.numbers}))
         if barred or self.scored < 1 or idle:
             return named
         return named or (0.35 if len(self.levels) <= 2 else 0.3)
@@ -199,12 +216,15 @@ class SampledColumn:
             return 0.0
         if asked.sides and asked.sides <= self.levels:
             return _ASKED_FOR
-        if ROLES["model"].bars(self.words):
+        # Numbers, yes and no name nothing unless the name is all that it says (`model`, and not `illegal_llm`).
+        if ROLES["model"].bars(self.words) or (self.scored == 1 and self.words not in ROLES["model"].names):
             return 0.0
         named = self.named("model")
         if named < SURE and self.words in ROLES["model"].names and len(self.levels) > max(2, len(self.cells) // 4):
             named = 0.0  # every item with a prompt of its own
-        return max(named, 0.7 if self.holds_models and not is_answer(self.name) else 0.0)
+        return max(
+            named, 0.7 if self.holds_models and ANSWERS.isdisjoint(self.tokens) and not is_answer(self.name) else 0.0
+        )
 
 
 def _is_score(cell: str) -> bool:
@@ -544,6 +564,9 @@ class _Table:
             taken = {*scores}
             left = [column for column in self.columns if column not in taken]
             for of_item, item in items:
+                # Numbers side by side are no models where nothing says so, and nothing is like an item.
+                if item is None and scores is numbers and not by_model:
+                    continue
                 if item in scores or (item is not None and len(item.levels) < self.n_rows):
                     continue
                 dashes = sorted({cell for column in scores for cell in column.cells if not _is_score(cell)})
@@ -582,7 +605,7 @@ def _scale(score: SampledColumn) -> list[str]:
 def _is_plain(option: str) -> bool:
     """Whether what tells rows apart is called for it: repetitions, judges, metrics, versions of an item."""
     role, _, column = option.partition("=")
-    return role in {"trial", "judge", "metric"} or ROLES["variant"].weight(plain(column)) > 0
+    return role in {"trial", "judge", "metric", "system"} or ROLES["variant"].weight(plain(column)) > 0
 
 
 def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[object, ...]]) -> list[str]:
@@ -615,7 +638,9 @@ def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[ob
     other = next((column for column in few if not column.is_measured and tells(column)), None)
     other = other or next((column for column in few if tells(column)), None)
     if other is not None:
-        return [f"judge={other.source}" if JUDGES & other.tokens else f"variant={other.source}"]
+        # What is compared where the model is one and the same is a system.
+        side = "system" if other.named("model") else "variant"
+        return [f"{'judge' if JUDGES & other.tokens else side}={other.source}"]
     parts = sorted((c for c in few if c.named("task")), key=lambda c: -c.named("task"))
     for trial, part in product(named, parts):
         if trial is not part and tells(trial, part):

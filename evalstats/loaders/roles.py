@@ -29,6 +29,7 @@ class Role:
     def bars(self, name: str) -> bool:
         """Whether a word of a name rules the role out."""
         words = name.split("_")
+        words = words[-1:] if words[0] == "score" else words
         about = self.never if words[-1] in self.names else self.never | self.unless_named
         return name not in self.names and not about.isdisjoint(words)
 
@@ -46,7 +47,10 @@ class Role:
         if exact or self.bars(name):
             return exact
         words = name.split("_")
-        ends = ("_".join(words[k:]) for k in range(1, len(words)))
+        ends = ["_".join(words[k:]) for k in range(1, len(words))]
+        # What is scored may stand behind the word, but not whose score or the how manieth it is: `score_logic`, `score_b`.
+        if words[0] == "score" and len(words[-1]) > 1 and not (words[-1] in _WHOSE or names_a_model(words[-1])):
+            ends.append("score")
         return ENDING * max((self.names.get(end, 0.0) for end in ends), default=0.0)
 
 
@@ -85,12 +89,12 @@ ROLES: Final[Mapping[str, Role]] = {
         w100="score correct is_correct passed success resolved is_resolved pass solved accuracy acc exact_match em grade ok "
         "is_ok pass_fail is_right correctness",
         w95="hit right rating reward f1 final_score judgement_score return wer cer csat refused jailbroken is_jailbroken "
-        "converted pass_1",
+        "converted",
         w85="helpfulness harmlessness honesty toxicity relevance relevancy faithfulness coherence consistency fluency adequacy "
         "conciseness groundedness completeness safety quality precision recall bleu rouge bertscore similarity clarity "
-        "hallucination comet chrf cider meteor iou ndcg mrr auc auroc map psnr ssim mae rmse mqm perplexity bias harmfulness "
-        "usefulness politeness empathy creativity informativeness naturalness satisfaction rouge_l rouge1 rouge2 f1_score "
-        "exact partial_credit",
+        "hallucination comet chrf cider meteor iou ndcg mrr rr rate auc auroc map psnr ssim mae rmse mqm perplexity bias "
+        "harmfulness usefulness politeness empathy creativity informativeness naturalness satisfaction rouge_l rouge1 rouge2 "
+        "f1_score exact partial_credit partial_match",
         w40="judgement judgment result outcome verdict overall value points",
         # Counts, sizes, places, times, what was expected or answered, and what is said of a score.
         never="id idx index token tokens cost price usd eur dollars latency time times duration ms seconds secs sec len length "
@@ -99,7 +103,8 @@ ROLES: Final[Mapping[str, Role]] = {
         "min total step steps level line generations nones fails width height depth px bytes mb kb chars words fps frames "
         "threshold cutoff tp fp tn fn loss version port std stderr sd se ci "
         "order position attempts retries calls errors attempt rep repeat "
-        "replicate draw hour day month error exception timeout cached",
+        "replicate draw hour hours day month error exception timeout cached items samples responses decided ranked ungraded "
+        "learning sampling frame bit complexity",
         unless_named="expected gold truth reference target label labels prediction predictions predicted pred actual answer "
         "response output difficulty low high lower upper top k start end reason explanation comment should must requires needs "
         "expects logp logit logits mean median",
@@ -110,7 +115,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "agent_version agent_id system_id policy app_id app model_label checkpoint ckpt",
         # Factors whose levels are compared where the model is one and the same.
         w55="prompt prompt_name prompt_version prompt_id system_prompt arm group condition treatment method approach config "
-        "variant version pipeline template strategy",
+        "variant version pipeline template strategy profile",
         never=_WHO,
     ),
     "metric": _role(
@@ -120,7 +125,9 @@ ROLES: Final[Mapping[str, Role]] = {
     ),
     "trial": _role(
         w100="trial epoch seed attempt repeat repetition replicate rep iteration try sample_idx sample_index sample "
-        "completion_index draw run run_id generation k",
+        "completion_index draw run run_id run_idx run_index run_number trial_idx trial_index trial_number attempt_number "
+        "generation k",
+        never="top",
     ),
     # Versions of an item, each asked of every system.
     "variant": _role(w100="turn variant language lang locale perturbation paraphrase"),
@@ -138,7 +145,8 @@ JUDGES: Final = _words(_JUDGES)
 ASKED: Final = _words("question query prompt problem input instruction user_input src source_text goal utterance")
 ANSWERS: Final = _words(
     "response answer output completion generation prediction pred hyp hypothesis translation summary caption contexts "
-    "context explanation reason comment comments notes feedback rationale reasoning transcript trajectory messages"
+    "context explanation reason comment comments notes feedback rationale reasoning transcript trajectory messages evidence "
+    "justification critique"
 )
 # Sides of a comparison, by which columns of scores are told from metrics.
 SIDES: Final = _words(
@@ -152,11 +160,12 @@ PAIRS: Final = tuple(
         "first_model/second_model model_x/model_y candidate_a/candidate_b option_a/option_b"
     )
 )
+_WHOSE: Final = SIDES | JUDGES | _words("human llm model system a b first second")
 _FAMILIES: Final = re.compile(
     r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|ministral|codestral|qwen|qwq|deepseek|grok|phi|command|"
     r"o[134](?:-mini|-pro|-preview)?|yi|glm|kimi|falcon|vicuna|nova|olmo|sonnet|opus|haiku|minimax|ernie|hunyuan|nemotron|"
     r"palm|bard|koala|alpaca|dbrx|jamba|solar|granite|smollm|pythia|internlm|starcoder|wizardlm|zephyr|tulu|doubao)"
-    r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-z])(?![a-z])"
+    r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-hxyz])(?![a-z])"
 )
 
 

@@ -171,10 +171,25 @@ def records_of_head(head: Head) -> list[Record]:
             lines = head.text.splitlines()
             found = [json_or_none(line) for line in (lines if whole else lines[:-1])[:_LOOKED_AT]]
         else:
-            found = json.loads(head.text) if whole else [head.members]
+            found = json.loads(head.text) if whole else list(islice(_elements(head.text), _LOOKED_AT)) or [head.members]
     except (ValueError, RecursionError):
         return []
     return list(dicts(found))
+
+
+def _elements(text: str) -> Iterator[object]:
+    """Yield the elements of a JSON list that stand whole in its first part."""
+    decoder = json.JSONDecoder()
+    place = text.find("[") + 1
+    while place:
+        while text[place : place + 1].isspace():
+            place += 1
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except ValueError:
+            return
+        yield value
+        place = text.find(",", end) + 1
 
 
 def json_or_none(line: str) -> object:

@@ -9,15 +9,23 @@ from pathlib import Path
 import polars as pl
 
 from evalstats.errors import InputError, Option, UnreadableFileError, together
-from evalstats.grammar import comma_list
+from evalstats.grammar import and_list, comma_list
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.binder import NOTHING_ASKED, NOTHING_FITS, AskedNames, Record, as_options, assigned
+from evalstats.loaders.binder import (
+    NOTHING_ASKED,
+    NOTHING_FITS,
+    AskedNames,
+    Record,
+    as_options,
+    assigned,
+    is_called_score,
+)
 from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, flat, listings, open_table, oriented, rows_at, seen
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
-from evalstats.loaders.score_table import json_or_none, prices_in, records_of_head
+from evalstats.loaders.score_table import is_absent, json_or_none, prices_in, records_of_head
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_dict
 from evalstats.regular import open_regular
@@ -292,11 +300,19 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     if lines:
         return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
     needed = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
+    without = "" if "score=COLUMN" not in found[0].options else _without_scores(columns, flat_rows)
     return (
-        f"{told}: {needed}"
+        f"{told}: {needed}{without}"
         if not whole
         else f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
     )
+
+
+def _without_scores(columns: Sequence[str], rows: Sequence[Record]) -> str:
+    """Say what a reader must do who has answers and no scores of them, as far as names and cells tell."""
+    empty = [name for name in columns if is_called_score(name) and all(is_absent(row.get(name)) for row in rows)]
+    none = f"{and_list(empty)} has no value in any row" if empty else "no column looks like a score"
+    return f". But {none} (a number, right or wrong, pass or fail): score the answers first"
 
 
 def _object_in(cell: object) -> object:

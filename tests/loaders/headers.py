@@ -81,6 +81,7 @@ KINDS: Final[Mapping[str, tuple[int, Callable[[random.Random, int], object]]]] =
     "constant": (1, lambda _r, _i: "release-7"),
     "512": (1, lambda _r, _i: 512),
     "zero": (1, lambda _r, _i: 0.0),
+    "true": (1, lambda _r, _i: True),
     "empty": (1, lambda _r, _i: None),
 }
 
@@ -219,6 +220,13 @@ HEADERS: Final = [
     Header("runId:call model:model task:id trial:trial finishedAt:time status:constant solved:bool tamper:bool steps:count costUsd:usd", "item=task score=solved model=model", _COMPARE),
     Header("provider:constant model_id:model id:id answer_type:category score:right confidence:difficulty reason_short:answer", "item=id score=score model=model_id", _COMPARE),
     Header("case_id:id model:model question:text accuracy_score:likert groundedness_score:likert safety_score:likert refusal_quality_score:likert citation_score:likert style_score:likert overall_score:share jailbreak_failure_flag:count", "item=case_id score=accuracy_score,groundedness_score,safety_score,refusal_quality_score,citation_score,style_score,overall_score model=model", "leaderboard --metric overall_score"),
+    Header("id:id type:category question:text retrieved:answer rr:share hit@1:right hit@5:right", "item=id score=rr,hit@1,hit@5"),
+    Header("system:system item_id:id query:text recall_at_k:share ndcg_at_k:share k:512", "item=item_id score=recall_at_k,ndcg_at_k model=system", "leaderboard --metric ndcg_at_k"),
+    Header("question_id:id score_syntax:share score_error_handling:share score_count:count judge_reason:answer", "item=question_id score=score_syntax,score_error_handling"),
+    Header("prompt_id:id task:category hallucination_rate:share learning_rate:share model:model", "item=prompt_id score=hallucination_rate model=model", _COMPARE),
+    Header("profile:side scenario_id:id run_idx:trial decision:answer passed:right", "item=scenario_id score=passed model=profile trial=run_idx", _SIDES),
+    Header("doc_id:id method:system model:one answer:answer is_correct:bool top_k:512", "item=doc_id score=is_correct model=model"),
+    Header("topic_id:id model:model poem:answer label:verdict", "item=topic_id score=label model=model", _COMPARE),
     # Other languages: names say nothing, cells must.
     Header("Frage:text Modell:model richtig:right", "item=Frage score=richtig model=Modell", _COMPARE),
     Header("问题:text 模型:model 是否正确:right", "item=问题 score=是否正确 model=模型", _COMPARE),
@@ -228,6 +236,7 @@ HEADERS: Final = [
     Header("id:id label:expected prediction:picked", ""),
     Header("id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms", "", _COMPARE),
     Header("text:text label:expected", ""),
+    Header("request_id:id task:text execute:true final_model_name:model latency_ms:ms", "", _COMPARE),
     Header("test_id:id model:model prompt:text response:answer error:bool duration_ms:ms timestamp:time", "", _COMPARE),
     Header("id:id question:text should_refuse:bool must_cite_context:bool", ""),
     Header("image_index:index true_label:few model:model pred_sum:few revision:constant", ""),

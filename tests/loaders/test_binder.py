@@ -1,6 +1,7 @@
 """Roles of columns: whatever headers people write, a table is read as it is meant or asked about, and never read otherwise."""
 
 import csv
+import json
 import random
 import re
 import shlex
@@ -14,10 +15,11 @@ import pytest
 
 from evalstats.cli.advice import on_the_shell
 from evalstats.errors import InputError
-from evalstats.loaders.base import Source, paths_apart
+from evalstats.loaders.base import Source, paths_apart, read_head
 from evalstats.loaders.binder import assigned
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read
+from evalstats.loaders.score_table import records_of_head
 from evalstats.loaders.values import word_score
 from evalstats.schema.data import EvalData
 from tests.cli.running import run
@@ -124,6 +126,8 @@ ASKED = {
     "id:id label:expected prediction:picked",
     "id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms",
     "text:text label:expected",
+    "topic_id:id model:model poem:answer label:verdict",
+    "request_id:id task:text execute:true final_model_name:model latency_ms:ms",
     "test_id:id model:model prompt:text response:answer error:bool duration_ms:ms timestamp:time",
     "id:id question:text should_refuse:bool must_cite_context:bool",
     "image_index:index true_label:few model:model pred_sum:few revision:constant",
@@ -196,12 +200,39 @@ def test_the_vocabularies_are_many_and_differ() -> None:
         ("id,label,prediction,probability\n1,A,A,.9\n2,B,A,.8\n", ["item=id", "score=COLUMN"]),
         ("id,Rating (1-5)\n1,3\n2,5\n", ["item=id", "score=Rating (1-5)", "scale=1..5"]),
         ("id,score\n1,85%\n2,5 %\n", ["item=id", "score=score", "scale=percent"]),
+        ("id,illegal_llm,score\n1,0,.5\n2,1,.25\n3,0,.75\n4,1,.5\n", ["item=id", "score=score"]),
+        ("id,score_a,score_b\n1,.5,.25\n2,.25,.75\n3,.5,.5\n", ["item=id", "models=score_a,score_b"]),
     ],
 )
 def test_what_fits_small_tables(text: str, options: list[str]) -> None:
     header, *rows = (line.split(",") for line in text.splitlines())
     found = assigned(header, [dict(zip(header, row, strict=True)) for row in rows])[0]
     assert list(found.options) == options
+
+
+def test_numbers_of_no_item_are_no_models() -> None:
+    rows = [{"host": "h", "threads": 8 + k, "poll": 50, "avg_ts": 3.5 * k} for k in range(4)]
+    assert not any("models=" in option for fit in assigned(list(rows[0]), rows) for option in fit.options)
+
+
+def test_answers_without_scores_are_not_asked_for_their_columns(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("prompt_id,response\np1,Paris\np2,Rome\n")
+    with pytest.raises(InputError, match=r"But no column looks like a score \(a number, .*\): score the answers first"):
+        read(path)
+    path.write_text("problem_id,answer,is_correct\np1,4,\np2,5,\n")
+    with pytest.raises(InputError, match="But is_correct has no value in any row"):
+        read(path)
+
+
+def test_a_long_list_is_told_by_more_than_its_first_record(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    rows = [{"qid": f"q{k // 2}", "llm": "ab"[k % 2], "text": "x" * 900, "ok": k % 3 > 0} for k in range(200)]
+    path.write_text(json.dumps(rows))
+    assert len(records_of_head(read_head(path))) > 50
+    assert read(path, strict=True).models() == ("a", "b")
+    path.write_text(json.dumps([{"qid": "q", "text": "x" * 70_000}]))
+    assert [[*row] for row in records_of_head(read_head(path))] == [["qid"]]
 
 
 def test_the_sides_that_are_compared_tell_which_columns_they_are(tmp_path: Path) -> None:
