@@ -42,6 +42,8 @@ _MOST: Final = 6
 _ASKED_FOR: Final = 1.5
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN = 0.65, 0.15
+# What is called so is a score beside others.
+_CALLED: Final = 0.67
 _SOMEBODY: Final = frozenset({"user", "session"})
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
@@ -53,6 +55,11 @@ _MOST_COLUMNS: Final = 200
 _CASED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
 _FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)$")
+_WORD: Final = re.compile(r"[^_\-./ ]+")
+_MOST_WORDS, _MOST_SIDES = 8, 20
+_NO_SIDES: Final = frozenset(
+    ["human", "llm", "train", "test", "val", "dev", "easy", "medium", "hard", "user", "system"]
+)
 _SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 
 
@@ -92,7 +99,7 @@ def is_called_score(name: str) -> bool:
     >>> is_called_score("is_correct"), is_called_score("answer")
     (True, False)
     """
-    return ROLES["score"].weight(words_of(name)) >= SURE
+    return ROLES["score"].weight(words_of(name)) >= _CALLED
 
 
 class SampledColumn:
@@ -377,7 +384,7 @@ class _Table:
             for item, group, model in product(items, scores, models)
             if (fit := self._long(item, group, model)) is not None
         ]
-        return [*found, *self._wide(items)]
+        return [*found, *self._wide(items), *self._crossed(items)]
 
     def _fixed(self, role: str) -> SampledColumn | None:
         wanted = [column_named(each) for each in self.given.columns.get(role, ())]
@@ -409,7 +416,7 @@ class _Table:
         sure = {
             c.name
             for weight, c in weighed
-            if min(weight, c.named("score")) >= 0.67 and c.is_measured and "," not in c.name
+            if min(weight, c.named("score")) >= _CALLED and c.is_measured and "," not in c.name
         }
         named = [column for column in self.columns if column.name in sure]
         # The score itself stands beside what it was at first (`initial_is_correct`).
@@ -582,6 +589,73 @@ class _Table:
                 reads = (None if item is None else item.partition, "models", tuple(column.name for column in scores))
                 found.append(_Fit(options, weight + of_item, reads, clear))
         return found
+
+    def _crossed(self, items: Sequence[Weighed]) -> list[_Fit]:
+        """Fit a table whose columns are named by system and metric: `old_f1`, `new_f1`, `old_answer`, `new_answer`."""
+        if {"score", "model", "metric"} & {*self.given.columns, *self.given.constants} or self.metric is not None:
+            return []
+        if any(weight >= SURE and len(column.levels) > 1 for weight, column in self._models() if column is not None):
+            return []
+        by_name = {column.name: column for column in self.free}
+        sides, patterns = crossed_names(by_name)
+        of = {pattern: [by_name[pattern.replace("*", side)] for side in sides] for pattern in patterns}
+        metrics = {pattern: words_of(pattern.replace("*", "").strip("_-./ ")) for pattern in patterns}
+        scores = [
+            pattern
+            for pattern, columns in of.items()
+            if any(c.is_measured for c in columns)
+            and all(_is_score(cell) for c in columns for cell in c.cells)
+            and not ROLES["score"].bars(metrics[pattern])
+            and "," not in pattern
+        ]
+        named = [pattern for pattern in scores if ROLES["score"].weight(metrics[pattern]) >= _CALLED]
+        # Raters, turns and parts stand so too: systems have answers of their own, or names of models or sides.
+        answered = any(all(c.is_text for c in columns) for columns in of.values()) or {*sides} <= {*by_name}
+        known = answered or any(names_a_model(side) or {*words_of(side).split("_")} & SIDES for side in sides)
+        sure = bool(named) and (known or bool(self.asked.sides and self.asked.sides <= {*sides}))
+        found: list[_Fit] = []
+        own = {column.name for columns in of.values() for column in columns}
+        for of_item, item in items if scores else ():
+            if item is not None and item.name in own:
+                continue
+            repeated = item is not None and len(item.levels) < self.n_rows
+            options = [f"item={item.source if item else ROW}", f"models={','.join(named or scores)}"]
+            options += [f"trial={ORDER}"] if repeated else []
+            reads = (None if item is None else item.partition, "crossed", tuple(named or scores))
+            clear = sure and of_item >= _ENOUGH and not repeated and self.n_rows > 0
+            found.append(_Fit(tuple(options), (2.3 if sure else 1.9) + of_item, reads, clear))
+        return found
+
+
+def crossed_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the systems by which names of columns are crossed with something, and the patterns that are; nothing for others.
+
+    A side is whatever stands in the place of the star in all of its patterns. Metrics, answers, judges, splits are no sides.
+
+    >>> crossed_names(["id", "old_f1", "old_em", "old_answer", "new_f1", "new_em", "new_answer"])
+    (['old', 'new'], ['*_f1', '*_em', '*_answer'])
+    >>> crossed_names(["answer_relevance", "context_relevance", "answer_recall", "context_recall"])
+    ([], [])
+    """
+    sides: dict[str, dict[str, None]] = {}
+    for name in (name for name in names if "*" not in name):
+        words = [found.span() for found in _WORD.finditer(name)][:_MOST_WORDS]
+        for first, (start, _) in enumerate(words):
+            for _, end in words[first:]:
+                if end - start < len(name):
+                    sides.setdefault(f"{name[:start]}*{name[end:]}", {})[name[start:end]] = None
+    crossed: dict[frozenset[str], list[str]] = {}
+    for pattern, found in sides.items():
+        if 1 < len(found) <= _MOST_SIDES and 2 * sum(map(_is_no_side, found)) < len(found):
+            crossed.setdefault(frozenset(found), []).append(pattern)
+    best = max(crossed.values(), key=lambda each: (len(each), len("".join(sides[each[0]]))), default=list[str]())
+    return ([*sides[best[0]]], best) if len(best) > 1 else ([], [])
+
+
+def _is_no_side(word: str) -> bool:
+    words = words_of(word)
+    other = ANSWERS | ASKED | JUDGES | _NO_SIDES
+    return ROLES["score"].weight(words) > 0 or ROLES["score"].bars(words) or not other.isdisjoint(words.split("_"))
 
 
 def _ranked(

@@ -1,5 +1,6 @@
 """What the columns of a table hold, and a column map applied to those that a table really has."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,7 +18,7 @@ from evalstats.loaders.blocks import (
     own_name,
     safe_name,
 )
-from evalstats.loaders.column_map import MADE, STANDARD, ColumnMap, column_named
+from evalstats.loaders.column_map import MADE, STANDARD, ColumnMap, column_named, side_in
 from evalstats.loaders.values import Places, misfit, without_points
 from evalstats.schema.column_names import DEPENDENT, is_shared_by_name
 from evalstats.schema.columns import OUTCOMES
@@ -231,7 +232,8 @@ class Binding:
     """What each column of one table is.
 
     `columns` maps standard names (`error` among them) to source columns, `scores` metrics: None where a column or a constant
-    names the metric; the model stands in the metric's place where columns are models. `constants` are the values of every
+    names the metric; the model stands in the metric's place where columns are models. `sides` are model and metric of columns
+    whose names a pattern takes apart. `constants` are the values of every
     row, `factors` map names to source columns. `dependence` are columns of the outcomes whose levels make rows dependent, as
     the user said; `presumed` further ones that are called like it. `aliased` are columns taken for a standard name though
     nobody said so, `unfit` those that bear one and cannot be it, with why: they are factors. `own_names` are the source's
@@ -240,6 +242,7 @@ class Binding:
 
     columns: Mapping[str, str]
     scores: Mapping[str | None, str]
+    sides: Mapping[str, tuple[str, str]]
     constants: Mapping[str, str]
     factors: Mapping[str, str]
     dependence: tuple[str, ...]
@@ -276,6 +279,11 @@ def bind(
     first = {*[name for name in left if name in asked or is_shared_by_name(name)], *left[:MAX_FACTORS]}
     n_left_out = len(left) - len(first)
     left = [name for name in left if name in first]
+    # A column that bears a side's name is of that side's answers, and says nothing of the items.
+    patterns = [pattern for pattern in map_.patterns if pattern not in columns]
+    sides = {name: found for name in mapped["score"] if (found := side_in(name, patterns))}
+    theirs = "|".join(re.escape(side) for side, _ in sides.values())
+    left = [name for name in left if not (theirs and re.search(rf"(?:^|[_\-./ ])(?:{theirs})(?:$|[_\-./ ])", name))]
     names = {*STANDARD, *MADE, *renamed, *constants}
     factors = {**renamed, **{f"source_{name}" if name in names else name: name for name in left}}
     dependence = _dependence(map_, standard, factors, columns)
@@ -284,6 +292,7 @@ def bind(
         scores=_metrics(
             mapped["score"], named=not map_.makes("model") and ("metric" in mapped or "metric" in constants)
         ),
+        sides=sides,
         constants=constants,
         factors=factors,
         dependence=dependence,
@@ -307,6 +316,9 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
     wanted = [column for source in sources if (column := column_named(source)) is not None]
     if name == "score" and len(wanted) == 1 and wanted[0] not in columns and "," in wanted[0]:
         wanted = [part.strip() for part in wanted[0].split(",") if part.strip()]
+    if name == "score":  # a star stands for the model
+        fits = {part: [column for column in columns if side_in(column, [part])] for part in {*wanted} - {*columns}}
+        wanted = list(dict.fromkeys(column for part in wanted for column in fits.get(part) or [part]))
     wanted = [safe_name(column) for column in wanted]
     for column in wanted:
         if column not in columns:

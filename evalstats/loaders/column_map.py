@@ -131,7 +131,8 @@ class ColumnMap:
         columns there are `scale=percent` (or `scale=1..5`; `scale=0..` for a metric without a top),
         `dependence=passage,template`, `unscored=-1` for a value that stands for no score, and `rows=results.items` for rows
         that lie inside a JSON document; `repeats=first` (or `last`, `drop`) chooses among rows that repeat each other.
-        `models=gpt,claude` names columns that hold the scores of a model each.
+        `models=gpt,claude` names columns that hold the scores of a model each, and `models=*_f1,*_em` those of a metric each,
+        where the star stands for the model.
         `score=acc,f1` names two columns unless one is called "acc,f1"; `score=wer:lower` says
         that lower is better, `score=acc:higher` the opposite.
 
@@ -214,7 +215,14 @@ class ColumnMap:
     def paths(self) -> tuple[str, ...]:
         """Mapped columns that may lie deep inside a record of a JSON document, or behind a / in the document itself."""
         parts = [part.strip() for sources in self.columns.values() for source in sources for part in source.split(",")]
-        return tuple(part for part in (*parts, *self.dependence) if "." in part or part.startswith("/"))
+        deep = (part for part in (*parts, *self.dependence) if "." in part or part.startswith("/"))
+        return tuple(part for part in deep if part not in self.patterns)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Names of columns of scores in which a star stands for the model."""
+        sources = self.columns.get("score", ()) if self.makes("model") else ()
+        return tuple(part.strip() for source in sources for part in source.split(",") if "*" in part)
 
     def makes(self, name: str) -> bool:
         """Whether a standard column is no column of the table: rows or repetitions are numbered, or columns are models."""
@@ -234,6 +242,21 @@ class ColumnMap:
             "directions": dict(self.directions),
         }
         return {name: part for name, part in parts.items() if part}
+
+
+def side_in(column: str, patterns: Iterable[str]) -> tuple[str, str] | None:
+    """Return the model and the metric of a column whose name fits a pattern with a star; None where none fits.
+
+    >>> side_in("baseline_f1", ["*_f1"]), side_in("check_old.passed", ["check_*.passed"]), side_in("f1", ["*_f1"])
+    (('baseline', 'f1'), ('old', 'check.passed'), None)
+    """
+    for pattern in patterns:
+        head, star, tail = pattern.partition("*")
+        inside = column[len(head) : len(column) - len(tail)]
+        if star and inside not in {"", "*"} and column == f"{head}{inside}{tail}":
+            ends = "_-./ "
+            return inside, f"{head.rstrip(ends)}{tail}" if head and tail else f"{head}{tail}".strip(ends)
+    return None
 
 
 def scale_of(text: str) -> Scale:

@@ -310,7 +310,10 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
 
 def _without_scores(columns: Sequence[str], rows: Sequence[Record]) -> str:
     """Say what a reader must do who has answers and no scores of them, as far as names and cells tell."""
-    empty = [name for name in columns if is_called_score(name) and all(is_absent(row.get(name)) for row in rows)]
+    called = [name for name in columns if is_called_score(name)]
+    empty = [name for name in called if all(is_absent(row.get(name)) for row in rows)]
+    if len(empty) < len(called):
+        return ""
     none = f"{and_list(empty)} has no value in any row" if empty else "no column looks like a score"
     return f". But {none} (a number, right or wrong, pass or fail): score the answers first"
 

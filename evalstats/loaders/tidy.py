@@ -312,9 +312,10 @@ class Tidier:
     def _scored(self, shared: pl.DataFrame, block: TableBlock, metric: str | None, source: str) -> pl.DataFrame:
         """Put the scores of one column, and the states that follow from them, beside the other columns."""
         if self.map_.makes("model"):
-            own = pl.lit(source)
+            side, metric = self.binding.sides.get(source, (source, DEFAULT_METRIC))
+            own = pl.lit(side)
             shared = shared.with_columns(own.alias("model"), pl.col("system").fill_null(own))
-            metric = None if "metric" in shared.columns else DEFAULT_METRIC
+            metric = None if "metric" in shared.columns else metric
         cells = self.survey.cells(block, source, "score")
         percent = self._facts(metric or self.binding.constants.get("metric", "")).unit == "percent"
         found = scores_of(cells, self.map_.values.get("score"), percent=percent)

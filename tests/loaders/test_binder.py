@@ -76,7 +76,14 @@ def keys_of(rows: Rows, roles: Roles) -> Counter[tuple[Any, ...]]:
         for column in roles.get("models", roles.get("score", "")).split(","):
             metric = row[roles["metric"]] if "metric" in roles else column
             who, what = (column, "score") if "models" in roles else (model, metric)
-            found[str(item), None if who is None else str(who), what, number(row[column])] += 1
+            head, star, tail = column.partition("*")
+            for name in row if star else ():
+                side = name[len(head) : len(name) - len(tail)]
+                if name == f"{head}{side}{tail}":
+                    what = f"{head.rstrip('_')}{tail}" if head and tail else f"{head}{tail}".strip("_")
+                    found[str(item), side, what, number(row[name])] += 1
+            if not star:
+                found[str(item), None if who is None else str(who), what, number(row[column])] += 1
     return found
 
 
@@ -126,6 +133,8 @@ ASKED = {
     "id:id label:expected prediction:picked",
     "id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms",
     "text:text label:expected",
+    "query:text r1_dense:share r1_bm25:share rL_dense:share rL_bm25:share ans_dense:answer ans_bm25:answer",
+    "id:id ann_fluency:likert bob_fluency:likert ann_coherence:likert bob_coherence:likert",
     "topic_id:id model:model poem:answer label:verdict",
     "request_id:id task:text execute:true final_model_name:model latency_ms:ms",
     "test_id:id model:model prompt:text response:answer error:bool duration_ms:ms timestamp:time",

@@ -8,6 +8,7 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.loaders.bound_columns import bind
 from evalstats.loaders.column_map import MAPPABLE, ColumnMap, DeclaredMetric, Scale, column_named, scale_of
+from evalstats.loaders.registry import read
 from evalstats.schema.columns import column_names
 
 TOML = """
@@ -307,3 +308,29 @@ def test_a_part_of_another_type_is_refused(text: str, said: str, tmp_path: Path)
 def test_a_pattern_is_no_factor_name() -> None:
     with pytest.raises(InputError, match="takes it for a pattern"):
         ColumnMap.from_options(["^a$=level"])
+
+
+# A star stands for the model in the names of columns
+
+
+def test_columns_named_by_model_and_metric_are_told_apart(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("q,old_f1,new_f1,old_em,new_em,old_answer,level\n1,.5,.75,0,1,x,a\n2,.25,,1,1,y,b\n")
+    data = read(path, column_map=ColumnMap.from_options(["item=q", "models=*_f1,*_em"]), strict=True)
+    assert sorted(data.outcomes.select("item", "model", "metric", "score").rows(), key=str) == [
+        ("1", "new", "em", 1.0), ("1", "new", "f1", 0.75), ("1", "old", "em", 0.0), ("1", "old", "f1", 0.5),
+        ("2", "new", "em", 1.0), ("2", "new", "f1", None), ("2", "old", "em", 1.0), ("2", "old", "f1", 0.25),
+    ]  # fmt: skip
+    # What bears a side's name is of its answers, and no factor of the items.
+    assert "level" in data.outcomes.columns
+    assert "old_answer" not in data.outcomes.columns
+    assert data.metrics.select("metric", "kind").sort("metric").rows() == [("em", "binary"), ("f1", "bounded")]
+    with pytest.raises(InputError, match=r"there is no column '\*_acc' for score"):
+        read(path, column_map=ColumnMap.from_options(["item=q", "models=*_acc"]), strict=True)
+
+
+def test_a_column_whose_name_holds_a_star_is_itself(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("q,pi*,pi0\n1,.5,.75\n2,.25,1\n")
+    data = read(path, column_map=ColumnMap.from_options(["item=q", "models=pi*,pi0"]), strict=True)
+    assert data.models() == ("pi*", "pi0")
