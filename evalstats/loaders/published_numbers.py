@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from evalstats.grammar import comma_list
@@ -13,7 +13,7 @@ from evalstats.loaders.values import as_count, as_number, as_text
 
 LEVEL: Final = 0.95
 _PLUS_MINUS = re.compile(r"\+?\s*(\d+(?:\.\d+)?)\s*/\s*[-−]\s*(\d+(?:\.\d+)?)")
-_INTERVAL = re.compile(r"[(\[]\s*([-+−]?\d+(?:\.\d+)?)\s*,\s*([-+−]?\d+(?:\.\d+)?)\s*[)\]]")
+_INTERVAL = re.compile(r"[(\[]\s*([-+−]?(?:\d+(?:\.\d+)?|\.\d+))\s*,\s*([-+−]?(?:\d+(?:\.\d+)?|\.\d+))\s*[)\]]")
 _ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
 
 
@@ -144,6 +144,17 @@ def offsets(value: object, number: object) -> tuple[float, float] | None:
     return (centre + low, centre + high) if low <= 0 <= high else None
 
 
+def interval_in(cell: object) -> tuple[float, float] | None:
+    """Read an interval whose ends stand in one cell; None where a cell holds none.
+
+    >>> interval_in("[0.119, 0.145]"), interval_in("0.1-0.2")
+    ((0.119, 0.145), None)
+    """
+    found = _INTERVAL.fullmatch((as_text(cell) or "").strip())
+    low, high = (float(end.replace("−", "-")) for end in found.groups()) if found else (0.0, -1.0)
+    return (low, high) if low <= high else None
+
+
 def between(record: Mapping[str, object], low: str, high: str) -> tuple[float, float] | None:
     """Return both ends of an interval that a record holds under two names; None where one is missing.
 
@@ -200,6 +211,7 @@ _ENDS: Final = (
 )  # fmt: skip
 # Ends whose names say that 95 % lie between them.
 _LEVEL_95: Final = ("q025", "p2_5", "rating_q025")
+_INTERVALS: Final = ("ci", "ci95", "ci_95", "95_ci", "95ci", "interval", "conf_int")
 _LEVEL_NAMES: Final = ("conf_level", "level", "confidence_level")
 # Numbers that say something of a model and are no score of it.
 _FACTS: Final = re.compile(
@@ -222,11 +234,15 @@ _SPREADS: Final = re.compile(r"(?:.*_)?(?:std|sd|stdev|std_dev|stddev|variance|v
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreColumns:
-    """A column of scores with the columns that say how certain they are (None where there is none)."""
+    """A column of scores with the columns that say how certain they are (None where there is none).
+
+    `interval` is a column with both ends in one cell.
+    """
 
     column: str
     error: str | None = None
     ends: tuple[str, str] | None = None
+    interval: str | None = None
     n: str | None = None
     level: float | None = None
 
@@ -287,7 +303,7 @@ def roles_of(columns: Sequence[str], numeric: Iterable[str], model: str) -> Role
 
     >>> found = roles_of(["model", "acc", "acc_se", "votes"], ["acc", "acc_se", "votes"], "model")
     >>> found.metrics
-    [ScoreColumns(column='acc', error='acc_se', ends=None, n='votes', level=None)]
+    [ScoreColumns(column='acc', error='acc_se', ends=None, interval=None, n='votes', level=None)]
     """
     roles = Roles(model=model)
     numbers = set(numeric)
@@ -307,6 +323,14 @@ def roles_of(columns: Sequence[str], numeric: Iterable[str], model: str) -> Role
     used: set[str] = set()
     for name, column in bases.items():
         roles.metrics.append(_metric(name, column, beside, used, alone=len(bases) == 1))
+    for place, metric in enumerate(roles.metrics):
+        name = plain(metric.column).removesuffix("_mean")
+        forms = [f"{name}_{word}" for word in _INTERVALS]
+        interval = next((by_name[form] for form in forms if form in by_name and by_name[form] not in numbers), None)
+        if interval is not None:
+            level = LEVEL if "95" in interval else None
+            roles.metrics[place] = replace(metric, interval=interval, level=metric.level or level)
+            roles.facts.remove(interval)
     roles.homeless = [column for column in beside.values() if column not in used]
     return roles
 

@@ -26,6 +26,7 @@ from evalstats.loaders.published_numbers import (
     Roles,
     ScoreColumns,
     between,
+    interval_in,
     is_capacity,
     is_price,
     item_column,
@@ -510,6 +511,7 @@ def _add(record: Record, metric: ScoreColumns, roles: Roles, stem: str, numbers:
     cell = record.get(metric.column)
     parsed = cell_of(cell)
     ends = between(record, *metric.ends) if metric.ends else None
+    ends = interval_in(record.get(metric.interval)) if metric.interval and ends is None else ends
     error = record.get(metric.error) if metric.error else None
     known: Row = {name: label(name) for name in ("task", "scenario", "variant") if name in roles.labels}
     known |= {"method": label("method") or "published", "value_raw": as_text(cell), **_facts(record, roles)}

@@ -64,6 +64,10 @@ def test_a_published_table_becomes_numbers_by_model(table: Any) -> None:
         ("score,score_low,score_high", "0.5,0.4,0.7", (None, 0.4, 0.7, None, None)),
         ("score,q025,q975", "0.5,0.4,0.7", (None, 0.4, 0.7, 0.95, None)),
         ("score,score_q025,score_q975", "0.5,0.4,0.7", (None, 0.4, 0.7, 0.95, None)),
+        ("score,score_ci", '0.5,"[0.4, 0.7]"', (None, 0.4, 0.7, None, None)),
+        ("score,score_95_ci,n", '0.5,"(0.4, 0.7)",12', (None, 0.4, 0.7, 0.95, 12)),
+        ("score,score_ci", '0.5,"[0.7, 0.4]"', (None, None, None, None, None)),
+        ("score,score_ci", "0.5,none told", (None, None, None, None, None)),
         ("rank,score,score_rank", "1,0.5,2", (None, None, None, None, None)),
     ],
 )
@@ -72,6 +76,13 @@ def test_what_stands_beside_a_score_is_not_a_score(
 ) -> None:
     data = table(f"Model,{header}\nm,{cells}\n")
     assert data.aggregates.select(NUMBERS).rows() == [("m", "score", 0.5, *expected)]
+
+
+def test_an_interval_of_a_mean_is_called_after_what_is_averaged(table: Any) -> None:
+    data = table('variant,f1_mean,f1_ci,em_mean\na,.25,"[.2, .3]",.5\nb,.5,"[.4, .6]",.75\n')
+    assert data.aggregates.filter(metric="f1_mean").select("conf_low", "conf_high").rows() == [(0.2, 0.3), (0.4, 0.6)]
+    assert data.aggregates.filter(metric="em_mean")["conf_low"].to_list() == [None, None]
+    assert "f1_ci" not in data.aggregates.columns
 
 
 def test_every_column_of_numbers_is_a_metric_with_its_own_error(table: Any) -> None:
