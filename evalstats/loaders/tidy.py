@@ -219,8 +219,8 @@ class Tidier:
             )
         elif self.map_.makes("item"):
             yield (
-                "items are numbered by their place: rows of two models are one item only if both were given the same items in the "
-                "same order"
+                "items are numbered by their place: rows of two models are one item only if both were given the same items in "
+                "the same order"
             )
         if self._n_dropped:
             which = {"first": "the first is", "last": "the last is", "drop": "one of each is"}[
