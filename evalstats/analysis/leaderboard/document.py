@@ -54,6 +54,8 @@ _FEW_PAIRS = 10
 _LISTED = 10
 _NAMED = 5
 _FEW_TIES = 2
+_FEW_RECORDS = 3
+_TOLD_APART = {"better": "yes", "not separated": "no", "not compared": "not compared"}
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "not compared": "caution"}
 _ANSWERS: dict[str, Tone] = {
     "one best": "good",
@@ -582,7 +584,42 @@ def _resolution(result: Leaderboard) -> Section | None:
     return Section(id="resolution", heading=f"The board tells models apart from {size} on", blocks=(Text(text=text),))
 
 
-_EVIDENCE = (_ranks, _pairs, _resolution, _comparability, _dependence, _missing, _winner, _omnibus)
+def _records(result: Leaderboard) -> Section | None:
+    """Say which of the records that followed one another were told apart from the one before."""
+    rows = result.records()
+    if len(rows) < _FEW_RECORDS:
+        return None
+    apart = sum(row.verdict == "better" for row in rows[1:])
+    digits = score_digits(result)
+    table = Table(
+        id="records",
+        columns=(
+            Column(title="Day"),
+            Column(title=result.contrast.capitalize(), kind="name"),
+            number_column(result, "Score", result.score_unit, digits=digits),
+            number_column(result, "Minus the one before", digits=digits, sign=True),
+            interval_column(result, digits=digits, sign=True),
+            Column(title="Told apart", kind="verdict"),
+        ),
+        rows=tuple(
+            (
+                f"{row.day:%Y-%m-%d}",
+                row.name,
+                row.score,
+                row.estimate,
+                row.ends,
+                _TOLD_APART.get(row.verdict or "", "–"),
+            )
+            for row in rows
+        ),
+        caption="Models that scored above all before them; intervals and verdicts are adjusted for all pairs of the board",
+        most=_SHOWN,
+    )
+    heading = f"{apart} of {plural(len(rows) - 1, 'record')} {is_are(apart)} told apart from the one before"
+    return Section(id="records", heading=heading, blocks=(table,))
+
+
+_EVIDENCE = (_ranks, _pairs, _records, _resolution, _comparability, _dependence, _missing, _winner, _omnibus)
 
 
 # --- the method ---

@@ -55,7 +55,7 @@ from evalstats.analysis.leaderboard.checks import (
 from evalstats.analysis.leaderboard.published import published_leaderboard
 from evalstats.analysis.leaderboard.ranks import BoardScores, Ranking, RankingOptions, ranking
 from evalstats.analysis.leaderboard.result import Leaderboard, snapped_pairs, snapped_rows
-from evalstats.analysis.leaderboard.rows import corrected, model_rows, pair_rows
+from evalstats.analysis.leaderboard.rows import corrected, dated, model_rows, pair_rows
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Origin, notes
@@ -184,7 +184,9 @@ def leaderboard(
     ([('trained', '1-2'), ('baseline', '1-2')], ('dimension',))
     """
     asked = opt.GivenOptions.of(leaderboard, locals())
-    return _unplanned(as_data(data), asked) if plan is None else _planned(with_plan(as_data(data), plan), plan, asked)
+    data = as_data(data) if plan is None else with_plan(as_data(data), plan)
+    found = _unplanned(data, asked) if plan is None else _planned(data, plan, asked)
+    return replace(found, rows=dated(found.rows, data))
 
 
 def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:

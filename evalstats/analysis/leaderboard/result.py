@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from statistics import median
 from typing import Any, Literal
 
@@ -54,6 +55,8 @@ class LeaderboardRow(RankedRow):
         Its score drawn towards the mean of all, by as much as its noise makes likely.
     tied_with
         Models with the same estimate; they are listed by name, which says nothing of their order.
+    day
+        When it was first run, or its number published.
     """
 
     own_mean: float | None = None
@@ -72,6 +75,7 @@ class LeaderboardRow(RankedRow):
     shrunken: float | None = None
     tied_with: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
+    day: date | None = None
     notes: tuple[Note, ...] = ()
 
     @property
@@ -98,6 +102,20 @@ class PairRow(Estimate):
     n_clusters: int | None = None
     separated: bool = False
     verdict: PairVerdict = "not separated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordRow(Estimate):
+    """A model that scored above all before it; `estimate` is its score minus that of the record before, better above 0.
+
+    The interval, p and the verdict are those of the pair on the board, adjusted for all pairs. The first record has none.
+    """
+
+    day: date
+    name: str
+    score: float
+    before: str | None = None
+    verdict: PairVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,6 +311,44 @@ class Leaderboard(OfMetric, Result):
         unranked = [row for row in self.rows if row.rank_low is None and row.estimate is not None]
         return tuple(row.name for row in unranked if sign * (row.estimate or 0.0) > max(ranked))
 
+    def records(self) -> tuple[RecordRow, ...]:
+        """Return the models that scored above all before them, by day; of one day only the best may be one.
+
+        Models without a day or a score are no part of it.
+        """
+        sign = 1.0 if self.higher_is_better else -1.0
+        known = [(row.day, sign * row.estimate, row) for row in self.rows if row.day and row.estimate is not None]
+        pairs = {frozenset((pair.first, pair.second)): pair for pair in self.pairs}
+        found: list[RecordRow] = []
+        for day, score, row in sorted(known, key=lambda each: (each[0], -each[1], each[2].name)):
+            before = found[-1] if found else None
+            if before is not None and score <= sign * before.score:
+                continue
+            pair = None if before is None else pairs.get(frozenset((row.name, before.name)))
+            entry = RecordRow(estimate=None, day=day, name=row.name, score=sign * score, before=before and before.name)
+            if pair is not None and pair.estimate is not None:
+                turned = sign if pair.first == row.name else -sign
+                ends = [None if end is None else turned * end for end in (pair.conf_low, pair.conf_high)]
+                low, high = ends if turned > 0 else reversed(ends)
+                won = {"better": "worse", "worse": "better"} if pair.first != row.name else {}
+                entry = dataclasses.replace(
+                    entry,
+                    estimate=turned * pair.estimate,
+                    std_error=pair.std_error,
+                    conf_low=low,
+                    conf_high=high,
+                    conf_level=pair.conf_level,
+                    df=pair.df,
+                    p_value=pair.p_value,
+                    p_adjusted=pair.p_adjusted,
+                    method=pair.method,
+                    verdict=won.get(pair.verdict, pair.verdict),
+                )
+            elif before is not None:
+                entry = dataclasses.replace(entry, verdict="not compared")
+            found.append(entry)
+        return tuple(found)
+
     def row(self, name: str) -> LeaderboardRow:
         """Return one model's line.
 
@@ -369,6 +425,7 @@ _ROW_TYPES = {
     **_types(LeaderboardRow, ("method", "reason", "rank_reason", "tier"), ("n_error", "n_unscored", "n_missing")),
     "model": pl.String(),
     "may_be_best": pl.Boolean(),
+    "day": pl.Date(),
     "tied_with": pl.String(),
     "runs": pl.String(),
 }

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.document.numbers import share_in_percent
 from evalstats.grammar import plural
+from evalstats.schema.data import EvalData
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.many.common_scale import score_interval
 from evalstats.stats.many.multiplicity import adjusted
@@ -346,3 +348,14 @@ def _uncorrected(estimates: Floats, asked: RankingOptions, names: Sequence[str],
 def _tied(estimates: Floats, asked: RankingOptions, names: Sequence[str]) -> list[str]:
     turned = asked.turned(estimates)
     return [name for name, value in zip(names, turned.tolist(), strict=True) if turned.max() - value <= TIED]
+
+
+def dated(rows: Sequence[LeaderboardRow], data: EvalData) -> tuple[LeaderboardRow, ...]:
+    """Fill in the day of each model: that of its first run, or of its published number."""
+    runs = data.runs.select("run", day=pl.col("timestamp").dt.date()).drop_nulls().rows()
+    numbers = data.aggregates.select("run", "date").drop_nulls().rows()
+    days: dict[str, list[date]] = {}
+    for run, day in (*runs, *numbers):
+        days.setdefault(run, []).append(day)
+    found = [[day for run in row.runs for day in days.get(run, ())] for row in rows]
+    return tuple(replace(row, day=min(own, default=None)) for row, own in zip(rows, found, strict=True))

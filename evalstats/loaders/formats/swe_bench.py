@@ -19,7 +19,7 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.base import frame_of_shared
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sign
 from evalstats.loaders.rows import Row, held, scored, unscored
-from evalstats.loaders.values import as_dict, as_list, as_text, first_line, json_text
+from evalstats.loaders.values import as_dict, as_list, as_text, as_time, first_line, json_text
 
 METRIC: Final = "resolved"
 # Lists of issues that the harness failed on, the surest reason first, and why they have no score.
@@ -63,7 +63,7 @@ _GENERIC: Final = frozenset(
 )
 # A run id has a letter before any digit, or is a date: the end of gpt-4.1 and of claude-3.5-sonnet is none.
 _RUN_ID = re.compile(r"(?P<model>.+)\.(?P<run>[A-Za-z_][\w-]*|\d{6,}[\w-]*)")
-_DATED = re.compile(r"20\d{6}_(.+)")
+_DATED = re.compile(r"(?P<year>20\d\d)(?P<month>\d\d)(?P<day>\d\d)_(?P<model>.+)")
 _REPO = re.compile(r"(?:instance_)?(?P<owner>[\w.-]+?)__(?P<name>[\w.-]+?)-(?:\d+|[0-9a-f]{40})(?:-v\w+)?")
 _PULL = re.compile(r"(?P<owner>[\w.-]+)/(?P<name>[\w.-]+):pr-\d+")
 _SPLITS: Final = ("lite", "verified", "test", "multimodal", "multilingual", "bash-only")
@@ -91,7 +91,7 @@ def system_of(path: Path) -> tuple[str, str | None, bool]:
         if folder.name and folder.name.lower() not in _GENERIC:
             name = as_text(folder.name) or ""
             dated = _DATED.fullmatch(name)
-            return (dated[1] if dated else name.replace("__", "/")), name, True
+            return (dated["model"] if dated else name.replace("__", "/")), name, True
     return stem, None, False
 
 
@@ -152,6 +152,7 @@ def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) ->
     if not outcomes:
         return pl.DataFrame()
     model, run_id, named = system_of(file.source.path)
+    dated = _DATED.fullmatch(run_id or "")
     benchmark = benchmark_of(next(iter(outcomes)))
     only = None if _WHOLE & lists.keys() else _ONLY.format(n=sum(row.get("score") == 1 for row in outcomes.values()))
     run = file.run(
@@ -160,6 +161,7 @@ def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) ->
         benchmark=benchmark,
         harness=benchmark,
         harness_version=as_text(content.get("schema_version")),
+        timestamp=as_time(dated.expand(r"\g<year>-\g<month>-\g<day>")) if dated else None,
         config=json_text(_config(content, file.source.path, run_id)),
         note=f"It {only}" if only else None,
     )
