@@ -42,6 +42,7 @@ NAMES = {
     "judge-agreement": "judge_agreement",
     "judge-correction": "judge_correction",
     "judge-differences": "judge_differences",
+    "label-samples": "label_samples",
     "audit-checks": "audit_checks",
 }
 

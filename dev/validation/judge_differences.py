@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
+from dev.validation.judge_world import JudgeWorld, corrected_intervals
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, of_intervals, simulated
 from evalstats.stats.estimate import IntervalEstimate
-from evalstats.stats.raters.correction import JudgeWorld, corrected_intervals
 
 NAME = "judge-differences"
 REPLICATES, PART = 2_000, 100

@@ -223,7 +223,7 @@ class LabelSheet:
         known = np.isfinite(chances)
         found: list[dict[str, Any]] = []
         for j, name in enumerate(self.systems):
-            score, _ = corrected_score(judged[:, j], labels[:, j], weighed, None, self.metric, conf_level=conf_level)
+            score = corrected_score(judged[:, j], labels[:, j], weighed, None, self.metric, conf_level=conf_level)
             found.append(
                 _status_row(name, score.estimate, judged[known, j], labels[known, j], len(judged), wanted=half_width)
             )

@@ -300,8 +300,8 @@ def corrected_score(
     metric: MetricFacts,
     *,
     conf_level: float,
-) -> tuple[PoweredMean, tuple[IntervalEstimate, ...]]:
-    """Return the prediction-powered mean of one system's scores; of yes or no, also those by the judge's error rates.
+) -> PoweredMean:
+    """Return the prediction-powered mean of one system's scores.
 
     `judged`, `labels`: float64, shape (n_items,); labels are NaN where there is none. `clusters` are codes of one column.
     CannotAnswerError where labels are too few, or cover all items.
@@ -309,24 +309,38 @@ def corrected_score(
     known = np.isfinite(labels)
     if known.all():
         raise CannotAnswerError("every item has a label: score the labels themselves, no judge is needed")
-    found = powered_mean(
+    return powered_mean(
         judged[~known],
         judged[known],
         labels[known],
         probabilities=None if chances is None else chances[known],
         clusters=None if clusters is None else (clusters[~known], clusters[known]),
         bounds=metric.bounds,
+        pseudo=pseudo_residual(judged, labels, metric),
         conf_level=conf_level,
     )
-    beside: list[IntervalEstimate] = []
+
+
+def pseudo_residual(judged: Floats, labels: Floats, metric: MetricFacts) -> float:
+    """Return how far the residuals lie off that are counted beside those of yes or no: half of the scale; else 0."""
+    ends = metric.bounds
+    plain = ends is not None and np.isin(judged, ends).all() and np.isin(labels[np.isfinite(labels)], ends).all()
+    return (ends[1] - ends[0]) / 2.0 if plain and ends is not None else 0.0
+
+
+def by_error_rates(judged: Floats, labels: Floats, *, conf_level: float) -> tuple[IntervalEstimate, ...]:
+    """Return a share of yes corrected by the judge's error rates; none where scores or labels are no yes or no, or tell nothing.
+
+    For items labelled at random, none of which share anything.
+    """
     # People who are divided on an answer give no yes or no to hold the judge against.
-    clear = known & np.isin(labels, (0, 1))
-    if chances is None and clusters is None and metric.kind == "binary" and np.isin(judged, (0, 1)).all():
-        errors, alone = judge_errors(judged[clear], labels[clear]), judged[~known]
-        for method in (rogan_gladen, rogan_gladen_smoothed):
-            with suppress(CannotAnswerError):
-                beside.append(method(int(alone.sum()), alone.size, errors, conf_level=conf_level))
-    return found, tuple(beside)
+    clear, alone = np.isin(labels, (0, 1)), judged[np.isnan(labels)]
+    if not np.isin(judged, (0, 1)).all():
+        return ()
+    counts = int(alone.sum()), alone.size, judge_errors(judged[clear], labels[clear])
+    with suppress(CannotAnswerError):
+        return tuple(method(*counts, conf_level=conf_level) for method in (rogan_gladen, rogan_gladen_smoothed))
+    return ()
 
 
 def label_account(

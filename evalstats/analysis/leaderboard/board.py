@@ -8,7 +8,7 @@ import polars as pl
 
 from evalstats.analysis.design.averages import Average, fixed_by
 from evalstats.analysis.design.entries import ComparabilityGraph, EntryTable, comparability_graph
-from evalstats.analysis.design.labels import Labels, labels_of, one_cluster_column
+from evalstats.analysis.design.labels import Labels, labels_of, one_cluster_column, pseudo_residual
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.leaderboard.ranks import BoardRuns, BoardScores, board_runs
 from evalstats.errors import CannotAnswerError, Option
@@ -135,8 +135,8 @@ class Board(EntryTable):
             return self.values
         codes, judged, chances = one_cluster_column(clusters), self.values, self.labels.chances
         columns = [
-            corrected_values(judged[:, j], self.labels.values[:, j], probabilities=chances, clusters=codes)
-            for j in range(len(self.names))
+            corrected_values(f, y, probabilities=chances, clusters=codes, pseudo=pseudo_residual(f, y, self.metric))
+            for f, y in zip(judged.T.copy(), self.labels.values.T.copy(), strict=True)
         ]
         return np.column_stack(columns)
 

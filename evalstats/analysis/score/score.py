@@ -22,6 +22,7 @@ from evalstats.analysis.design.averages import (
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
 from evalstats.analysis.design.labels import (
     Labels,
+    by_error_rates,
     corrected_score,
     judge_note,
     label_account,
@@ -42,7 +43,7 @@ from evalstats.analysis.design.runs import (
 from evalstats.analysis.design.suite import as_one
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
-from evalstats.analysis.result import Origin, estimated, method_row
+from evalstats.analysis.result import Estimate, Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.result import ClaimTest, OtherAverageScore, Score, TaskScore
 from evalstats.analysis.settings import recorded
@@ -252,6 +253,11 @@ def _score_alone(
     if labels is not None:
         scores = replace(scores, labels=labels_of(labels, table, clusters))
     found = score_of(scores, table, data, clusters=clusters, conf_level=conf_level, trials=trials)
+    if scores.labels is not None and found.labels is not None and not scores.clusters and scores.labels.chances is None:
+        by_errors = by_error_rates(scores.means, scores.labels.values[:, 0], conf_level=conf_level)
+        further = tuple(method_row(each, "second interval", term="score") for each in by_errors)
+        account = replace(found.labels, by_errors=Estimate(**estimated(by_errors[0])) if by_errors else None)
+        found = replace(found, rows=(*found.rows[:-1], *further, found.rows[-1]), labels=account)
     words = plain_average(data, table.items, clusters)
     if average is not None:
         words = average.words(table.items)
@@ -401,10 +407,10 @@ def score_of(
     plain = _headline(alike, conf_level)
     rows, account = [plain, *_beside(alike, conf_level)], None
     if scores.labels is not None:
-        corrected, by_errors = _corrected(scores, scores.labels, conf_level)
-        account = label_account(corrected, plain, by_errors, scores.labels.people)
+        corrected = _corrected(scores, scores.labels, conf_level)
+        account = label_account(corrected, plain, (), scores.labels.people)
         judge = replace(plain, method=f"the judge alone, {plain.method}")
-        rows = [replace(corrected.estimate, p_value=None, statistic=None), corrected.labels_only, *by_errors, judge]
+        rows = [replace(corrected.estimate, p_value=None, statistic=None), corrected.labels_only, judge]
     if scores.strata is not None:
         # pass^k and a clean sweep take every item alike, which an average over levels does not.
         rows = [_headline(scores, conf_level), replace(plain, method=f"{plain.method}, every item alike")]
@@ -449,9 +455,7 @@ def _counting(found: IntervalEstimate, scores: ItemScores) -> IntervalEstimate:
     return with_runs(found, scores.runs, low=scores.metric.low, high=scores.metric.high)
 
 
-def _corrected(
-    scores: ItemScores, labels: Labels, conf_level: float
-) -> tuple[PoweredMean, tuple[IntervalEstimate, ...]]:
+def _corrected(scores: ItemScores, labels: Labels, conf_level: float) -> PoweredMean:
     codes, values = one_cluster_column(scores.clusters), labels.values[:, 0]
     return corrected_score(scores.means, values, labels.chances, codes, scores.metric, conf_level=conf_level)
 
@@ -459,7 +463,7 @@ def _corrected(
 def _headline(scores: ItemScores, conf_level: float) -> IntervalEstimate:
     """Return the interval that a score is reported with, alone; it has no p, which would be that of a score of 0."""
     if scores.labels is not None:
-        return replace(_corrected(scores, scores.labels, conf_level)[0].estimate, p_value=None, statistic=None)
+        return replace(_corrected(scores, scores.labels, conf_level).estimate, p_value=None, statistic=None)
     means, metric, clusters, strata = scores.means, scores.metric, scores.clusters, scores.strata
     if strata is not None and metric.bounds is not None:
         return stratified_wilson(

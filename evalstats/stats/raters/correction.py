@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
-from scipy.special import ndtr, ndtri
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import (
@@ -30,10 +29,8 @@ from evalstats.stats.checks import (
     check_level,
     too_few_clusters,
 )
-from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
-from evalstats.stats.paired.means import paired_t
 
 # Below so much of sensitivity + specificity - 1 a corrected share hangs on the labels of very few items.
 WEAK_JUDGE = 0.3
@@ -226,6 +223,7 @@ def powered_mean(
     clusters: tuple[ArrayLike, ArrayLike] | None = None,
     bounds: tuple[float, float] | None = None,
     tuned: bool = True,
+    pseudo: float = 0.0,
     conf_level: float = 0.95,
 ) -> PoweredMean:
     """Estimate the mean that people would give, from a judge on all items and labels on a random part of them.
@@ -238,7 +236,8 @@ def powered_mean(
     was not chosen. Labels without it must be a simple random part. `clusters`: codes of clusters of the items without and
     with a label; an item and its cluster may stand in both. `bounds`: the scale's ends, for a score of one model: the
     interval then stays within them. None for differences. `tuned`: weigh the judge by how well it goes with the labels
-    (PPI++); without, its weight is 1.
+    (PPI++); without, its weight is 1. `pseudo`: two residuals more are counted, so far above and below their mean: half of the
+    scale where scores are yes or no. A judge who agrees with all of few labels would seem never to err; not for clusters.
     """
     level = check_level(conf_level)
     f_u, f, y = as_values(judged, "scores"), as_values(judged_labelled, "scores"), as_values(labels, "labels")
@@ -260,12 +259,12 @@ def powered_mean(
     middle = float(pool.mean())
 
     def mean_of(
-        judge: float, labelled: FloatArray, stretch: FloatArray, method: str, *, kept: bool
+        judge: float, labelled: FloatArray, stretch: FloatArray, method: str, *, kept: bool, more: float = 0.0
     ) -> IntervalEstimate:
         value = judge * middle + float(weights @ labelled)
         ends, strata = bounds if kept else None, None
         if chance is not None and codes is None:
-            strata = _stratified_error(judge * f + labelled, labelled, stretch, chance, pool.size)
+            strata = _stratified_error(judge * f + labelled, labelled, stretch, chance, n_items=pool.size, more=more)
         if strata is not None:
             return _mean_estimate(value, *strata, n, None, method=method, level=level, bounds=ends)
         rest = weights * (labelled - weights @ labelled) * stretch + within * judge * (f - middle) / pool.size
@@ -273,12 +272,16 @@ def powered_mean(
         sums = errors if codes is None else np.bincount(codes, weights=errors)
         n_clusters = None if codes is None else int(np.unique(codes[-n:]).size)
         units = n if n_clusters is None else n_clusters
-        error = math.sqrt(float(np.square(sums).sum()) * units / max(units - 1.0, 1.0))
+        variance = float(np.square(sums).sum()) * units / max(units - 1.0, 1.0)
+        if more and codes is None:
+            own = float(np.square(rest).sum()) * n / (n - 1.0)
+            variance += (own * n + 2.0 * more**2 / n) / (n + 2.0) - own
+        error = math.sqrt(variance)
         return _mean_estimate(value, error, units - 1.0, n, n_clusters, method=method, level=level, bounds=ends)
 
     same = np.ones(n)
     method = f"prediction-powered mean{f', judge weighted {tuning:.2f}' if tuned else ''}"
-    estimate = mean_of(tuning, y - tuning * f, longer, method, kept=True)
+    estimate = mean_of(tuning, y - tuning * f, longer, method, kept=True, more=pseudo)
     alone = mean_of(0.0, y, same, "mean of the labels", kept=True)
     bias = mean_of(0.0, f - y, same, "judge minus label", kept=False)
     worth = n * (alone.std_error / estimate.std_error) ** 2 if alone.std_error and estimate.std_error else float(n)
@@ -327,7 +330,12 @@ def _leverage(f: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def corrected_values(
-    judged: ArrayLike, labels: ArrayLike, *, probabilities: ArrayLike | None = None, clusters: ArrayLike | None = None
+    judged: ArrayLike,
+    labels: ArrayLike,
+    *,
+    probabilities: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    pseudo: float = 0.0,
 ) -> FloatArray:
     """Return a value of every item whose mean is the prediction-powered mean, for methods that know only values of items.
 
@@ -339,13 +347,18 @@ def corrected_values(
     f, y = as_values(judged, "scores"), np.asarray(labels, dtype=np.float64)
     known = np.isfinite(y)
     chance = None if probabilities is None else np.asarray(probabilities, dtype=np.float64)[known]
-    found = powered_mean(f[~known], f[known], y[known], probabilities=chance)
+    found = powered_mean(f[~known], f[known], y[known], probabilities=chance, pseudo=pseudo)
     weights, judge, n = _weights(chance, int(known.sum())), found.tuning, f.size
     rest = y[known] - judge * f[known]
     errors = judge * (f - f.mean()) / n
     if chance is None:
         errors[known], errors[~known] = 0.0, judge * (f[~known] - f[~known].mean()) / (~known).sum()
-    errors[known] += weights * (rest - weights @ rest) / (1.0 - _leverage(f[known], weights))
+    middle, more = np.full(rest.size, weights @ rest), 1.0
+    if chance is not None and (drawn := _strata(chance, n)) is not None:
+        strata, counts, _ = drawn
+        middle = (np.bincount(strata, weights=rest) / counts)[strata]
+        more = np.sqrt(counts / (counts - 1.0))[strata]
+    errors[known] += weights * more * (rest - middle) / (1.0 - _leverage(f[known], weights))
     errors -= errors.mean()
     size = math.sqrt(float(np.square(errors).sum()) * n / (n - 1))
     estimate = found.estimate
@@ -359,7 +372,7 @@ def corrected_values(
 
 
 def _stratified_error(
-    total: FloatArray, rest: FloatArray, stretch: FloatArray, chance: FloatArray, n_items: int
+    total: FloatArray, rest: FloatArray, stretch: FloatArray, chance: FloatArray, *, n_items: int, more: float
 ) -> tuple[float, float] | None:
     """Return the standard error and degrees of freedom of a mean whose labels were drawn from strata; None where they were not.
 
@@ -367,12 +380,13 @@ def _stratified_error(
     strata have as many items as there are, they were drawn in this number. Cochran 1977, Sampling Techniques, section 5A; degrees
     of freedom by Satterthwaite.
     """
-    levels, codes, n = np.unique(chance.round(12), return_inverse=True, return_counts=True)
-    size = n / levels
-    if (n < 2).any() or abs(size.sum() - n_items) > _WHOLE * n_items:
+    drawn = _strata(chance, n_items)
+    if drawn is None:
         return None
+    codes, n, size = drawn
     mean = np.bincount(codes, weights=rest) / n
-    spread = np.bincount(codes, weights=np.square((rest - mean[codes]) * stretch)) / (n - 1)
+    squares = np.bincount(codes, weights=np.square((rest - mean[codes]) * stretch))
+    spread = (squares + 2.0 * more**2) / (n - 1.0 + (2.0 if more else 0.0))
     parts = np.square(size / n_items) * spread / n * np.clip(1.0 - n / size, 0.0, 1.0)
     weights = (1.0 / chance) / (1.0 / chance).sum()
     among = float(weights @ np.square(total - weights @ total)) / n_items
@@ -380,6 +394,16 @@ def _stratified_error(
     if variance <= 0:
         return 0.0, 1.0
     return math.sqrt(variance), variance**2 / float((np.square(parts) / (n - 1)).sum() + among**2 / (len(total) - 1))
+
+
+def _strata(chance: FloatArray, n_items: int) -> tuple[IntArray, FloatArray, FloatArray] | None:
+    """Return the stratum of each label, and labels and items of each stratum; None where chances are not those of strata."""
+    levels, codes, counts = np.unique(chance.round(12), return_inverse=True, return_counts=True)
+    n = counts.astype(np.float64)
+    size = n / levels
+    if (counts < 2).any() or abs(size.sum() - n_items) > _WHOLE * n_items:
+        return None
+    return codes.astype(np.int64), n, size
 
 
 def _mean_estimate(
@@ -557,13 +581,6 @@ def _correlation(f: "np.ndarray", y: "np.ndarray") -> float:
     return float(np.corrcoef(f, y)[0, 1])
 
 
-# Of drawn data sets.
-_SHARED = 0.5  # share of the variance of success that an item gives to both models
-_OF_CLUSTERS = 0.3  # of which clusters hold so much
-_LOWEST, _HIGHEST = 1.0, 10.0
-_MEAN, _SPREAD, _NOISE = 6.0, 1.6, 1.2
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedPair:
     """Two models on the same items: what the judge says of all, and people of some.
@@ -697,83 +714,3 @@ def _corrected_share(judged: FloatArray, labels: FloatArray) -> tuple[float, Flo
     influence[yes] -= share * (judged[yes] - errors.sensitivity) / n_pos
     influence[no] += (1.0 - share) * (1.0 - judged[no] - errors.specificity) / n_neg
     return share, influence / power
-
-
-# --- data sets with a judge that favours a side, for the simulations of coverage ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeWorld:
-    """Two models on the same items, a judge of all, people's labels of a random part.
-
-    Attributes
-    ----------
-    rates
-        The models' true shares of success, where scores are yes or no.
-    sensitivity, false_yes
-        The judge's, on the baseline and on the candidate.
-    graded
-        Scores of 1 to 10 instead, of models that are equal; the judge adds noise, and `leaning` to the candidate's.
-    n_clusters
-        Items come in so many clusters that share difficulty and the judge's errors; 0: none.
-    """
-
-    n_items: int
-    n_labels: int
-    rates: tuple[float, float] = (0.6, 0.6)
-    sensitivity: tuple[float, float] = (0.9, 0.9)
-    false_yes: tuple[float, float] = (0.15, 0.15)
-    graded: bool = False
-    leaning: float = 0.0
-    n_clusters: int = 0
-
-    @property
-    def truth(self) -> float:
-        """Candidate minus baseline as people have it."""
-        return 0.0 if self.graded else self.rates[1] - self.rates[0]
-
-    def draw(self, rng: np.random.Generator) -> JudgedPair:
-        """Draw one data set."""
-        n = self.n_items
-        codes = np.arange(n) % self.n_clusters if self.n_clusters else None
-        success, errs = (_standard(rng, n, codes) for _ in range(2))
-        if self.graded:
-            people = np.clip(np.round(_MEAN + _SPREAD * success), _LOWEST, _HIGHEST)
-            judged = np.clip(np.round(people + np.array([0.0, self.leaning]) + _NOISE * errs), _LOWEST, _HIGHEST)
-        else:
-            people = (success < ndtri(np.array(self.rates))).astype(np.float64)
-            yes = np.where(people == 1.0, np.array(self.sensitivity), np.array(self.false_yes))
-            judged = (ndtr(errs) < yes).astype(np.float64)
-        chosen = np.zeros(n, dtype=np.bool_)
-        chosen[rng.choice(n, self.n_labels, replace=False)] = True
-        return judged_pair(judged, np.where(chosen[:, None], people, np.nan), clusters=codes)
-
-
-def _standard(rng: np.random.Generator, n: int, codes: IntArray | None) -> FloatArray:
-    """Return normal numbers of variance 1, shape (n, 2), of which both models share a part, and clusters a part of that."""
-    item = rng.normal(size=n)
-    if codes is not None:
-        item = np.sqrt(1 - _OF_CLUSTERS) * item + np.sqrt(_OF_CLUSTERS) * rng.normal(size=int(codes.max()) + 1)[codes]
-    own = rng.normal(size=(n, 2))
-    if codes is not None:
-        own = (
-            np.sqrt(1 - _OF_CLUSTERS) * own + np.sqrt(_OF_CLUSTERS) * rng.normal(size=(int(codes.max()) + 1, 2))[codes]
-        )
-    return np.sqrt(_SHARED) * item[:, None] + np.sqrt(1 - _SHARED) * own
-
-
-def corrected_intervals(world: JudgeWorld, rng: np.random.Generator) -> dict[str, IntervalEstimate]:
-    """Return each method's interval of the difference on one data set of a world."""
-    pair = world.draw(rng)
-    powered = powered_difference(pair)
-    d = pair.judged[:, 1] - pair.judged[:, 0]
-    found = {"corrected": powered.estimate, "labels alone": powered.labels_only}
-    if not world.graded:
-        try:
-            found["error rates"] = rogan_gladen_difference(pair)
-        except CannotAnswerError as error:
-            found["error rates"] = IntervalEstimate(
-                estimate=powered.judge_mean, method="", conf_level=0.95, n=0, reason=str(error)
-            )
-    found["judge alone"] = paired_t(d) if pair.clusters is None else cluster_mean(d, pair.clusters).estimate
-    return found

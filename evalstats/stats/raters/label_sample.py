@@ -21,6 +21,8 @@ CHOSEN_AT = 0.001
 # Labels of every stratum: with fewer its spread is a guess.
 LEAST_IN_STRATUM = 5
 _STRATA = 4
+# Share of items on which people say the opposite of a judge at an end of its range.
+_UNSURE = 0.1
 
 
 def neyman_allocation(sizes: ArrayLike, spreads: ArrayLike, n: int, *, least: int = LEAST_IN_STRATUM) -> IntArray:
@@ -58,7 +60,7 @@ def label_strata(
     """Return the stratum of each item and how far labels of each stratum are likely to spread.
 
     `judged`: float64, shape (n_items, n_systems), of which every row has a value. "stratified": quarters of the judge's mean
-    score, with the spread of a share as high as the score stands in its range, and 0.1 for the judge's errors. "disagreement":
+    score, with the spread of a share that is as high as the score stands in its range, from .1 to .9. "disagreement":
     items on which the systems' scores lie apart by more than the median, or at all where most do not; half of the labels are
     theirs.
     """
@@ -72,7 +74,8 @@ def label_strata(
         codes = np.unique(np.digitize(mean, levels[starts]), return_inverse=True)[1].astype(np.int64)
         width = float(np.ptp(mean)) or 1.0
         place = (np.bincount(codes, weights=mean) / np.bincount(codes) - mean.min()) / width
-        return codes, np.sqrt(place * (1.0 - place)) + 0.1
+        share = _UNSURE + (1.0 - 2.0 * _UNSURE) * place
+        return codes, np.sqrt(share * (1.0 - share))
     if how == "disagreement":
         if judged.shape[1] < 2:
             raise InputError("items on which sides disagree need scores of two systems; draw at random or stratified")

@@ -41,7 +41,7 @@ def test_the_score_is_the_prediction_powered_mean():
     found = es.score(rows, "new", labels=labels)
     f, y = columns(rows, labels, "new")
     known = np.isfinite(y)
-    expected = powered_mean(f[~known], f[known], y[known], bounds=(0.0, 1.0))
+    expected = powered_mean(f[~known], f[known], y[known], bounds=(0.0, 1.0), pseudo=0.5)
     assert (found.estimate, found.conf_low, found.conf_high) == pytest.approx(
         (expected.estimate.estimate, expected.estimate.conf_low, expected.estimate.conf_high)
     )

@@ -197,6 +197,25 @@ def test_labels_drawn_from_strata_have_the_error_of_a_stratified_mean(sizes):
     assert found.estimate.df == pytest.approx(df)
 
 
+def test_two_residuals_more_are_counted_half_a_scale_off():
+    """By the formula; and a judge who agrees with all labels is not taken for one who never errs."""
+    rng = np.random.default_rng(13)
+    y = (rng.random(40) < 0.6).astype(float)
+    f = np.where(np.arange(40) < 5, 1 - y, y)
+    rest = (rng.random(400) < 0.6).astype(float)
+    plain, found = (powered_mean(rest, f, y, tuned=False, pseudo=pseudo).estimate for pseudo in (0.0, 0.5))
+    of_judge = rest.var() / 400 * 40 / 39
+    squares = np.square(y - f - (y - f).mean()).sum()
+    assert plain.std_error**2 == pytest.approx(of_judge + squares / 39 / 40)
+    assert found.std_error**2 == pytest.approx(of_judge + (squares * 40 / 39 + 2 * 0.5**2) / 42 / 40)
+    assert found.estimate == plain.estimate
+    same = powered_mean(rest, y, y, tuned=False, pseudo=0.5).estimate
+    assert same.std_error**2 == pytest.approx(of_judge + 0.5 / 42 / 40)
+    chance = np.repeat([0.1, 0.2], [25, 15])
+    drawn = [powered_mean(rest[:285], f, y, probabilities=chance, pseudo=pseudo).estimate for pseudo in (0.0, 0.5)]
+    assert drawn[1].std_error > drawn[0].std_error
+
+
 def test_smoothed_rates_are_those_of_lee_and_others():
     """Their program's formula, arXiv:2511.21140, written out; the example of Rogan and Gladen is .62 -> .600."""
     errors = JudgeErrors(yes_yes=81, no_yes=9, no_no=80, yes_no=20)

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dev.validation.judge_world import JudgeWorld, _standard, corrected_intervals
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.raters.correction import (
-    JudgeWorld,
-    _standard,
-    corrected_intervals,
     judge_errors,
     judged_pair,
     powered_difference,

@@ -43,7 +43,7 @@ def test_strata_of_the_judges_score():
     two = np.tile([1.0, 1.0, 1.0, 0.0], 50)[:, None]
     codes, spreads = label_strata(two, "stratified")
     assert np.array_equal(codes, two[:, 0])
-    assert spreads == pytest.approx([0.1, 0.1])
+    assert spreads == pytest.approx([0.3, 0.3])
     graded = np.arange(40.0)[:, None]
     codes, spreads = label_strata(graded, "stratified")
     assert np.bincount(codes).tolist() == [10, 10, 10, 10]
