@@ -197,14 +197,14 @@ class Table:
     most: int = 0
     frame: Mapping[str, Sequence[object]] = field(default_factory=dict[str, Sequence[object]])
 
-    def written(self) -> tuple[tuple[str, ...], ...]:
-        """Return the cells as text."""
+    def written(self, most: int | None = None) -> tuple[tuple[str, ...], ...]:
+        """Return the cells of the first rows, by default of all, as text."""
         columns = [
             replace(column, plain=any(column.fills(row[place]) for row in self.rows))
             for place, column in enumerate(self.columns)
         ]
         return tuple(
-            tuple(column.written(value) for column, value in zip(columns, row, strict=True)) for row in self.rows
+            tuple(column.written(value) for column, value in zip(columns, row, strict=True)) for row in self.rows[:most]
         )
 
     def beginning(self, most: int) -> "tuple[Table, str]":
@@ -214,8 +214,11 @@ class Table:
 
     def without_empty_columns(self) -> "Table":
         """Return the table without columns in which no row says anything."""
-        written = self.written()
-        kept = [i for i, _ in enumerate(self.columns) if not written or any(row[i].strip(" –") for row in written)]
+        kept = [
+            i
+            for i, column in enumerate(self.columns)
+            if not self.rows or any(column.written(row[i]).strip(" –") for row in self.rows)
+        ]
         return replace(
             self,
             columns=tuple(self.columns[i] for i in kept),

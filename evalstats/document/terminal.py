@@ -159,10 +159,8 @@ def table_text(table: Table, *, width: int = 80) -> str:
 def _table(table: Table, width: int, *, full: bool) -> str:
     """Return a table; in short form only its first rows and no caption."""
     table = table.without_empty_columns()
-    rows = [[one_line(cell) for cell in row] for row in table.written()]
-    left_out = len(rows) - table.most if table.most and not full else 0
-    if left_out > 1:
-        rows = rows[: table.most]
+    left_out = len(table.rows) - table.most if table.most and not full else 0
+    rows = [[one_line(cell) for cell in row] for row in table.written(table.most if left_out > 1 else None)]
     titles = [one_line(column.title) for column in table.columns]
     kept = _fitting_columns(titles, rows, table.columns, width, folded=full)
     heads = _folded_titles(titles, rows, kept, width)

@@ -291,6 +291,6 @@ def references(result: Comparison) -> list[str]:
         names.append(f"mean pass{passes[1]}")
     names += ["Bonferroni", "Holm"] if result.groups else []
     names += ["Benjamini-Hochberg"] if any(row.p_adjusted is not None for row in result.flipped_by) else []
-    works = {source for name in names for text in texts_for(name) for source in text.sources}
+    works = {source for name in {*names} for text in texts_for(name) for source in text.sources}
     permuted = [source for text in texts_for("max-T") for source in text.sources][:1] if result.dependence else []
     return sorted({*([] if result.different else [_PAIRING]), *works, *permuted})

@@ -24,7 +24,7 @@ _MANY = 16  # units with as many copies are drawn as one binomial number
 FLIPPED_CLUSTERS = 6  # with 5 clusters no pattern of signs is rarer than 1 in 16
 ENOUGH_ITEMS = 100  # from here on the normal law holds: .94 measured at 200 items, .91 at 50
 _HELD = 4_000_000  # statistics or signs drawn at once
-_TAKEN = 16_000_000  # statistics worked on at once: long rows of draws for every pair
+_LONG = 400  # draws worked on at once, at least: long rows for every pair, and no more memory than that
 _KEPT = 40_000_000  # differences kept between chunks of draws; more are made anew for each
 _KEPT_DRAWS = 8_000_000  # statistics kept of a law that is asked for again: 64 MB
 _MOST_STATISTICS = 6.0e7  # patterns times pairs listed at most: some seconds; 20 clusters of up to 15 models
@@ -385,7 +385,7 @@ def _flip_law(
             yield observed[np.newaxis], np.ones(1)
         size = max(observed.size, patterns.copies.size)
         rows = max(1, _HELD // size)
-        for signs, weight in patterns.chunks(rows, dtype, blocks=-(-_TAKEN // (rows * size))):
+        for signs, weight in patterns.chunks(rows, dtype, blocks=-(-_LONG // rows)):
             yield statistics(signs), weight
 
     return ReferenceLaw(
@@ -464,13 +464,17 @@ def _normal_law(roots: _Roots, observed: FloatArray, *, seed: int, n_resamples: 
             size = min(rows, n_resamples - done)
             normal.append(rng.standard_normal((size, roots.n_rows)))
             if df is not None:
-                scale.append(np.sqrt(rng.chisquare(df, size=(size, 1)) / df))
+                scale.append(np.sqrt(rng.chisquare(df, size=size) / df))
             done += size
-            if sum(map(len, normal)) * widest >= _TAKEN or done == n_resamples:
-                t = sheet.filled(sum(map(len, normal)), roots.times(np.concatenate(normal)))
-                if scale:
-                    t /= np.concatenate(scale)
-                yield t, np.ones(len(t))
+            n_draws = sum(map(len, normal))
+            if n_draws >= _LONG or done == n_resamples:
+                differences = roots.times(np.concatenate(normal))
+                if not scale:
+                    t = sheet.filled(n_draws, differences)
+                else:
+                    chi = np.concatenate(scale)
+                    t = sheet.filled(n_draws, lambda part, of=differences, chi=chi: of(part) / chi)
+                yield t, np.ones(n_draws)
                 normal, scale = [], []
 
     return ReferenceLaw(observed=observed, chunks=chunks, exact=False, n_resamples=n_resamples, seed=seed)

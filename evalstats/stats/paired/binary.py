@@ -8,6 +8,7 @@ doi:10.1111/j.1541-0420.2005.031228.x, and Bowyer, Aitchison & Ivanova 2025, arX
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, Self
 
 import numpy as np
@@ -239,6 +240,7 @@ def tango_statistics(n: int | IntArray, b: FloatArray, c: FloatArray, delta: flo
     return sign * np.where(flat, np.where(distance == 0.0, 0.0, np.copysign(np.inf, distance)), t)
 
 
+@lru_cache(maxsize=4096)  # in many small levels the same few tables come again
 def _tango_upper(n: int, b: int, c: int, z: float) -> float:
     """Return the D in [estimate, 1] with T(D) = -z, by bisection; T falls from 0 at the estimate."""
     inside, outside = (b - c) / n, 1.0

@@ -5,6 +5,7 @@ Connor 1987, Biometrics 43:207, doi:10.2307/2531961; Tango 1998, Statistics in M
 """
 
 import math
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -110,6 +111,7 @@ def paired_binary_power(
     return _power(_rejections(n, p10 + p01, check_level(conf_level), min_discordant, test), (p10, p01))
 
 
+@lru_cache(maxsize=1024)
 def mde_paired_binary(n: int, discordance: float, *, conf_level: float = 0.95, power: float = 0.8) -> float | None:
     """Smallest difference, as a proportion, that the paired score test on n items finds with the power asked for.
 

@@ -629,8 +629,9 @@ def test_bad_input_is_refused_in_words(change, says):
 def test_how_draws_are_grouped_changes_no_number(monkeypatch, n, missing):
     """Draws come in small chunks and are worked on in large ones; the stream of random numbers is that of the small."""
     scores = made(11, n=n, models=6, missing=missing)
+    monkeypatch.setattr(reference_laws, "_HELD", 4000)
     whole = pairwise_differences(scores), rank_sets(scores), with_the_best(scores)
-    monkeypatch.setattr(reference_laws, "_TAKEN", 1)
+    monkeypatch.setattr(reference_laws, "_LONG", 1)
     monkeypatch.setattr(step_down_module, "ROWS", 4)
     monkeypatch.setattr(reference_laws, "ROWS", 3)
     again = pairwise_differences(scores), rank_sets(scores), with_the_best(scores)

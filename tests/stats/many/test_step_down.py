@@ -145,7 +145,7 @@ def test_draws_come_in_chunks_and_all_of_them_once(monkeypatch):
     covariance = np.diag([1.0, 2.0, 3.0])
     whole = law_of(normal_known(np.zeros(3), covariance, FIRST, SECOND, seed=1, n_resamples=25, df=5.0))
     monkeypatch.setattr(reference_laws, "_HELD", 12)
-    monkeypatch.setattr(reference_laws, "_TAKEN", 24)
+    monkeypatch.setattr(reference_laws, "_LONG", 8)
     chunks = [
         t.copy() for t, _ in normal_known(np.zeros(3), covariance, FIRST, SECOND, seed=1, n_resamples=25).chunks()
     ]
