@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, cast
 
@@ -114,7 +114,7 @@ def place_word(head: Head) -> str:
     return "line" if head.shape in {"text", "lines", "object"} else "record"
 
 
-def _json_records(head: Head, bad: BadRow | None) -> Iterator[tuple[int, Mapping[str, object]]]:
+def _json_records(head: Head, bad: BadRow) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield each vote with its line, or in a list with its number from 0; what is wrong with any other is given to `bad`."""
     if head.shape == "array":
         values = ((item.index if isinstance(item, JsonItem) else 0, item.value) for item in iter_json(head.path))
@@ -123,11 +123,8 @@ def _json_records(head: Head, bad: BadRow | None) -> Iterator[tuple[int, Mapping
     for place, value in values:
         if isinstance(value, dict):
             yield place, cast("dict[str, object]", value)
-            continue
-        problem = f"{place_word(head)} {place} is not a JSON object; every vote must be one"
-        if bad is None:
-            raise UnreadableFileError(f"{head.path}: {problem}")
-        bad(problem)
+        else:
+            bad(f"{place_word(head)} {place} is not a JSON object; every vote must be one")
 
 
 def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -150,19 +147,8 @@ def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
         ) from error
 
 
-def iter_blocks(head: Head, rename: Mapping[str, str] | None = None, bad: BadRow | None = None) -> Iterator[VoteBlock]:
-    """Yield the records of a file as blocks of columns; `rename` gives columns other names.
-
-    What is wrong with a line that holds no record is given to `bad`; without that it is an error.
-    """
-    number = 0
-    for columns, places in _column_blocks(head, bad):
-        named = {(rename or {}).get(name, name): cells for name, cells in columns.items()}
-        yield VoteBlock(columns=named, places=places, numbers=range(number, number + len(places)))
-        number += len(places)
-
-
-def _column_blocks(head: Head, bad: BadRow | None) -> Iterator[tuple[dict[str, Cells], Sequence[int]]]:
+def column_blocks(head: Head, bad: BadRow) -> Iterator[tuple[dict[str, Cells], Sequence[int]]]:
+    """Yield the votes of a file as columns, and where each stands; what is wrong with a line without one is given to `bad`."""
     if head.shape == "parquet":
         for first, frame in _parquet_frames(head.path):
             columns = {
@@ -176,16 +162,9 @@ def _column_blocks(head: Head, bad: BadRow | None) -> Iterator[tuple[dict[str, C
     else:
         # Conversations are long, and a block of them is held.
         most = _PARQUET_ROWS if columns_of(head) & (TEXTS | NESTED) else _PLAIN_ROWS
-        records: list[Mapping[str, object]] = []
-        places: list[int] = []
-        for place, record in _json_records(head, bad):
-            records.append(record)
-            places.append(place)
-            if len(records) >= most:
-                yield columns_from(records), places
-                records, places = [], []
-        if records:
-            yield columns_from(records), places
+        records = _json_records(head, bad)
+        while batch := list(islice(records, most)):
+            yield columns_from([record for _, record in batch]), [place for place, _ in batch]
 
 
 def columns_from(records: Sequence[Mapping[str, object]]) -> dict[str, Cells]:

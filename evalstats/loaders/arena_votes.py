@@ -19,9 +19,9 @@ from evalstats.loaders.arena_records import (
     Cells,
     Tally,
     VoteBlock,
+    column_blocks,
     columns_from,
     columns_of,
-    iter_blocks,
     place_word,
     texts,
 )
@@ -258,14 +258,11 @@ class VoteFile:
     left_out: SkippedRows = field(default_factory=SkippedRows)
 
 
-def _inner_blocks(table: TableFile, names: frozenset[str], rename: Mapping[str, str]) -> Iterator[VoteBlock]:
+def _inner_blocks(table: TableFile, names: frozenset[str]) -> Iterator[tuple[dict[str, Cells], Sequence[int]]]:
     """Yield the votes that lie inside a JSON document, or whose columns do."""
-    number = 0
     for block in table.blocks():
         columns = {own_name(cells.name): cells for cells in block.frame.iter_columns()}
-        kept: dict[str, Cells] = {rename.get(name, name): cells for name, cells in columns.items() if name in names}
-        yield VoteBlock(columns=kept, places=block.places.to_list(), numbers=range(number, number + block.frame.height))
-        number += block.frame.height
+        yield {name: cells for name, cells in columns.items() if name in names}, block.places.to_list()
 
 
 def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
@@ -305,9 +302,12 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
     left_out = SkippedRows()
 
     def blocks() -> Iterator[VoteBlock]:
-        for block in (
-            iter_blocks(head, rename, left_out.anew()) if table is None else _inner_blocks(table, names, rename)
-        ):
+        number = 0
+        found_in = column_blocks(head, left_out.anew()) if table is None else _inner_blocks(table, names)
+        for columns, places in found_in:
+            named = {rename.get(name, name): cells for name, cells in columns.items()}
+            block = VoteBlock(columns=named, places=places, numbers=range(number, number + len(places)))
+            number += block.height
             fixed = {name: pl.Series([value]).new_from_index(0, block.height) for name, value in constants.items()}
             if scores:
                 of_a, of_b = (

@@ -21,7 +21,7 @@ from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import completed, fitted, named_otherwise
 from evalstats.loaders.tidy import Tidier
-from evalstats.schema.columns import column_names
+from evalstats.schema.columns import TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows
 
@@ -355,6 +355,45 @@ def _digest(frame: pl.DataFrame, binding: Binding, survey: Survey) -> str:
     return hashlib.sha256(rows.str.join("\x1e").item().encode()).hexdigest()
 
 
+def in_standard_columns(
+    table: pl.DataFrame, named: Mapping[str, str], kind: TableName, more: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Give columns their standard names, or one of `more`; a column that stands in the way of one becomes `source_<name>`."""
+    standard = {*column_names(kind), *more}
+    for name, source in named.items():
+        if name not in standard:
+            raise InputError(f"{name!r} is no column of {kind}; use one of {', '.join(sorted(standard))}")
+        if source not in table.columns:
+            raise InputError(f"there is no column {source!r} for {name}; the table has {', '.join(table.columns)}")
+    names = {source: name for name, source in named.items()}
+    if len(names) < len(named):
+        twice = next(source for source in names if list(named.values()).count(source) > 1)
+        raise InputError(f"column {twice!r} is named for two things; give each its own")
+    away = {name: f"source_{name}" for name in named if name in table.columns and named[name] != name}
+    return table.rename({name: new for name, new in away.items() if name not in names} | names)
+
+
+def digest_of_rows(table: pl.DataFrame) -> str:
+    """Tell tables apart that are not the same, by all of their cells."""
+    return hashlib.sha256(table.hash_rows(seed=0).to_numpy().tobytes()).hexdigest()
+
+
+def runs_of_frame(
+    names: Iterable[str], benchmark: str, digest: str, kind: str, counts: Mapping[str, tuple[int, int]]
+) -> pl.DataFrame:
+    """Make the runs of a frame of votes or ratings; `counts` are those scored and unscored of each."""
+    about = {
+        "benchmark": benchmark,
+        "source": "frame",
+        "source_digest": digest,
+        "loader": f"{kind}-frame",
+        "loader_version": "1",
+        "n_error": 0,
+    }
+    rows = [{"run": name, **about, "n_scored": counts[name][0], "n_unscored": counts[name][1]} for name in names]
+    return frame_from_rows(rows, "runs")
+
+
 _SHOWN = 5
 _FIRST, _SECOND = "\x00a", "\x00b"  # stand for the two models where a label is read apart from its row
 _BOTH = "\x00?"
@@ -418,9 +457,11 @@ def from_votes(
     table = as_polars(frame)
     if not table.height:
         raise InputError("the frame holds no rows")
-    renamed = _named(table, {"model_a": model_a, "model_b": model_b, "winner": winner, **columns})
+    renamed = in_standard_columns(
+        table, {"model_a": model_a, "model_b": model_b, "winner": winner, **columns}, "comparisons", ("winner",)
+    )
     read, problems = _outcomes(renamed, {str(key).strip().lower(): value for key, value in (labels or {}).items()})
-    digest = hashlib.sha256(table.hash_rows(seed=0).to_numpy().tobytes()).hexdigest()
+    digest = digest_of_rows(table)
     run = f"{arena}~{digest[:8]}"
     filled = read.with_columns(pl.lit(run).alias("run"))
     if "battle" not in filled.columns:
@@ -428,36 +469,10 @@ def from_votes(
     if "setting" not in filled.columns:
         filled = filled.with_columns(pl.lit(setting).alias("setting"))
     comparisons = check_table(filled, "comparisons", source="frame")
-    scored = int((comparisons["status"] == "scored").sum())
-    about = {
-        "run": run,
-        "benchmark": arena,
-        "source": "frame",
-        "source_digest": digest,
-        "loader": "votes-frame",
-        "loader_version": "1",
-        "n_scored": scored,
-        "n_error": 0,
-        "n_unscored": comparisons.height - scored,
-    }
-    data = EvalData(comparisons=comparisons, runs=frame_from_rows([about], "runs"), problems=tuple(problems))
+    n_scored = int((comparisons["status"] == "scored").sum())
+    runs = runs_of_frame([run], arena, digest, "votes", {run: (n_scored, comparisons.height - n_scored)})
+    data = EvalData(comparisons=comparisons, runs=runs, problems=tuple(problems))
     return with_distinct_names(data)
-
-
-def _named(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
-    """Give columns their standard names; a column that stands in the way of one becomes `source_<name>`."""
-    standard = {*column_names("comparisons"), "winner"}
-    for name, source in wanted.items():
-        if name not in standard:
-            raise InputError(f"{name!r} is no column of comparisons; use one of {', '.join(sorted(standard))}")
-        if source not in table.columns:
-            raise InputError(f"there is no column {source!r} for {name}; the table has {', '.join(table.columns)}")
-    away = {name: f"source_{name}" for name in wanted if name in table.columns and wanted[name] != name}
-    taken = {source: name for name, source in wanted.items()}
-    if len(taken) < len(wanted):
-        twice = [source for source in taken if list(wanted.values()).count(source) > 1]
-        raise InputError(f"column {twice[0]!r} is named for two things; give each its own")
-    return table.rename({name: new for name, new in away.items() if name not in taken} | taken)
 
 
 def _outcomes(table: pl.DataFrame, labels: Mapping[str, str]) -> tuple[pl.DataFrame, list[Problem]]:

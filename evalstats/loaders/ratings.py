@@ -1,6 +1,5 @@
 """Tables of ratings as `EvalData`: one row for each rating, or one for each thing with a column for each rater."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,13 +10,13 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import surveyed
+from evalstats.loaders.frames import digest_of_rows, in_standard_columns, runs_of_frame
 from evalstats.loaders.roles import ROLES, SURE
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
 from evalstats.schema.column_names import plain
-from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of
-from evalstats.schema.tables import as_polars, check_table, frame_from_rows, levels_of
+from evalstats.schema.tables import as_polars, check_table, levels_of
 
 
 def from_ratings(
@@ -85,7 +84,8 @@ def from_ratings(
         named |= {"rater": "rater", column: column}
     else:
         named |= {"rater": rater or _called(table, "rater", "rater"), **_rating_column(table, value)}
-    made = _renamed(table, named)
+    _there(table, [item])
+    made = in_standard_columns(table, named, "ratings")
     texts = [
         name for name in ("item", "rater", "model", "run", "variant", "criterion", "label") if name in made.columns
     ]
@@ -95,26 +95,14 @@ def from_ratings(
     if "value" in made.columns:
         made = made.with_columns(pl.col("value").cast(pl.Float64))
     made = _with_kinds(made, people)
-    digest = hashlib.sha256(table.hash_rows(seed=0).to_numpy().tobytes()).hexdigest()
+    digest = digest_of_rows(table)
     run = f"{benchmark}~{digest[:8]}"
     if "run" not in made.columns:
         made = made.with_columns(pl.lit(run).alias("run"))
     ratings = check_table(made, "ratings", source="frame")
-    runs = [
-        {
-            "run": name,
-            "benchmark": benchmark,
-            "source": "frame",
-            "source_digest": digest,
-            "loader": "ratings-frame",
-            "loader_version": "1",
-            "n_scored": ratings.filter(run=name).height,
-            "n_error": 0,
-            "n_unscored": 0,
-        }
-        for name in levels_of(ratings["run"])
-    ]
-    return EvalData(ratings=ratings, runs=frame_from_rows(runs, "runs"))
+    names = levels_of(ratings["run"])
+    counts = {name: (ratings.filter(run=name).height, 0) for name in names}
+    return EvalData(ratings=ratings, runs=runs_of_frame(names, benchmark, digest, "ratings", counts))
 
 
 def read_ratings(
@@ -230,19 +218,6 @@ def _meaning(word: str) -> float | None:
     """Return the number that a rating stands for; a single letter ("C", "N") may be a category and stands for none."""
     number = as_number(word)
     return word_score(word) if number is None and len(word) > 1 else number
-
-
-def _renamed(table: pl.DataFrame, named: dict[str, str]) -> pl.DataFrame:
-    standard = column_names("ratings")
-    for name, source in named.items():
-        if name not in standard:
-            raise InputError(f"{name!r} is no column of ratings; use one of {', '.join(standard)}")
-        _there(table, [source])
-    if len(set(named.values())) < len(named):
-        twice = [source for source in named.values() if list(named.values()).count(source) > 1]
-        raise InputError(f"column {twice[0]!r} is named for two things; give each its own")
-    away = {name: f"source_{name}" for name, source in named.items() if name in table.columns and source != name}
-    return table.rename(away | {source: name for name, source in named.items()})
 
 
 def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
