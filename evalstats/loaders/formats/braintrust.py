@@ -147,17 +147,19 @@ class _Reader:
             self.file.count(_NO_MODEL, trace.model is None)
         name = self.file.source.called
         keys = dict.fromkeys((trace.experiment, trace.model or name) for trace in rooted)
-        shared = Counter(model for _, model in keys)
+        shared, runs = Counter(model for _, model in keys), dict[tuple[str, str | None], str]()
         for trace in rooted:
             model, judges = trace.model or name, self.judges.get(trace.experiment, set())
-            run = self.file.run(
-                model,
-                trace.experiment if len(called) > 1 else "",
-                model if len(keys) > 1 and trace.model else "",
-                system=f"{model} ({trace.experiment[:_ID_CHARS]})" if shared[model] > 1 else model,
-                judge=next(iter(judges)) if len(judges) == 1 else None,
-                config=json.dumps({"experiment_id": trace.experiment}) if trace.experiment else None,
-            )
+            run = runs.get((trace.experiment, trace.model))
+            if run is None:
+                run = runs[trace.experiment, trace.model] = self.file.run(
+                    model,
+                    trace.experiment if len(called) > 1 else "",
+                    model if len(keys) > 1 and trace.model else "",
+                    system=f"{model} ({trace.experiment[:_ID_CHARS]})" if shared[model] > 1 else model,
+                    judge=next(iter(judges)) if len(judges) == 1 else None,
+                    config=json.dumps({"experiment_id": trace.experiment}) if trace.experiment else None,
+                )
             tokens: Row = {"input_tokens": trace.given, "output_tokens": trace.written}
             asserted = trace.error is not None and "AssertionError" in trace.error
             self.file.count(_ASSERTION, asserted)

@@ -125,7 +125,13 @@ def _score(record: Row, file: File) -> Iterator[Sample]:
             "trial": file.trial(*key),
             "judge": author,
             "timestamp": time,
-            **_about({**record, **about}, file, trace or "", record.get("traceName"), record.get("traceTags")),
+            **_about(
+                {**record, **about} if about else record,
+                file,
+                trace or "",
+                record.get("traceName"),
+                record.get("traceTags"),
+            ),
             "source": source,
         },
         [{"metric": name, **outcome}],
@@ -134,8 +140,10 @@ def _score(record: Row, file: File) -> Iterator[Sample]:
 
 def _about(record: Row, file: File, trace: str, name: object, tags: object) -> Row:
     """Return what a trace says of itself; the address in the viewer follows the server's."""
-    found = _PROJECT.search(file.path.name)
-    project = as_text(record.get("projectId")) or (found["project"] if found else None)
+    if "project" not in file.kept:
+        found = _PROJECT.search(file.path.name)
+        file.kept["project"] = found["project"] if found else None
+    project = as_text(record.get("projectId")) or file.kept["project"]
     return {
         "user": as_text(record.get("userId")),
         "session": as_text(record.get("sessionId")),
