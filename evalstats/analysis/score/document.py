@@ -141,8 +141,7 @@ def _of_several(result: Scores) -> Document:
         answer=(table,),
         notes=notes,
         evidence=tuple(
-            Section(id="tasks", heading=f"The scores of each {first.by}", blocks=(own,))
-            for own in _of_tasks(result.rows)
+            Section(id="tasks", heading=_range_of_tasks(result.rows), blocks=(own,)) for own in _of_tasks(result.rows)
         ),
         method=_method_of_several(result),
     )
@@ -285,6 +284,13 @@ def _of_tasks(scores: Sequence[Score]) -> tuple[Table, ...]:
         frame=frame,
     )
     return (table,)
+
+
+def _range_of_tasks(scores: Sequence[Score]) -> str:
+    known = [(row.estimate, row.level, score) for score in scores for row in score.tasks if row.estimate is not None]
+    ends = (min(known, key=lambda each: each[0]), max(known, key=lambda each: each[0]))
+    low, high = (f"{_shown(score, value)} ({score.name} on {level})" for value, level, score in ends)
+    return f"Scores run from {low} to {high}"
 
 
 def _other_averages(result: Score) -> tuple[Note, ...]:

@@ -6,7 +6,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.design.labels import LabelAccount
-from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, row_named, rows_frame
+from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, estimated, row_named, rows_frame
 from evalstats.analysis.settings import Settings
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
@@ -92,8 +92,18 @@ class Score(OfMetric, Result, Estimate):
         return f"<Score: {self.name} on {self.benchmark}: {scaled(self.estimate, self.scale)}{self.unit} {ends}>"
 
     def to_frame(self) -> pl.DataFrame:
-        """Tidy rows: the headline interval and every further one."""
-        return rows_frame(self.rows)
+        """Tidy rows: the headline interval and every further one, then one row for every task."""
+        tasks = (
+            MethodRow(
+                **estimated(row),
+                term=f"{self.by}={row.level}",
+                role="headline",
+                n_items=row.n_items,
+                n_clusters=row.n_clusters,
+            )
+            for row in self.tasks
+        )
+        return rows_frame((*self.rows, *tasks))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

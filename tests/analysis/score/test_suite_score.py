@@ -47,6 +47,8 @@ def test_every_task_counts_alike_and_a_group_is_one_task(suite: es.EvalData) -> 
     for row in found.tasks:
         alone = one(suite.where(benchmark=row.level), "base")
         assert (row.estimate, row.conf_low, row.conf_high) == (alone.estimate, alone.conf_low, alone.conf_high)
+    frame = found.to_frame().filter(pl.col("term").str.starts_with("task="))
+    assert frame["estimate"].to_list() == [row.estimate for row in found.tasks]
     (micro,) = found.other_averages
     every = np.concatenate(list(own.values()))
     assert (micro.kind, micro.estimate) == ("micro", pytest.approx(every.mean(), abs=ROUNDING))
@@ -69,6 +71,7 @@ def test_every_system_has_one_line_and_a_claim_is_of_the_average(suite: es.EvalD
     assert {row.name: row.estimate for row in board.rows} == pytest.approx({each.name: each.estimate for each in found})
     text = printed(Scores(rows=found))
     assert "Every item alike" in text
+    assert "Scores run from 18.9% (base on qnli) to" in text
     assert "winogrande" in text
 
 
