@@ -325,6 +325,9 @@ def from_pilot(
             return _checked(_of_different(pilot), pilot)
         parts, table = _parts_of(pilot), pilot.table
         basis = _shell(pilot, parts, None if table is None else table.only_candidate + table.only_baseline)
+        if pilot.average.startswith(("macro", "weighted")):
+            spread = f"Items are spread as in the pilot ({pilot.average})"
+            basis = replace(basis, assumptions=(spread,))
         if parts.n_trials != (1.0, 1.0):
             text = "A Comparison holds no single trials, so trial noise is counted among the items'"
             note = Note(kind="choice", text=text, remedy="Give the data to split it", caution=False)
@@ -497,7 +500,7 @@ def _parts_of(result: Comparison) -> DifferenceParts:
     """Read the parts of the variance back from a standard error, its degrees of freedom and the design effect."""
     n, k = result.n_items, max(1.0, result.n_trials / (2.0 * max(1, result.n_items)))
     plain = DifferenceParts(item=0.0, n_items=n, n_trials=(k, k))
-    if result.table is not None and result.n_clusters is None and not result.average.startswith(("macro", "weighted")):
+    if result.table is not None and result.n_clusters is None:
         counts = result.table
         shares = (counts.only_candidate + counts.only_baseline) / n, (counts.only_candidate - counts.only_baseline) / n
         return replace(plain, item=max(0.0, shares[0] - shares[1] ** 2))

@@ -188,6 +188,7 @@ def test_the_detectable_macro_difference_is_that_of_the_pilots_own_items(suite: 
     assert "4,529 items are worth" in text_of(plan)
     of_comparison = power(pilot=result)
     assert of_comparison.delta == pytest.approx(plan.delta, rel=0.02)
+    assert of_comparison.assumptions[0].startswith("Items are spread as in the pilot (macro average over 20 tasks")
 
 
 def test_items_of_each_task(suite: es.EvalData) -> None:
