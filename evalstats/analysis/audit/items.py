@@ -31,7 +31,6 @@ from evalstats.table.items import (
     Floats,
     Ints,
     item_factors,
-    level_codes,
     row_counts,
 )
 
@@ -348,11 +347,9 @@ def _order(panel: Panel) -> Floats:
         )
     )
     timed, one_file = (np.isin(panel.model, known.filter(name)["model"]) for name in ("timed", "one_file"))
-    levels, codes = level_codes(rows[FIRST_LOCATOR if FIRST_LOCATOR in rows.columns else "locator"])
-    places = np.append(
-        levels.str.extract(r"(\d+)\D*$").cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(), np.nan
-    )
-    chosen = np.where(timed, time.fill_null(np.nan).to_numpy(), np.where(one_file, places[codes], np.nan))
+    locator = rows[FIRST_LOCATOR if FIRST_LOCATOR in rows.columns else "locator"]
+    places = locator.cast(pl.String).str.extract(r"(\d+)\D*$").cast(pl.Float64, strict=False).fill_null(np.nan)
+    chosen = np.where(timed, time.fill_null(np.nan).to_numpy(), np.where(one_file, places.to_numpy(), np.nan))
     return panel.firsts(chosen, np.nan)
 
 

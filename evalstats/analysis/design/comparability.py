@@ -116,9 +116,22 @@ def run_comparability(
     `contrast` names the two; a setting of that name is what is compared. In the settings of `accept` they differ on
     purpose; a name that is no setting is an InputError. `leave_out` may name what looks at all rows: "items", "n_trials".
     """
+    sides = (RecordedRuns.of(data, system.runs, system.rows) for system in (first, second))
+    return recorded_differences(data, *sides, contrast=contrast, accept=accept, leave_out=leave_out)
+
+
+def recorded_differences(
+    data: EvalData,
+    first: RecordedRuns,
+    second: RecordedRuns,
+    *,
+    contrast: str,
+    accept: Collection[str],
+    leave_out: Collection[str],
+) -> tuple[RunDifference, ...]:
+    """Return what `run_comparability` does, of runs whose records are at hand."""
     accepted = {*check_settings(accept)}
-    recorded = [RecordedRuns.of(data, system.runs, system.rows) for system in (first, second)]
-    sides = _Sides(data=data, first=recorded[0], second=recorded[1], contrast=contrast)
+    sides = _Sides(data=data, first=first, second=second, contrast=contrast)
     found = [each for rule in RULES if (each := _by_rule(rule, sides))]
     found += [each for each in (_judges(sides), _prompts(sides, {each.setting for each in found})) if each]
     found += [each for name, look in _LOOKS.items() if name not in leave_out and (each := look(sides))]

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.clusters import candidate_groups, group_columns
-from evalstats.analysis.design.comparability import OF_ITEMS, RunDifference, invalidating, run_comparability
+from evalstats.analysis.design.comparability import OF_ITEMS, RunDifference, invalidating, recorded_differences
 from evalstats.analysis.design.metric import Metric, choose_metric
-from evalstats.analysis.design.run_settings import Severity
+from evalstats.analysis.design.run_settings import RecordedRuns, Severity
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option, written
 from evalstats.grammar import comma_list, plural, quoted_list
@@ -248,13 +248,13 @@ def run_kinds(
     of_items = OF_ITEMS if apart else ("items", "n_trials")
     firsts: list[int] = []
     kind = [0] * len(systems)
+    recorded = [RecordedRuns.of(data, system.runs, system.rows) for system in systems]
     seen: list[tuple[str, str, RunDifference]] = []
     for j in (reference, *(j for j in range(len(systems)) if j != reference)):
         for number, first in enumerate(firsts):
             # Which items a system has is the comparability graph's matter, in full.
-            found = run_comparability(
-                data, systems[first], systems[j], contrast=contrast, accept=accept, leave_out=of_items
-            )
+            pair = recorded[first], recorded[j]
+            found = recorded_differences(data, *pair, contrast=contrast, accept=accept, leave_out=of_items)
             invalid = [each for each in found if each.severity == "invalid"]
             seen.extend((systems[first].name, systems[j].name, each) for each in (invalid or found))
             if not invalid:

@@ -370,12 +370,21 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float)
 class AllRandom:
     """Models of a table's scores in which all sources are random.
 
-    The split of the variation and the reliability often ask for the same linear one, which is fitted once.
+    The split of the variation and the reliability often ask for the same linear one, which is fitted once; so are its variances.
     """
 
     def __init__(self, table: ScenarioTable) -> None:
         self.table = table
         self._fits: dict[tuple[str, ...], MixedFit] = {}
+        self._known: list[tuple[MixedFit, tuple[FloatArray, FloatArray]]] = []
+
+    def components(self, fit: MixedFit) -> tuple[FloatArray, FloatArray]:
+        """Return the variances of a fit, and their degrees of freedom."""
+        for known, found in self._known:
+            if known is fit:
+                return found
+        self._known.append((fit, _components(fit)))
+        return self._known[-1][1]
 
     def linear(self, frame: pl.DataFrame, groups: Sequence[str]) -> MixedFit:
         """Return the linear model of some rows of the table."""
@@ -414,15 +423,15 @@ def variance_rows(
         return (), (f"the variation was not split: {error}",)
     if not fit.convergence.converged:
         return (), (f"the variation was not split: the fit did not converge ({fit.convergence.message})",)
-    rows = _component_rows(fit, conf_level)
+    rows = _component_rows(fit, fits.components(fit), conf_level)
     total = sum(row.variance for row in rows)
     told = tuple(f"In the split of the variation, where all sources are random: {text}" for text in fit.warnings)
     return tuple(replace(row, share=row.variance / total) for row in rows), told
 
 
-def _component_rows(fit: MixedFit, conf_level: float) -> list[VarianceRow]:
+def _component_rows(fit: MixedFit, components: tuple[FloatArray, FloatArray], conf_level: float) -> list[VarianceRow]:
     """One row for each random intercept, then what is left."""
-    variances, free = _components(fit)
+    variances, free = components
     rows: list[VarianceRow] = []
     for term, variance, df in zip(fit.design.terms, variances, free, strict=False):
         low, high = _sd_interval(variance, df, conf_level)
@@ -574,7 +583,7 @@ def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, see
     fit = fits.linear(frame, groups)
     study = _study(own, choice, fit, groups, crossed=crossed, trials=trials)
     point = reliability(study)
-    draws = _draws(study, fit, groups, seed=seed)
+    draws = _draws(study, fit, fits.components(fit), groups, seed=seed)
     kinds: tuple[Literal["relative", "absolute"], ...] = ("relative", "absolute")
     ends: dict[str, tuple[float | None, float | None]] = {"relative": (None, None), "absolute": (None, None)}
     few = len(table.models) < _FEW_MODELS
@@ -641,10 +650,12 @@ def _named(fit: MixedFit, groups: Sequence[str], *, crossed: bool) -> dict[str, 
     return out
 
 
-def _draws(study: GStudy, fit: MixedFit, groups: Sequence[str], *, seed: int) -> FloatArray:
+def _draws(
+    study: GStudy, fit: MixedFit, components: tuple[FloatArray, FloatArray], groups: Sequence[str], *, seed: int
+) -> FloatArray:
     """Draw the components that the fit leaves open: each as its estimate times df over chi-squared."""
     rng = np.random.default_rng(seed)
-    variances, free = _components(fit)
+    variances, free = components
     crossed = not any(facet.within for facet in study.facets if facet.name == "item")
     named = _named(fit, groups, crossed=crossed)
     drawn: dict[frozenset[str], FloatArray] = {}

@@ -1,6 +1,6 @@
 """Shrunken predictions for named levels: their errors, also averaged over the standard deviations, and pooling of a table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -43,13 +43,14 @@ class PredictionErrors:
     """Covariance of (beta - its estimate, b - its prediction), kept by its structure.
 
     `fixed`, shape (n_fixed, n_fixed), is that of beta; `inside`, shape (n_effects, n_effects), that of the effects given beta,
-    block diagonal where effects fall into components and then sparse. Where beta is off by d, the predictions are off by
-    `gain` @ d the other way.
+    block diagonal where effects fall into components and then sparse; `whole` says that every entry of its blocks is stored, in
+    order. Where beta is off by d, the predictions are off by `gain` @ d the other way.
     """
 
     fixed: Floats
     inside: Sparse | Floats
     gain: Floats
+    whole: bool = False
 
     def variance(self, rows: Sparse | Floats) -> Floats:
         """Variance of linear combinations; `rows` has shape (n_combinations, n_fixed + n_effects)."""
@@ -57,8 +58,10 @@ class PredictionErrors:
         n_fixed = len(self.fixed)
         own, effects = rows[:, :n_fixed], rows[:, n_fixed:]
         direct = own.toarray() - effects @ self.gain
-        spread = effects @ self.inside
-        given: Floats = csr_array(effects.multiply(spread)) @ np.ones(len(self.gain))
+        if self.whole:
+            given = _quadratic_forms(csr_array(effects), csr_array(self.inside))
+        else:
+            given = csr_array(effects.multiply(effects @ self.inside)) @ np.ones(len(self.gain))
         return np.asarray(given + ((direct @ self.fixed) * direct).sum(axis=1), dtype=np.float64)
 
 
@@ -78,24 +81,35 @@ def prediction_errors(fit: MixedFit, terms: Sequence[int], reduced: Sparse | Non
     n_fixed = design.fixed.shape[1]
     factor_of = [csr_array(kron(eye_array(design.terms[k].n_levels), factors[k])) for k in terms]
     back = csr_array(block_diag(factor_of, format="csr")) if terms else csr_array((0, 0), dtype=np.float64)
-    # Columns become Z Lambda, so that the penalty is the identity and a variance of 0 needs no inverse.
-    turn = csr_array(block_diag([eye_array(n_fixed), back], format="csr")) if terms else csr_array(eye_array(n_fixed))
     plain = reduced_system(fit, terms) if reduced is None else reduced
-    system = csr_array(turn.T @ plain @ turn)
+    # Columns become Z Lambda, so that the penalty is the identity and a variance of 0 needs no inverse.
+    intercepts = all(len(factors[k]) == 1 for k in terms)
+    scale = back.diagonal()
+    if intercepts:
+        system = _scaled(plain, np.concatenate([np.ones(n_fixed), scale]))
+    else:
+        turn = csr_array(block_diag([eye_array(n_fixed), back], format="csr"))
+        system = csr_array(turn.T @ plain @ turn)
     penalised = csr_array(system[n_fixed:, n_fixed:] + eye_array(system.shape[0] - n_fixed))
-    inside = _block_inverse(penalised)
-    sparse_inverse = inside is not None
-    if inside is None:
-        inside = np.asarray(np.linalg.inv(penalised.toarray()), dtype=np.float64)
+    by_block = _block_inverse(penalised)
     coupling = system[n_fixed:, :n_fixed].toarray()
-    gain = np.asarray(inside @ coupling, dtype=np.float64)
+    inside: Sparse | Floats
+    if by_block is None:
+        inside = np.asarray(np.linalg.inv(penalised.toarray()), dtype=np.float64)
+        gain = np.asarray(inside @ coupling, dtype=np.float64)
+        turned = np.asarray(back @ inside @ back.T, dtype=np.float64)
+    else:
+        gain = np.empty_like(coupling)
+        for members, blocks in _blocks_of(by_block):
+            gain[members] = blocks @ coupling[members]
+        turned = _scaled(by_block, scale) if intercepts else csr_array(back @ by_block @ back.T)
     left = system[:n_fixed, :n_fixed].toarray() - coupling.T @ gain
     fixed = np.asarray(fit.sigma**2 * np.linalg.inv((left + left.T) / 2), dtype=np.float64)
-    turned = back @ inside @ back.T * fit.sigma**2
     return PredictionErrors(
         fixed=fixed,
-        inside=csr_array(turned) if sparse_inverse else np.asarray(turned, dtype=np.float64),
+        inside=turned * fit.sigma**2,
         gain=np.asarray(back @ gain, dtype=np.float64),
+        whole=intercepts and by_block is not None,
     )
 
 
@@ -153,6 +167,41 @@ def _block_inverse(matrix: Sparse) -> Sparse | None:
     if not n:
         return csr_array((0, 0), dtype=np.float64)
     return csr_array((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(n, n))
+
+
+def _scaled(matrix: Sparse, scale: Floats) -> Sparse:
+    """Multiply rows and columns of a matrix by the same numbers."""
+    data = matrix.data * np.repeat(scale, np.diff(matrix.indptr)) * scale[matrix.indices]
+    return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _blocks_of(matrix: Sparse) -> Iterator[tuple[Ints, Floats]]:
+    """Yield the whole blocks of a block-diagonal matrix by size: members, shape (n_blocks, size), and the blocks."""
+    sizes = np.diff(matrix.indptr)
+    heads = np.flatnonzero(matrix.indices[matrix.indptr[:-1]] == np.arange(len(sizes)))
+    for size in np.unique(sizes[heads]):
+        members = matrix.indices[matrix.indptr[heads[sizes[heads] == size], np.newaxis] + np.arange(size)]
+        yield members.astype(np.int64), matrix.data[matrix.indptr[members][:, :, np.newaxis] + np.arange(size)]
+
+
+def _quadratic_forms(rows: Sparse, matrix: Sparse) -> Floats:
+    """Return x' M x of every row x, where M is made of whole blocks: only entries of x in one block meet."""
+    owner = matrix.indices[matrix.indptr[:-1]].astype(np.int64)
+    rank = within_owner(owner, len(owner))
+    of_row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    order = np.lexsort((owner[rows.indices], of_row))
+    of_row, column, value = of_row[order], rows.indices[order], rows.data[order]
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = (of_row[1:] != of_row[:-1]) | (owner[column[1:]] != owner[column[:-1]])
+    first = np.flatnonzero(begins)
+    size = np.diff(np.append(first, len(order)))
+    # Every entry beside every other of its group.
+    group = np.repeat(np.arange(len(first)), size**2)
+    within = np.arange(len(group)) - np.repeat(np.cumsum(size**2) - size**2, size**2)
+    one, other = (first[group] + part for part in np.divmod(within, size[group]))
+    entry = matrix.data[matrix.indptr[column[one]] + rank[column[other]]]
+    found = np.bincount(of_row[one], weights=value[one] * value[other] * entry, minlength=rows.shape[0])
+    return found.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
