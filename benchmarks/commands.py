@@ -90,7 +90,7 @@ def lab_and_live(folder: Path, n_models: int) -> None:
     model = np.repeat([f"model-{k:04}" for k in range(n_models)], n_users)
     live = pl.DataFrame({"model": model, "n": np.arange(model.size), "score": right.ravel().astype(int)})
     named = {"user": pl.format("u{}", pl.col("n") // 2), "scenario": pl.format("level {}", pl.col("n") % 7)}
-    live.with_columns(**named).drop("n").write_csv(folder / "live.csv")
+    live.with_columns(pl.format("l{}", "n").alias("item"), **named).drop("n").write_csv(folder / "live.csv")
 
 
 _TWO: Final = ("--baseline", "model-0000", "--candidate", "model-0001")

@@ -2,7 +2,7 @@
 
     python -m benchmarks.pages [PAGE ...] [--large] [--output FILE.json]
 
-Seconds are of processor time, of all processes that a page takes: the kernel's start, its cells, Pandoc, Typst. Words are
+Seconds are of processor time, of all processes that a page takes: its cells, Pandoc, Typst. Words are
 those in sight: what is folded away, drawings and the contents are not counted. Height is at a width of 1280 pixels, where
 Chromium and playwright are there. `--large` adds pages of many models and items, and the website.
 """

@@ -3,13 +3,18 @@
 import itertools
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import ours, peers, problems, truth
+import evalstats as es
+from benchmarks import commands, ours, peers, problems, truth
 from benchmarks.cases import CASES, NAMESAKE, OURS, Case, Peer
+from benchmarks.commands import COMMANDS
 from benchmarks.runner import HERE, _repeat, measure
+from evalstats.options import offered
+from evalstats.questions import signature_of
 
 FUNCTIONS = [case for case in CASES if isinstance(case.run, str)]
 ROUNDING = 1e-12  # of limits and shares between 0 and 1
@@ -153,3 +158,21 @@ def test_a_case_is_measured_in_processes_of_its_own_and_what_is_not_installed_is
     assert absent["seconds"] is None
     assert "absent" in absent["why"]
     json.dumps([own, absent])
+
+
+@pytest.mark.parametrize("question", sorted({words[0] for *_, words in COMMANDS.values()} - {"-c"}))
+def test_whole_commands_are_of_questions_with_their_options(question: str) -> None:
+    flags = {flag for each in offered(signature_of(question)) for flag in each.flags}
+    for _, files, words in COMMANDS.values():
+        if words[0] == question:
+            assert {*files} <= {*words}
+            assert {word for word in words if word.startswith("--")} <= flags | {"--report", "--lab", "--live"}
+
+
+def test_the_data_of_whole_commands_answer_their_questions(tmp_path: Path) -> None:
+    commands.scores(tmp_path, 3, 40, kind="graded", by=4)
+    found = es.compare(es.read(tmp_path / "data.csv"), "model-0000", "model-0002", by="scenario")
+    assert [row.n_items for row in found.groups] == [10] * 4
+    commands.lab_and_live(tmp_path, 6)
+    lab, live = (es.read(tmp_path / f"{side}.csv") for side in ("lab", "live"))
+    assert es.gap(lab=lab, live=live).n_models == 6
