@@ -7,6 +7,7 @@ shown as the maps that would use them.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from typing import Final
 from evalstats.errors import Option, together
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, source_of_column
 from evalstats.loaders.published_numbers import plain
-from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, PAIRS, ROLES, SIDES, SURE, names_a_model
+from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, PAIRS, ROLES, SCORERS, SIDES, SURE, names_a_model
 from evalstats.loaders.values import (
     NO_VALUE,
     as_number,
@@ -234,6 +235,19 @@ class SampledColumn:
         )
 
 
+def looks_like_score(column: SampledColumn) -> bool:
+    """Whether the cells of a column may be scores, and the last part of its name does not say otherwise.
+
+    >>> looks_like_score(SampledColumn("answer.cer_raw", [{"answer.cer_raw": k} for k in (0.5, 0.25)]))
+    True
+    """
+    return (
+        column.scored == 1
+        and len(column.levels) > 1
+        and not ROLES["score"].bars(words_of(column.name.rpartition(".")[2]))
+    )
+
+
 def _is_score(cell: str) -> bool:
     return (
         as_number(cell) is not None
@@ -359,6 +373,7 @@ class _Table:
         self.free = [column for column in self.columns if column.name not in asked.factors]
         self.like_items = {column for column in self.free if column.named("item") or column.as_item()}
         self.metric = self._metric()
+        self.crossed = crossed_names(column.name for column in self.free)
 
     def _metric(self) -> SampledColumn | None:
         """Return the column that names metrics: called so, with the same few levels again and again, and beside scores."""
@@ -418,6 +433,10 @@ class _Table:
             for weight, c in weighed
             if min(weight, c.named("score")) >= _CALLED and c.is_measured and "," not in c.name
         }
+        # What somebody scored beside such scores are scores as well, whatever they are called.
+        first = Counter(c.words.split("_")[0] for c in self.columns if c.name in sure)
+        scored = {word for word in SCORERS if first[word] > 1}
+        sure |= {c.name for _, c in weighed if c.words.split("_")[0] in scored and c.is_measured and "," not in c.name}
         named = [column for column in self.columns if column.name in sure]
         # The score itself stands beside what it was at first (`initial_is_correct`).
         named = [c for c in named if not any(c.words.endswith(f"_{other.words}") for other in named)]
@@ -558,6 +577,8 @@ class _Table:
         wanted = [column for column in numbers if column.name in self.asked.sides]
         by_model = [column for column in numbers if names_a_model(column.name)]
         by_side = [column for column in numbers if SIDES & column.tokens]
+        sides, patterns = self.crossed
+        crossed = {pattern.replace("*", side) for pattern in patterns for side in sides}
         found: list[_Fit] = []
         long = any(c.named("score") for c in numbers) or any(weight >= SURE for weight, _ in self._models())
         for weight, scores in (
@@ -567,6 +588,9 @@ class _Table:
             (1.6 if by_model else 0.95, numbers),
         ):
             if len(scores) < 2 or (scores is numbers and long and not by_model):
+                continue
+            # Columns of several metrics are not one model each.
+            if scores is not wanted and not crossed.isdisjoint(column.name for column in scores):
                 continue
             taken = {*scores}
             left = [column for column in self.columns if column not in taken]
@@ -597,7 +621,7 @@ class _Table:
         if any(weight >= SURE and len(column.levels) > 1 for weight, column in self._models() if column is not None):
             return []
         by_name = {column.name: column for column in self.free}
-        sides, patterns = crossed_names(by_name)
+        sides, patterns = self.crossed
         of = {pattern: [by_name[pattern.replace("*", side)] for side in sides] for pattern in patterns}
         metrics = {pattern: words_of(pattern.replace("*", "").strip("_-./ ")) for pattern in patterns}
         scores = [

@@ -451,20 +451,23 @@ def json_blocks(records: Iterable[Place], deep: Sequence[str] = ()) -> Iterator[
         yield _cell_block(cells, places)
 
 
-def _at(record: Record, path: str) -> object:
-    """Follow a dotted path into a record: names of members, and places in lists; None where it leads nowhere.
+def _at(value: object, path: str) -> object:
+    """Follow a dotted path into a record: names of members, which may hold points, and places in lists; None where it ends.
 
-    >>> _at({"grade": {"parts": [{"score": 1}]}}, "grade.parts.0.score")
-    1
+    >>> _at({"grade": {"parts": [{"score": 1}]}}, "grade.parts.0.score"), _at({"gpt-4.1": {"em": 0}}, "gpt-4.1.em")
+    (1, 0)
     """
-    value: object = record
-    for name in path.split("."):
-        listed = as_list(value)
+    listed = as_list(value)
+    names = path.split(".")
+    for n_names in range(1, len(names) + 1):
+        name, rest = ".".join(names[:n_names]), ".".join(names[n_names:])
         if listed:
-            value = listed[int(name)] if name.isdecimal() and int(name) < len(listed) else None
+            inner = listed[int(name)] if name.isdecimal() and int(name) < len(listed) else None
         else:
-            value = as_dict(value).get(name)
-    return value
+            inner = as_dict(value).get(name)
+        if inner is not None and (found := _at(inner, rest) if rest else inner) is not None:
+            return found
+    return None
 
 
 def flat(record: dict[str, object]) -> dict[str, object]:

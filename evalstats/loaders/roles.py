@@ -94,8 +94,8 @@ ROLES: Final[Mapping[str, Role]] = {
         "conciseness groundedness completeness safety quality precision recall bleu rouge bertscore similarity clarity "
         "hallucination comet chrf cider meteor iou ndcg mrr rr rate auc auroc map psnr ssim mae rmse mqm perplexity bias "
         "harmfulness usefulness politeness empathy creativity informativeness naturalness satisfaction rouge_l rouge1 rouge2 "
-        "f1_score exact partial_credit partial_match",
-        w40="judgement judgment result outcome verdict overall value points",
+        "f1_score overall exact partial_credit partial_match",
+        w40="judgement judgment result outcome verdict value points",
         # Counts, sizes, places, times, what was expected or answered, and what is said of a score.
         never="id idx index token tokens cost price usd eur dollars latency time times duration ms seconds secs sec len length "
         "count counts n num year age seq status code seed trial epoch temperature penalty config configs setting settings "
@@ -160,7 +160,9 @@ PAIRS: Final = tuple(
         "first_model/second_model model_x/model_y candidate_a/candidate_b option_a/option_b"
     )
 )
-_WHOSE: Final = SIDES | JUDGES | _words("human llm model system a b first second")
+# Who is said to have scored in the names of scores (`human_tone`).
+SCORERS: Final = JUDGES | _words("human llm")
+_WHOSE: Final = SIDES | SCORERS | _words("model system a b first second")
 _FAMILIES: Final = re.compile(
     r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|ministral|codestral|qwen|qwq|deepseek|grok|phi|command|"
     r"o[134](?:-mini|-pro|-preview)?|yi|glm|kimi|falcon|vicuna|nova|olmo|sonnet|opus|haiku|minimax|ernie|hunyuan|nemotron|"

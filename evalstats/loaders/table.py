@@ -16,9 +16,11 @@ from evalstats.loaders.binder import (
     NOTHING_FITS,
     AskedNames,
     Record,
+    SampledColumn,
     as_options,
     assigned,
     is_called_score,
+    looks_like_score,
 )
 from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, flat, listings, open_table, oriented, rows_at, seen
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
@@ -310,9 +312,9 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
 
 def _without_scores(columns: Sequence[str], rows: Sequence[Record]) -> str:
     """Say what a reader must do who has answers and no scores of them, as far as names and cells tell."""
-    called = [name for name in columns if is_called_score(name)]
-    empty = [name for name in called if all(is_absent(row.get(name)) for row in rows)]
-    if len(empty) < len(called):
+    empty = [name for name in columns if is_called_score(name) and all(is_absent(row.get(name)) for row in rows)]
+    plain = [name for name in columns if not any(isinstance(row.get(name), dict | list) for row in rows)]
+    if any(looks_like_score(SampledColumn(name, rows)) for name in plain):
         return ""
     none = f"{and_list(empty)} has no value in any row" if empty else "no column looks like a score"
     return f". But {none} (a number, right or wrong, pass or fail): score the answers first"

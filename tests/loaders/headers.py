@@ -227,6 +227,8 @@ HEADERS: Final = [
     Header("profile:side scenario_id:id run_idx:trial decision:answer passed:right", "item=scenario_id score=passed model=profile trial=run_idx", _SIDES),
     Header("doc_id:id method:system model:one answer:answer is_correct:bool top_k:512", "item=doc_id score=is_correct model=model"),
     Header("topic_id:id model:model poem:answer label:verdict", "item=topic_id score=label model=model", _COMPARE),
+    Header("question_id:id style:category judge_accuracy:likert judge_empathy:likert judge_resolution:likert judge_id:few judge_reason:answer", "item=question_id score=judge_accuracy,judge_empathy,judge_resolution"),
+    Header("question:text accuracy:likert clarity:likert overall:likert response:answer", "item=question score=accuracy,clarity,overall"),
     # Columns named by system and metric.
     Header("question:text baseline_answer:answer ours_answer:answer baseline_f1:share ours_f1:share baseline_em:right ours_em:right baseline_tokens:count ours_tokens:count", "item=question models=*_f1,*_em"),
     Header("example:index base_pred:answer ft_pred:answer base_rougeL:share ft_rougeL:share delta:share", "item=example models=*_rougeL", "compare --baseline base --candidate ft"),

@@ -210,6 +210,11 @@ def test_the_vocabularies_are_many_and_differ() -> None:
         ("id,Rating (1-5)\n1,3\n2,5\n", ["item=id", "score=Rating (1-5)", "scale=1..5"]),
         ("id,score\n1,85%\n2,5 %\n", ["item=id", "score=score", "scale=percent"]),
         ("id,illegal_llm,score\n1,0,.5\n2,1,.25\n3,0,.75\n4,1,.5\n", ["item=id", "score=score"]),
+        # Two models with two metrics each are not four models.
+        (
+            "id,gpt-4o_f1,claude_f1,gpt-4o_em,claude_em\n1,.5,.25,1,0\n2,.25,.75,0,1\n3,.5,.5,1,1\n",
+            ["item=id", "models=*_f1,*_em"],
+        ),
         ("id,score_a,score_b\n1,.5,.25\n2,.25,.75\n3,.5,.5\n", ["item=id", "models=score_a,score_b"]),
     ],
 )
@@ -228,6 +233,9 @@ def test_answers_without_scores_are_not_asked_for_their_columns(tmp_path: Path) 
     path = tmp_path / "t.csv"
     path.write_text("prompt_id,response\np1,Paris\np2,Rome\n")
     with pytest.raises(InputError, match=r"But no column looks like a score \(a number, .*\): score the answers first"):
+        read(path)
+    path.write_text("prompt_id,response,answer.raw\np1,Paris,.5\np2,Rome,.25\n")
+    with pytest.raises(InputError, match=r"score=COLUMN$"):
         read(path)
     path.write_text("problem_id,answer,is_correct\np1,4,\np2,5,\n")
     with pytest.raises(InputError, match="But is_correct has no value in any row"):
