@@ -58,6 +58,21 @@ _IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
 _FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)$")
 _WORD: Final = re.compile(r"[^_\-./ ]+")
 _MOST_WORDS, _MOST_SIDES = 8, 20
+_ANSWERED: Final = frozenset(
+    [
+        "response",
+        "answer",
+        "ans",
+        "output",
+        "completion",
+        "generation",
+        "prediction",
+        "pred",
+        "translation",
+        "summary",
+        "report",
+    ]
+)
 _NO_SIDES: Final = frozenset(
     ["human", "llm", "train", "test", "val", "dev", "easy", "medium", "hard", "user", "system"]
 )
@@ -633,10 +648,15 @@ class _Table:
             and "," not in pattern
         ]
         named = [pattern for pattern in scores if ROLES["score"].weight(metrics[pattern]) >= _CALLED]
-        # Raters, turns and parts stand so too: systems have answers of their own, or names of models or sides.
-        answered = any(all(c.is_text for c in columns) for columns in of.values()) or {*sides} <= {*by_name}
-        known = answered or any(names_a_model(side) or {*words_of(side).split("_")} & SIDES for side in sides)
+        # Criteria, raters, turns and parts stand so too: criteria have one score each, and what a judge said of it.
+        known = any(names_a_model(side) or {*words_of(side).split("_")} & SIDES for side in sides)
+        answers = [
+            p for p in patterns if _ANSWERED & {*metrics[p].split("_")} and not JUDGES & {*metrics[p].split("_")}
+        ]
+        if not (known or answers or {*sides} <= {*by_name} or len(scores) > 1):
+            return []
         sure = bool(named) and (known or bool(self.asked.sides and self.asked.sides <= {*sides}))
+        weight = 2.3 if sure else 1.9 if len(scores) > 1 else 1.5
         found: list[_Fit] = []
         own = {column.name for columns in of.values() for column in columns}
         for of_item, item in items if scores else ():
@@ -647,7 +667,7 @@ class _Table:
             options += [f"trial={ORDER}"] if repeated else []
             reads = (None if item is None else item.partition, "crossed", tuple(named or scores))
             clear = sure and of_item >= _ENOUGH and not repeated and self.n_rows > 0
-            found.append(_Fit(tuple(options), (2.3 if sure else 1.9) + of_item, reads, clear))
+            found.append(_Fit(tuple(options), weight + of_item, reads, clear))
         return found
 
 

@@ -14,6 +14,7 @@ from typing import Final, cast
 from evalstats.errors import Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
+from evalstats.loaders.binder import is_called_score
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
 from evalstats.loaders.files import HEAD_BYTES, header_of, iter_cells, iter_json_lines, load_json
 from evalstats.loaders.published_numbers import (
@@ -125,6 +126,8 @@ def board_in(document: object) -> Sequence[Record]:
     {'model': 'gpt-4o', 'pass@1.full': 61.1}
     >>> board_in({"model": "m", "chat": 0.9, "safety": 0.8, "math": 0.5, "max_tokens": 512}), board_in({"a": 1})
     ([], [])
+    >>> board_in({"ragas": {"faithfulness": 0.8, "recall": 0.7}, "config": {"top_k": 5, "k": 0.5}})
+    [{'ragas.faithfulness': 0.8, 'ragas.recall': 0.7}]
     """
     members = as_dict(document)
     inner = {name: flat(flat(as_dict(value))) for name, value in members.items()}
@@ -144,7 +147,26 @@ def board_in(document: object) -> Sequence[Record]:
     plainly = len(scores) == len(numbers) > max(2, len(members) - len(numbers)) and all(
         0 <= each <= 100 for each in scores
     )
-    return [members] if named and plainly else []
+    if named and plainly:
+        return [members]
+    # The metrics of one run, with what it was made with, and without texts or rows that may be items.
+    whole = flat(flat(dict(members)))
+    kept = {
+        name: value
+        for name, value in whole.items()
+        if type(value) in {int, float} and (is_called_score(name) or _counts(name))
+    }
+    texts = any(isinstance(value, str) and len(value) > MAX_FACTOR_CHARS // 4 for value in whole.values())
+    rows = any(as_dict(each) for value in whole.values() for each in as_list(value))
+    several = sum(map(is_called_score, kept)) > 1 and any(isinstance(value, float) for value in kept.values())
+    if not several or texts or rows or item_column(map(_last, whole)) is not None:
+        return []
+    model = model_column(name for name, value in members.items() if isinstance(value, str))
+    return [{**({"model": members[model]} if model else {}), **kept}]
+
+
+def _counts(name: str) -> bool:
+    return _last(name) in COUNT_NAMES
 
 
 def holds_systems(name: str) -> bool:
@@ -301,8 +323,9 @@ class ScoreTableLoader(SingleFileLoader):
 
     def _board(self, head: Head) -> Match | None:
         """Recognise one object of published scores, by its first members before all of it is read."""
-        first = head.members
-        named = any(names_a_model(name) or holds_systems(name) for name in first or ())
+        first = head.members or {}
+        inside = flat(flat(dict(first)))
+        named = any(map(is_called_score, inside)) or any(names_a_model(name) or holds_systems(name) for name in first)
         if not first or not (isinstance(first.get("model"), str) or named):
             return None
         try:
@@ -317,14 +340,14 @@ class ScoreTableLoader(SingleFileLoader):
         table = ScoreRows(head)
         if not table.records:
             raise UnreadableFileError(f"{source.path}: holds no rows")
-        of_one = _is_one_model(table.columns, table.records)
-        unnamed = of_one or (head.shape == "object" and len(table.records) == 1)
+        unnamed = head.shape == "object" and len(table.records) == 1
+        of_one = _is_one_model(table.columns, table.records) or (unnamed and model_column(table.columns) is None)
         if of_one:
             table.columns = ["model", *table.columns]
             table.records = [{"model": source.called, **table.records[0]}]
         roles = _roles(head, table)
         numbers = PublishedRows()
-        notes = _add_all(table.records, roles, UNNAMED if unnamed else source.stem, numbers)
+        notes = _add_all(table.records, roles, UNNAMED if unnamed or of_one else source.stem, numbers)
         if not numbers.rows:
             raise UnreadableFileError(f"{source.path}: holds no published number of any model")
         run = source.run_id()
@@ -434,7 +457,7 @@ def summary_in(columns: Sequence[str], records: Sequence[Record]) -> Roles | Non
         scores = [
             number for metric in roles.metrics for row in records if (number := as_number(row.get(metric.column)))
         ]
-        behind = [as_number(row.get(name)) or 0 for name in numeric if _last(name) in COUNT_NAMES for row in records]
+        behind = [as_number(row.get(name)) or 0 for name in numeric if _counts(name) for row in records]
         counted = sum(behind) > _MANY_ITEMS * len(behind) > 0
         aggregated = any(not AGGREGATED.isdisjoint(plain(name).split("_")) for name in numeric)
         if len(roles.metrics) < 2 - counted or all(number.is_integer() for number in scores):

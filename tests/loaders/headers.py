@@ -232,9 +232,11 @@ HEADERS: Final = [
     # Columns named by system and metric.
     Header("question:text baseline_answer:answer ours_answer:answer baseline_f1:share ours_f1:share baseline_em:right ours_em:right baseline_tokens:count ours_tokens:count", "item=question models=*_f1,*_em"),
     Header("example:index base_pred:answer ft_pred:answer base_rougeL:share ft_rougeL:share delta:share", "item=example models=*_rougeL", "compare --baseline base --candidate ft"),
-    Header("id:id question:text dense:answer hybrid:answer dense_faithfulness:points hybrid_faithfulness:points dense_toxicity:points hybrid_toxicity:points", "item=id models=*_faithfulness,*_toxicity", "leaderboard --metric faithfulness"),
+    Header("id:id dense:answer hybrid:answer dense_f1:share hybrid_f1:share dense_toxicity:points hybrid_toxicity:points", "item=id models=*_f1,*_toxicity", "leaderboard --metric f1"),
     Header("image_id:id report_rag:answer report_plain:answer check_rag.is_correct:bool check_plain.is_correct:bool", "item=image_id models=check_*.is_correct"),
     Header("query:text r1_dense:share r1_bm25:share rL_dense:share rL_bm25:share ans_dense:answer ans_bm25:answer", "item=query models=r1_*,rL_*"),
+    Header("title_id:id llm_response:answer llm_judge_logic_response:answer score_logic:share llm_judge_tone_response:answer score_tone:share", "item=title_id score=score_logic,score_tone"),
+    Header("id:id tone_score:likert tone_reason:answer form_score:likert form_reason:answer", "item=id score=tone_score,form_score"),
     Header("id:id ann_fluency:likert bob_fluency:likert ann_coherence:likert bob_coherence:likert", "item=id models=*_fluency,*_coherence or item=id score=ann_fluency,bob_fluency,ann_coherence,bob_coherence"),
     Header("id:id fail_precision:share pass_precision:share fail_recall:share pass_recall:share", "item=id score=fail_precision,pass_precision,fail_recall,pass_recall"),
     Header("id:id answer_relevance:share context_relevance:share answer_recall:share context_recall:share", "item=id score=answer_relevance,context_relevance,answer_recall,context_recall"),

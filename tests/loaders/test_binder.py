@@ -133,6 +133,8 @@ ASKED = {
     "id:id label:expected prediction:picked",
     "id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms",
     "text:text label:expected",
+    "id:id dense:answer hybrid:answer dense_f1:share hybrid_f1:share dense_toxicity:points hybrid_toxicity:points",
+    "image_id:id report_rag:answer report_plain:answer check_rag.is_correct:bool check_plain.is_correct:bool",
     "query:text r1_dense:share r1_bm25:share rL_dense:share rL_bm25:share ans_dense:answer ans_bm25:answer",
     "id:id ann_fluency:likert bob_fluency:likert ann_coherence:likert bob_coherence:likert",
     "topic_id:id model:model poem:answer label:verdict",

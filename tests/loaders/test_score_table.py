@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read, read_source, sniffed
@@ -215,6 +215,35 @@ def test_a_row_of_averages_is_no_item(text: str, tmp_path: Path) -> None:
     if text[0] not in "[{":
         map_ = ColumnMap.from_options(["item=#row", f"score={column}"])
         assert read(path, column_map=map_).outcomes.height == text.count("\n") - 1
+
+
+@pytest.mark.parametrize(
+    ("document", "rows"),
+    [
+        (
+            {"faithfulness": 0.81, "recall": 0.9, "note": "second try"},
+            [("run", "faithfulness", 0.81), ("run", "recall", 0.9)],
+        ),
+        ({"model": "m", "accuracy": 0.5, "f1": 0.25, "n": 40, "top_k": 5}, [("m", "accuracy", 0.5), ("m", "f1", 0.25)]),
+        ({"metrics": {"em": 0.5, "f1": 1}, "seeds": [1, 2]}, [("run", "metrics.em", 0.5), ("run", "metrics.f1", 1)]),
+        # Of an item, of nothing but right and wrong, of one number, beside rows; texts.
+        ({"question": "a?", "accuracy": 0.5, "f1": 0.25}, []),
+        ({"accuracy": 1, "f1": 1}, []),
+        ({"accuracy": 0.5, "top_k": 5}, []),
+        ({"accuracy": 0.5, "f1": 0.25, "results": [{"id": 1, "ok": True}]}, []),
+        ({"accuracy": 0.5, "f1": 0.25, "said": "x" * 400}, []),
+    ],
+)
+def test_the_metrics_of_a_run_are_published_numbers(tmp_path: Path, document: Any, rows: list[Any]) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(document))
+    if not rows:
+        with pytest.raises(InputError, match="no known format"):
+            read(path)
+        return
+    found = read(path, strict=True).aggregates
+    assert found.select("model", "metric", "estimate").rows() == rows
+    assert found["n"].to_list() == [document.get("n")] * len(rows)
 
 
 def test_parts_of_a_summary_are_tasks_and_counts_stand_behind_its_numbers(table: Any) -> None:
