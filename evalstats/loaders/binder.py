@@ -253,12 +253,14 @@ class SampledColumn:
 def looks_like_score(column: SampledColumn) -> bool:
     """Whether the cells of a column may be scores, and the last part of its name does not say otherwise.
 
-    >>> looks_like_score(SampledColumn("answer.cer_raw", [{"answer.cer_raw": k} for k in (0.5, 0.25)]))
+    >>> looks_like_score(
+    ...     SampledColumn("answer.cer_raw", [{"answer.cer_raw": k} for k in (0.5, 0.25, None, None, None)])
+    ... )
     True
     """
     return (
-        column.scored == 1
-        and len(column.levels) > 1
+        len(column.levels) > 1
+        and all(map(_is_score, column.cells))
         and not ROLES["score"].bars(words_of(column.name.rpartition(".")[2]))
     )
 
