@@ -16,6 +16,7 @@ from evalstats.simulate.arena import write_arena
 from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.lab_live import write_lab_live
 from evalstats.simulate.rutbench import write_rutbench
+from tests.exporters.test_label_sheet import fill, scores
 from tests.suites import write_suite
 from tests.typed import typed
 
@@ -48,7 +49,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for _ in range(3)
     ]
     pl.DataFrame(visits).write_csv(root / "visits.csv")
+    _labelled(root)
     return root
+
+
+def _labelled(folder: Path) -> None:
+    """Put a judge's scores, a sheet that a person filled in, and its labels into a folder, as the guide on labelling does."""
+    scores().write_csv(folder / "judged.csv")
+    sheet = folder / "sheet.csv"
+    sheet.unlink(missing_ok=True)
+    evalstats.draw_labels(evalstats.read(folder / "judged.csv"), n=80).write(sheet)
+    fill(sheet)
+    done = typed("label", "read", "sheet.csv", "-o", "labels.csv", folder=folder)
+    assert done.returncode == 0, done.stderr
 
 
 def _watched(store: Path) -> None:
@@ -82,9 +95,14 @@ def shell_lines() -> list[str]:
 def test_shell_line(line: str, folder: Path) -> None:
     if "--engine quarto" in line and shutil.which("quarto") is None:
         pytest.skip("Quarto is not on the path")
+    if "label draw" in line:
+        # A sheet with labels is never written over.
+        (folder / "sheet.csv").unlink()
     done = typed(*shlex.split(line)[1:], folder=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout or done.stderr  # what was written is said on stderr
+    if "label draw" in line:
+        fill(folder / "sheet.csv")
 
 
 @pytest.mark.parametrize("page", PYTHON)

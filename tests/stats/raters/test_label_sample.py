@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact
 
+from dev.validation.judge_world import JudgeWorld
+from dev.validation.label_samples import DIFFERENCE, SCORE, WORLDS, replicate
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.raters.label_sample import (
     LEAST_IN_STRATUM,
@@ -116,6 +118,18 @@ def test_unsure_scores_and_whole_clusters():
     assert chosen_part(by_cluster, drawn, clusters) is None
     assert chosen_part(np.ones((30, 2)), np.arange(30) < 9) is None
     assert chosen_part(np.arange(30.0)[:, None], np.ones(30, dtype=bool)) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["random", "stratified", "disagreement"])
+@pytest.mark.parametrize(("items", "labels"), [(100, 30), (1000, 20), (1000, 100)])
+@pytest.mark.parametrize("words", [*WORLDS])
+def test_corrected_scores_and_differences_hold_the_truth_however_drawn(how, items, labels, words):
+    world = JudgeWorld(n_items=items, n_labels=items, **WORLDS[words])
+    found = replicate(np.random.default_rng(6), 1000, world=world, n=labels, how=how)
+    for name in (SCORE, DIFFERENCE):
+        # 5%, four standard errors of 1,000 tables, and half a point for 20 labels.
+        assert found[name].errors / found[name].total < 0.05 + 4 * (0.05 * 0.95 / 1000) ** 0.5 + 0.005
 
 
 def test_a_random_part_is_seldom_called_chosen():
