@@ -65,8 +65,18 @@ class Showing:
             for page in self.report:
                 output_path(page, "page")
 
-    def present(self, result: "Result", *, more: Mapping[str, object] | None = None) -> None:
-        """Print or write the result, with `more` in JSON, and render it where pages are wanted."""
+    def present(
+        self,
+        result: "Result",
+        *,
+        page: "Result | None" = None,
+        more: Mapping[str, object] | None = None,
+        hint: str = "",
+    ) -> None:
+        """Print or write the result, with `more` in JSON, and render it, or `page` in its stead, where pages are wanted.
+
+        `hint` says what else there is, if not the usual.
+        """
         from evalstats.cli.output import may_color, say, step_line, write_atomically, written
 
         to_screen = self.output is None
@@ -78,6 +88,7 @@ class Showing:
             quiet=self.quiet and to_screen,
             color=to_screen and may_color(no_color=self.no_color),
             more=more,
+            **({"hint": hint} if hint else {}),
         )
         if self.output is None:
             print(text)
@@ -88,9 +99,9 @@ class Showing:
             from evalstats.report.render import render_results
 
             with step_line(quiet=self.quiet) as on_step:
-                made = render_results(result, self.report, on_step=on_step)
-            for page in made:
-                say(f"rendered: {page.path} ({page.engine} engine)", quiet=self.quiet)
+                made = render_results(page or result, self.report, on_step=on_step)
+            for each in made:
+                say(f"rendered: {each.path} ({each.engine} engine)", quiet=self.quiet)
 
 
 def given_of(part: Any) -> dict[str, Any]:

@@ -33,6 +33,7 @@ _SETTINGS: dict[str, Any] = {
 _OTHERS = {
     module.rpartition(".")[2]: module
     for module in (
+        "evalstats.cli.flips",
         "evalstats.cli.run",
         "evalstats.cli.ingest",
         "evalstats.cli.store",

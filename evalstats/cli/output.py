@@ -35,6 +35,7 @@ def written(
     quiet: bool = False,
     color: bool = False,
     more: Mapping[str, Any] | None = None,
+    hint: str = _HINT,
 ) -> str:
     """Return the text of a result in a style; of text, the answer alone, with its explanation, or all of it."""
     from evalstats.document import formats, terminal
@@ -55,7 +56,7 @@ def written(
             document = result.document()
             if quiet:
                 return terminal.headline(document)
-            hint = "" if full else _HINT if not explain else "More: --full, --report FILE."
+            hint = "" if full else hint if not explain else "More: --full, --report FILE."
             return terminal.to_text(document, full=full, explain=explain, width=_WIDTH, color=color, hint=hint)
 
 

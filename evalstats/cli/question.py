@@ -19,7 +19,9 @@ from evalstats.cli.gate import (
     told_in_junit,
     with_gate,
 )
+from evalstats.cli.options import OutputStyle
 from evalstats.cli.reading import FORMS, Call, DataForm
+from evalstats.cli.texts import Texts
 from evalstats.cli.values import read_values, with_names
 from evalstats.options import OF_FILES, Flag, Offered, offered
 from evalstats.questions import Question, signature_of
@@ -27,6 +29,7 @@ from evalstats.questions import Question, signature_of
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
     from evalstats.cli.load import Declared
+    from evalstats.schema.data import EvalData
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,8 @@ def register(question: Question, app: typer.Typer) -> None:
     options = list(offered(signature))
     plan = Planned if "plan" in signature.parameters else None
     gate = (FailOnJUnit if question.form == "sides" else FailOn) if question.rules else None
-    parts = [part for part in (FORMS[question.form], plan, gate, Showing) if part is not None]
+    texts = Texts if question.form == "sides" else None
+    parts = [part for part in (FORMS[question.form], plan, gate, texts, Showing) if part is not None]
     run = partial(ask, question, options)
     help_text = "\n\n".join(filter(None, (question.asks, question.more)))
     add_command(app, question.name, run, *parts, options=options, help=help_text, gate=question.gate)
@@ -68,7 +72,7 @@ def ask(question: Question, options: Sequence[Offered], *parts: Any, typed: Mapp
     rules = gate.applied(question, declared, given.get("margin"))
     call = Call(question=question, given=given, declared=declared, quiet=showing.quiet)
     with told_in_junit(gate.output):
-        result = _answer(call, form, options, showing)
+        result, data = answer(call, form, options, showing)
     reading = {
         **form.typed(call),
         **{
@@ -77,17 +81,21 @@ def ask(question: Question, options: Sequence[Offered], *parts: Any, typed: Mapp
             if typed[each.name] is not None and (each.flag.reads in OF_FILES or each.needed)
         },
     }
+    texts = next((part for part in parts if isinstance(part, Texts)), Texts())
     for part in (planned, gate):
         reading |= {} if part is None else {name: value for name, value in given_of(part).items() if name != "junit"}
     result = _noted(result, reading)
     gated = apply_gate(result, rules, gate.output)
+    page = with_gate(texts.of(result, data, paths=getattr(form, "targets", ())), gated)
     failed = gated is not None and not gated.passed
     # Where the gate failed, the line on stderr names the file.
     quiet = showing.quiet or (failed and showing.output is not None)
     if folder := _folder(result, showing.output):
         _write_pages(result, folder, quiet=quiet)
     else:
-        replace(showing, quiet=quiet).present(with_gate(result, gated), more=gate_values(gated))
+        # What is saved holds no texts.
+        shown = with_gate(result, gated) if showing.format is OutputStyle.JSON else page
+        replace(showing, quiet=quiet).present(shown, page=page, more=gate_values(gated))
     if gated is not None:
         say(gate_line(gated, showing.output if failed else None), quiet=showing.quiet and not failed)
     if not result.answered:
@@ -96,7 +104,8 @@ def ask(question: Question, options: Sequence[Offered], *parts: Any, typed: Mapp
         raise typer.Exit(gated.exit_status)
 
 
-def _answer(call: Call, form: DataForm, options: Sequence[Offered], showing: Showing) -> "Result":
+def answer(call: Call, form: DataForm, options: Sequence[Offered], showing: Showing) -> "tuple[Result, list[EvalData]]":
+    """Read the data and ask; return the answer, and what it was read from."""
     from evalstats.cli.output import step_line
     from evalstats.schema.data import EvalData
 
@@ -113,11 +122,11 @@ def _answer(call: Call, form: DataForm, options: Sequence[Offered], showing: Sho
             arguments["on_step"] = _counted(on_step)
         found = function(**arguments)
         if not isinstance(found, tuple):
-            return found
+            return found, held
         from evalstats.analysis.score.result import Score, Scores
 
         scores = cast("tuple[Score, ...]", found)
-        return scores[0] if len(scores) == 1 else Scores(rows=scores, settings=scores[0].settings)
+        return scores[0] if len(scores) == 1 else Scores(rows=scores, settings=scores[0].settings), held
 
 
 def _folder(result: Any, output: Path | None) -> Path | None:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from evalstats.cli.command import add_command
+from evalstats.cli.texts import Texts
 from evalstats.options import Flag
 
 
@@ -45,10 +46,10 @@ class ReportOptions:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    add_command(app, "report", report, ReportOptions)
+    add_command(app, "report", report, ReportOptions, Texts)
 
 
-def report(asked: ReportOptions) -> None:
+def report(asked: ReportOptions, texts: Texts) -> None:
     """Render saved results as pages. Every question also takes --report FILE."""
     from evalstats.analysis.result import load_result
     from evalstats.cli.output import say, step_line
@@ -63,7 +64,7 @@ def report(asked: ReportOptions) -> None:
     study = single if single in STUDIES or single.endswith(".qmd") else None
     if study and len(asked.targets) > 1:
         raise InputError(f"{study} is a page of its own; found {len(asked.targets) - 1} more beside it")
-    results = study or [load_result(target) for target in asked.targets]
+    results = study or [texts.of(load_result(target)) for target in asked.targets]
     name = Path(single).stem if len(asked.targets) == 1 else "results"
     with step_line(quiet=asked.quiet) as on_step:
         made = render_results(results, outputs(asked, name), engine=asked.engine, on_step=on_step)

@@ -92,6 +92,32 @@ def for_markdown(text: str) -> str:
     return _MARKDOWN_LINK.sub(r"\\\g<0>", _MARKDOWN_START.sub(r"\1\\\2", escaped))
 
 
+_WEB = re.compile(r"https?://[A-Za-z0-9][^\s<>\"'`\\{}|^]*")
+
+
+def is_web_address(text: str) -> bool:
+    """Whether text is an address that a page may link to: http or https, in letters that stand in an address.
+
+    >>> (
+    ...     is_web_address("https://x.ai/a?b=1#c"),
+    ...     is_web_address("javascript:alert(1)"),
+    ...     is_web_address('https://x" onclick='),
+    ... )
+    (True, False, False)
+    """
+    return text.isascii() and text.isprintable() and _WEB.fullmatch(text) is not None
+
+
+def lines_of(text: str) -> list[str]:
+    r"""Return the lines of a text, each harmless as `one_line` makes it; indents stay.
+
+    >>> lines_of("def f():\n  return\x1b 1\r\n")
+    ['def f():', '  return\\x1b 1']
+    """
+    lines = (line.rstrip() for line in text.replace("\t", "    ").split("\n"))
+    return [" " * (len(line) - len(line.lstrip(" "))) + one_line(line.strip()) for line in lines if line]
+
+
 def for_pandoc(text: str) -> str:
     r"""Escape for a page: Pandoc reads nothing but these words, whatever its extensions, and wherever in a block they stand.
 

@@ -5,8 +5,22 @@ from typing import cast
 
 import polars as pl
 
-from evalstats.document.escape import for_csv, for_html, for_markdown, for_pandoc, inert
-from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Tabs, Text, Tone, sentence
+from evalstats.document.escape import for_csv, for_html, for_markdown, for_pandoc, inert, is_web_address, lines_of
+from evalstats.document.model import (
+    Block,
+    Code,
+    Column,
+    Document,
+    Figure,
+    Items,
+    Section,
+    SideBySide,
+    Table,
+    Tabs,
+    Text,
+    Tone,
+    sentence,
+)
 from evalstats.errors import InputError
 
 _COLORS: dict[Tone, str] = {"good": "#0069a8", "bad": "#b84300", "caution": "#855800", "neutral": "#4a5663"}
@@ -57,7 +71,7 @@ def _folded(title: str, sections: Sequence[Section]) -> list[str]:
     if not sections:
         return []
     parts = (part for each in sections for part in (f"### {for_markdown(each.heading)}", *map(_markdown, each.blocks)))
-    inside = "\n\n".join(parts)
+    inside = "\n\n".join(filter(None, parts))
     return [f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"]
 
 
@@ -77,6 +91,13 @@ def _markdown(block: Block) -> str:
         case Tabs():
             parts = [[f"**{for_markdown(panel.heading)}**", *map(_markdown, panel.blocks)] for panel in block.panels]
             return "\n\n".join(part for panel in parts for part in panel)
+        case SideBySide():
+            titled = [*block.above, block.left, block.right]
+            parts = [f"**{for_markdown(block.title)}**"]
+            parts += [
+                f"*{for_markdown(title)}:* {'<br>'.join(map(for_markdown, lines_of(text)))}" for title, text in titled
+            ]
+            return "\n\n".join(parts)
 
 
 def markdown_table(table: Table) -> str:
@@ -89,8 +110,16 @@ def markdown_table(table: Table) -> str:
     lines = [f"{for_markdown(table.caption)}\n"] if table.caption else []
     lines.append(line([for_markdown(column.title) for column in table.columns]))
     lines.append(line([":---" if column.left else "---:" for column in table.columns]))
-    lines.extend(line([for_markdown(cell) for cell in row]) for row in table.written())
+    lines.extend(
+        line([_markdown_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)])
+        for row in table.written()
+    )
     return inert("\n".join(lines))
+
+
+def _markdown_cell(cell: str, column: Column) -> str:
+    linked = column.kind == "link" and is_web_address(cell)
+    return f"[open](<{cell}>)" if linked else for_markdown(cell)
 
 
 def pandoc_answer(document: Document) -> str:
@@ -179,6 +208,36 @@ def _html(block: Block) -> str:
                 f"<p><strong>{for_html(panel.heading)}</strong></p>{''.join(map(_html, panel.blocks))}"
                 for panel in block.panels
             )
+        case SideBySide():
+            return f"<p><strong>{for_html(block.title)}</strong></p>{html_side_by_side(block)}"
+
+
+def html_side_by_side(block: SideBySide) -> str:
+    """Return two texts side by side as HTML that wraps below one another where there is little room."""
+
+    def part(title: str, text: str) -> str:
+        lines = "\n".join(map(for_html, lines_of(text)))
+        return (
+            f'<div style="flex:1 1 14em;min-width:0"><strong>{for_html(title)}</strong>'
+            f'<div style="white-space:pre-wrap;overflow-wrap:anywhere">{lines}</div></div>'
+        )
+
+    rows = [*([each] for each in block.above), [block.left, block.right]]
+    return "".join(
+        f'<div style="display:flex;flex-wrap:wrap;gap:.4em 1.2em;margin:.3em 0">{"".join(part(*each) for each in row)}</div>'
+        for row in rows
+    )
+
+
+def html_link(address: str) -> str:
+    """Return an address as a link; as text where it is none of the web.
+
+    >>> html_link("javascript:alert(1)")
+    'javascript:alert(1)'
+    """
+    told = for_html(address)
+    linked = f'<a href="{told}" rel="noopener noreferrer" aria-label="open {told}">open</a>'
+    return linked if is_web_address(address) else told
 
 
 def html_table(table: Table) -> str:
@@ -187,7 +246,8 @@ def html_table(table: Table) -> str:
 
     def cells(tag: str, values: Sequence[str]) -> str:
         parts = [
-            f'<{tag} style="text-align:{"left" if column.left else "right"};padding:.2em .6em">{for_html(value)}</{tag}>'
+            f'<{tag} style="text-align:{"left" if column.left else "right"};padding:.2em .6em">'
+            f"{html_link(value) if column.kind == 'link' else for_html(value)}</{tag}>"
             for value, column in zip(values, table.columns, strict=True)
         ]
         return f"<tr>{''.join(parts)}</tr>"

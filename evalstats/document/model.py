@@ -31,7 +31,7 @@ NoteKind = Literal[
     "choice",  # what was chosen without being asked
     "source",  # what a file says of itself
 ]
-Kind = Literal["text", "name", "amount", "number", "interval", "p", "count", "verdict"]
+Kind = Literal["text", "name", "amount", "number", "interval", "p", "count", "verdict", "link"]
 _LARGE = 20  # times the last digit: a difference of that size shows what the digit is worth
 Value = str | float | int | tuple[float | None, float | None] | None
 
@@ -89,8 +89,9 @@ class Column:
 
     `name` cells may be cut where all agree; an `amount` is text that stands on the right; a `number` is multiplied by
     `scale` and written with `digits`; an `interval` is a pair of ends; `verdict` cells take the tone of their word from
-    `Table.tones`. A `spare` column is left out where there is little room. In a `plain` one a difference too small for
-    `digits` is written as 0.0, since its neighbours show what these digits are worth; elsewhere it gets digits of its own.
+    `Table.tones`, `link` cells are addresses. A `spare` column is left out where there is little room. In a `plain` one a
+    difference too small for `digits` is written as 0.0, since its neighbours show what these digits are worth; elsewhere it
+    gets digits of its own.
     """
 
     title: str
@@ -104,7 +105,7 @@ class Column:
     @property
     def left(self) -> bool:
         """Whether its cells are words, which stand on the left."""
-        return self.kind in ("text", "name", "verdict")
+        return self.kind in ("text", "name", "verdict", "link")
 
     def written(self, value: Value) -> str:
         """Return a value as text.
@@ -254,7 +255,20 @@ class Tabs:
     panels: "tuple[Section, ...]"
 
 
-Block = Text | Items | Code | Table | Figure | Tabs
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideBySide:
+    """Two texts beside each other, as a reader compares them: what was answered to one question, each with its title.
+
+    `above` are texts that belong to both (the question, what was expected), each with its title. Lines stay lines.
+    """
+
+    title: str
+    above: tuple[tuple[str, str], ...]
+    left: tuple[str, str]
+    right: tuple[str, str]
+
+
+Block = Text | Items | Code | Table | Figure | Tabs | SideBySide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,19 @@
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
 
-from evalstats.document.escape import cell_width, inert, kept_apart, narrowed, one_line, padded
+from evalstats.document.escape import (
+    cell_width,
+    inert,
+    is_web_address,
+    kept_apart,
+    lines_of,
+    narrowed,
+    one_line,
+    padded,
+)
 from evalstats.document.model import (
     Block,
     Code,
@@ -13,6 +24,7 @@ from evalstats.document.model import (
     Items,
     Note,
     Section,
+    SideBySide,
     Table,
     Tabs,
     Text,
@@ -99,7 +111,8 @@ def _sections_in_words(sections: Sequence[Section]) -> list[Section]:
 def _section(section: Section, width: int) -> str:
     heading = _wrapped(section.heading, width)
     rule = "─" * min(max(map(cell_width, heading.splitlines()), default=0), width)
-    return "\n".join([heading, rule, "\n\n".join(_block(block, width, full=True) for block in section.blocks)])
+    blocks = (_block(block, width, full=True) for block in section.blocks)
+    return "\n".join([heading, rule, "\n\n".join(filter(None, blocks))])
 
 
 def _block(block: Block, width: int, *, full: bool) -> str:
@@ -124,6 +137,37 @@ def _block(block: Block, width: int, *, full: bool) -> str:
                 for panel in block.panels
             ]
             return "\n\n".join(parts)
+        case SideBySide():
+            return _side_by_side(block, width)
+
+
+def _side_by_side(block: SideBySide, width: int) -> str:
+    """Return two texts in two columns, below what belongs to both."""
+    room = (width - len(_GAP)) // 2
+    columns = [
+        [
+            *_wrapped(title, room).splitlines(),
+            "─" * room,
+            *(part for line in lines_of(text) for part in _parts(line, room)),
+        ]
+        for title, text in (block.left, block.right)
+    ]
+    above = [
+        part
+        for title, text in block.above
+        for place, line in enumerate(lines_of(text))
+        for part in _wrapped(line, width, first="" if place else f"{title}: ").splitlines()
+    ]
+    beside = [
+        f"{padded(one, room)}{_GAP}{padded(other, room)}".rstrip() for one, other in zip_longest(*columns, fillvalue="")
+    ]
+    return "\n".join([*_wrapped(block.title, width).splitlines(), *above, *beside])
+
+
+def _parts(line: str, width: int) -> list[str]:
+    """Break a line of a text into lines that keep its indent."""
+    indent = _indent(line)[: width // 2]
+    return _wrapped(line.strip(), width, first=indent, rest=indent).splitlines()
 
 
 def _indent(line: str) -> str:
@@ -157,8 +201,23 @@ def table_text(table: Table, *, width: int = 80) -> str:
 
 
 def _table(table: Table, width: int, *, full: bool) -> str:
-    """Return a table; in short form only its first rows and no caption."""
+    """Return a table, addresses below it, each whole on a line; in short form only its first rows and no caption."""
     table = table.without_empty_columns()
+    links = [place for place, column in enumerate(table.columns) if column.kind == "link"]
+    if links:
+        short = table.most and not full and len(table.rows) > table.most + 1
+        addresses = [
+            f"{one_line(str(row[0]))}, {one_line(table.columns[place].title)}: {row[place]}"
+            for row in (table.rows[: table.most] if short else table.rows)
+            for place in links
+            if is_web_address(str(row[place]))
+        ]
+        bare = replace(
+            table,
+            columns=tuple(column for column in table.columns if column.kind != "link"),
+            rows=tuple(tuple(cell for place, cell in enumerate(row) if place not in links) for row in table.rows),
+        )
+        return "\n".join([_table(bare, width, full=full), *addresses])
     left_out = len(table.rows) - table.most if table.most and not full else 0
     rows = [[one_line(cell) for cell in row] for row in table.written(table.most if left_out > 1 else None)]
     titles = [one_line(column.title) for column in table.columns]

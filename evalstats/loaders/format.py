@@ -410,6 +410,9 @@ class Format(Generic[R]):
         What a file without a record should have held and where the harness writes it; how a model gets a name.
     grouped
         Makes sources of files that belong together, whose companions hold records too; by default each stands alone.
+    texts
+        Where a record, as it stands in the file, has its "question", "expected" and "answer": dotted paths with blanks between
+        them, the first with something in it counts. Else the usual names do (`item_texts`).
     """
 
     name: str
@@ -441,6 +444,7 @@ class Format(Generic[R]):
     expected: str = ""
     naming: str = "Rename the file to say otherwise"
     grouped: Callable[[Sequence[Path]], Iterable[Source | Problem]] | None = None
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def sniff(self, head: Head) -> Match | None:
         """Say whether a file shows one of the signs."""

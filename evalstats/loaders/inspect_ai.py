@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import ClassVar, Final, cast
 from urllib.parse import quote
 
 from evalstats.errors import UnreadableFileError
@@ -399,6 +399,7 @@ class InspectLoader:
     name = "inspect"
     title = "Inspect AI logs (.eval, .json)"
     version = "2"
+    texts: ClassVar = {"answer": "output.completion output.choices.0.message messages.-1"}
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise archives by their first member or their name, JSON logs by `eval` and a status of Inspect's."""

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import ClassVar, Final, NamedTuple, cast
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
@@ -395,6 +395,11 @@ class LmEvalLoader:
     name = "lm-eval"
     title = "lm-evaluation-harness results and samples (results_*.json, samples_*.jsonl)"
     version = "3"
+    texts: ClassVar = {
+        "question": "arguments.gen_args_0.arg_0 arguments.0.0 doc.question doc.query doc.prompt doc",
+        "expected": "target",
+        "answer": "filtered_resps resps",
+    }
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise samples by doc_id with doc and answers, results by the harness's own members or metric keys."""

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from msgspec import Struct, convert
 
@@ -505,6 +505,7 @@ class Tau2BenchLoader:
     name = "tau2-bench"
     title = "tau2-bench results, or a leaderboard submission (.json)"
     version = "2"
+    texts: ClassVar = {"question": "messages.1 messages.0", "answer": "messages.-1"}
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise any file of the format; task definitions and manifests are passed over."""

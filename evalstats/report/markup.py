@@ -19,9 +19,9 @@ from urllib.parse import quote
 import polars as pl
 
 from evalstats.analysis.result import draw
-from evalstats.document.escape import for_html, for_pandoc, one_line
-from evalstats.document.formats import csv_text
-from evalstats.document.model import Figure, Table, Tone, sentence
+from evalstats.document.escape import for_html, for_pandoc, lines_of, one_line
+from evalstats.document.formats import csv_text, html_link
+from evalstats.document.model import Figure, SideBySide, Table, Tone, sentence
 from evalstats.errors import RenderError
 from evalstats.plots.style import svg
 from evalstats.report.kernel import PRINTED
@@ -239,6 +239,27 @@ def table_float(table: Table, label: str, *, after: str = "", shown: int | None 
     return float_block(label, both(region, typst_table(printed)), caption)
 
 
+def side_by_side(block: SideBySide) -> str:
+    """Return two texts side by side, below what belongs to both; on a phone one stands below the other."""
+
+    def html(title: str, text: str) -> str:
+        lines = "\n".join(map(for_html, lines_of(text)))
+        return f'<div><p class="es-side-title">{for_html(title)}</p><div class="es-side-text">{lines}</div></div>'
+
+    def typst(title: str, text: str) -> str:
+        return f"[#strong({typst_string(title)}) #linebreak() #{typst_strings(lines_of(text))}.join(linebreak())]"
+
+    above = "".join(html(*each) for each in block.above)
+    beside = "".join(html(*each) for each in (block.left, block.right))
+    page = (
+        f'<div class="es-side" role="group" aria-label="{for_html(block.title)}">'
+        f'<p class="es-part"><strong>{for_html(block.title)}</strong></p>{above}<div class="es-sides">{beside}</div></div>'
+    )
+    cells = ", ".join([f"strong({typst_string(block.title)})", *(typst(*each) for each in block.above)])
+    columns = f"grid(columns: (1fr, 1fr), gutter: 1em, {typst(*block.left)}, {typst(*block.right)})"
+    return both(page, f"#block(stack(spacing: 0.7em, {cells}, {columns}))")
+
+
 def html_table(table: Table, name: str, *, shown: int | None = None) -> str:
     """Return `<table>...</table>` with header cells tied to their columns and rows, and ids that begin with `name`.
 
@@ -263,6 +284,9 @@ def html_table(table: Table, name: str, *, shown: int | None = None) -> str:
         made = made.cols_align("left" if table.columns[place].left else "right", columns=column)
     words = [place for place, column in enumerate(table.columns) if not place or column.kind in ("name", "text")]
     made = made.fmt(_breakable, columns=[columns[place] for place in words])
+    links = [columns[place] for place, column in enumerate(table.columns) if column.kind == "link"]
+    if links:
+        made = made.fmt(html_link, columns=links)
     tones = _tones(table)
     if tones:
         made = made.fmt(partial(_pill, tones=tones), columns=columns[-1])

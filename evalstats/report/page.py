@@ -26,6 +26,7 @@ from evalstats.document.model import (
     Kind,
     Note,
     Section,
+    SideBySide,
     Table,
     Tabs,
     Text,
@@ -46,6 +47,7 @@ from evalstats.report.markup import (
     metadata,
     raw,
     show,
+    side_by_side,
     table_float,
     typst_string,
     typst_strings,
@@ -452,8 +454,10 @@ def _referring(paragraph: str, label: str) -> str:
     return f"{text}`~(#ref(<{label}>))`{{=typst}}{paragraph[len(text) :]}"
 
 
-def _block(block: Text | Items | Code | Figure | Table, prefix: str) -> str:
+def _block(block: Text | Items | Code | Figure | Table | SideBySide, prefix: str) -> str:
     match block:
+        case SideBySide():
+            return side_by_side(block)
         case Text():
             return for_pandoc(block.text)
         case Items():

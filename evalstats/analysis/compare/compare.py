@@ -8,10 +8,11 @@ from typing import Any, ParamSpec, Protocol, cast, overload
 from evalstats import options as opt
 from evalstats.analysis.compare.design import PairedDesign, decided
 from evalstats.analysis.compare.difference import Difference, effect_rows
-from evalstats.analysis.compare.flips import flipped_items, flips_by_level
+from evalstats.analysis.compare.flips import flip_signs, flipped_items, flips_by_level
 from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
 from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
+from evalstats.analysis.compare.slices import loss_slices
 from evalstats.analysis.compare.unpaired import unpaired_comparison
 from evalstats.analysis.compare.verdict import (
     Judged,
@@ -446,6 +447,15 @@ def _answer(
         flipped_by=flips_by_level(paired, flips_by, clusters=design.clusters, conf_level=design.conf_level)
         if flips_by in paired.items.columns and paired.items[flips_by].n_unique() > 1
         else (),
+        loss_slices=loss_slices(
+            paired,
+            flip_signs(paired),
+            (*known, *split, "task"),
+            names=data.factor_names(),
+            clusters=design.clusters,
+            conf_level=design.conf_level,
+            seed=design.seed,
+        ),
         notes=(
             *result.notes,
             *as_notes("choice", (*candidates.notes, *untested), caution=False),

@@ -3,6 +3,7 @@
 import math
 
 from evalstats.analysis.compare import figures
+from evalstats.analysis.compare.changed_items import flipped_section, gained
 from evalstats.analysis.compare.method import method_sections, sized, times_needed
 from evalstats.analysis.compare.result import DECIDED, Comparison, LevelDifferences
 from evalstats.analysis.compare.sequential import e_value_words
@@ -29,7 +30,7 @@ from evalstats.document.model import (
 )
 from evalstats.document.numbers import declared, interval_words, number, p_words, rounded_up, scaled, with_unit
 from evalstats.errors import Option
-from evalstats.grammar import and_list, conjugate, has_have, plural, plural_of
+from evalstats.grammar import and_list, conjugate, plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS
 
 TONES: dict[str, Tone] = {
@@ -45,7 +46,7 @@ NOTE_ORDER: tuple[NoteKind, ...] = (
     "simulated", "withheld", "gate", "plan", "comparability", "direction", "average", "dependence", "missing", "scale", "few",
     "fit",
 )  # fmt: skip
-_GROUPS_SHOWN, _FLIPS_SHOWN = 8, 12
+_GROUPS_SHOWN = 8
 _FINDINGS_SHOWN = 2
 
 
@@ -261,7 +262,7 @@ def _actions(result: Comparison) -> list[str]:
                     f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with {meant}."
                 )
     if lost and result.verdict in ("better", "equivalent", "inconclusive"):
-        found.append(f"Read the {plural(lost, 'item')} that got worse before you ship it.")
+        found.append(f"Read the {plural(lost, 'item')} that got worse before you ship it (evalstats flips).")
     return found
 
 
@@ -428,63 +429,6 @@ def _looks(result: Comparison) -> Section | None:
     return Section(id="looks", heading=head, blocks=(Text(text=text),))
 
 
-def gained(result: Comparison) -> int:
-    """Count the flipped items on which the candidate does better."""
-    changes = result.flipped.changes()
-    return int(((changes > 0) if result.higher_is_better else (changes < 0)).sum())
-
-
-def _flipped(result: Comparison) -> Section | None:
-    if not result.flipped:
-        return None
-    n, won = len(result.flipped), gained(result)
-    lost, flips = n - won, result.flipped.worst_first(higher_is_better=result.higher_is_better)
-    by_trials = [p for p in flips.columns()["p_value"] if isinstance(p, float)]
-    table = Table(
-        id="flips",
-        columns=(
-            Column(title="Item", kind="name"),
-            Column(title="Scenario", kind="name", spare=True),
-            Column(title=result.baseline.name, kind="number", scale=result.scale, digits=0),
-            Column(title=result.candidate.name, kind="number", scale=result.scale, digits=0),
-            *([Column(title="p of its trials", kind="p")] if by_trials else []),
-            Column(title=f"Row of {result.candidate.name}", kind="text", spare=True),
-        ),
-        rows=tuple(
-            (
-                "/".join(filter(None, (flip.task, flip.item, flip.variant))),
-                flip.scenario or "",
-                flip.baseline,
-                flip.candidate,
-                *([flip.p_value] if by_trials else []),
-                str(flip.candidate_source or ""),
-            )
-            for flip in flips[:_FLIPS_SHOWN]
-        ),
-        caption=f"Items that flipped, losses first{f': {_FLIPS_SHOWN} of {n:,}' if n > _FLIPS_SHOWN else ''}",
-        frame=flips.columns(),
-    )
-    blocks: list[Block] = [figures.flips(result, table=table)]
-    found = [
-        f"{row.scenario}: {row.gained:,} gained, {row.lost:,} lost ({p_words(row.p_adjusted)}, adjusted)"
-        for row in result.flipped_by
-        if row.p_adjusted is not None and row.p_adjusted <= 1 - result.conf_level
-    ]
-    if by_trials:
-        sure = sum(p <= 1 - result.conf_level for p in by_trials)
-        which = f"Not one of the {n:,} has" if not sure else f"{sure:,} of the {n:,} {has_have(sure)}"
-        rest = "; the others may be the noise of trials" if sure < n else ""
-        blocks.append(Text(text=f"{which} trials that differ by more than chance would, item by item{rest}."))
-    if found:
-        blocks.append(Items(items=tuple(found)))
-    who = result.candidate.name
-    return Section(
-        id="flips",
-        heading=f"{who} gained {plural(won, 'item')} and lost {lost or 'none'}{' by the judge' if result.labels else ''}",
-        blocks=tuple(blocks),
-    )
-
-
 def _hidden_groups(result: Comparison) -> Section | None:
     """Say what items share that nobody declared, and what they would give if they were independent."""
     these = result.these_items
@@ -619,7 +563,7 @@ def _costs(result: Comparison) -> Section | None:
 
 
 _EVIDENCE = (
-    _scores, _labels, _by_group, _margin, _looks, _flipped, _hidden_groups, _missing, _methods, _costs,
+    _scores, _labels, _by_group, _margin, _looks, flipped_section, _hidden_groups, _missing, _methods, _costs,
 )  # fmt: skip
 
 

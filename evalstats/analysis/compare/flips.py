@@ -67,6 +67,22 @@ class Flip:
         return self.candidate - self.baseline
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemTexts:
+    """What was asked in a flipped item, what was expected, and what both sides answered; None where the file does not say.
+
+    Texts are read from the source files only where somebody asks for them, and cut.
+    """
+
+    task: str
+    item: str
+    variant: str
+    question: str | None = None
+    expected: str | None = None
+    baseline: str | None = None
+    candidate: str | None = None
+
+
 class Flips(Sequence[Flip]):
     """Flipped items, held in columns: each is made when it is looked at, since of many thousands a dozen are."""
 
@@ -227,8 +243,7 @@ def flips_by_level(
     """
     if paired.metric.kind not in MAY_FLIP or factor not in paired.items.columns:
         return ()
-    better = 1.0 if paired.metric.higher_is_better else -1.0
-    change = better * np.sign(paired.column(1) - paired.column(0)) * _changed(paired)
+    change = flip_signs(paired)
     codes = [paired.codes(name) for name in clusters]
     coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
     rows: list[ScenarioFlips] = []
@@ -256,6 +271,14 @@ def flips_by_level(
         for place, p in zip(screened, adjusted.tolist(), strict=True):
             rows[place] = replace(rows[place], p_adjusted=p)
     return tuple(rows)
+
+
+def flip_signs(paired: ScoreTable) -> Floats:
+    """Return 1 for each item that flipped for the better, -1 for the worse, else 0; all 0 where the metric knows no success."""
+    if paired.metric.kind not in MAY_FLIP:
+        return np.zeros(len(paired))
+    better = 1.0 if paired.metric.higher_is_better else -1.0
+    return better * np.sign(paired.column(1) - paired.column(0)) * _changed(paired)
 
 
 def _by_trials(paired: ScoreTable) -> list[float | None]:

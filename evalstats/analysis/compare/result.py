@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
-from evalstats.analysis.compare.flips import Flips, ScenarioFlips
+from evalstats.analysis.compare.flips import Flips, ItemTexts, ScenarioFlips
+from evalstats.analysis.compare.slices import LossSlice
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor
@@ -232,6 +233,10 @@ class Comparison(OfMetric, Result, Estimate):
         What limits the verdict, such as scores that are missing; the first line of every output says so.
     labels
         Where people's labels correct the judge: what the judge and the labels say by themselves. The two scores are the judge's.
+    loss_slices
+        Slices of the items (levels of factors, tags) in which losses concentrate, the surest first.
+    texts
+        What was asked and answered in flipped items; empty unless somebody asked for it.
     dependence
         What the factors of the items are, and whether the differences go by them.
     these_items
@@ -273,6 +278,8 @@ class Comparison(OfMetric, Result, Estimate):
     labels: LabelAccount | None = None
     flipped: Flips = field(default_factory=Flips)
     flipped_by: tuple[ScenarioFlips, ...] = ()
+    loss_slices: tuple[LossSlice, ...] = ()
+    texts: tuple[ItemTexts, ...] = ()
     effects: tuple[MethodRow, ...] = ()
     costs: tuple[CostRow, ...] = ()
     run_differences: tuple[RunDifference, ...] = ()

@@ -115,4 +115,9 @@ FORMAT: Final = Format(
     better=_better,
     repeated=True,
     called="rows",
+    texts={
+        "question": "inputs.query inputs.question inputs",
+        "expected": "inputs.ground_truth",
+        "answer": "inputs.response outputs.response",
+    },
 )

@@ -116,4 +116,5 @@ FORMAT: Final = Format(
     called="samples",
     grouped=_grouped,
     unscored="{n} scores are missing: the metric is of all documents together; they are unscored",
+    texts={"answer": "filtered_resps resps"},
 )

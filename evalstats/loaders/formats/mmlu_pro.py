@@ -140,4 +140,5 @@ FORMAT: Final = Format(
     called="questions",
     metrics={"correct": HEADLINE},
     unscored=_GUESSED,
+    texts={"expected": "answer", "answer": "model_outputs pred"},
 )

@@ -87,4 +87,5 @@ FORMAT: Final = Format(
     metrics={"score": {"kind": "bounded", "low": 1.0, "high": 10.0, "unit": "points", "primary": True}},
     failed="in {n} of {all} judgements the request to the judge failed; they are harness errors",
     unscored="{n} of {all} judgements hold no rating; they are unscored here, and the benchmark's own average drops them too",
+    texts={"question": "user_prompt", "answer": "judgment"},
 )

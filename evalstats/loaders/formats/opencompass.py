@@ -108,4 +108,5 @@ FORMAT: Final = Format(
     metrics={"correct": HEADLINE},
     unscored="{n} verdicts are neither true nor false; they are unscored",
     grouped=_grouped,
+    texts={"question": "origin_prompt prompt", "expected": "references gold"},
 )

@@ -253,4 +253,9 @@ FORMAT: Final = Format(
     metrics={"pass": HEADLINE},
     better=lambda _: True,
     expected="promptfoo writes them to results.results (promptfoo eval -o out.json)",
+    texts={
+        "question": "prompt.raw vars testCase.vars",
+        "expected": "testCase.assert",
+        "answer": "response.output error",
+    },
 )

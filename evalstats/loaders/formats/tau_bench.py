@@ -174,4 +174,9 @@ FORMAT: Final = Format(
     reader=_Reader,
     called="rows",
     metrics={"reward": {"primary": True}},
+    texts={
+        "question": "info.task.instruction",
+        "expected": "info.task.outputs info.task.actions",
+        "answer": "traj.-2 traj.-1",
+    },
 )

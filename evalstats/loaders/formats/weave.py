@@ -138,4 +138,5 @@ FORMAT: Final = Format(
     called="rows",
     failed="{n} scores are of calls that failed; they are errors",
     unscored="{n} scores are missing; they are unscored",
+    texts={"question": "inputs.example inputs", "answer": "output.output output.model_output output"},
 )

@@ -1,0 +1,196 @@
+"""What is said of the items on which the two sides differ: a section of a comparison, and a document of its own."""
+
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from evalstats.analysis.compare import figures
+from evalstats.analysis.compare.flips import MAY_FLIP, Flips
+from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.provenance import placed
+from evalstats.analysis.result import Result, json_safe
+from evalstats.document.escape import is_web_address
+from evalstats.document.model import Block, Column, Document, Items, Section, SideBySide, Table, Text
+from evalstats.document.numbers import p_words, scaled, with_unit
+from evalstats.grammar import has_have, plural
+
+# Rows of a comparison's section; of the document of its own, rows on its first screen, and those with an address below each.
+_SHOWN, _ON_SCREEN, _WITH_LINKS = 12, 8, 4
+_SLICES = 3
+
+
+def gained(result: Comparison) -> int:
+    """Count the flipped items on which the candidate does better."""
+    changes = result.flipped.changes()
+    return int(((changes > 0) if result.higher_is_better else (changes < 0)).sum())
+
+
+def flipped_section(result: Comparison) -> Section | None:
+    """Return what a comparison says of them; None where no item flipped."""
+    if not result.flipped:
+        return None
+    n, won = len(result.flipped), gained(result)
+    flips = result.flipped.worst_first(higher_is_better=result.higher_is_better)
+    caption = f"Items that flipped, losses first{f': {_SHOWN} of {n:,}' if n > _SHOWN else ''}"
+    blocks: list[Block] = [figures.flips(result), _table(result, flips, most=_SHOWN, caption=caption)]
+    blocks += [Text(text=text) for text in _by_trials(result, flips) if text]
+    found = [
+        f"{row.scenario}: {row.gained:,} gained, {row.lost:,} lost ({p_words(row.p_adjusted)}, adjusted)"
+        for row in result.flipped_by
+        if row.p_adjusted is not None and row.p_adjusted <= 1 - result.conf_level
+    ]
+    blocks += [Items(items=tuple(found))] if found else []
+    blocks += [Text(text=text) for text in slice_words(result)]
+    lost = f"lost {n - won or 'none'}"
+    by = " by the judge" if result.labels else ""
+    head = f"{result.candidate.name} gained {plural(won, 'item')} and {lost}{by}"
+    return Section(id="flips", heading=head, blocks=(*blocks, *_texts(result)))
+
+
+def changed_items(result: Comparison) -> Document:
+    """Return the items on which the two sides differ as a document of its own: losses first, and where they concentrate."""
+    flips = result.flipped.worst_first(higher_is_better=result.higher_is_better)
+    n, won = len(flips), gained(result)
+    lost, digits = n - won, figures.digits_of(result)
+    first, second, both = result.baseline.name, result.candidate.name, plural(result.n_items, "item")
+    scores = " against ".join(
+        f"{side.name} {with_unit(scaled(side.estimate, side.scale, digits), side.unit)}"
+        for side in (result.candidate, result.baseline)
+    )
+    of = placed(result.benchmark, "of")
+    blocks: list[Block] = [Text(text=text) for text in slice_words(result)]
+    if flips:
+        label, tone = f"{lost:,} lost, {won:,} gained", "bad" if lost > won else "good" if not lost else "neutral"
+        headline = f"{second} changed {plural(n, 'item')} of {result.n_items:,} against {first}"
+        table = _table(result, flips, most=n, caption="Items that flipped, losses first")
+        linked = any(column.kind == "link" for column in table.without_empty_columns().columns)
+        noise = "With one trial a side, no single item tells a change from the noise of trials."
+        blocks.append(replace(table, most=_WITH_LINKS if linked else _ON_SCREEN))
+        blocks += [Text(text=text) for text in _by_trials(result, flips) or [noise]]
+    else:
+        label, tone, headline = "no change", "neutral", f"{second} and {first} have the same outcome on all {both}"
+        if result.different:
+            headline = f"The sides share no {result.different}, so no item can change"
+        elif result.metric_kind not in MAY_FLIP:
+            headline = f"By {result.metric} items have no outcome that could change: it is graded, not right or wrong"
+    return Document(
+        kind="compare",
+        title=f"On which items do {second} and {first} differ?",
+        label=label,
+        tone=tone,
+        headline=headline,
+        scope=f"{scores} in {result.metric}, on the {both}{of} that both answered",
+        answer=(*blocks, *_texts(result)),
+        notes=tuple(note for note in result.notes if note.kind in ("simulated", "withheld")),
+    )
+
+
+class ChangedItems(Result):
+    """A comparison as the list of its flipped items; a page of it is the comparison's own."""
+
+    __slots__ = ("comparison",)
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+
+    def document(self) -> Document:
+        """Return what is said of the items."""
+        return changed_items(self.comparison)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the items, with their texts where these were read."""
+        frame, key = self.comparison.flips(), ["task", "item", "variant"]
+        texts = pl.DataFrame(json_safe(self.comparison.texts), infer_schema_length=None)
+        if not texts.height:
+            return frame
+        renamed = texts.rename({side: f"{side}_answer" for side in ("baseline", "candidate")})
+        return frame.join(renamed, on=key, how="left", maintain_order="left")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the comparison was, its slices and its items."""
+        of = self.comparison
+        about = {
+            "baseline": of.baseline.name,
+            "candidate": of.candidate.name,
+            **{name: getattr(of, name) for name in ("benchmark", "metric", "n_items", "loss_slices")},
+        }
+        return {**json_safe(about), "flips": json_safe(self.to_frame().to_dicts())}
+
+
+def slice_words(result: Comparison) -> list[str]:
+    """Say in which slices losses concentrate, a sentence each; nothing where none stands out."""
+    lost = len(result.flipped) - gained(result)
+    return [
+        f"Losses concentrate in {row.name}: {row.lost:,} of all {lost:,}, on {plural(row.n_items, 'item')} "
+        f"({row.gained:,} gained; {p_words(row.p_adjusted)}, adjusted for {plural(row.n_slices, 'slice')})."
+        for row in result.loss_slices[:_SLICES]
+    ]
+
+
+def _table(result: Comparison, flips: Flips, *, most: int, caption: str) -> Table:
+    by_trials = any(isinstance(p, float) for p in flips.columns()["p_value"])
+    first, second = result.baseline.name, result.candidate.name
+    return Table(
+        id="flips",
+        columns=(
+            Column(title="Item", kind="name"),
+            Column(title="Scenario", kind="name", spare=True),
+            Column(title=first, kind="number", scale=result.scale, digits=0),
+            Column(title=second, kind="number", scale=result.scale, digits=0),
+            *([Column(title="p of its trials", kind="p")] if by_trials else []),
+            Column(title=f"Row of {second}", kind="text", spare=True),
+            Column(title=f"{first}'s", kind="link"),
+            Column(title=f"{second}'s", kind="link"),
+        ),
+        rows=tuple(
+            (
+                "/".join(filter(None, (flip.task, flip.item, flip.variant))),
+                flip.scenario or "",
+                flip.baseline,
+                flip.candidate,
+                *([flip.p_value] if by_trials else []),
+                str(flip.candidate_source or ""),
+                *(
+                    source.link if source and source.link and is_web_address(source.link) else ""
+                    for source in (flip.baseline_source, flip.candidate_source)
+                ),
+            )
+            for flip in flips[:most]
+        ),
+        caption=caption,
+        frame=flips.columns(),
+    )
+
+
+def _by_trials(result: Comparison, flips: Flips) -> list[str]:
+    """Say how many changes are more than the noise of trials, where there are several of an item."""
+    known = [p for p in flips.columns()["p_value"] if isinstance(p, float)]
+    if not known:
+        return []
+    n, sure = len(flips), sum(p <= 1 - result.conf_level for p in known)
+    which = f"Not one of the {n:,} has" if not sure else f"{sure:,} of the {n:,} {has_have(sure)}"
+    rest = "; the others may be the noise of trials" if sure < n else ""
+    return [f"{which} trials that differ by more than chance would, item by item{rest}."]
+
+
+def _texts(result: Comparison) -> tuple[SideBySide, ...]:
+    """Return what was asked and answered, where the texts were asked for."""
+    scores = {(flip.task, flip.item, flip.variant): flip for flip in (result.flipped if result.texts else ())}
+    blocks: list[SideBySide] = []
+    for each in result.texts:
+        flip = scores.get((each.task, each.item, each.variant))
+        title = "/".join(filter(None, (each.task, each.item, each.variant)))
+        sides = [
+            (
+                f"{side.name}{'' if score is None else f': {with_unit(scaled(score, result.scale, 0), side.unit)}'}",
+                answer or "(no text found)",
+            )
+            for side, score, answer in (
+                (result.baseline, flip and flip.baseline, each.baseline),
+                (result.candidate, flip and flip.candidate, each.candidate),
+            )
+        ]
+        above = tuple((name, text) for name, text in (("Question", each.question), ("Expected", each.expected)) if text)
+        blocks.append(SideBySide(title=title, above=above, left=sides[0], right=sides[1]))
+    return tuple(blocks)

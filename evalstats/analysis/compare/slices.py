@@ -1,0 +1,114 @@
+"""Slices of the items (levels of their factors, tags) in which losses concentrate: more so than over the other items."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from evalstats.analysis.design.clusters import label_of
+from evalstats.stats.many.concentration import FEWEST_UNITS, low_slices
+from evalstats.table.items import ITEM_KEY, Floats
+from evalstats.table.score_table import ScoreTable
+
+TAGS = "tags"
+# A factor with more levels names items rather than kinds of them; of tags, the most frequent are looked at.
+_MOST_LEVELS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossSlice:
+    """A slice in which the candidate lost more against the baseline than elsewhere, of its paired items.
+
+    `p_adjusted` belongs to a permutation test of all `n_slices` slices together (of all factors and tags); items that both
+    sides got right, or both wrong, count in `n_items`.
+    """
+
+    factor: str
+    level: str
+    n_items: int
+    gained: int
+    lost: int
+    p_adjusted: float
+    n_slices: int
+
+    @property
+    def name(self) -> str:
+        """Factor and level, as a condition is written."""
+        return f"{self.factor}={self.level}"
+
+
+def loss_slices(
+    paired: ScoreTable,
+    flips: Floats,
+    columns: Iterable[str],
+    *,
+    names: Mapping[str, str],
+    clusters: Sequence[str] = (),
+    conf_level: float = 0.95,
+    seed: int = 0,
+) -> tuple[LossSlice, ...]:
+    """Return the slices in which losses concentrate, the surest first; none where nothing stands out.
+
+    `flips` says of every paired item whether the candidate gained it (1), lost it (-1) or neither. With clusters (of several,
+    the coarsest) the cluster is the unit, and only what is the same in all of its items makes a slice. `names` are sources' own
+    names of standard columns.
+    """
+    slices = _slices(paired, columns, names)
+    if not slices or not (flips < 0).any():
+        return ()
+    member = np.stack([held for _, _, held in slices], axis=1)
+    d = flips
+    if clusters:
+        _, unit = np.unique(
+            min((paired.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes))), return_inverse=True
+        )
+        size = np.bincount(unit)
+        shares = np.stack([np.bincount(unit, weights=held) / size for held in member.T], axis=1)
+        whole = ((shares == 0) | (shares == 1)).all(axis=0)
+        d, member = np.bincount(unit, weights=flips) / size, (shares == 1) & whole
+    found = low_slices(d, member, seed=seed)
+    rows = [
+        LossSlice(
+            factor=factor,
+            level=level,
+            n_items=int(held.sum()),
+            gained=int((flips[held] > 0).sum()),
+            lost=int((flips[held] < 0).sum()),
+            p_adjusted=p,
+            n_slices=found.n_slices,
+        )
+        for (factor, level, held), p in zip(slices, found.p_adjusted, strict=True)
+        if p is not None and p <= 1 - conf_level
+    ]
+    return tuple(sorted((row for row in rows if row.lost > row.gained), key=lambda row: (row.p_adjusted, -row.lost)))
+
+
+def _slices(
+    paired: ScoreTable, columns: Iterable[str], names: Mapping[str, str]
+) -> list[tuple[str, str, npt.NDArray[np.bool_]]]:
+    """Return factor, level and items of every slice, once where several levels hold the same items."""
+    found: dict[bytes, tuple[str, str, npt.NDArray[np.bool_]]] = {}
+    wanted = [name for name in dict.fromkeys(columns) if name in paired.items.columns]
+    levels: list[tuple[str, pl.Series]] = [(label_of(name, names), paired.items[name]) for name in wanted]
+    if TAGS in paired.systems[1].rows.columns:
+        key = [name for name in ITEM_KEY if name in paired.items.columns]
+        rows = paired.systems[1].rows.select(*key, TAGS).drop_nulls(TAGS).unique(key, keep="first", maintain_order=True)
+        tags = paired.items.select(key).join(rows, on=key, how="left", maintain_order="left")[TAGS]
+        levels.append((TAGS, tags))
+    for label, column in levels:
+        exploded = pl.DataFrame({"place": np.arange(len(column)), "level": column})
+        exploded = exploded.explode("level") if column.dtype.is_nested() else exploded
+        exploded = exploded.with_columns(pl.col("level").cast(pl.String)).drop_nulls().unique(maintain_order=True)
+        groups = exploded.group_by("level", maintain_order=True).agg("place").filter(pl.col("level") != "")
+        if groups.height > _MOST_LEVELS:
+            if label != TAGS:
+                continue
+            groups = groups.sort(pl.col("place").list.len(), descending=True, maintain_order=True).head(_MOST_LEVELS)
+        for level, places in groups.iter_rows():
+            if FEWEST_UNITS <= len(places) < len(column):
+                held = np.zeros(len(column), dtype=np.bool_)
+                held[places] = True
+                found.setdefault(held.tobytes(), (label, level, held))
+    return list(found.values())
