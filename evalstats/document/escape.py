@@ -82,6 +82,15 @@ def for_html(text: str) -> str:
     return _HASH.sub("&#35;", html.escape(one_line(text), quote=True))
 
 
+def lines_for_html(text: str) -> str:
+    r"""Escape a text of several lines for HTML that keeps its line breaks and indents.
+
+    >>> lines_for_html("if a < b:\n    c")
+    'if a &lt; b:\n    c'
+    """
+    return "\n".join(" " * (len(line) - len(line.lstrip(" "))) + for_html(line.strip()) for line in lines_of(text))
+
+
 def for_markdown(text: str) -> str:
     r"""Escape for Markdown running text and table cells.
 

@@ -5,7 +5,16 @@ from typing import cast
 
 import polars as pl
 
-from evalstats.document.escape import for_csv, for_html, for_markdown, for_pandoc, inert, is_web_address, lines_of
+from evalstats.document.escape import (
+    for_csv,
+    for_html,
+    for_markdown,
+    for_pandoc,
+    inert,
+    is_web_address,
+    lines_for_html,
+    lines_of,
+)
 from evalstats.document.model import (
     Block,
     Code,
@@ -216,10 +225,9 @@ def html_side_by_side(block: SideBySide) -> str:
     """Return two texts side by side as HTML that wraps below one another where there is little room."""
 
     def part(title: str, text: str) -> str:
-        lines = "\n".join(map(for_html, lines_of(text)))
         return (
             f'<div style="flex:1 1 14em;min-width:0"><strong>{for_html(title)}</strong>'
-            f'<div style="white-space:pre-wrap;overflow-wrap:anywhere">{lines}</div></div>'
+            f'<div style="white-space:pre-wrap;overflow-wrap:anywhere">{lines_for_html(text)}</div></div>'
         )
 
     rows = [*([each] for each in block.above), [block.left, block.right]]

@@ -26,8 +26,8 @@ from evalstats.schema.column_names import plain
 
 # The answer first: of two columns, `output` and `answer`, the latter is what was expected.
 USUAL: Final[Mapping[str, str]] = {
-    "answer": "response output answer prediction completion generation model_answer model_output model_response "
-    "actual_output generated_text predicted_answer pred outputs",
+    "answer": "response output prediction completion generation model_answer model_output model_response actual_output "
+    "generated_text predicted_answer pred outputs answer",
     "question": "question prompt input query instruction problem user_input inputs goal utterance messages",
     "expected": "expected target reference gold expected_output expected_outputs expected_answer reference_answer "
     "reference_output reference_outputs ground_truth correct_answer gold_answer answer_key ideal label answer",
@@ -87,7 +87,8 @@ def _records(source: Source, locators: Collection[str]) -> Iterator[tuple[str, R
     files: dict[Path, dict[str, str]] = {}
     for locator in locators:
         path, rest = source.path, locator
-        names = {name: each for each in source.companions for name in (_beside(each), readable_name(each.name))}
+        files_of = (*source.companions, source.path)
+        names = {name: each for each in files_of for name in (_beside(each), readable_name(each.name))}
         named = max((name for name in names if locator.startswith(name)), key=len, default="")
         if named:
             path, rest = names[named], locator.removeprefix(named).lstrip(" ")

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import polars as pl
 
 from evalstats.analysis.result import draw
-from evalstats.document.escape import for_html, for_pandoc, lines_of, one_line
+from evalstats.document.escape import for_html, for_pandoc, lines_for_html, lines_of, one_line
 from evalstats.document.formats import csv_text, html_link
 from evalstats.document.model import Figure, SideBySide, Table, Tone, sentence
 from evalstats.errors import RenderError
@@ -243,8 +243,8 @@ def side_by_side(block: SideBySide) -> str:
     """Return two texts side by side, below what belongs to both; on a phone one stands below the other."""
 
     def html(title: str, text: str) -> str:
-        lines = "\n".join(map(for_html, lines_of(text)))
-        return f'<div><p class="es-side-title">{for_html(title)}</p><div class="es-side-text">{lines}</div></div>'
+        shown = lines_for_html(text)
+        return f'<div><p class="es-side-title">{for_html(title)}</p><div class="es-side-text">{shown}</div></div>'
 
     def typst(title: str, text: str) -> str:
         return f"[#strong({typst_string(title)}) #linebreak() #{typst_strings(lines_of(text))}.join(linebreak())]"
@@ -257,7 +257,7 @@ def side_by_side(block: SideBySide) -> str:
     )
     cells = ", ".join([f"strong({typst_string(block.title)})", *(typst(*each) for each in block.above)])
     columns = f"grid(columns: (1fr, 1fr), gutter: 1em, {typst(*block.left)}, {typst(*block.right)})"
-    return both(page, f"#block(stack(spacing: 0.7em, {cells}, {columns}))")
+    return both(page, f"#block(above: 1.5em, [#set par(justify: false)\n#stack(spacing: 0.7em, {cells}, {columns})])")
 
 
 def html_table(table: Table, name: str, *, shown: int | None = None) -> str:

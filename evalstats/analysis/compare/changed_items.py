@@ -140,8 +140,8 @@ def _table(result: Comparison, flips: Flips, *, most: int, caption: str) -> Tabl
             Column(title=second, kind="number", scale=result.scale, digits=0),
             *([Column(title="p of its trials", kind="p")] if by_trials else []),
             Column(title=f"Row of {second}", kind="text", spare=True),
-            Column(title=f"{first}'s", kind="link"),
-            Column(title=f"{second}'s", kind="link"),
+            Column(title=f"Transcript of {first}", kind="link"),
+            Column(title=f"Transcript of {second}", kind="link"),
         ),
         rows=tuple(
             (

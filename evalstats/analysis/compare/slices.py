@@ -9,6 +9,7 @@ import polars as pl
 
 from evalstats.analysis.design.clusters import label_of
 from evalstats.stats.many.concentration import FEWEST_UNITS, low_slices
+from evalstats.stats.paired.means import sign_flip
 from evalstats.table.items import ITEM_KEY, Floats
 from evalstats.table.score_table import ScoreTable
 
@@ -51,6 +52,8 @@ def loss_slices(
 ) -> tuple[LossSlice, ...]:
     """Return the slices in which losses concentrate, the surest first; none where nothing stands out.
 
+    Such a slice lost more than the rest of the items did, by the permutation test of all slices, and more than it gained, by the
+    exact sign-flip of its own items (McNemar's exact test): both are needed, so neither needs an adjustment for the other.
     `flips` says of every paired item whether the candidate gained it (1), lost it (-1) or neither. With clusters (of several,
     the coarsest) the cluster is the unit, and only what is the same in all of its items makes a slice. `names` are sources' own
     names of standard columns.
@@ -79,8 +82,9 @@ def loss_slices(
             p_adjusted=p,
             n_slices=found.n_slices,
         )
-        for (factor, level, held), p in zip(slices, found.p_adjusted, strict=True)
-        if p is not None and p <= 1 - conf_level
+        for (factor, level, held), units, p in zip(slices, member.T, found.p_adjusted, strict=True)
+        # Where gains concentrate elsewhere, a slice lies below the rest and has lost nothing.
+        if p is not None and max(p, sign_flip(d[units]).p_value) <= 1 - conf_level
     ]
     return tuple(sorted((row for row in rows if row.lost > row.gained), key=lambda row: (row.p_adjusted, -row.lost)))
 

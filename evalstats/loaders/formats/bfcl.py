@@ -110,7 +110,7 @@ class _Reader:
                 "latency_s": as_amount(record.latency),
                 "input_tokens": as_count(record.input_token_count),
                 "output_tokens": as_count(record.output_token_count),
-                "locator": self._file.records.locator,
+                "locator": self._file.locator,
             }
             self._answers.append((about, record.result))
         elif self._counts is None:
@@ -150,7 +150,7 @@ class _Reader:
 FORMAT: Final = Format(
     name="bfcl",
     title="Berkeley Function Calling Leaderboard (BFCL_v*_score.json with BFCL_v*_result.json)",
-    version="2",
+    version="3",
     upstream="ShishirPatil/gorilla, bfcl/eval_checker/eval_runner.py",
     benchmark="BFCL",
     harness="BFCL",
