@@ -52,6 +52,33 @@ def test_the_test_in_the_guide_runs(runs):
     space["test_the_new_prompt_is_not_worse"]()
 
 
+def test_the_guide_on_what_changed_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    for folder, name in (("old_run", "old"), ("new_run", "new")):
+        rows = [
+            {
+                "item": f"q{i}",
+                "model": name,
+                "score": int(i > 4 or name == "old"),
+                "question": f"{i}?",
+                "response": f"{name} {i}",
+            }
+            for i in range(40)
+        ]
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "build").mkdir()
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "guides" / "read-what-changed.md").read_text()
+    assert len(text.split()) <= 300
+    lines = [line for line in re.findall(r"^\$ (.*)$", text, re.MULTILINE) if "build/demo" not in line]
+    found = [CliRunner().invoke(app, shlex.split(line)[1:]) for line in lines]
+    assert [each.exit_code for each in found] == [0] * 5
+    assert [("Question: 0?" in each.stdout, "old 0" in each.stdout) for each in found] == [
+        (True, True), (False, False), (False, False), (False, False), (True, True),
+    ]  # fmt: skip
+    assert "new 0" in (tmp_path / "build" / "changes.html").read_text()
+
+
 PAGES_OF_FORMATS = sorted(path.relative_to(DOCS).as_posix() for path in (DOCS / "formats").glob("*.md"))
 
 

@@ -26,7 +26,7 @@ OWN_TABLES = (ROOT / "docs" / "own-tables.md").read_text(encoding="utf-8")
 GUIDES = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "guides").glob("*.md")))
 PYTHON = {"README": README, "in-python": (ROOT / "docs" / "in-python.md").read_text(encoding="utf-8")}
 # These lines speak of the reader's own files.
-OWN_FILES = ("old_run/", "logs/", "results.csv")
+OWN_FILES = ("old_run/", "logs/", "results.csv", "build/changes.json")
 
 
 @pytest.fixture(scope="module")

@@ -73,6 +73,11 @@ class Texts:
             if places
             else {}
         )
+        if flips and not any(found.values()):
+            raise InputError(
+                "the files hold no text of these items under a name that is known (question, prompt, input; expected, target; "
+                "response, output, answer and the like); leave --texts out, or read the rows that the list names"
+            )
         rows: list[ItemTexts] = []
         for flip in flips:
             first, second = (

@@ -216,6 +216,9 @@ def _shown(value: object, depth: int = 0) -> str:
             shown = [f"{role}: {text}" if role else text for role, text in zip(roles, shown, strict=True)]
         return "\n".join(filter(None, shown))
     if isinstance(value, dict):
+        scalars = [each for each in as_dict(cast("object", value)).values() if not isinstance(each, dict | list)]
+        if len(scalars) > 2 and 2 * sum(isinstance(each, str) for each in scalars) < len(scalars):
+            return ""  # counts and flags, and no text
         members = {
             name: text for name, each in as_dict(cast("object", value)).items() if (text := _shown(each, depth + 1))
         }

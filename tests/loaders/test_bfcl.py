@@ -54,7 +54,11 @@ def test_both_files_by_hand(tmp_path: Path) -> None:
     ]
     first: dict[str, Any] = data.outcomes.row(0, named=True)
     assert (first["model"], first["benchmark"], first["task"]) == ("lab_m", "BFCL v3", "java")
-    assert (first["latency_s"], first["input_tokens"], first["locator"]) == (1.5, 300, "lab_m/BFCL_v3_java_result.json line 1")
+    assert (first["latency_s"], first["input_tokens"], first["locator"]) == (
+        1.5,
+        300,
+        "lab_m/BFCL_v3_java_result.json line 1",
+    )
     assert data.aggregates.select("task", "metric", "estimate", "n").rows() == [("java", "correct", 0.5, 4)]
     assert told(data) == "1 answers are errors of the inference, which the leaderboard counts as wrong; errors here"
 

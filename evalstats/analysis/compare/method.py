@@ -85,6 +85,9 @@ def _how(result: Comparison) -> list[str]:
         )
     if any(row.p_adjusted is not None for row in result.flipped_by):
         beside.append("Flipped items are screened level by level with exact tests, adjusted by Benjamini and Hochberg.")
+    if result.loss_slices:
+        n = plural(result.loss_slices[0].n_slices, "slice")
+        beside.append(f"Where losses concentrate: a studentised permutation test of {n}, adjusted by its maximum.")
     return [part for part in (asked, f"{chosen} {texts}".strip(), " ".join(beside)) if part]
 
 
