@@ -71,6 +71,10 @@ def loss_slices(
         shares = np.stack([np.bincount(unit, weights=held) / size for held in member.T], axis=1)
         whole = ((shares == 0) | (shares == 1)).all(axis=0)
         d, member = np.bincount(unit, weights=flips) / size, (shares == 1) & whole
+    # Where gains concentrate elsewhere, a slice lies below the rest and has lost nothing.
+    lost = [d[units].sum() < 0 and sign_flip(d[units]).p_value <= 1 - conf_level for units in member.T]
+    if not any(lost):
+        return ()
     found = low_slices(d, member, seed=seed)
     rows = [
         LossSlice(
@@ -82,11 +86,10 @@ def loss_slices(
             p_adjusted=p,
             n_slices=found.n_slices,
         )
-        for (factor, level, held), units, p in zip(slices, member.T, found.p_adjusted, strict=True)
-        # Where gains concentrate elsewhere, a slice lies below the rest and has lost nothing.
-        if p is not None and max(p, sign_flip(d[units]).p_value) <= 1 - conf_level
+        for (factor, level, held), has_lost, p in zip(slices, lost, found.p_adjusted, strict=True)
+        if has_lost and p is not None and p <= 1 - conf_level
     ]
-    return tuple(sorted((row for row in rows if row.lost > row.gained), key=lambda row: (row.p_adjusted, -row.lost)))
+    return tuple(sorted(rows, key=lambda row: (row.p_adjusted, -row.lost)))
 
 
 def _slices(

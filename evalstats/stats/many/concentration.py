@@ -9,8 +9,8 @@ from evalstats.stats.checks import FloatArray
 
 # A slice, or what is left of the items, with fewer units says nothing of the rest.
 FEWEST_UNITS = 5
-# So many products at most are formed for the draws; a table with more gets fewer draws.
-_PRODUCTS, _FEWEST_DRAWS = 300_000_000, 199
+# So many numbers at most are summed for the draws; a table with more gets fewer draws.
+_SUMMED, _FEWEST_DRAWS = 100_000_000, 199
 _PLAINLY = 0.2
 
 
@@ -59,12 +59,14 @@ def low_slices(
     none: tuple[float | None, ...] = (None,) * member.shape[1]
     if not len(tested) or not len(moved):
         return Concentration(p_adjusted=none, n_slices=len(tested), n_resamples=0)
-    held, sizes = member[:, tested].astype(np.float64), sizes[tested].astype(np.float64)
+    # Units that are in the same slices are one cell, and a draw is summed by cells.
+    _, first, cell = np.unique(np.packbits(member[:, tested], axis=1), axis=0, return_index=True, return_inverse=True)
+    cell, held, sizes = cell.reshape(-1), member[first][:, tested].astype(np.float64), sizes[tested].astype(np.float64)
     values = np.stack([d[moved], d[moved] ** 2])
     whole = values.sum(axis=1)
 
     def statistics(places: npt.NDArray[np.int64]) -> FloatArray:
-        within = values @ held[places]
+        within = np.stack([np.bincount(cell[places], each, minlength=len(held)) for each in values]) @ held
         means: list[FloatArray] = []
         variance = np.zeros(len(tested))
         for (total, squares), size in ((within, sizes), (whole[:, None] - within, n - sizes)):
@@ -73,7 +75,7 @@ def low_slices(
         return (means[1] - means[0]) / np.sqrt(variance)
 
     observed = statistics(moved)
-    draws = int(np.clip(_PRODUCTS // (2 * len(moved) * len(tested)), _FEWEST_DRAWS, n_resamples))
+    draws = int(np.clip(_SUMMED // (n + len(held) * len(tested)), _FEWEST_DRAWS, n_resamples))
     generator, reached = np.random.default_rng(seed), np.zeros(len(tested), dtype=np.int64)
     for done in range(1, draws + 1):
         largest = statistics(generator.permutation(n)[: len(moved)]).max()
