@@ -260,6 +260,13 @@ def side_by_side(block: SideBySide) -> str:
     return both(page, f"#block(above: 1.5em, [#set par(justify: false)\n#stack(spacing: 0.7em, {cells}, {columns})])")
 
 
+def folded_table(table: Table, label: str) -> str:
+    """Return a table that a page folds away behind its caption; a PDF leaves it to the data."""
+    told = for_html(table.caption)
+    inside = f'<div class="es-table" role="region" aria-label="{told}" tabindex="0">{html_table(table, label)}</div>'
+    return raw("html", f'<details class="es-fold"><summary>{told}</summary>{inside}</details>')
+
+
 def html_table(table: Table, name: str, *, shown: int | None = None) -> str:
     """Return `<table>...</table>` with header cells tied to their columns and rows, and ids that begin with `name`.
 

@@ -44,6 +44,7 @@ from evalstats.report.markup import (
     csv_link,
     figure_float,
     folded,
+    folded_table,
     metadata,
     raw,
     show,
@@ -467,9 +468,14 @@ def _block(block: Text | Items | Code | Figure | Table | SideBySide, prefix: str
         case Figure():
             caption = for_pandoc(sentence(block.caption))
             after = "".join(_data_link(rows, name, words) for name, words, rows in figure_data(block))
-            return figure_float(
+            drawn = figure_float(
                 block, _label(block, prefix), caption=caption, after=after.replace('</p><p class="es-data">', " ")
             )
+            if block.table is None or all(column.kind != "link" for column in block.table.columns):
+                return drawn
+            # What can be opened no drawing shows.
+            rows = folded_table(block.table.without_empty_columns(), f"tbl-{prefix}{block.id}")
+            return f"{drawn}\n\n{rows}"
         case Table():
             return _table(block, _label(block, prefix))
 

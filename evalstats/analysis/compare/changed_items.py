@@ -33,7 +33,7 @@ def flipped_section(result: Comparison) -> Section | None:
     n, won = len(result.flipped), gained(result)
     flips = result.flipped.worst_first(higher_is_better=result.higher_is_better)
     caption = f"Items that flipped, losses first{f': {_SHOWN} of {n:,}' if n > _SHOWN else ''}"
-    blocks: list[Block] = [figures.flips(result), _table(result, flips, most=_SHOWN, caption=caption)]
+    blocks: list[Block] = [figures.flips(result, table=_table(result, flips, most=_SHOWN, caption=caption))]
     blocks += [Text(text=text) for text in _by_trials(result, flips) if text]
     found = [
         f"{row.scenario}: {row.gained:,} gained, {row.lost:,} lost ({p_words(row.p_adjusted)}, adjusted)"

@@ -144,7 +144,7 @@ def costs(result: Comparison, *, table: Table) -> Figure | Table:
     )
 
 
-def flips(result: Comparison) -> Figure:
+def flips(result: Comparison, *, table: Table | None = None) -> Figure:
     """Return the figure of how many items both, one or none of the two got right; of other scores, those that flipped."""
     good, bad = ("good", "bad") if result.higher_is_better else ("bad", "good")
     counted = result.table
@@ -174,6 +174,7 @@ def flips(result: Comparison) -> Figure:
         options={"title": title},
         alt=f"{title}: {', '.join(f'{name} {n:,}' for name, n, _ in counts)}.",
         caption=f"{title}, by which side has it.",
+        table=table,
     )
 
 
