@@ -106,5 +106,7 @@ class Texts:
             source for held in data for run, source in held.runs["run", "source"].iter_rows() if run in runs and source
         ]
         settings = result.settings
-        named = [file for files in settings.files.values() for file in files] if settings else []
-        return [Path(each) for each in ([*read, *paths] if read else named)]
+        # What a saved result names was written by somebody: nothing above the working folder is looked at for it.
+        named = [Path(file) for files in (settings.files.values() if settings else ()) for file in files]
+        inside = [path for path in named if not path.is_absolute() and ".." not in path.parts and path.is_file()]
+        return [Path(each) for each in (*read, *paths)] if read else inside

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list, plural
-from evalstats.loaders.base import Head, Loader, Source, read_head, readable_name
+from evalstats.loaders.base import Head, Loader, SingleFileLoader, Source, read_head, readable_name
 from evalstats.loaders.files import iter_cells, json_lines, load_json
 from evalstats.loaders.inspect_log import is_archive, open_archive
 from evalstats.loaders.records import cell_value, parquet_records
@@ -62,19 +62,19 @@ def texts_of_rows(
 def _sources(digests: set[str], paths: list[Path]) -> dict[str, tuple[Loader, Source]]:
     """Return the source of each digest among the files, or among those that lie beside them; every one is read again for it."""
     found: dict[str, tuple[Loader, Source]] = {}
-    files = [path for path in paths if path.is_file()]
-    for path in files:
-        if (digest := digest_of(path)) in digests:
-            match = sniffed(read_head(path))[0]
-            found[digest] = (TABLE if match is None else match[0], Source(path=path, digest=digest))
-    if digests - found.keys():
-        folders = [
-            path for path in dict.fromkeys(path.parent if path.is_file() else path for path in paths) if path.is_dir()
-        ]
-        planned = plan(folders)[0] if folders else []
+    folders = [path for path in paths if path.is_dir()]
+    for path in (path for path in paths if path.is_file()):
+        digest, match = digest_of(path), sniffed(read_head(path))[0]
+        loader = TABLE if match is None else match[0]
+        if digest in digests:
+            found[digest] = loader, Source(path=path, digest=digest)
+        elif not isinstance(loader, SingleFileLoader) and getattr(loader, "grouped", folders) is not None:
+            folders.append(path.parent)  # the digest is that of files which belong together
+    if digests - found.keys() and folders:
+        planned = plan(dict.fromkeys(folders))[0]
         found |= {each.source.digest: (each.loader, each.source) for each in planned if each.source.digest in digests}
     if missing := digests - found.keys():
-        named = comma_list(map(str, paths), 3) or "no file"
+        named = comma_list(map(str, paths), 3) if paths else "this folder"
         raise InputError(
             f"{plural(len(missing), 'source')} of these items cannot be found again in {named}: moved, or changed since it was "
             f"read (its SHA-256 is another); name the files as they were, {Option('source', blank='PATH')}, or compare them anew"

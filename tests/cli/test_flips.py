@@ -94,6 +94,20 @@ def test_a_saved_comparison_finds_its_files_where_they_are_said_to_be(
         run("flips", "../r.json", "--source", "..")
 
 
+def test_a_saved_comparison_leads_nowhere_else(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wrote it may name any path; only what lies in the working folder is opened, though its digest be right."""
+    run("compare", "old.jsonl", "new.jsonl", "--format", "json", "-o", "r.json")
+    values = json.loads((files / "r.json").read_text())
+    (files / "below").mkdir()
+    monkeypatch.chdir(files / "below")
+    for where in ("..", str(files)):
+        values["origin"]["settings"]["files"] = {"data": [f"{where}/old.jsonl", f"{where}/new.jsonl"]}
+        Path("r.json").write_text(json.dumps(values))
+        with pytest.raises(InputError, match="2 sources of these items cannot be found again in this folder"):
+            run("flips", "r.json", "--texts")
+    assert PHRASE in run("flips", "r.json", "--texts", "--source", "..").stdout
+
+
 def test_a_file_that_changed_is_told(files: Path) -> None:
     run("compare", "old.jsonl", "new.jsonl", "--format", "json", "-o", "r.json")
     path = files / "new.jsonl"
