@@ -130,11 +130,16 @@ def weights_of(texts: Sequence[str]) -> str | dict[str, float]:
 
 def _label_table(path: Path) -> "EvalData | pl.DataFrame":
     """Read people's labels: the ratings of a store, or a table with its own columns."""
+    import polars as pl
+
     from evalstats.cli.load import load
     from evalstats.loaders.ratings import read_table
     from evalstats.store.manifest import is_store
 
-    return load((), store=path, quiet=True) if is_store(path) else read_table(path)
+    if is_store(path):
+        return load((), store=path, quiet=True)
+    # What `label read` disarmed for spreadsheets is the name again.
+    return read_table(path).with_columns(pl.col(pl.String).str.replace(r"^'([=+@-])", "$1"))
 
 
 def _mix_of(given: str, by: str | Sequence[str] | None) -> "LiveMix":

@@ -1,5 +1,6 @@
 """`evalstats label draw|status|read`, and its labels in `score` and `compare`: as a user types them."""
 
+import polars as pl
 import pytest
 
 from tests.exporters.test_label_sheet import fill, scores
@@ -39,6 +40,20 @@ def test_from_a_draw_to_corrected_scores(folder):
     again = typed("label", "draw", "scores.csv", "-o", "sheet.csv", folder=folder)
     assert again.returncode == 2
     assert "holds 160 labels" in again.stderr.replace("\n  ", " ")
+
+
+def test_names_that_a_spreadsheet_would_run_find_their_items_again(folder):
+    odd = scores().with_columns(item=pl.lit("=") + pl.col("item"), model=pl.lit("-") + pl.col("model"))
+    odd.write_csv(folder / "odd.csv")
+    options = ("--map", "item=item", "--map", "model=model", "--map", "score=score")
+    typed("label", "draw", "odd.csv", "-o", "sheet.csv", "--n", "40", *options, folder=folder)
+    rows = (folder / "sheet.csv").read_text().replace(",,", ",1,")
+    assert "'=q" in rows
+    (folder / "sheet.csv").write_text(rows)
+    assert typed("label", "read", "sheet.csv", "-o", "labels.csv", folder=folder).returncode == 0
+    assert "'=q" in (folder / "labels.csv").read_text()
+    done = typed("score", "odd.csv", "--system=-new", "--labels", "labels.csv", *options, folder=folder)
+    assert "corrected by 40 labels" in done.stdout.replace("\n", " "), done.stderr
 
 
 def test_options_of_another_action_are_refused(folder):

@@ -263,10 +263,11 @@ def powered_mean(
     ) -> IntervalEstimate:
         value = judge * middle + float(weights @ labelled)
         ends, strata = bounds if kept else None, None
+        least = 0.5 / n * (1.0 - 0.5 / n) if more else 1e-4
         if chance is not None and codes is None:
             strata = _stratified_error(judge * f + labelled, labelled, stretch, chance, n_items=pool.size, more=more)
         if strata is not None:
-            return _mean_estimate(value, *strata, n, None, method=method, level=level, bounds=ends)
+            return _mean_estimate(value, *strata, n, None, method=method, level=level, bounds=ends, least=least)
         rest = weights * (labelled - weights @ labelled) * stretch + within * judge * (f - middle) / pool.size
         errors = np.concatenate((judge * (f_u - middle) / pool.size, rest))
         sums = errors if codes is None else np.bincount(codes, weights=errors)
@@ -277,7 +278,9 @@ def powered_mean(
             own = float(np.square(rest).sum()) * n / (n - 1.0)
             variance += (own * n + 2.0 * more**2 / n) / (n + 2.0) - own
         error = math.sqrt(variance)
-        return _mean_estimate(value, error, units - 1.0, n, n_clusters, method=method, level=level, bounds=ends)
+        return _mean_estimate(
+            value, error, units - 1.0, n, n_clusters, method=method, level=level, bounds=ends, least=least
+        )
 
     same = np.ones(n)
     method = f"prediction-powered mean{f', judge weighted {tuning:.2f}' if tuned else ''}"
@@ -416,6 +419,7 @@ def _mean_estimate(
     method: str,
     level: float,
     bounds: tuple[float, float] | None,
+    least: float = 1e-4,
 ) -> IntervalEstimate:
     """Return a mean of `n` labels with its interval."""
     reason = None if n_clusters is None else too_few_clusters(n_clusters)
@@ -436,7 +440,7 @@ def _mean_estimate(
     low, high = value - q * error, value + q * error
     statistic = value / error
     if bounds is not None:
-        low, high = _matched(value, error, q, bounds)
+        low, high = _matched(value, error, q, bounds, least)
     return IntervalEstimate(
         estimate=value,
         method=f"{method}, {'t' if bounds is None else 'Wilson of matched variance'}",
@@ -453,13 +457,15 @@ def _mean_estimate(
     )
 
 
-def _matched(value: float, error: float, q: float, bounds: tuple[float, float]) -> tuple[float, float]:
+def _matched(
+    value: float, error: float, q: float, bounds: tuple[float, float], least: float = 1e-4
+) -> tuple[float, float]:
     """Return Wilson's ends for as many items as would have this standard error, on the scale between the bounds."""
     low, high = bounds
     wide = high - low
     p = min(max((value - low) / wide, 0.0), 1.0)
     # At an end of the scale the binomial has no spread: half an item away there is some.
-    n = max(p * (1.0 - p), 1e-4) / (error / wide) ** 2
+    n = max(p * (1.0 - p), least) / (error / wide) ** 2
     ends = wilson_ends(p, n, q)
     return low + wide * ends[0], low + wide * ends[1]
 

@@ -79,9 +79,11 @@ def label_strata(
     if how == "disagreement":
         if judged.shape[1] < 2:
             raise InputError("items on which sides disagree need scores of two systems; draw at random or stratified")
-        codes = (apart > np.median(apart)).astype(np.int64)
-        if codes.max() == codes.min():
+        levels = np.unique(apart)
+        if len(levels) < 2:
             raise CannotAnswerError("the judge scores no item apart from the others; draw at random or stratified")
+        # Where most lie as far apart as any, these are the stratum.
+        codes = (apart > min(float(np.median(apart)), float(levels[-2]))).astype(np.int64)
         return codes, 1.0 / np.bincount(codes)
     return np.zeros(len(judged), dtype=np.int64), np.ones(1)
 

@@ -211,6 +211,9 @@ def test_two_residuals_more_are_counted_half_a_scale_off():
     assert found.estimate == plain.estimate
     same = powered_mean(rest, y, y, tuned=False, pseudo=0.5).estimate
     assert same.std_error**2 == pytest.approx(of_judge + 0.5 / 42 / 40)
+    # Where all are right the interval begins where Wilson's of some 40 items does, not near 0.
+    right = powered_mean(np.repeat([1.0, 0.0], [380, 20]), np.ones(40), np.ones(40), bounds=(0, 1), pseudo=0.5).estimate
+    assert 0.85 < right.conf_low < 0.96
     chance = np.repeat([0.1, 0.2], [25, 15])
     drawn = [powered_mean(rest[:285], f, y, probabilities=chance, pseudo=pseudo).estimate for pseudo in (0.0, 0.5)]
     assert drawn[1].std_error > drawn[0].std_error

@@ -60,6 +60,8 @@ def test_strata_of_disagreement_halve_the_labels():
     codes, spreads = label_strata(judged, "disagreement")
     assert np.array_equal(codes, judged[:, 1])
     assert neyman_allocation(np.bincount(codes), spreads, 30).tolist() == [15, 15]
+    most = np.column_stack((np.zeros(100), np.arange(100) < 70)).astype(float)
+    assert np.array_equal(label_strata(most, "disagreement")[0], most[:, 1])
     with pytest.raises(InputError, match="two systems"):
         label_strata(judged[:, :1], "disagreement")
     with pytest.raises(CannotAnswerError, match="no item apart"):
