@@ -44,9 +44,11 @@ def trials_meant(present: Ints) -> Ints:
     >>> trials_meant(np.array([[3, 3], [3, 3], [1, 1]])).tolist()
     [[3, 3], [3, 3], [1, 1]]
     """
+    most = present.max(axis=0, initial=0)
+    if most.max(initial=0) <= 1:
+        return present
     seen = present > 0
     n_seen = np.maximum(seen.sum(axis=0), 1)
-    most = present.max(axis=0, initial=0)
     at_most = ((present == most) & seen).sum(axis=0) / n_seen
     steady = set(most[at_most >= _NEARLY_ALL].tolist())
     told = np.isin(most, list(steady)) | (at_most > _USUAL)
