@@ -72,7 +72,7 @@ ALLOWED = {
         "duckdb.connect().from_parquet([_literal(file) for file in parquet_files(source)])",
     },
     # A rendering's own folders, and the extension and fonts that it is styled by.
-    "report/kernel.py": {"(self._private / 'stderr').read_text(encoding='utf-8', errors='replace')"},
+    "report/kernel.py": {"(private / 'stderr').read_text(encoding='utf-8', errors='replace')"},
     "report/engine.py": {
         "path.read_text(encoding='utf-8')",
         "target.read_text(encoding='utf-8')",
