@@ -15,6 +15,8 @@ LOADS = {"marshal", "shelve", "dill", "cloudpickle", "joblib"}
 NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib3", "requests", "httpx", "aiohttp", "ftplib", "smtplib"}
 # Work for the processes of one computation, packed by the process that started them.
 PICKLES = {"evalstats/stats/computation.py"}
+# Runs the cells of the pages that ship with the package, and of no other.
+OUR_PAGES = {"evalstats/report/engine.py": {"exec"}}
 LAZY_YAML = {"load", "load_all", "full_load", "unsafe_load"}
 # Nothing of this can be in a module that has none of these words; most have none, and need not be read as code.
 _HEADS = {name.partition(".")[0] for name in RUNS | LOADS | NETWORK}
@@ -71,7 +73,7 @@ def test_no_module_can_run_what_a_file_holds_or_reach_the_network() -> None:
     assert len(MODULES) > 100
     names = [(path, path.relative_to(ROOT).as_posix()) for path in MODULES]
     found = {name: faults(path.read_text(encoding="utf-8"), name) for path, name in names}
-    assert {name: what for name, what in found.items() if what} == {}
+    assert {name: what for name, what in found.items() if what} == OUR_PAGES
 
 
 def test_the_tests_that_the_page_names_are_there() -> None:
