@@ -618,7 +618,11 @@ def test_columns_can_be_models(tmp_path: Path) -> None:
     assert read(path, column_map=ColumnMap.from_options([str(told)]), strict=True).outcomes.equals(data.outcomes)
     listed = from_frame(pl.read_csv(path), item="item", models=["old", "new"])
     assert listed.outcomes["score"].to_list() == data.outcomes["score"].to_list()
-    for wrong in ({}, {"score": "old", "models": ["new"]}, {"models": ["old"], "model": "topic"}):
+    with pytest.raises(
+        InputError, match=r"These may fit: evalstats.from_frame\(table, item='item', models=\['old', 'new'\]\)"
+    ):
+        from_frame(pl.read_csv(path), item="item")
+    for wrong in ({"score": "old", "models": ["new"]}, {"models": ["old"], "model": "topic"}):
         with pytest.raises(InputError, match=r"or models=\[...\] for a column a model"):
             from_frame(pl.read_csv(path), item="item", **wrong)
     frame = from_frame(pl.read_csv(path), item="item", score=["old", "new"], model="#columns", metric="@acc")
