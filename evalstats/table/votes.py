@@ -20,6 +20,7 @@ from evalstats.schema.names import lookalike_note, lookalikes, renamed
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, merged, vote_rows
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
+from evalstats.table.items import level_codes
 from evalstats.table.vote_cells import VoteCells, cluster_chunks, vote_cells
 
 SIDE = "side"
@@ -505,11 +506,10 @@ def _cluster_column(votes: pl.DataFrame, name: str) -> pl.Series:
 
 def _coded(column: pl.Series) -> IntArray:
     """Return a number for every level; a vote without one is a level of its own, behind all others."""
-    missing = column.is_null()
-    codes = column.cast(pl.String).rank("dense").cast(pl.Int64).fill_null(0).to_numpy().astype(np.int64) - 1
-    if missing.any():
-        at = missing.to_numpy()
-        codes[at] = codes.max(initial=-1) + 1 + np.arange(int(at.sum()))
+    levels, places = level_codes(column)
+    codes = places.astype(np.int64)
+    missing = np.flatnonzero(codes < 0)
+    codes[missing] = len(levels) + np.arange(len(missing))
     return codes
 
 

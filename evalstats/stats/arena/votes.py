@@ -13,6 +13,8 @@ from evalstats.stats.checks import FloatArray, IntArray
 A_WINS, B_WINS, TIE, BOTH_BAD = 0, 1, 2, 3
 OUTCOMES = ("a", "b", "tie", "both_bad")
 _COLUMNS = ("first", "second", "outcome", "share", "weight", "weight_squares", "count", "covariates")
+# Whole numbers that lie within so many times as many as there are rows are counted, not sorted.
+_SPAN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +175,26 @@ def summed(codes: IntArray, values: FloatArray, size: int) -> FloatArray:
 def numbered(label: IntArray, columns: Iterable[NDArray[Any]]) -> IntArray:
     """Return a number for each row, the same for rows alike in label and columns, in the order of the columns' values."""
     for column in columns:
-        levels, code = np.unique(column, return_inverse=True)
-        if levels.size > 1:
+        n_levels, code = _dense(column)
+        if n_levels > 1:
             # Compact numbers in between keep the product far from overflow.
-            label = (np.unique(label, return_inverse=True)[1] * levels.size + code).astype(np.int64)
+            label = _dense(label)[1] * n_levels + code
     return label
+
+
+def _dense(values: NDArray[Any]) -> tuple[int, IntArray]:
+    """Return how many values there are, and for each row the place of its own among them."""
+    if values.size and np.issubdtype(values.dtype, np.integer):
+        low = int(values.min())
+        span = int(values.max()) - low + 1
+        counting_is_cheaper = span <= _SPAN * values.size
+        if counting_is_cheaper:
+            there = np.zeros(span, dtype=np.bool_)
+            there[values - low] = True
+            place = np.cumsum(there) - 1
+            return int(place[-1]) + 1, place[values - low].astype(np.int64)
+    levels, code = np.unique(values, return_inverse=True)
+    return levels.size, code.reshape(-1).astype(np.int64)
 
 
 def _labels(rows: VoteRows, groups: tuple[IntArray, ...]) -> IntArray:

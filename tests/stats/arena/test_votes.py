@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, OUTCOMES, TIE, merged, vote_rows
+from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, OUTCOMES, TIE, merged, numbered, vote_rows
 
 VOTE = st.tuples(
     st.integers(0, 3),  # first
@@ -166,3 +166,14 @@ def test_what_is_no_vote_is_refused(change, message):
     votes = {"first": [0, 0], "second": [1, 2], "outcome": [0, 1]} | change
     with pytest.raises(InputError, match=message):
         vote_rows(**votes)
+
+
+@given(st.lists(st.tuples(st.sampled_from([-7, 0, 3, 10**12]), st.integers(-3, 3), st.sampled_from([0.0, 0.5]))))
+def test_rows_are_numbered_in_the_order_of_their_values(rows):
+    """Whole numbers that lie close together are counted, others sorted, and nobody can tell."""
+    whole = [np.array([row[k] for row in rows], dtype=np.int64) for k in (0, 1)]
+    label = numbered(
+        np.zeros(len(rows), dtype=np.int64), [*whole, np.array([row[2] for row in rows], dtype=np.float64)]
+    )
+    order = sorted(set(rows))
+    assert [order.index(row) for row in rows] == np.unique(label, return_inverse=True)[1].tolist()
