@@ -251,7 +251,7 @@ class SampledColumn:
 
 
 def looks_like_score(column: SampledColumn) -> bool:
-    """Whether the cells of a column may be scores, and the last part of its name does not say otherwise.
+    """Whether the cells of a column may be scores, and the last part of its name is not that of counts, places or times.
 
     >>> looks_like_score(
     ...     SampledColumn("answer.cer_raw", [{"answer.cer_raw": k} for k in (0.5, 0.25, None, None, None)])
@@ -261,7 +261,7 @@ def looks_like_score(column: SampledColumn) -> bool:
     return (
         len(column.levels) > 1
         and all(map(_is_score, column.cells))
-        and not ROLES["score"].bars(words_of(column.name.rpartition(".")[2]))
+        and ROLES["score"].never.isdisjoint(words_of(column.name.rpartition(".")[2]).split("_"))
     )
 
 

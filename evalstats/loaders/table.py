@@ -314,7 +314,7 @@ def _without_scores(columns: Sequence[str], rows: Sequence[Record]) -> str:
     """Say what a reader must do who has answers and no scores of them, as far as names and cells tell."""
     empty = [name for name in columns if is_called_score(name) and all(is_absent(row.get(name)) for row in rows)]
     plain = [name for name in columns if not any(isinstance(row.get(name), dict | list) for row in rows)]
-    if any(looks_like_score(SampledColumn(name, rows)) for name in plain):
+    if not empty and any(looks_like_score(SampledColumn(name, rows)) for name in plain):
         return ""
     none = f"{and_list(empty)} has no value in any row" if empty else "no column looks like a score"
     return f". But {none} (a number, right or wrong, pass or fail): score the answers first"

@@ -239,6 +239,9 @@ def test_answers_without_scores_are_not_asked_for_their_columns(tmp_path: Path) 
     path.write_text("prompt_id,response,answer.raw\np1,Paris,.5\np2,Rome,.25\n")
     with pytest.raises(InputError, match=r"score=COLUMN$"):
         read(path)
+    path.write_text("prompt_id,response,label\np1,Paris,true\np2,Rome,false\n")
+    with pytest.raises(InputError, match=r"score=COLUMN$"):
+        read(path)
     path.write_text("problem_id,answer,is_correct\np1,4,\np2,5,\n")
     with pytest.raises(InputError, match="But is_correct has no value in any row"):
         read(path)
