@@ -282,7 +282,7 @@ def _safe(text: str) -> str:
     r"""Disarm a cell: no formula at its start, no unseen character in it; line breaks stay.
 
     >>> _safe("=1+1"), _safe("two\nlines")
-    ("'=1+1", 'two\\nlines')
+    ("'=1+1", 'two\nlines')
     """
     first, *others = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join((for_csv(first), *map(one_line, others)))
