@@ -64,8 +64,7 @@ ALLOWED = {
     # check_regular before it, or is_file; where a path stands beside an open file, it is that file's.
     "store/manifest.py": {"pl.scan_parquet(paths, glob=False, hive_partitioning=False)"},
     "loaders/arena_records.py": {"pl.scan_parquet(path, glob=False, hive_partitioning=False)"},
-    "loaders/blocks.py": {"pl.scan_parquet(source, glob=False, hive_partitioning=False)"},
-    "loaders/records.py": {"pl.scan_parquet(source, glob=False, hive_partitioning=False)"},
+    "loaders/parquet_sizes.py": {"pl.scan_parquet(source, glob=False, hive_partitioning=False)"},
     "loaders/frames.py": {"pl.scan_parquet(paths[0])"},
     "loaders/engines.py": {
         "pl.scan_parquet(parquet_files(source), glob=False)",

@@ -202,7 +202,7 @@ def _shown(value: object, depth: int = 0) -> str:
     >>> _shown(
     ...     [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}, {"role": "assistant", "content": "Yes?"}]
     ... )
-    'user: Hi\\nassistant: Yes?'
+    'user: Hi\nassistant: Yes?'
     >>> _shown({"question": "2+2"}), _shown({"a": 1, "b": None}), _shown(["4"])
     ('2+2', '1', '4')
     """

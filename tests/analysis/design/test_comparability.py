@@ -346,7 +346,8 @@ def test_rows_numbered_as_items_pair_up_only_where_both_sides_have_as_many() -> 
     assert "the sides have 12 and 11 of them" in told["item_ids"].explanation
     assert "items" not in told
     with pytest.raises(CannotAnswerError, match="name the column that says which item a row is"):
-        es.leaderboard(data)
+        es.leaderboard(data, paired=True)
+    assert es.leaderboard(data).different == "items"
     assert es.compare(data, "a", "b", accept=["item_ids"], paired=True).verdict != "invalid"
 
 
