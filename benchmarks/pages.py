@@ -32,20 +32,20 @@ BUDGET: Final[Mapping[str, tuple[int, int]]] = {
     "arena": (440, 4500),
     "arena-sampling": (640, 7500),
     "audit": (220, 1700),
-    "compare": (370, 3500),
+    "compare": (390, 3500),
     "compare-metrics": (300, 2100),
-    "contamination": (100, 1500),
+    "contamination": (160, 1700),
     "frontier": (120, 1900),
     "judges": (430, 3200),
     "lab-live": (420, 4500),
-    "leaderboard": (360, 2900),
-    "overview": (570, 4800),
+    "leaderboard": (490, 3400),  # also says what it can tell apart, and what missing scores could do
+    "overview": (610, 4800),
     "power": (410, 2800),
     "results": (590, 4000),
     "scenarios": (390, 4500),
     "score": (110, 1300),
     "tenacious": (740, 4100),
-    "validation": (720, 5500),
+    "validation": (810, 6000),
 }
 
 _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})

@@ -82,6 +82,8 @@ IntervalAt = Callable[[float], IntervalEstimate]
 # Below this the level of an interval is 1 to a computer, and only a law in closed form could say more.
 _SMALLEST = 1e-13
 _HALVINGS = 60
+# Averages that differ by less are one number.
+_ROUNDING = 1e-9
 
 
 @recorded
@@ -325,7 +327,8 @@ def _other_averages(
             continue
         scores = item_scores(table, clusters, trials, average=None if other.kind == "micro" else other)
         own = _counting(_headline(scores, found.conf_level), scores)
-        inside = found.conf_low is None or found.conf_high is None or found.conf_low <= own.estimate <= found.conf_high
+        low, high = found.conf_low, found.conf_high
+        inside = low is None or high is None or low - _ROUNDING <= own.estimate <= high + _ROUNDING
         rows.append(
             OtherAverageScore(
                 **estimated(own, p_value=None),
