@@ -16,7 +16,7 @@ from evalstats.errors import InputError
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, Source, parquet_fault
 from evalstats.loaders.files import load_json
 from evalstats.loaders.parquet_sizes import check_whole
-from evalstats.loaders.values import as_dict, as_text, dicts
+from evalstats.loaders.values import as_count, as_dict, as_text, dicts
 from evalstats.regular import open_regular
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
@@ -78,10 +78,9 @@ class ExportedTablesLoader:
                 continue
             table, frame = _table(path, entries[name])
             frames[table] = frame
-            if (expected := entries[name].get("rows")) != frame.height:
-                yield from source.notes(
-                    [f"{name} had {expected:,} rows when it was exported, and has {frame.height:,}"]
-                )
+            if (expected := as_count(entries[name].get("rows"))) != frame.height:
+                had = "an unknown number of" if expected is None else f"{expected:,}"
+                yield from source.notes([f"{name} had {had} rows when it was exported, and has {frame.height:,}"])
         for table, frame in frames.items():
             yield Frame(table=table, frame=frame)
         if (missing := _unlisted(frames)).height:

@@ -54,7 +54,7 @@ _FAULTS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _RAW: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 # The number of members of an object, a name that stands twice counted twice; what they hold is dropped at once.
-_N_MEMBERS: Final = json.JSONDecoder(object_pairs_hook=len).decode
+_N_MEMBERS: Final = json.JSONDecoder(object_pairs_hook=len, parse_int=str).decode
 _LIST: Final = b"["
 _OBJECT: Final = b"{"
 

@@ -112,6 +112,17 @@ def test_one_table_alone_is_read_with_its_description(tmp_path: Path) -> None:
     assert found.runs["run"].to_list() == ["r"]
 
 
+@pytest.mark.parametrize(("rows", "had"), [(5, "5"), (None, "an unknown number of"), (-1, "an unknown number of")])
+def test_a_table_that_was_cut_is_told(tmp_path: Path, rows: int | None, had: str) -> None:
+    es.export(data_of({"item": "a"}), tmp_path, to="csv")
+    path = tmp_path / "evalstats-tables.json"
+    said = json.loads(path.read_text())
+    entry = next(each for each in said["tables"] if each["file"] == "outcomes.csv")
+    entry["rows"] = rows
+    path.write_text(json.dumps(said))
+    assert any(f"outcomes.csv had {had} rows when it was exported" in str(note) for note in es.read(tmp_path).problems)
+
+
 def test_a_store_takes_exported_tables(tmp_path: Path) -> None:
     from evalstats.cli.ingest_run import ingest
 

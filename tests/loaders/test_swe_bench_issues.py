@@ -114,6 +114,7 @@ def test_reports_of_multi_swe_bench_say_what_valid_is(tmp_path: Path) -> None:
     [
         '{"a__b-1": true, "a__b-1": false, "a__b-2": true}',
         '{\n  "a__b-1": true,\n  "a__b-1": false,\n  "a__b-2": true\n}\n',
+        f'{{"a__b-1": true, "a__b-1": false, "a__b-2": {{"resolved": true, "cost": {"9" * 5000}}}}}',
     ],
 )
 def test_an_issue_that_stands_twice_counts_once(tmp_path: Path, content: str) -> None:
