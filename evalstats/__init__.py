@@ -52,7 +52,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-# A page that a command makes names options as they are typed; its cells run in a process of their own.
+# A page that a command makes names options as they are typed; the cells of a page of one's own run in a process of their own.
 if "EVALSTATS_OPTIONS_TYPED" in environ:
     _typed = import_module("evalstats.cli.advice").on_the_shell()
     _typed.__enter__()

@@ -51,6 +51,12 @@ def flips(
         )
     data: list[Any] = []
     if saved:
+        given = [each for each in options if typed.get(each.name) not in (None, (), [], each.default)]
+        if given:
+            raise InputError(
+                f"{saved[0]} is a saved comparison, which was asked already; leave out {given[0].flags[0]}, or give the result "
+                "files"
+            )
         result = load_result(saved[0])
     else:
         given, declared = read_values(options, typed), planned.declared(quiet=showing.quiet)

@@ -126,7 +126,7 @@ def label(
         sheet.write(output)
         _tell_drawn(sheet, output, quiet=quiet)
         return
-    from evalstats.exporters.label_sheet import open_labels
+    from evalstats.exporters.label_sheet import key_path, open_labels
 
     if len(paths) != 1:
         raise InputError(f"label {action.value} takes one sheet, and {len(paths)} files were given")
@@ -134,6 +134,8 @@ def label(
     if action is SheetAction.STATUS:
         _tell_status(sheet, half_width)
     elif output is not None:
+        if output.resolve() in {each.resolve() for each in (paths[0], key_path(paths[0]))}:
+            raise InputError(f"{output}: is the sheet or its key, which labels must not replace; name another file")
         _write_ratings(sheet, output, rater or "person", quiet=quiet)
 
 
@@ -186,9 +188,10 @@ def _tell_status(sheet: "LabelSheet", half_width: float | None) -> None:
 
 
 def _write_ratings(sheet: "LabelSheet", output: Path, rater: str, *, quiet: bool) -> None:
+    import polars as pl
+
     from evalstats.atomic import write_whole
     from evalstats.cli.output import say
-    from evalstats.document.formats import csv_text
     from evalstats.grammar import plural
 
     ratings = sheet.ratings(rater).ratings
@@ -197,8 +200,11 @@ def _write_ratings(sheet: "LabelSheet", output: Path, rater: str, *, quiet: bool
         for name in ("task", "item", "variant", "model", "rater", "rater_kind", "value", "label_prob")
         if name in ratings.columns
     ]
-    write_whole(output, csv_text(ratings.select(names)))
-    partly = len({row.item for row in sheet.rows if row.row in sheet.labels}) - sheet.n_filled
+    # Names stay what they are, or no answer is found again: a mark before a formula alone, which reading takes away.
+    marked = pl.col(pl.String).str.replace(r"^([=+@\t\r-])", "'$1")
+    write_whole(output, ratings.select(names).with_columns(marked).write_csv())
+    some = {(row.task, row.item, row.variant) for row in sheet.rows if row.row in sheet.labels}
+    partly = len(some) - sheet.n_filled
     if partly > 0:
         say(f"note: {plural(partly, 'item')} with labels of some answers only dropped", quiet=quiet)
     say(f"written: {output}, {plural(ratings.height, 'label')} of {plural(sheet.n_filled, 'item')}", quiet=quiet)

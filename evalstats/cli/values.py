@@ -139,7 +139,7 @@ def _label_table(path: Path) -> "EvalData | pl.DataFrame":
     if is_store(path):
         return load((), store=path, quiet=True)
     # What `label read` disarmed for spreadsheets is the name again.
-    return read_table(path).with_columns(pl.col(pl.String).str.replace(r"^'([=+@-])", "$1"))
+    return read_table(path).with_columns(pl.col(pl.String).str.replace(r"^'([=+@\t\r-])", "$1"))
 
 
 def _mix_of(given: str, by: str | Sequence[str] | None) -> "LiveMix":

@@ -8,6 +8,8 @@ import csv
 import hashlib
 import io
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +36,8 @@ from evalstats.stats.raters.label_sample import draw_sample, label_strata, neyma
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
 
+_THOUSANDS = re.compile(r"-?\d{1,3},\d{3}")
+_YES_OR_NO = frozenset({"yes", "no", "true", "false"})
 How = Literal["random", "stratified", "disagreement"]
 _FORMAT, _VERSION = "evalstats label sheet", 1
 _KEY = ("task", "item", "variant")
@@ -105,6 +109,11 @@ class LabelSheet:
                 raise InputError(
                     f"{path}: holds {plural(n, 'label')}, and a new draw would lose them; read it, or name another file"
                 )
+        elif key_path(path).exists():
+            raise InputError(
+                f"{key_path(path)}: is the key of a sheet that lies elsewhere, without which its labels are lost; name "
+                f"another file: {Option('output', blank='FILE')}"
+            )
         write_whole(key_path(path), self._key_text())
         write_whole(path, self._csv() if path.suffix == ".csv" else self._tasks())
 
@@ -118,7 +127,9 @@ class LabelSheet:
         several = {
             name: getattr(row, name) for name in _KEY if name == "item" or any(getattr(r, name) for r in self.rows)
         }
-        return {"row": row.row, **several, **named, **row.shown}
+        own = {"row": row.row, **several, **named}
+        taken = {*own, "label", "comment"}
+        return {**own, **{f"shown_{name}" if name in taken else name: cell for name, cell in row.shown.items()}}
 
     def _csv(self) -> str:
         stream = io.StringIO()
@@ -249,8 +260,11 @@ class LabelSheet:
                 raise InputError(
                     f"row {one_line(row)[:40]!r} is none of this draw; the key beside the sheet is that of another"
                 )
-            number = as_number(text.replace(",", ".") if text.count(",") == 1 else text)
-            value = word_score(text) if number is None and len(text) > 1 else number
+            # "1,000" may be a thousand or one; words are answers to yes or no, and "fail" says nothing of a metric of faults.
+            decimal = text.count(",") == 1 and not _THOUSANDS.fullmatch(text)
+            number = as_number(text.replace(",", ".") if decimal else text)
+            plain = text.casefold() in _YES_OR_NO if self.metric.higher_is_better is False else len(text) > 1
+            value = word_score(text) if number is None and plain and self.metric.kind == "binary" else number
             if value is None:
                 raise InputError(
                     f"row {row}: label {one_line(text)[:40]!r} is no number; give one on the scale of {self.metric.name}"
@@ -326,7 +340,8 @@ def _of_table(path: Path) -> dict[str, object]:
         raise InputError(f"{path}: has the columns {comma_list(frame.columns, 12)}; a sheet has row and label")
     rows = [as_text(row) or "" for row in frame["row"]]
     given = {row: cell for row, cell in zip(rows, frame["label"].to_list(), strict=True) if cell is not None}
-    if twice := [row for row in given if rows.count(row) > 1]:
+    counts = Counter(rows)
+    if twice := [row for row in given if counts[row] > 1]:
         raise InputError(f"{path}: row {twice[0]} stands there twice; keep one")
     return given
 
@@ -431,6 +446,14 @@ def draw_labels(
         raise InputError(
             f"n is {n}; draw at least {FEWEST_LABELS} items, and at most the {len(table):,} that all have a score of"
         )
+    names = table.items.select(name for name in ("item", "variant") if name in table.items.columns)
+    if names.n_unique() < len(table):
+        raise InputError(
+            "items of several tasks have the same names, by which labels are found again; draw from one task: "
+            f"{Option('where', of='task', blank='NAME')}"
+        )
+    if chosen.name in show or "score" in show:
+        raise InputError("a sheet that shows what the judge says is no check of it; leave the score out of show")
     codes, spreads = label_strata(table.values(), how)
     sizes, rng = np.bincount(codes), np.random.default_rng(seed)
     places, _ = draw_sample(codes, neyman_allocation(sizes, spreads, n), rng)

@@ -159,6 +159,8 @@ def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[
     table = _as_table(table)
     if not table.height:
         raise InputError("the table holds no rows")
+    # Bytes and objects of Python are no results, and no JSON.
+    table = table.drop(name for name, dtype in table.schema.items() if _is_opaque(dtype))
     with TemporaryDirectory() as folder:
         path = Path(folder, f"{_CALLED}.jsonl")
         table.head(_LOOKED_AT).write_ndjson(path)
@@ -170,6 +172,15 @@ def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[
             runs = data.runs.with_columns(source=pl.lit(_NAME))
             return replace(data, runs=runs, problems=told), ""
     return _completed(table, ColumnMap(), AskedNames(**{name: frozenset(own) for name, own in names.items()}))
+
+
+def _is_opaque(dtype: pl.DataType) -> bool:
+    """Whether a column holds bytes or objects, also inside of lists and structs."""
+    if isinstance(dtype, pl.Struct):
+        return any(_is_opaque(cast("pl.DataType", each.dtype)) for each in dtype.fields)
+    if isinstance(dtype, pl.List | pl.Array):
+        return _is_opaque(cast("pl.DataType", dtype.inner))
+    return isinstance(dtype, pl.Binary | pl.Object)
 
 
 def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple[EvalData, str]:

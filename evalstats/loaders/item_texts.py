@@ -32,8 +32,8 @@ USUAL: Final[Mapping[str, str]] = {
     "expected": "expected target reference gold expected_output expected_outputs expected_answer reference_answer "
     "reference_output reference_outputs ground_truth correct_answer gold_answer answer_key ideal label answer",
 }
-_NUMBERED: Final = re.compile(r"(?:line|row) (\d+)(.*)", re.DOTALL)
-_INDEX: Final = re.compile(r"\[(\d+)\]")
+_NUMBERED: Final = re.compile(r"(?:line|row) (\d{1,15})(.*)", re.DOTALL)
+_INDEX: Final = re.compile(r"\[(\d{1,15})\]")
 _DEEPEST: Final = 12
 
 

@@ -326,7 +326,7 @@ def roles_of(columns: Sequence[str], numeric: Iterable[str], model: str) -> Role
     for place, metric in enumerate(roles.metrics):
         name = plain(metric.column).removesuffix("_mean")
         forms = [f"{name}_{word}" for word in _INTERVALS]
-        interval = next((by_name[form] for form in forms if form in by_name and by_name[form] not in numbers), None)
+        interval = next((by_name[form] for form in forms if by_name.get(form) in roles.facts), None)
         if interval is not None:
             level = LEVEL if "95" in interval else None
             roles.metrics[place] = replace(metric, interval=interval, level=metric.level or level)

@@ -18,6 +18,9 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of
 from evalstats.schema.tables import as_polars, check_table, levels_of
 
+# What these hold are names, also where all are digits: "007" is not 7.
+_NAMES = frozenset({"task", "item", "variant", "model", "run", "rater"})
+
 
 def from_ratings(
     frame: object,
@@ -142,7 +145,7 @@ def read_ratings(
 
 
 def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
-    """Read a table as it is; columns of numbers as numbers, empty cells as null.
+    """Read a table as it is; columns of numbers as numbers, but for those of names, and empty cells as null.
 
     Raises
     ------
@@ -159,7 +162,7 @@ def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
     return table.with_columns(
         pl.col(name).replace("", None).cast(survey.dtype(name))
         for name in table.columns
-        if survey.dtype(name).is_numeric()
+        if survey.dtype(name).is_numeric() and name not in _NAMES
     )
 
 

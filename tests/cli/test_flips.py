@@ -7,6 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+import evalstats as es
+from evalstats import datasets
 from evalstats.analysis.result import load_result
 from evalstats.errors import CannotAnswerError, InputError
 from tests.cli.running import run
@@ -163,3 +165,12 @@ def test_a_page_of_a_comparison_has_the_texts_and_links_side_by_side(files: Path
     assert 'href="javascript' not in page
     run("report", "r.json", "-o", "plain.html", "-q")
     assert PHRASE not in (files / "plain.html").read_text()
+
+
+def test_a_saved_comparison_takes_no_options_of_the_question(tmp_path: Path) -> None:
+    result = es.compare(datasets.tenacious_held_out(), "baseline", "trained")
+    result.save(tmp_path / "r.json")
+    assert run("flips", tmp_path / "r.json").exit_code == 0
+    for options in (("--metric", "nonsense"), ("--baseline", "x"), ("--seed", "9")):
+        refused = run("flips", tmp_path / "r.json", *options)
+        assert f"was asked already; leave out {options[0]}" in str(refused.exception)

@@ -1,8 +1,12 @@
 """`evalstats label draw|status|read`, and its labels in `score` and `compare`: as a user types them."""
 
+import csv
+import json
+
 import polars as pl
 import pytest
 
+import evalstats as es
 from tests.exporters.test_label_sheet import fill, scores
 from tests.typed import typed
 
@@ -71,3 +75,34 @@ def test_options_of_another_action_are_refused(folder):
 def test_tasks_of_label_studio_come_with_their_interface(folder):
     done = typed("label", "draw", "scores.csv", "-o", "tasks.json", "--n", "30", "--show", "answer", folder=folder)
     assert done.stdout.startswith("<View>")
+
+
+@pytest.mark.parametrize("odd", ["two\nlines {}", "10e{}", "00{}", "x\u202e{}"])
+def test_names_stay_what_they_are_on_the_way_to_labels(folder, odd):
+    """A name that is written otherwise loses its labels, and the score is that of the others."""
+    named = scores().with_columns(item=pl.col("item").str.replace("q", "").map_elements(odd.format, pl.String))
+    named.select("item", "model", "score").write_csv(folder / "odd.csv")
+    options = ("--map", "item=item", "--map", "model=model", "--map", "score=score")
+    assert typed("label", "draw", "odd.csv", "-o", "s.csv", "--n", "40", *options, folder=folder).returncode == 0
+    sheet = es.open_labels(folder / "s.csv")
+    filled = sheet.with_labels({row.row: "1" for row in sheet.rows})
+    with (folder / "s.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    with (folder / "s.csv").open("w", newline="") as stream:
+        out = csv.DictWriter(stream, rows[0].keys())
+        out.writeheader()
+        out.writerows({**row, "label": "1"} for row in rows)
+    assert typed("label", "read", "s.csv", "-o", "labels.csv", folder=folder).returncode == 0
+    there = es.score(es.read(folder / "odd.csv"), "new", labels=filled.ratings())
+    here = typed(
+        "score", "odd.csv", *options, "--system", "new", "--labels", "labels.csv", "--format", "json", folder=folder
+    )
+    assert json.loads(here.stdout)["estimate"] == pytest.approx(there.estimate)
+
+
+def test_labels_never_replace_their_sheet(folder):
+    typed("label", "draw", "scores.csv", "-o", "s.csv", "--n", "40", folder=folder)
+    fill(folder / "s.csv")
+    for output in ("s.csv", "s.csv.key.json"):
+        refused = typed("label", "read", "s.csv", "-o", output, folder=folder)
+        assert (refused.returncode, "is the sheet or its key" in refused.stderr) == (2, True)

@@ -223,3 +223,61 @@ def test_what_cannot_be_drawn_or_said(sheet):
     fill(sheet, 20)
     with pytest.raises(CannotAnswerError, match="10 items of 60 labelled"):
         es.open_labels(sheet).status()
+
+
+def test_a_draw_never_takes_the_key_of_a_sheet_that_is_elsewhere(sheet):
+    sheet.rename(sheet.with_name("given-away.csv"))
+    with pytest.raises(InputError, match="is the key of a sheet that lies elsewhere"):
+        es.draw_labels(scores(), n=60).write(sheet)
+
+
+@pytest.mark.parametrize("name", ["row", "label", "comment", "model"])
+def test_a_shown_column_takes_no_name_of_the_sheet(tmp_path, name):
+    path = tmp_path / "sheet.csv"
+    frame = scores()
+    frame = frame if name == "model" else frame.with_columns(pl.lit("gold").alias(name))
+    es.draw_labels(frame, n=30, show=[name]).write(path)
+    with path.open(newline="") as stream:
+        header = next(csv.reader(stream))
+    assert len(header) == len({*header})
+    assert f"shown_{name}" in header
+    assert es.open_labels(path).n_filled == 0
+
+
+def test_a_sheet_shows_no_score_of_the_judge():
+    with pytest.raises(InputError, match="shows what the judge says"):
+        es.draw_labels(scores(), n=30, show=["score"])
+
+
+def test_items_of_several_tasks_with_the_same_names_are_refused_before_they_are_labelled():
+    frame = pl.concat([scores().with_columns(task=pl.lit(task)) for task in ("math", "law")])
+    with pytest.raises(InputError, match="have the same names, by which labels are found again"):
+        es.draw_labels(frame, n=30)
+    assert (
+        len(
+            es.draw_labels(
+                es.from_frame(frame, item="item", score="score", model="model").where(task="law"), n=30
+            ).places
+        )
+        == 30
+    )
+
+
+def test_words_are_answers_to_yes_or_no(tmp_path):
+    frame = scores().with_columns(score=pl.col("score") * 9 + 1)
+    for metric, word, fits in (
+        ({"low": 1, "high": 10, "higher_is_better": True}, "yes", False),
+        ({"low": 1, "high": 10, "higher_is_better": True}, "7,5", True),
+        ({"low": 0, "high": 2000, "higher_is_better": True}, "1,000", False),
+        ({"kind": "binary", "higher_is_better": False}, "pass", False),
+        ({"kind": "binary", "higher_is_better": False}, "yes", True),
+    ):
+        own = scores() if "kind" in metric else frame
+        data = es.from_frame(own, item="item", score="score", model="model", metrics={"score": metric})
+        drawn = es.draw_labels(data, n=30)
+        row = drawn.rows[0].row
+        if fits:
+            assert drawn.with_labels({row: word}).labels[row] in (7.5, 1.0)
+        else:
+            with pytest.raises(InputError, match="is no number"):
+                drawn.with_labels({row: word})

@@ -88,3 +88,34 @@ def test_tables_of_known_formats_are_read_as_their_files_are() -> None:
     assert [row.estimate for row in es.arena(votes).rows] == [row.estimate for row in named.rows]
     published = pl.DataFrame({"model": ["a", "b", "c"], "accuracy": [0.8, 0.7, 0.75], "stderr": [0.01, 0.01, 0.01]})
     assert [row.name for row in es.leaderboard(published).rows] == ["a", "c", "b"]
+
+
+def test_bytes_in_a_table_are_no_results() -> None:
+    frame = pl.DataFrame(
+        {
+            "question_id": [*range(20)] * 2,
+            "system_name": ["a"] * 20 + ["b"] * 20,
+            "correct": [1, 0] * 20,
+            "image": [b"x"] * 40,
+            "nested": [[{"bytes": b"x", "path": "p"}]] * 40,
+        }
+    )
+    with pytest.warns(es.EvalStatsWarning, match="question_id"):
+        assert es.compare(frame, "a", "b").n_items == 20
+
+
+@pytest.mark.parametrize("question", ["score", "leaderboard", "scenarios", "frontier"])
+def test_a_metric_that_is_asked_for_is_known_as_the_score(question: str) -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "qid": [*range(40)] * 2,
+            "model": ["a"] * 40 + ["b"] * 40,
+            "tone_x": rng.random(80),
+            "zeta": rng.random(80),
+            "cost_usd": rng.random(80),
+            "scenario": ["x", "y"] * 40,
+        }
+    )
+    with pytest.warns(es.EvalStatsWarning, match="score='zeta'"):
+        getattr(es, question)(frame, metric="zeta")

@@ -233,7 +233,7 @@ def compare(
     """
     asked = opt.GivenOptions.of(compare, locals())
     several = () if metric is None or isinstance(metric, str) else tuple(metric)
-    data = as_data(data, opt.names_in({"baseline": baseline, "candidate": candidate, **asked.values})._asdict())
+    data = as_data(data, asked.names(baseline=baseline, candidate=candidate))
     data = data if plan is None else with_plan(data, plan)
     _check_options(asked, (baseline, candidate))
     if sequential or labels is not None:

@@ -170,7 +170,7 @@ def labels_of(labels: EvalData | object, table: ScoreTable, clusters: Sequence[s
     told: list[Note] = []
     if lost.height:
         text = f"{lost.height:,} of {known.height:,} labelled items are none {answered}, and are dropped"
-        told.append(Note(kind="left_out", text=text, caution=2 * lost.height > known.height))
+        told.append(Note(kind="left_out", text=text))
     if one_side := int((some & ~np.isfinite(values).all(axis=1)).sum()) if len(table.systems) == 2 else 0:
         text = f"{plural(one_side, 'item')} with a label of one side alone counted as unlabelled"
         told.append(Note(kind="left_out", text=text, caution=False))
@@ -335,7 +335,7 @@ def by_error_rates(judged: Floats, labels: Floats, *, conf_level: float) -> tupl
     """
     # People who are divided on an answer give no yes or no to hold the judge against.
     clear, alone = np.isin(labels, (0, 1)), judged[np.isnan(labels)]
-    if not np.isin(judged, (0, 1)).all():
+    if not np.isin(judged, (0, 1)).all() or not clear.any():
         return ()
     counts = int(alone.sum()), alone.size, judge_errors(judged[clear], labels[clear])
     with suppress(CannotAnswerError):

@@ -138,7 +138,9 @@ def frontier(
     [('small', True, ()), ('large', True, ()), ('slow', False, ('small', 'large'))]
     """
     _check_options(cost=cost, conf_level=conf_level, seed=seed)
-    data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
+    data = as_data(data, opt.GivenOptions.of(frontier, locals()).names()).with_metric(
+        metric, higher_is_better=higher_is_better
+    )
     data.need_rows("a frontier of score and cost")
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)

@@ -184,7 +184,8 @@ def leaderboard(
     ([('trained', '1-2'), ('baseline', '1-2')], ('dimension',))
     """
     asked = opt.GivenOptions.of(leaderboard, locals())
-    data = as_data(data) if plan is None else with_plan(as_data(data), plan)
+    data = as_data(data, asked.names())
+    data = data if plan is None else with_plan(data, plan)
     found = _unplanned(data, asked) if plan is None else _planned(data, plan, asked)
     return replace(found, rows=dated(found.rows, data))
 

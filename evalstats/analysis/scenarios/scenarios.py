@@ -138,7 +138,7 @@ def scenarios(
     >>> found.n_models, found.n_scenarios, found.scenario_as
     (2, 7, 'fixed')
     """
-    data = as_data(data)
+    data = as_data(data, opt.GivenOptions.of(scenarios, locals()).names())
     given: dict[str, Any] = {
         "clusters": [cluster] if isinstance(cluster, str) else cluster,
         "conf_level": conf_level,

@@ -151,7 +151,7 @@ def score(
     (1.0, 0.918, 1.0)
     """
     asked = opt.GivenOptions.of(score, locals())
-    data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
+    data = as_data(data, asked.names()).with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *([name] if name is not None else []))
     column = contrast if contrast == "model" else data.factor(contrast)
     of_suite: tuple[str, ...] = ()
