@@ -12,7 +12,7 @@ doi:10.1145/3292500.3330722 (sample-ratio mismatch).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -450,11 +450,14 @@ def stratified_difference(
     strata_candidate: ArrayLike,
     *,
     shares: ArrayLike | None = None,
+    clusters: tuple[ArrayLike, ArrayLike] | None = None,
     conf_level: float = 0.95,
 ) -> IntervalEstimate:
     """Difference of two means within strata, averaged by `shares`, or by the rows that each stratum has on both sides together.
 
-    A stratum (a country, a device, a day) is fixed before anybody is assigned. Each needs two rows on either side.
+    A stratum (a country, a device, a day) is fixed before anybody is assigned. Each needs two rows on either side. Where rows
+    come in `clusters`, codes of either side as `clustered_difference` takes them, it is that of the linearised values: what
+    each row adds to its side's average, whose means are the averages.
 
     Examples
     --------
@@ -485,6 +488,13 @@ def stratified_difference(
         np.bincount(own, weights=side, minlength=n_strata) / count
         for side, own, count in zip(sides, codes, counts, strict=True)
     ]
+    if clusters is not None:
+        linear = [
+            float(weight @ mean) + (weight * own.size / count)[own] * (side - mean[own])
+            for side, own, count, mean in zip(sides, codes, counts, means, strict=True)
+        ]
+        found = clustered_difference(linear[0], linear[1], *clusters, conf_level=conf_level)
+        return replace(found, method=f"{found.method}, within strata")
     within = [
         weight**2 * np.bincount(own, weights=(side - mean[own]) ** 2, minlength=n_strata) / (count - 1) / count
         for side, own, mean, count in zip(sides, codes, means, counts, strict=True)

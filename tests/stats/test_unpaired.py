@@ -319,3 +319,29 @@ def test_fishers_exact_test_is_scipys(table: tuple[int, int, int, int]) -> None:
     a, m, b, n = table
     theirs = stats.fisher_exact([[a, m - a], [b, n - b]]).pvalue
     assert fisher_exact(counts(*table)) == pytest.approx(theirs, rel=1e-9)
+
+
+def test_strata_of_rows_that_share_users_are_those_of_the_users() -> None:
+    """An average over countries of sixty users with thirty visits each took 3,600 visits for users."""
+    rng = np.random.default_rng(0)
+    user = [np.repeat(np.arange(12) + 12 * side, 9) for side in (0, 1)]
+    values = [rng.normal(size=12)[own % 12] + rng.normal(size=own.size) for own in user]
+    country = [rng.integers(0, 3, own.size) for own in user]
+    one = stratified_difference(*values, *(np.zeros_like(each) for each in country), clusters=(user[0], user[1]))
+    plain = clustered_difference(*values, *user)
+    assert (one.estimate, one.std_error, one.df) == pytest.approx((plain.estimate, plain.std_error, plain.df))
+    shares = np.array([0.5, 0.3, 0.2])
+    found = stratified_difference(*values, *country, shares=shares, clusters=(user[0], user[1]))
+    # What each user adds to the average of its side, with the correction of CR2 for its share of the rows.
+    variance = 0.0
+    for own, side, codes in zip(values, user, country, strict=True):
+        added = np.zeros(own.size)
+        for level in range(3):
+            inside = codes == level
+            added[inside] = shares[level] * (own[inside] - own[inside].mean()) / inside.sum()
+        variance += sum(added[side == name].sum() ** 2 / (1 - (side == name).mean()) for name in np.unique(side))
+    means = [[own[codes == level].mean() for level in range(3)] for own, codes in zip(values, country, strict=True)]
+    assert found.estimate == pytest.approx(shares @ (np.array(means[1]) - np.array(means[0])))
+    assert found.std_error == pytest.approx(np.sqrt(variance))
+    rows = stratified_difference(*values, *country, shares=shares)
+    assert found.std_error > 1.5 * rows.std_error

@@ -60,6 +60,8 @@ def changed_items(result: Comparison) -> Document:
     )
     of = placed(result.benchmark, "of")
     blocks: list[Block] = [Text(text=text) for text in slice_words(result)]
+    if result.average:
+        scores = f"{scores} ({result.average})"
     if flips:
         label, tone = f"{lost:,} lost, {won:,} gained", "bad" if lost > won else "good" if not lost else "neutral"
         headline = f"{second} changed {plural(n, 'item')} of {result.n_items:,} against {first}"
@@ -71,8 +73,9 @@ def changed_items(result: Comparison) -> Document:
     else:
         label, tone, headline = "no change", "neutral", f"{second} and {first} have the same outcome on all {both}"
         if result.different:
-            headline = f"The sides share no {result.different}, so no item can change"
+            label, headline = "no answer", f"The sides share no {result.different}, so no item can change"
         elif result.metric_kind not in MAY_FLIP:
+            label = "no answer"
             headline = f"By {result.metric} items have no outcome that could change: it is graded, not right or wrong"
     return Document(
         kind="compare",
@@ -80,7 +83,7 @@ def changed_items(result: Comparison) -> Document:
         label=label,
         tone=tone,
         headline=headline,
-        scope=f"{scores} in {result.metric}, on the {both}{of} that both answered",
+        scope=f"{scores} in {result.metric}, on the {both}{of}{'' if result.different else ' that both answered'}",
         answer=(*blocks, *_texts(result)),
         notes=tuple(note for note in result.notes if note.kind in ("simulated", "withheld")),
     )

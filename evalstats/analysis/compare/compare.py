@@ -370,11 +370,11 @@ def _answer(
             settings,
             trials=trials,
             differences=differences,
-            notes=(*of_suite, *dropped),
+            notes=dropped,
             numbered=numbered,
         )
         origin = replace(result.origin, plan=account)
-        return replace(result, by=settings.by, origin=origin, notes=(*departures, *result.notes))
+        return replace(result, by=settings.by, origin=origin, notes=(*departures, *of_suite, *result.notes))
     if asked.covariate is not None:
         raise InputError(
             f"a covariate adjusts two groups that share no item, and these are paired; leave {Option('covariate')} out, or add "
@@ -416,12 +416,12 @@ def _answer(
     declares = bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS})
     design, looked_at, findings = decided(design, known, settled=declares, split=split)
 
-    result = _estimated(design, contrast=asked.contrast, notes=(*of_suite, *dropped, *of_trials, *of_clusters))
+    result = _estimated(design, contrast=asked.contrast, notes=(*dropped, *of_trials, *of_clusters))
     result = replace(
         result,
         origin=replace(result.origin, plan=account),
         run_differences=differences,
-        notes=(*departures, *result.notes),
+        notes=(*departures, *of_suite, *result.notes),
     )
     refused = refusal(differences)
     if refused is not None:

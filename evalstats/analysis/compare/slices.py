@@ -8,12 +8,14 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.design.clusters import label_of
+from evalstats.schema.column_names import is_answer, plain
 from evalstats.stats.many.concentration import FEWEST_UNITS, low_slices
 from evalstats.stats.paired.means import sign_flip
 from evalstats.table.items import ITEM_KEY, Floats
 from evalstats.table.score_table import ScoreTable
 
 TAGS = "tags"
+_ASKED = frozenset({"question", "query", "prompt", "problem", "input", "instruction", "text"})
 # A factor with more levels names items rather than kinds of them; of tags, the most frequent are looked at.
 _MOST_LEVELS = 100
 
@@ -97,7 +99,12 @@ def _slices(
 ) -> list[tuple[str, str, npt.NDArray[np.bool_]]]:
     """Return factor, level and items of every slice, once where several levels hold the same items."""
     found: dict[bytes, tuple[str, str, npt.NDArray[np.bool_]]] = {}
-    wanted = [name for name in dict.fromkeys(columns) if name in paired.items.columns]
+    # What was asked or answered names no kind of items, and is nobody's to print unasked.
+    wanted = [
+        name
+        for name in dict.fromkeys(columns)
+        if name in paired.items.columns and not (is_answer(name) or plain(name) in _ASKED)
+    ]
     levels: list[tuple[str, pl.Series]] = [(label_of(name, names), paired.items[name]) for name in wanted]
     if TAGS in paired.systems[1].rows.columns:
         key = [name for name in ITEM_KEY if name in paired.items.columns]

@@ -88,7 +88,9 @@ class UnpairedSides:
         first, second = self.values
         counts, span = self.counts, self.metric.span
         if self.strata is not None:
-            return stratified_difference(first, second, *self.strata, shares=self.shares, conf_level=conf_level)
+            return stratified_difference(
+                first, second, *self.strata, shares=self.shares, clusters=self.clusters, conf_level=conf_level
+            )
         if self.before is not None:
             return adjusted_difference(first, second, *self.before, clusters=self.clusters, conf_level=conf_level)
         low, high = (None, None) if span is None else (-span, span)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from evalstats.analysis.design.metric import metrics_to_show
+from evalstats.document.model import Note
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list, quoted_list
 from evalstats.options import GivenOptions
@@ -31,12 +32,12 @@ class Suite:
     data: EvalData
     tasks: tuple[str, ...]
     metric: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def as_one(
     data: EvalData, asked: GivenOptions, names: Sequence[str] | None, *, contrast: str, split: bool = False
-) -> tuple[EvalData, GivenOptions, tuple[str, ...]]:
+) -> tuple[EvalData, GivenOptions, tuple[Note, ...]]:
     """Return data whose benchmarks are tasks of one, what is then asked of them, and what was left out; else all as it was.
 
     Where nothing else is said, the macro average over tasks is asked for, and with `split` each task.
@@ -65,7 +66,14 @@ def suite_between(data: EvalData, names: Sequence[str] | None, *, metric: str | 
     shared = [
         name for name in levels_of(data.outcomes["benchmark"]) if all(name in side["benchmark"] for side in sides)
     ]
-    return suite_of(data, shared, metric) if len(shared) > 1 else None
+    suite = suite_of(data, shared, metric) if len(shared) > 1 else None
+    alone = sorted({name for side in sides for name in levels_of(side["benchmark"])} - {*shared})
+    if suite is None or not alone:
+        return suite
+    lacking = (
+        f"{comma_list(alone, _SHOWN)} left out of the average: not all have run {'it' if len(alone) == 1 else 'them'}"
+    )
+    return replace(suite, notes=(Note(kind="left_out", text=lacking), *suite.notes))
 
 
 def suite_of(data: EvalData, benchmarks: Sequence[str], metric: str | None) -> Suite | None:
@@ -115,16 +123,12 @@ def suite_of(data: EvalData, benchmarks: Sequence[str], metric: str | None) -> S
         benchmark=pl.lit(title), metric=pl.lit(called), kind=pl.lit(kind), primary=pl.lit(value=True),
         higher_is_better=pl.lit(known[0] if len(known) == 1 else None, dtype=pl.Boolean),
     )  # fmt: skip
-    notes = (
-        [f"{comma_list(others, _SHOWN)} left out of the average, for their scores are on another scale"]
-        if others
-        else []
-    )
+    unlike = f"{comma_list(others, _SHOWN)} left out of the average, for their scores are on another scale"
     return Suite(
         data=replace(data, outcomes=kept, metrics=row.select(data.metrics.columns)),
         tasks=tuple(tasks),
         metric=called,
-        notes=tuple(notes),
+        notes=(Note(kind="choice", text=unlike, caution=False),) if others else (),
     )
 
 

@@ -288,7 +288,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     )
     of_entries = (
         *(rows_may_align(board.table) if unpaired and numbered and asked.paired is None else ()),
-        *notes("choice", of_suite, caution=False),
+        *of_suite,
         *notes("dependence", of_clusters, caution=False),
         *notes("left_out", remarks, caution=False),
     )

@@ -154,7 +154,7 @@ def score(
     data = as_data(data, asked.names()).with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *([name] if name is not None else []))
     column = contrast if contrast == "model" else data.factor(contrast)
-    of_suite: tuple[str, ...] = ()
+    of_suite: tuple[Note, ...] = ()
     try:
         data, asked, of_suite = as_one(data, asked, None if name is None else [name], contrast=column)
     except InputError:
@@ -190,7 +190,7 @@ def score(
         )
         for system, chosen in systems
     )
-    others = (*others, *as_notes("choice", of_suite, caution=False))
+    others = (*others, *of_suite)
     found = tuple(replace(each, notes=(*others, *each.notes)) for each in found)
     return found if name is None else found[0]
 

@@ -258,3 +258,25 @@ def test_type_one_error_of_whole_comparisons() -> None:
         rate = float(rng.uniform(0.1, 0.9))
         claims += compare(read(visits(n, (rate, rate), seed)), paired=False).verdict in ("better", "worse")
     assert claims / 1000 < 0.065
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_an_average_over_levels_keeps_the_clusters(average: str) -> None:
+    """It took 3,600 visits of 120 users for independent: better in 45% of tables without a difference."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {
+            "model": model,
+            "user": f"{model}{u}",
+            "solved": int(rng.random() < share),
+            "country": rng.choice(["de", "fr"]),
+        }
+        for model in ("a", "b")
+        for u, share in enumerate(rng.beta(0.5, 0.5, 40))
+        for _ in range(20)
+    ]
+    data = es.from_frame(pl.DataFrame(rows), item="#row", score="solved", model="model", dependence="user")
+    plain = es.compare(data, "a", "b", paired=False)
+    found = es.compare(data, "a", "b", paired=False, average=average, over="country")
+    assert found.clusters == plain.clusters == ("user",)
+    assert found.std_error == pytest.approx(plain.std_error, rel=0.1)  # countries are drawn for each visit

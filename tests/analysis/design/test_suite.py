@@ -111,3 +111,19 @@ def test_scales_of_their_own_have_no_average() -> None:
 def test_one_benchmark_is_no_suite() -> None:
     result = es.compare(folder().where(benchmark="law"), "old", "new")
     assert (result.benchmark, result.by, result.average) == ("law", None, "")
+
+
+def test_tasks_that_not_all_have_run_are_named_beside_the_verdict() -> None:
+    """A side without a whole task was better by a macro average of the others, and nothing named the task."""
+    rows = [
+        {"item": f"{task}{i}", "model": model, "benchmark": task, "score": float((i * k) % 3 > 0)}
+        for task in ("arc", "boolq", "piqa")
+        for i in range(30)
+        for k, model in enumerate(("a", "b"), 1)
+        if (task, model) != ("boolq", "b")
+    ]
+    data = es.from_frame(pl.DataFrame(rows), item="item", score="score", model="model", benchmark="benchmark")
+    said = "boolq left out of the average: not all have run it"
+    for result in (es.compare(data, "a", "b"), es.leaderboard(data)):
+        assert [note.text for note in result.notes if note.caution and note.kind == "left_out"] == [said]
+    assert all(any(note.text == said for note in score.notes) for score in es.score(data))
