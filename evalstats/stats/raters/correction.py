@@ -634,9 +634,10 @@ def judged_pair(
 def powered_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> PoweredMean:
     """Estimate candidate minus baseline as people would have it: the prediction-powered mean of the items' differences.
 
-    Its `bias` is what the judge adds to the difference: its leaning to the candidate.
+    Its `bias` is what the judge adds to the difference: its leaning to the candidate. Where scores and labels are yes or no (two
+    values in all), two residuals more are counted, half of the scale off, as for a score of one model.
     """
-    both = pair.both
+    both, ends = pair.both, np.unique(np.append(pair.judged, pair.labels[np.isfinite(pair.labels)]))
     d, f = pair.labels[:, 1] - pair.labels[:, 0], pair.judged[:, 1] - pair.judged[:, 0]
     n = int(both.sum())
     if n < FEWEST_LABELS:
@@ -653,6 +654,7 @@ def powered_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> Powered
         d[both],
         probabilities=None if pair.probabilities is None else pair.probabilities[both],
         clusters=None if pair.clusters is None else (pair.clusters[~both], pair.clusters[both]),
+        pseudo=float(np.ptp(ends)) / 2.0 if ends.size == 2 else 0.0,
         conf_level=conf_level,
     )
 

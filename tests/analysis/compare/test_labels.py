@@ -46,7 +46,7 @@ def test_the_difference_is_the_prediction_powered_one_of_items():
     found = es.compare(rows, "old", "new", labels=labels)
     f, d = arrays(rows, labels)
     both = np.isfinite(d)
-    expected = powered_mean(f[~both], f[both], d[both])
+    expected = powered_mean(f[~both], f[both], d[both], pseudo=0.5)
     by_hand = expected.tuning * f[~both].mean() + (d[both] - expected.tuning * f[both]).mean()
     assert found.estimate == pytest.approx(by_hand, abs=1e-12)
     assert (found.conf_low, found.conf_high) == pytest.approx((expected.estimate.conf_low, expected.estimate.conf_high))

@@ -10,6 +10,7 @@ from evalstats.stats.raters.correction import (
     judge_errors,
     judged_pair,
     powered_difference,
+    powered_mean,
     rogan_gladen,
     rogan_gladen_difference,
 )
@@ -83,6 +84,29 @@ def test_what_cannot_be_corrected_says_why():
         judged_pair(np.zeros((5, 3)), np.zeros((5, 3)))
     with pytest.raises(InputError, match="two columns"):
         judged_pair(np.zeros((5, 2)), np.zeros((4, 2)))
+
+
+@pytest.mark.parametrize(("scale", "pseudo"), [((0.0, 1.0), 0.5), ((0.0, 100.0), 50.0), ((0.0, 0.5, 1.0), 0.0)])
+def test_differences_of_yes_or_no_have_two_residuals_more_half_a_scale_off(scale, pseudo):
+    """Two values are yes or no on any scale; a third is graded, and has none."""
+    rng = np.random.default_rng(4)
+    judged, labels = rng.choice(scale, (2, 300, 2))
+    labels[40:] = np.nan
+    f, d = np.diff(judged)[:, 0], np.diff(labels[:40])[:, 0]
+    assert powered_difference(judged_pair(judged, labels)) == powered_mean(f[40:], f[:40], d, pseudo=pseudo)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_labels", [20, 50, 100, 200])
+def test_a_judge_who_passes_rare_failures_of_one_side_makes_no_difference(n_labels):
+    """The judge passes 70% of the 5% failures of one of two equal models; few labels hold such a failure."""
+    world = JudgeWorld(
+        n_items=1000, n_labels=n_labels, rates=(0.95, 0.95), sensitivity=(1.0, 1.0), false_yes=(0.7, 0.0)
+    )
+    rng, repeats = np.random.default_rng(7), 2000
+    found = [powered_difference(world.draw(rng)).estimate for _ in range(repeats)]
+    missed = np.mean([e.conf_low is None or not e.conf_low <= 0.0 <= e.conf_high for e in found])
+    assert missed < 0.05 + 3 * np.sqrt(0.05 * 0.95 / repeats)
 
 
 @pytest.mark.slow
