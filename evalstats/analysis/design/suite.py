@@ -40,13 +40,17 @@ def as_one(
 ) -> tuple[EvalData, GivenOptions, tuple[Note, ...]]:
     """Return data whose benchmarks are tasks of one, what is then asked of them, and what was left out; else all as it was.
 
-    Where nothing else is said, the macro average over tasks is asked for, and with `split` each task.
+    Where nothing else is said, the macro average over tasks is asked for, and with `split` each task. Labels correct the mean
+    over all items, the micro average, which is said.
     """
     suite = suite_between(data, names, metric=asked.metric, contrast=contrast)
     if suite is None:
         return data, asked, ()
     changes: dict[str, object] = {"metric": suite.metric}
-    if not (asked.values.get("sequential") or asked.values.get("labels") is not None):
+    if asked.values.get("labels") is not None:
+        text = f"Labels correct the mean over all items: the micro average over {len(suite.tasks)} tasks, not the macro average"
+        return suite.data, asked.but(**changes), (*suite.notes, text)
+    if not asked.values.get("sequential"):
         if not asked.average and not asked.weights:
             changes |= {"average": "macro", "over": asked.over or "task"}
         if split and asked.by is None:

@@ -223,8 +223,6 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     require_outcomes(data, *(asked.models or ()))
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
     data, asked, of_suite = as_one(data, asked, asked.models, contrast=column)
-    if asked.labels is not None:
-        refuse_with_labels({"average": asked.average})
     ambiguous: dict[str, SeveralRunsError] = {}
     chosen, arms, remarks = entries_of(
         data, metric=asked.metric, models=asked.models, contrast=column, ambiguous=ambiguous

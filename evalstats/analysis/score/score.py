@@ -111,7 +111,8 @@ def score(
     """Estimate one system's mean score with its interval; without a name, every system's.
 
     Several benchmarks that all of these systems have are the tasks of one suite: the score is then the macro average over
-    tasks, with a row for each. What cannot be averaged, since scales or headlines are open, is listed when no name is given.
+    tasks, with a row for each; with labels the micro average, without rows. What cannot be averaged, since scales or headlines
+    are open, is listed when no name is given.
 
     Parameters
     ----------

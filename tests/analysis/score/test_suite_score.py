@@ -75,6 +75,24 @@ def test_every_system_has_one_line_and_a_claim_is_of_the_average(suite: es.EvalD
     assert "winogrande" in text
 
 
+def test_labels_of_a_suite_correct_the_micro_average_and_it_is_said() -> None:
+    judged, more = {"a": [1.0, 0.0] * 60, "b": [1.0, 1.0, 0.0] * 40}, [f"r{i}" for i in range(20)]
+    data = data_of(*(rows_of(m, x) + rows_of(m, x[:20], items=more, benchmark="other") for m, x in judged.items()))
+    labels = pl.DataFrame(
+        [{"item": f"q{i:04d}", "model": m, "value": x[i]} for m, x in judged.items() for i in range(20, 60)]
+    )
+    answers = (
+        one(data, "a", labels=labels),
+        es.compare(data, "a", "b", labels=labels),
+        es.leaderboard(data, labels=labels),
+    )
+    for found in answers:
+        assert found.average == "micro average over 2 tasks of 20 to 120 items"
+        (note,) = [note for note in found.notes if "micro average" in note.text]
+        assert (note.kind, note.caution) == ("choice", False)
+        assert "over 2 tasks, not the macro average" in note.text
+
+
 def test_systems_without_the_same_tasks_are_listed() -> None:
     both = rows_of("a", [1.0, 0.0] * 10), rows_of("a", [1.0] * 20, benchmark="other")
     found = es.score(data_of(*both, rows_of("b", [1.0, 0.0] * 10)))
