@@ -12,6 +12,7 @@ import pytest
 
 import evalstats
 from evalstats.cli.ingest_run import ingest
+from evalstats.exporters.label_sheet import key_path
 from evalstats.simulate.arena import write_arena
 from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.lab_live import write_lab_live
@@ -57,7 +58,8 @@ def _labelled(folder: Path) -> None:
     """Put a judge's scores, a sheet that a person filled in, and its labels into a folder, as the guide on labelling does."""
     scores().write_csv(folder / "judged.csv")
     sheet = folder / "sheet.csv"
-    sheet.unlink(missing_ok=True)
+    for each in (sheet, key_path(sheet)):
+        each.unlink(missing_ok=True)
     evalstats.draw_labels(evalstats.read(folder / "judged.csv"), n=80).write(sheet)
     fill(sheet)
     done = typed("label", "read", "sheet.csv", "-o", "labels.csv", folder=folder)
@@ -98,6 +100,7 @@ def test_shell_line(line: str, folder: Path) -> None:
     if "label draw" in line:
         # A sheet with labels is never written over.
         (folder / "sheet.csv").unlink()
+        key_path(folder / "sheet.csv").unlink()
     done = typed(*shlex.split(line)[1:], folder=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout or done.stderr  # what was written is said on stderr
