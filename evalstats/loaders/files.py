@@ -167,7 +167,8 @@ def _out_of_text(raw: BinaryIO) -> BinaryIO:
     data = raw.read(_MOST_IN_TEXT + 1)
     try:
         if len(data) <= _MOST_IN_TEXT:
-            return io.BytesIO(msgspec.json.decode(data, type=str).encode())
+            inside = io.BytesIO(msgspec.json.decode(data, type=str).encode())
+            return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", inside)))
     except (msgspec.MsgspecError, UnicodeError):
         pass
     raw.seek(0)

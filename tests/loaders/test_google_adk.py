@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import evalstats as es
+from evalstats.errors import InputError
 from evalstats.loaders.base import read_head
 from evalstats.loaders.registry import sniffed
 from evalstats.schema.data import EvalData
@@ -134,3 +135,12 @@ def test_a_text_that_is_no_json_is_left_as_it_is(tmp_path: Path, text: str) -> N
     path = tmp_path / "x.json"
     path.write_text(text)
     assert read_head(path).text == text
+
+
+def test_a_result_inside_of_a_text_that_was_cut_is_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "x.evalset_result.json"
+    whole = json.dumps(result(case("add", {"score": 0.5}, metric("m", 0.8))))
+    path.write_text(json.dumps(whole[:-2]))
+    with pytest.raises(InputError) as refused:
+        es.read(path)
+    assert "could not be read by the" not in str(refused.value)
