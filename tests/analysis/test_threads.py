@@ -15,7 +15,7 @@ from evalstats.datasets import tenacious_held_out
 def test_a_question_has_one_thread_of_linear_algebra(module, question, monkeypatch):
     seen = []
 
-    def as_data(data):
+    def as_data(*_):
         seen.extend(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
         raise InterruptedError
 

@@ -49,7 +49,7 @@ def as_one(
     changes: dict[str, object] = {"metric": suite.metric}
     if asked.values.get("labels") is not None:
         text = f"Labels correct the mean over all items: the micro average over {len(suite.tasks)} tasks, not the macro average"
-        return suite.data, asked.but(**changes), (*suite.notes, text)
+        return suite.data, asked.but(**changes), (*suite.notes, Note(kind="choice", text=text, caution=False))
     if not asked.values.get("sequential"):
         if not asked.average and not asked.weights:
             changes |= {"average": "macro", "over": asked.over or "task"}
