@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
@@ -27,7 +28,8 @@ class Flag:
 
     `flags` are "--metric -m", or "--yes/--no" for a choice of two; `metavar` stands for the value in the help. `names` are the
     options that name the column whose levels are given, () for names of models; None where the value names nothing in the data.
-    Of several values, `alone` are words that stand by themselves.
+    Of several values, `alone` are words that stand by themselves. `section` is where the help lists the option, if not with
+    those beside which it is declared.
     """
 
     help: str
@@ -36,6 +38,11 @@ class Flag:
     reads: Reads = ""
     names: tuple[str, ...] | None = None
     alone: tuple[str, ...] = ()
+    section: str = ""
+
+
+# What items share, what trials are, what is averaged: what an expert settles, and a first look leaves as it is.
+_DesignFlag = partial(Flag, section="Design")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +202,9 @@ LabMetric = Annotated[str | None, Flag("Score to use in the lab.", metavar="METR
 LiveMetric = Annotated[str | None, Flag("Score to use live.", metavar="METRIC")]
 HigherIsBetter = Annotated[
     bool | None,
-    Flag("Which way the metric is better, where neither files nor plan say.", "--higher-is-better/--lower-is-better"),
+    _DesignFlag(
+        "Which way the metric is better, where neither files nor plan say.", "--higher-is-better/--lower-is-better"
+    ),
 ]
 Baseline = Annotated[str, Flag("Run, system or model to compare against.", names=("contrast",))]
 Candidate = Annotated[str, Flag("Run, system or model under test.", names=("contrast",))]
@@ -206,30 +215,34 @@ PilotCandidate = Annotated[str | None, Flag("The other system of the pilot.", na
 Models = Annotated[
     Sequence[str] | None, Flag("Those to keep: A,B,C; default: all.", reads="names", names=("contrast",))
 ]
-Contrast = Annotated[str, Flag("What names the sides: model, or another column (run).")]
-EntryContrast = Annotated[str, Flag("What names the entries: model, or another column (run).")]
+Contrast = Annotated[str, _DesignFlag("What names the sides: model, or another column (run).")]
+EntryContrast = Annotated[str, _DesignFlag("What names the entries: model, or another column (run).")]
 Paired = Annotated[
     bool | None,
-    Flag(
+    _DesignFlag(
         "Whether both sides answered the same items; default: unpaired only where rows are numbered.",
         "--paired/--unpaired",
     ),
 ]
 PlannedPaired = Annotated[
     bool | None,
-    Flag("Whether both sides answer the same items; unpaired: different users, so many a side.", "--paired/--unpaired"),
+    _DesignFlag(
+        "Whether both sides answer the same items; unpaired: different users, so many a side.", "--paired/--unpaired"
+    ),
 ]
 Covariate = Annotated[
-    str | None, Flag("Column measured before anybody was assigned, to adjust for; of unpaired sides.")
+    str | None, _DesignFlag("Column measured before anybody was assigned, to adjust for; of unpaired sides.")
 ]
-Accept = Annotated[Sequence[str], Flag("The runs differ in this on purpose; may be repeated.", metavar="SETTING")]
+Accept = Annotated[
+    Sequence[str], _DesignFlag("The runs differ in this on purpose; may be repeated.", metavar="SETTING")
+]
 By = Annotated[str | None, Flag("Factor to split by (one family).")]
 
 # --- what is drawn together, and what a trial is ---
 
 Cluster = Annotated[
     str | Sequence[str] | None,
-    Flag(
+    _DesignFlag(
         "Column whose levels share something; may be repeated; none: items share nothing.",
         "--cluster -c",
         alone=("none",),
@@ -237,7 +250,7 @@ Cluster = Annotated[
 ]
 VoteCluster = Annotated[
     str | Sequence[str] | None,
-    Flag(
+    _DesignFlag(
         "Column whose levels share something, such as rater; may be repeated; auto: all that the votes have; none: every "
         "vote on its own; default: auto, or for these prompts alone where prompts are too few.",
         "--cluster -c",
@@ -246,7 +259,7 @@ VoteCluster = Annotated[
 ]
 EitherCluster = Annotated[
     str | Sequence[str] | None,
-    Flag(
+    _DesignFlag(
         "Column whose levels share something, on the side that has it; may be repeated.",
         "--cluster -c",
         metavar="COLUMN",
@@ -254,27 +267,27 @@ EitherCluster = Annotated[
     ),
 ]
 LabCluster = Annotated[
-    str | Sequence[str] | None, Flag("The same for the lab alone.", metavar="COLUMN", alone=("auto", "none"))
+    str | Sequence[str] | None, _DesignFlag("The same for the lab alone.", metavar="COLUMN", alone=("auto", "none"))
 ]
 LiveCluster = Annotated[
-    str | Sequence[str] | None, Flag("The same for the live side.", metavar="COLUMN", alone=("auto", "none"))
+    str | Sequence[str] | None, _DesignFlag("The same for the live side.", metavar="COLUMN", alone=("auto", "none"))
 ]
 RunCluster = Annotated[
     str | None,
-    Flag("Column whose levels move together within a run (an environment, a session).", "--cluster -c"),
+    _DesignFlag("Column whose levels move together within a run (an environment, a session).", "--cluster -c"),
 ]
-PassHat = Annotated[int | None, Flag("Ask for pass^K: all of K trials succeed.", metavar="K")]
-PassAt = Annotated[int | None, Flag("Ask for pass@K: any of K trials succeeds.", metavar="K")]
+PassHat = Annotated[int | None, _DesignFlag("Ask for pass^K: all of K trials succeed.", metavar="K")]
+PassAt = Annotated[int | None, _DesignFlag("Ask for pass@K: any of K trials succeeds.", metavar="K")]
 SharedTrials = Annotated[
     bool | None,
-    Flag(
+    _DesignFlag(
         "Whether trial k is the same judge or seed on all sides; default: where judges or seeds have the same names.",
         "--shared-trials/--independent-trials",
     ),
 ]
 Runs = Annotated[
     RunsAre | None,
-    Flag(
+    _DesignFlag(
         "What trials are: draws of one run, a sample of more runs (judges, seeds), or the very ones asked about (fixed); "
         "default: by what names them.",
         metavar="sample|fixed|draws",
@@ -282,20 +295,24 @@ Runs = Annotated[
 ]
 RunSd = Annotated[
     float | str | None,
-    Flag("Standard deviation from run to run, where known: 1.4pp; prior:2pp: the scale of its prior.", metavar="SD"),
+    _DesignFlag(
+        "Standard deviation from run to run, where known: 1.4pp; prior:2pp: the scale of its prior.", metavar="SD"
+    ),
 ]
 Missing = Annotated[
     MissingAre | None,
-    Flag(
+    _DesignFlag(
         "ignorable: scores are missing for a reason that has nothing to do with the answers; default: they could be "
         "anything.",
         metavar="bounded|ignorable",
     ),
 ]
-Average = Annotated[AverageKind | None, Flag("macro: every task (scenario, subject) counts alike; micro: every item.")]
+Average = Annotated[
+    AverageKind | None, _DesignFlag("macro: every task (scenario, subject) counts alike; micro: every item.")
+]
 Over = Annotated[
     str | None,
-    Flag(
+    _DesignFlag(
         "Factor to average over; default: task, scenario, subject or category, the first with several levels.",
         "--average-over",
         metavar="FACTOR",
@@ -303,7 +320,7 @@ Over = Annotated[
 ]
 Weights = Annotated[
     Mapping[str, float] | None,
-    Flag(
+    _DesignFlag(
         "Share of each level, instead of --average: CSV (level,share) or TOML.",
         metavar="FILE",
         reads="shares",
@@ -316,18 +333,18 @@ Weights = Annotated[
 Margin = Annotated[float | str | None, Flag("Largest difference that does not matter, such as 2pp.")]
 ConfLevel = Annotated[float, Flag("Level of the intervals.")]
 PlannedLevel = Annotated[float | None, Flag("Level of the intervals; default: 0.95, or the plan's.")]
-Resamples = Annotated[int, Flag("Rounds of the bootstrap.", "--resamples")]
-Seed = Annotated[int, Flag("For all that is drawn.")]
+Resamples = Annotated[int, _DesignFlag("Rounds of the bootstrap.", "--resamples")]
+Seed = Annotated[int, _DesignFlag("For all that is drawn.")]
 Top = Annotated[Sequence[int], Flag("Say who may be among the K best; may be repeated.", metavar="K")]
 
 # --- compare ---
 
-Method = Annotated[str, Flag("auto, tango, augmented-t, t or cr2.")]
-Sequential = Annotated[bool, Flag("An interval that holds at every look while the run goes on.")]
-PlannedN = Annotated[int | None, Flag("With --sequential: items (or clusters) planned.")]
+Method = Annotated[str, _DesignFlag("auto, tango, augmented-t, t or cr2.")]
+Sequential = Annotated[bool, _DesignFlag("An interval that holds at every look while the run goes on.")]
+PlannedN = Annotated[int | None, _DesignFlag("With --sequential: items (or clusters) planned.")]
 Labels = Annotated[
     object | None,
-    Flag(
+    _DesignFlag(
         "People's labels of a part of the items, to correct a judge: item, model, value.",
         metavar="FILE",
         reads="labels",
@@ -348,7 +365,7 @@ Cost = Literal["cost_usd", "latency_s", "output_tokens", "input_tokens", "n_turn
 
 Adjust = Annotated[
     Adjustment | None,
-    Flag("How p is adjusted for all pairs; default: max-t, or the plan's.", metavar="max-t|holm|bh|by"),
+    _DesignFlag("How p is adjusted for all pairs; default: max-t, or the plan's.", metavar="max-t|holm|bh|by"),
 ]
 Spent = Annotated[
     Cost,
@@ -365,12 +382,12 @@ As = Literal["fixed", "random"]
 
 Formula = Annotated[
     str | None,
-    Flag("The model in lme4's notation, such as 'score ~ model * scenario + (1|item)'; default: by the data."),
+    _DesignFlag("The model in lme4's notation, such as 'score ~ model * scenario + (1|item)'; default: by the data."),
 ]
 Scenario = Annotated[str | None, Flag("Column that names the scenarios; default: scenario.", metavar="COLUMN")]
 ScenarioReference = Annotated[
     str | None,
-    Flag(
+    _DesignFlag(
         "Scenario that changes are counted from, or average; default: that of ideal users, else average.",
         metavar="LEVEL",
         names=("scenario",),
@@ -378,7 +395,7 @@ ScenarioReference = Annotated[
 ]
 ScenarioWeights = Annotated[
     str | Mapping[str, float],
-    Flag(
+    _DesignFlag(
         "How scenarios count in the mean of a model: equal, observed, or a mix LEVEL=SHARE,LEVEL=SHARE,...",
         metavar="WEIGHTS",
         reads="weights",
@@ -386,10 +403,10 @@ ScenarioWeights = Annotated[
     ),
 ]
 ScenariosAre = Annotated[
-    As | None, Flag("Scenarios are these very ones, or a sample of more; default: fixed up to 8.", "--as")
+    As | None, _DesignFlag("Scenarios are these very ones, or a sample of more; default: fixed up to 8.", "--as")
 ]
 Bootstrap = Annotated[
-    int | None, Flag("Draws of the parametric bootstrap; 0: none; default: by the data.", "--bootstrap")
+    int | None, _DesignFlag("Draws of the parametric bootstrap; 0: none; default: by the data.", "--bootstrap")
 ]
 
 # --- arena ---
@@ -399,10 +416,10 @@ Ties = Literal["half", "davidson", "rao-kupper"]
 RatingScale = Literal["elo", "log-odds"]
 BothBad = Literal["tie", "drop"]
 
-TiesAre = Annotated[Ties, Flag("A tie is half a win of either, or an outcome with a probability of its own.")]
+TiesAre = Annotated[Ties, _DesignFlag("A tie is half a win of either, or an outcome with a probability of its own.")]
 Covariates = Annotated[
     str | Sequence[str] | None,
-    Flag(
+    _DesignFlag(
         "Hold the pair of columns NAME_a and NAME_b equal; may be repeated; auto: style, which is length, headers, lists and "
         "bold, where the votes have them.",
         "--covariate",
@@ -410,20 +427,22 @@ Covariates = Annotated[
         alone=("auto",),
     ),
 ]
-Side = Annotated[bool, Flag("Hold the side, or the order shown, equal.")]
+Side = Annotated[bool, _DesignFlag("Hold the side, or the order shown, equal.")]
 Within = Annotated[str | None, Flag("Column whose levels get ratings of their own (scenario, tags).")]
-BothBadAre = Annotated[BothBad, Flag("What a vote that both are bad is in ratings.")]
+BothBadAre = Annotated[BothBad, _DesignFlag("What a vote that both are bad is in ratings.")]
 Prior = Annotated[
     float | None,
-    Flag("Wins and losses to add to each model, such as 0.5, where votes do not connect all.", metavar="WINS"),
+    _DesignFlag("Wins and losses to add to each model, such as 0.5, where votes do not connect all.", metavar="WINS"),
 ]
 Anchor = Annotated[
     str | None, Flag("Count ratings from this model; default: the mean of all.", metavar="MODEL", names=())
 ]
-RatedOn = Annotated[RatingScale, Flag("Scale of ratings.")]
-VoteResamples = Annotated[int | None, Flag("Rounds of a bootstrap of clusters beside the intervals.", "--resamples")]
-Checks = Annotated[bool, Flag("Whether to test fit, trust and drift, which takes longer.")]
-WithoutSuspects = Annotated[bool, Flag("Leave out the votes that the checks suspect, and say how many.")]
+RatedOn = Annotated[RatingScale, _DesignFlag("Scale of ratings.")]
+VoteResamples = Annotated[
+    int | None, _DesignFlag("Rounds of a bootstrap of clusters beside the intervals.", "--resamples")
+]
+Checks = Annotated[bool, _DesignFlag("Whether to test fit, trust and drift, which takes longer.")]
+WithoutSuspects = Annotated[bool, _DesignFlag("Leave out the votes that the checks suspect, and say how many.")]
 
 # --- gap ---
 
@@ -433,32 +452,34 @@ GapScale = Literal["auto", "logit", "identity"]
 
 SameScale = Annotated[
     bool | None,
-    Flag(
+    _DesignFlag(
         "Whether live minus lab means something; default: where both measure one thing in one unit.",
         "--same-scale/--other-scale",
     ),
 ]
 SetAgainstOn = Annotated[
     GapScale,
-    Flag("logit: shares as logits; identity: as they are; default: logit against ratings, and where a line bends."),
+    _DesignFlag(
+        "logit: shares as logits; identity: as they are; default: logit against ratings, and where a line bends."
+    ),
 ]
 MixFactors = Annotated[
     str | Sequence[str] | None,
-    Flag("Factor that makes up the mix, such as scenario; may be repeated.", metavar="FACTOR"),
+    _DesignFlag("Factor that makes up the mix, such as scenario; may be repeated.", metavar="FACTOR"),
 ]
 GapMargin = Annotated[
     float | str | None,
     Flag("Largest gap that does not matter: 5pp, or a number in the live unit.", metavar="M"),
 ]
 TopLive = Annotated[Sequence[int], Flag("Also tell agreement within the K best live; may be repeated.", metavar="K")]
-MinCell = Annotated[int, Flag("Live cells with fewer users than this are withheld.")]
+MinCell = Annotated[int, _DesignFlag("Live cells with fewer users than this are withheld.")]
 Aliases = Annotated[
     Mapping[str, str] | None,
-    Flag("Names that are one model: TOML, CSV of two columns, JSON.", metavar="FILE", reads="aliases", names=()),
+    _DesignFlag("Names that are one model: TOML, CSV of two columns, JSON.", metavar="FILE", reads="aliases", names=()),
 ]
 Mix = Annotated[
     "LiveMix | Mapping[str, float] | None",
-    Flag(
+    _DesignFlag(
         "Shares of the live world where live rows have no such labels; rutbench: those surveyed for it.",
         metavar="FILE|rutbench",
         reads="mix",
@@ -474,7 +495,7 @@ Reference = Annotated[
     str | Sequence[str], Flag("Whose ratings are the truth: human, or raters by name; may be repeated.", names=())
 ]
 Criterion = Annotated[str | None, Flag("What was rated; needed where there are several.")]
-RatingsAre = Annotated[RatingKind, Flag("What kind of numbers ratings are.")]
+RatingsAre = Annotated[RatingKind, _DesignFlag("What kind of numbers ratings are.")]
 LabelWidth = Annotated[
     float | str | None,
     Flag("How closely a score is wanted: says how many labels to buy (0.2, or 5pp).", metavar="AMOUNT"),
@@ -485,7 +506,7 @@ LabelMargin = Annotated[
 ]
 Families = Annotated[
     Mapping[str, str] | None,
-    Flag(
+    _DesignFlag(
         "Who made a judge or model, where its name does not tell; may be repeated.",
         "--family",
         metavar="NAME=FAMILY",
@@ -547,9 +568,9 @@ InflationMargin = Annotated[
 ]
 InflationOn = Annotated[
     InflationScale,
-    Flag("latent: abilities, for models of unlike strength; points; default: latent for right or wrong."),
+    _DesignFlag("latent: abilities, for models of unlike strength; points; default: latent for right or wrong."),
 ]
-AlternativeIs = Annotated[Alternative, Flag("greater: one-sided, where declared before looking.")]
+AlternativeIs = Annotated[Alternative, _DesignFlag("greater: one-sided, where declared before looking.")]
 
 # --- overview ---
 
@@ -569,24 +590,26 @@ NTrials = Annotated[
 ]
 PlannedRunSd = Annotated[
     float | str | None,
-    Flag("Plan by whole runs: standard deviation from run to run, such as 1.4pp; trials are runs."),
+    _DesignFlag("Plan by whole runs: standard deviation from run to run, such as 1.4pp; trials are runs."),
 ]
 Discordance = Annotated[
     float | None,
-    Flag(
+    _DesignFlag(
         "No pilot: share of items that exactly one of the two gets right, such as 20%.", metavar="TEXT", reads="amount"
     ),
 ]
 Accuracy = Annotated[
-    float | None, Flag("No pilot: accuracy of the baseline, such as 70%.", metavar="TEXT", reads="amount")
+    float | None, _DesignFlag("No pilot: accuracy of the baseline, such as 70%.", metavar="TEXT", reads="amount")
 ]
 Variance = Annotated[
     float | Mapping[str, float] | None,
-    Flag("No pilot: variance of item differences; or, repeated, its parts item=, trial=, cluster=.", metavar="TEXT"),
+    _DesignFlag(
+        "No pilot: variance of item differences; or, repeated, its parts item=, trial=, cluster=.", metavar="TEXT"
+    ),
 ]
-Icc = Annotated[float | None, Flag("No pilot: correlation of differences within a cluster.")]
-ClusterSize = Annotated[float | None, Flag("Mean number of items of a cluster.")]
-ClusterCv = Annotated[float, Flag("Coefficient of variation of that number.")]
+Icc = Annotated[float | None, _DesignFlag("No pilot: correlation of differences within a cluster.")]
+ClusterSize = Annotated[float | None, _DesignFlag("Mean number of items of a cluster.")]
+ClusterCv = Annotated[float, _DesignFlag("Coefficient of variation of that number.")]
 Test = Annotated[str, Flag("difference, noninferiority, equivalence or precision.")]
 HalfWidth = Annotated[float | str | None, Flag("Half the width that the interval is to have.")]
 Power = Annotated[float, Flag("Power asked for.")]
@@ -594,6 +617,6 @@ Costs = Annotated[
     Mapping[str, float] | None,
     Flag("item=, trial= or cluster= and what one costs; may be repeated.", "--cost", metavar="TEXT"),
 ]
-PowerMethod = Annotated[str, Flag("auto, exact, miller, t, clusters or simulation.")]
-Simulations = Annotated[int, Flag("Comparisons in a simulation.", "--resamples")]
-SimulationSeed = Annotated[int, Flag("For simulations.")]
+PowerMethod = Annotated[str, _DesignFlag("auto, exact, miller, t, clusters or simulation.")]
+Simulations = Annotated[int, _DesignFlag("Comparisons in a simulation.", "--resamples")]
+SimulationSeed = Annotated[int, _DesignFlag("For simulations.")]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
+from typer.core import TyperArgument
 
 from evalstats.cli.options import Command, OutputStyle
 from evalstats.options import OF_FILES, Flag, Offered, offered
@@ -23,8 +24,25 @@ _METAVARS: Mapping[Any, str] = {str: "TEXT", int: "N", float: "NUMBER", Path: "P
 _ASKED_ONCE = ("metric", "baseline", "candidate")
 
 
-class AskedOnce(Command):
-    """A command that refuses two metrics, baselines or candidates where it takes one."""
+# The sections of the help, in this order.
+_SECTIONS = ("Question", "Data", "Design", "Gate", "Output")
+
+
+class DeclaredCommand(Command):
+    """A command made of declared options: its help is in sections, and it takes one metric, baseline or candidate."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options section by section, in the order of use."""
+        records: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            if record := each.get_help_record(ctx):
+                argument = isinstance(each, TyperArgument)
+                section = "Arguments" if argument else getattr(each, "rich_help_panel", None) or _SECTIONS[-1]
+                records.setdefault(section, []).append(record)
+        for section in ("Arguments", *_SECTIONS):
+            if section in records:
+                with formatter.section(section):
+                    formatter.write_dl(records[section])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, after a count of the options that say what is asked."""
@@ -139,12 +157,16 @@ def add_command(
 
     if gate:
         own = {part: [_gated(each, gate) for each in each_own] for part, each_own in own.items()}
-    every = [*own[parts[0]], *asked, *(each for part in parts[1:] for each in own[part])]
-    parameters = [_parameter(each) for each in every]
+    first, *others = parts
+    parameters = [
+        *(_parameter(each, "Data") for each in own[first]),
+        *(_parameter(each, "Question") for each in asked),
+        *(_parameter(each, "Output") for part in others for each in own[part]),
+    ]
     untyped: Any = command
     untyped.__signature__ = inspect.Signature(parameters)
     untyped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app.command(name, cls=AskedOnce, help=help or inspect.getdoc(run))(command)
+    app.command(name, cls=DeclaredCommand, help=help or inspect.getdoc(run))(command)
 
 
 def _gated(each: Offered, gate: str) -> Offered:
@@ -168,8 +190,8 @@ def _put_off(*modules: str) -> None:
         setattr(sys.modules[package], own, module)
 
 
-def _parameter(each: Offered) -> inspect.Parameter:
-    """Return a parameter as typer reads it: lists for several values, None for what was not given."""
+def _parameter(each: Offered, section: str) -> inspect.Parameter:
+    """Return a parameter as typer reads it, in a section of the help: lists for several values, None for what was not given."""
     kind = _kind(each)
     element: Any = next(iter(get_args(kind)), kind) if get_origin(kind) is list else kind
     told: dict[str, Any] = {"help": each.flag.help, "show_default": each.default not in (None, (), False)}
@@ -178,7 +200,9 @@ def _parameter(each: Offered) -> inspect.Parameter:
     if each.name in ("paths", "targets"):
         info: Any = typer.Argument(**told)
     else:
-        info = typer.Option(*each.flags, hidden=not each.flag.help, **told)
+        info = typer.Option(
+            *each.flags, hidden=not each.flag.help, rich_help_panel=each.flag.section or section, **told
+        )
     default = each.default
     if element is not kind:
         default = [default] if isinstance(default, str) else [element(value) for value in default or ()] or None

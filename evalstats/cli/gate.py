@@ -28,7 +28,7 @@ CANNOT_ANSWER = 3
 class FailOn:
     """What makes a command fail though it answered; its help is that of the question."""
 
-    fail_on: Annotated[Sequence[str], Flag("Exit with 1 where the rule fails.", metavar="RULE")] = ()
+    fail_on: Annotated[Sequence[str], Flag("Exit with 1 where the rule fails.", metavar="RULE", section="Gate")] = ()
 
     def applied(self, question: Question, declared: "Declared | None", margin: object) -> tuple[str, ...]:
         """Return the rules that were named, else those that the plan declares, before anything is read.
@@ -57,7 +57,7 @@ class FailOn:
 class FailOnJUnit(FailOn):
     """The same, and written for a build server."""
 
-    junit: Annotated[Path | None, Flag("Also write the outcome as JUnit XML.", metavar="FILE")] = None
+    junit: Annotated[Path | None, Flag("Also write the outcome as JUnit XML.", metavar="FILE", section="Gate")] = None
 
     @property
     def output(self) -> Path | None:

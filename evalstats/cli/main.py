@@ -30,25 +30,15 @@ _SETTINGS: dict[str, Any] = {
     "rich_markup_mode": None,
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 80},
 }
-_OTHERS = {
-    module.rpartition(".")[2]: module
-    for module in (
-        "evalstats.cli.flips",
-        "evalstats.cli.run",
-        "evalstats.cli.ingest",
-        "evalstats.cli.store",
-        "evalstats.cli.formats",
-        "evalstats.cli.export",
-        "evalstats.cli.label",
-        "evalstats.cli.report",
-        "evalstats.cli.show",
-        "evalstats.cli.simulate",
-        "evalstats.cli.demo",
-        "evalstats.cli.doctor",
-    )
+# The sections of the help: the questions, then commands in a module of their own.
+_SECTIONS: dict[str, tuple[str, ...]] = {
+    "Questions": tuple(QUESTIONS),
+    "Items and runs": ("flips", "run", "label"),
+    "Data": ("ingest", "store", "formats", "export", "simulate"),
+    "Pages": ("report", "show"),
+    "First steps": ("demo", "doctor"),
 }
-# In the order of their use: the questions, the data, the pages.
-COMMANDS = (*QUESTIONS, *_OTHERS)
+COMMANDS = tuple(name for names in _SECTIONS.values() for name in names)
 
 
 class _Commands(Mapping[str, TyperCommand]):
@@ -74,7 +64,7 @@ def _command(name: str) -> TyperCommand:
 
         register(QUESTIONS[name], alone)
     else:
-        import_module(_OTHERS[name]).register(alone)
+        import_module(f"evalstats.cli.{name}").register(alone)
     return cast("TyperCommand", get_command(alone))
 
 
@@ -88,6 +78,18 @@ class _Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options, read as those of the commands are."""
         return read_here(super().get_params(ctx))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the names are known without it
+        """Write the commands section by section."""
+        width = max(map(len, COMMANDS))
+        for section, names in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl(
+                    [
+                        (f"{name:{width}}", _command(name).get_short_help_str(formatter.width - 6 - width))
+                        for name in names
+                    ]
+                )
 
 
 app = typer.Typer(

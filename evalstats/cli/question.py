@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 class Planned:
     """What was declared before looking."""
 
-    plan: Annotated[Path | None, Flag("Declared plan; default: evalstats.toml in this folder.", metavar="FILE")] = None
-    no_plan: Annotated[bool, Flag("Do not look for evalstats.toml.")] = False
+    plan: Annotated[
+        Path | None, Flag("Declared plan; default: evalstats.toml in this folder.", metavar="FILE", section="Question")
+    ] = None
+    no_plan: Annotated[bool, Flag("Do not look for evalstats.toml.", section="Question")] = False
 
     def declared(self, *, quiet: bool) -> "Declared | None":
         """Read the plan, where there is one."""

@@ -6,15 +6,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from evalstats.cli.main import app
+from evalstats.cli.main import COMMANDS, app
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
 from tests.cli.running import run
 from tests.typed import typed
+
+_SECTIONS = ("Arguments", "Question", "Data", "Design", "Gate")
 
 
 def shell(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -245,6 +249,21 @@ def test_help_of_every_command_fits_80_columns() -> None:
         assert max(len(line) for line in result.output.splitlines()) <= 80
 
 
+def test_help_lists_every_option_once_under_its_section() -> None:
+    command: Any = get_command(app)
+    for name in ("compare", "arena", "power", "show"):
+        text = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "80"}).output
+        sections = re.findall(r"^([A-Z]\w+):(?= *$)", text, re.MULTILINE)
+        assert sections == [each for each in (*_SECTIONS, "Output") if f"\n{each}:\n" in text]
+        for option in command.commands[name].params:
+            flag = option.opts[-1]
+            if flag.startswith("--") and not option.hidden:
+                assert len(re.findall(rf"^  (?:-\w, )?(?:--\w, )?{flag}\b(?!-)", text, re.MULTILINE)) == 1, (name, flag)
+    question = CliRunner().invoke(app, ["compare", "--help"]).output.partition("Data:")[0]
+    assert "--by" in question
+    assert "--run-sd" not in question
+
+
 @pytest.mark.parametrize(
     ("command", "twice"),
     [
@@ -375,8 +394,9 @@ def test_a_shell_completes_commands_and_values(shell: str, asked: dict[str, str]
 
 
 def test_the_questions_stand_first_and_in_whole_lines() -> None:
-    listed = CliRunner().invoke(app, []).output.partition("Commands:")[2]
-    names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
+    listed = CliRunner().invoke(app, []).output.partition("Questions:")[2].partition("Exit status")[0]
+    names = [line.split()[0] for line in listed.splitlines() if line.strip() and line.startswith("  ")]
+    assert sorted(names) == sorted(COMMANDS)
     assert names[:2] == ["compare", "leaderboard"]
     assert names.index("ingest") > names.index("contamination")
     assert "..." not in listed
