@@ -11,7 +11,7 @@ from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Result, json_safe
 from evalstats.document.escape import is_web_address
-from evalstats.document.model import Block, Column, Document, Items, Section, SideBySide, Table, Text
+from evalstats.document.model import Block, Column, Document, Section, SideBySide, Table, Text
 from evalstats.document.numbers import p_words, scaled, with_unit
 from evalstats.grammar import has_have, plural
 
@@ -35,12 +35,6 @@ def flipped_section(result: Comparison) -> Section | None:
     caption = f"Items that flipped, losses first{f': {_SHOWN} of {n:,}' if n > _SHOWN else ''}"
     blocks: list[Block] = [figures.flips(result, table=_table(result, flips, most=_SHOWN, caption=caption))]
     blocks += [Text(text=text) for text in _by_trials(result, flips) if text]
-    found = [
-        f"{row.scenario}: {row.gained:,} gained, {row.lost:,} lost ({p_words(row.p_adjusted)}, adjusted)"
-        for row in result.flipped_by
-        if row.p_adjusted is not None and row.p_adjusted <= 1 - result.conf_level
-    ]
-    blocks += [Items(items=tuple(found))] if found else []
     blocks += [Text(text=text) for text in slice_words(result)]
     lost = f"lost {n - won or 'none'}"
     by = " by the judge" if result.labels else ""

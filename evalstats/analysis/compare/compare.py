@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, Protocol, cast, overload
 from evalstats import options as opt
 from evalstats.analysis.compare.design import PairedDesign, decided
 from evalstats.analysis.compare.difference import Difference, effect_rows
-from evalstats.analysis.compare.flips import flip_signs, flipped_items, flips_by_level
+from evalstats.analysis.compare.flips import flip_signs, flipped_items
 from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
 from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
@@ -433,7 +433,6 @@ def _answer(
     copies = () if design.clusters else duplicate_notes(data, table.items, table.runs, table.metric)
     levels = tuple(row for name in split for row in by_level(design, name))
     in_no_row = [text for name in split for text in items_in_no_row(design, name, settings.by)]
-    flips_by = split[0] if split else "scenario"
     asks = (note for note in direction_notes(metric.direction) if note.caution)
     return replace(
         result,
@@ -444,9 +443,6 @@ def _answer(
         dependence=looked_at,
         findings=findings,
         other_averages=_by_other_averages(design, result, split),
-        flipped_by=flips_by_level(paired, flips_by, clusters=design.clusters, conf_level=design.conf_level)
-        if flips_by in paired.items.columns and paired.items[flips_by].n_unique() > 1
-        else (),
         loss_slices=loss_slices(
             paired,
             flip_signs(paired),

@@ -1,7 +1,7 @@
 """Flipped items: on which the one side mostly succeeds and the other mostly fails, and where their rows stand in the files."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, cast, overload
 
@@ -10,11 +10,8 @@ import polars as pl
 
 from evalstats.grammar import plural
 from evalstats.schema.tables import is_constant
-from evalstats.stats.clusters import cluster_sign_flip
-from evalstats.stats.many.multiplicity import benjamini_hochberg
-from evalstats.stats.paired.means import sign_flip
 from evalstats.stats.unpaired import TwoProportions, fisher_exact
-from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY, Bools, Floats, level_places
+from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY, Bools, Floats
 from evalstats.table.score_table import ScoreTable
 
 # A mean of this much is a success: more trials right than wrong, or as many.
@@ -190,25 +187,6 @@ def _flip(row: dict[str, Any]) -> Flip:
     return Flip(**{name: row[name] for name in _OF_FLIP}, baseline_source=first, candidate_source=second)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioFlips:
-    """What was gained and lost in one scenario, of its paired items.
-
-    `p_value` is the exact test that an item that flips is as likely gained as lost; `p_adjusted` is Benjamini and
-    Hochberg's over the scenarios that could show anything, None for the others.
-    """
-
-    scenario: str | None
-    n_items: int
-    gained: int
-    lost: int
-    net: int
-    p_value: float
-    p_adjusted: float | None = None
-    smallest_p: float = 1.0
-    n_clusters: int | None = None
-
-
 def flipped_items(paired: ScoreTable, runs: pl.DataFrame) -> Flips:
     """List the items on which one side mostly succeeds and the other mostly fails, each with its rows' places.
 
@@ -227,50 +205,6 @@ def flipped_items(paired: ScoreTable, runs: pl.DataFrame) -> Flips:
         found = _sources(system.rows, items, means >= MIDDLE, runs)
         columns |= {f"{name}_{part.name}": part for part in found}
     return Flips(pl.DataFrame(columns, schema=_FLIPPED).with_columns(pl.col("task", "variant").fill_null("")))
-
-
-def flips_by_level(
-    paired: ScoreTable, factor: str, *, clusters: Sequence[str] = (), conf_level: float = 0.95
-) -> tuple[ScenarioFlips, ...]:
-    """Count what was gained and lost in every level of a factor, by name, as a screen for where to look.
-
-    Exact sign-flip of gained and lost: McNemar's exact test for independent items, on the sums of clusters otherwise (of
-    several, the coarsest). Which levels are screened follows from the number of flips alone, on which the test conditions
-    (those that could reach a p of 1 - conf_level), so that leaving out the others costs nothing (Gilbert 2005, Applied
-    Statistics 54:143). The score that decides is the comparison itself: a large scenario that is lost item by item is found
-    here, a loss that is spread thinly is not. Items without a level come last and are not screened. Nothing where the metric's
-    items neither succeed nor fail.
-    """
-    if paired.metric.kind not in MAY_FLIP or factor not in paired.items.columns:
-        return ()
-    change = flip_signs(paired)
-    codes = [paired.codes(name) for name in clusters]
-    coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
-    rows: list[ScenarioFlips] = []
-    for level, places in level_places(paired.items[factor]):
-        d, units = change[places], None if coarsest is None else coarsest[places]
-        gained, lost = int((d > 0).sum()), int((d < 0).sum())
-        flip = sign_flip(d) if units is None else cluster_sign_flip(d, units)
-        rows.append(
-            ScenarioFlips(
-                scenario=level,
-                n_items=len(places),
-                gained=gained,
-                lost=lost,
-                net=gained - lost,
-                p_value=flip.p_value,
-                smallest_p=flip.smallest_p,
-                n_clusters=None if units is None else len(np.unique(units)),
-            )
-        )
-    screened = [
-        place for place, row in enumerate(rows) if row.scenario is not None and row.smallest_p <= 1 - conf_level
-    ]
-    if screened:
-        adjusted = benjamini_hochberg([rows[place].p_value for place in screened])
-        for place, p in zip(screened, adjusted.tolist(), strict=True):
-            rows[place] = replace(rows[place], p_adjusted=p)
-    return tuple(rows)
 
 
 def flip_signs(paired: ScoreTable) -> Floats:

@@ -7,7 +7,7 @@ from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed
 from evalstats.document.model import Section, Text, listed, works_section
-from evalstats.document.numbers import declared, interval_words, number, p_value, rounded_up, scaled, with_unit
+from evalstats.document.numbers import declared, number, scaled, with_unit
 from evalstats.grammar import plural
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
 
@@ -83,8 +83,6 @@ def _how(result: Comparison) -> list[str]:
         beside.append(
             f"Checked for groups that behave alike, by 999 permutations with the smallest p over all: {names}."
         )
-    if any(row.p_adjusted is not None for row in result.flipped_by):
-        beside.append("Flipped items are screened level by level with exact tests, adjusted by Benjamini and Hochberg.")
     if result.loss_slices:
         n = plural(result.loss_slices[0].n_slices, "slice")
         beside.append(f"Where losses concentrate: a studentised permutation test of {n}, adjusted by its maximum.")
@@ -141,7 +139,7 @@ def assumptions(result: Comparison) -> list[str]:
 
 
 def _changes(result: Comparison) -> list[str]:
-    """Return what would change the conclusion of a comparison: answers, data, missing scores, clusters, a margin."""
+    """Return what would change the conclusion, besides more data and the missing scores, which are spoken of elsewhere."""
     low, high = result.conf_low, result.conf_high
     found = _flips(result)
     if result.verdict in ("better", "worse") and low is not None and high is not None:
@@ -156,28 +154,6 @@ def _changes(result: Comparison) -> list[str]:
     if result.verdict == "equivalent" and result.equivalence_low is not None and result.equivalence_high is not None:
         least = sized(max(abs(result.equivalence_low), abs(result.equivalence_high)), result)
         found.append(f"A smaller margin: with one of {least} or less the two would not have been called equivalent")
-    found += _more_data(result)
-    rows, now = [row for row in result.missing.rows if row.conf_low is not None], result.excludes_zero
-    if rows and result.verdict not in _REFUSALS and low is not None:
-        lost = next((row for row in rows if row.excludes_zero != now), None)
-        if lost is None:
-            found.append(
-                f"Not the missing scores: whatever they are, the interval {'excludes' if now else 'includes'} zero"
-            )
-        else:
-            ends = interval_words(lost.conf_low, lost.conf_high, result.scale)
-            what = f"The missing scores: with {lost.note.partition(';')[0]}, the interval would be {ends}"
-            found.append(f"{what} and {'include' if now else 'exclude'} zero")
-    if result.margin is None and result.verdict == "inconclusive":
-        found.append(
-            "A margin, but not now: with the largest difference that does not matter declared before looking, data like these "
-            "could show that the two are equivalent. Chosen after looking it would prove nothing"
-        )
-    if result.verdict == "powerless" and result.smallest_p is not None and result.smallest_p > 1 - result.conf_level:
-        found.append(
-            f"Only more {'groups' if result.clusters else 'items'}: with these, p cannot go below {p_value(result.smallest_p)} "
-            "even if every one of them pointed the same way"
-        )
     return found
 
 
@@ -220,41 +196,6 @@ def _flips(result: Comparison) -> list[str]:
     return [f"{of}: had {leader} alone got {it} right, the interval would exclude zero"]
 
 
-def _more_data(result: Comparison) -> list[str]:
-    estimate, mde = abs(result.estimate or 0.0), result.mde
-    if mde is None or result.verdict not in ("inconclusive", "powerless") or result.excludes_zero or result.labels:
-        return []
-    # Far below what can be found, the number needed says only that the observed difference is next to nothing.
-    if estimate <= mde / 30:
-        return []
-    ratio = times_needed(result)
-    if ratio is None:
-        return [
-            (
-                f"More runs, not more items: if the true difference is the {sized(estimate, result)} that was observed, "
-                "runs vary too much for any number of items to detect it in four of five studies"
-            ),
-        ]
-    n, what = (
-        (result.n_clusters, f"levels of {' and '.join(result.clusters)}")
-        if result.clusters and result.n_clusters
-        else (result.n_items, result.different or "items")
-    )
-    if ratio < 1:
-        return []
-    if ratio > 1000:
-        times = "more than a thousand times as many"
-    else:
-        times = "about as many" if ratio < 1.1 else f"about {number(ratio, 0 if ratio >= 10 else 1)} times as many"
-    return [
-        (
-            f"More data: if the true difference is the {sized(estimate, result)} that was "
-            f"observed, {times} {what}, some {rounded_up(n * ratio):,}, would detect it in four of five "
-            "studies. The true one may be smaller, and then it takes more"
-        ),
-    ]
-
-
 def times_needed(result: Comparison) -> float | None:
     """Return how many times as many items find the observed difference with 80% power; None where no number of them does.
 
@@ -293,7 +234,6 @@ def references(result: Comparison) -> list[str]:
     if passes := _PASS.search(result.metric):
         names.append(f"mean pass{passes[1]}")
     names += ["Bonferroni", "Holm"] if result.groups else []
-    names += ["Benjamini-Hochberg"] if any(row.p_adjusted is not None for row in result.flipped_by) else []
     works = {source for name in {*names} for text in texts_for(name) for source in text.sources}
     permuted = [source for text in texts_for("max-T") for source in text.sources][:1] if result.dependence else []
     return sorted({*([] if result.different else [_PAIRING]), *works, *permuted})

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
-from evalstats.analysis.compare.flips import Flips, ItemTexts, ScenarioFlips
+from evalstats.analysis.compare.flips import Flips, ItemTexts
 from evalstats.analysis.compare.slices import LossSlice
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.design.comparability import RunDifference
@@ -277,7 +277,6 @@ class Comparison(OfMetric, Result, Estimate):
     missing: Missing
     labels: LabelAccount | None = None
     flipped: Flips = field(default_factory=Flips)
-    flipped_by: tuple[ScenarioFlips, ...] = ()
     loss_slices: tuple[LossSlice, ...] = ()
     texts: tuple[ItemTexts, ...] = ()
     effects: tuple[MethodRow, ...] = ()

@@ -1,7 +1,6 @@
 """What is said of a comparison: short, whole, the same in every form, and what would change the answer is true."""
 
 import io
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -246,14 +245,3 @@ def test_answers_that_would_make_a_finding_are_counted_right(only_b: int, only_a
 
     least = next(k for k in range(1, 21) if low(k) > 0)
     assert f"{least} of the 20 items that came out alike: had {leader} alone got" in text
-
-
-def test_more_data_are_asked_for_by_the_square_of_what_is_missing(results: dict[str, Comparison]) -> None:
-    for result in results.values():
-        found = re.search(r"More data: .*?, some ([\d,]+), would detect it", in_one_line(result))
-        if found is None or result.mde is None:
-            continue
-        units = result.n_clusters if result.clusters else result.n_items
-        assert units is not None
-        needed = units * (result.mde / abs(result.estimate or 1)) ** 2
-        assert needed <= int(found[1].replace(",", "")) <= 1.11 * needed + 1

@@ -9,23 +9,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
 import evalstats as es
 from evalstats.analysis.compare.compare import compare
-from evalstats.analysis.compare.flips import RowSource, ScenarioFlips, flipped_items, flips_by_level
+from evalstats.analysis.compare.flips import RowSource, flipped_items
 from evalstats.analysis.design.clusters import group_columns
 from evalstats.analysis.design.metric import Metric
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
-from evalstats.stats.many.multiplicity import benjamini_hochberg
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import system_of
 from tests.analysis.builders import data_of, rows_of, told
 
 CORRECT = Metric(benchmark="bench", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="")
-LOWER = replace(CORRECT, higher_is_better=False)
 RUNS = frame_from_rows(
     [
         {"run": "a-run", "benchmark": "bench", "source": "/home/someone/logs/a.jsonl"},
@@ -50,10 +47,6 @@ def sides(*rows: list[dict[str, object]]) -> ScoreTable:
 
 def paired(table: ScoreTable) -> ScoreTable:
     return table.take(table.paired())
-
-
-def flips_by_scenario(table: ScoreTable, **options: Any) -> tuple[ScenarioFlips, ...]:
-    return flips_by_level(table, "scenario", **options)
 
 
 def test_an_item_flips_where_one_side_mostly_succeeds_and_the_other_fails() -> None:
@@ -129,11 +122,6 @@ def test_real_files_lead_back_to_the_lines(shared_data: Path) -> None:
         assert flip.baseline_source.file == path.name
         line = json.loads(lines[int(str(flip.baseline_source.locator).removeprefix("line ")) - 1])
         assert (line["task_id"], line["baseline_correct"], line["trained_correct"]) == (flip.item, False, True)
-    # 3 of the 7 dimensions are lost whole by the baseline (formats: tenacious.md), 21 items in all
-    rows = flips_by_scenario(table)
-    assert len(rows) == 7
-    assert sorted(row.gained for row in rows)[:4] == [0, 0, 0, 0]
-    assert sum(row.gained for row in rows) == 21
 
 
 def _table_of(data: EvalData) -> ScoreTable:
@@ -142,79 +130,6 @@ def _table_of(data: EvalData) -> ScoreTable:
         system_of(data.outcomes.filter(model=name), name, metric, role="system") for name in ("baseline", "trained")
     ]
     return paired(ScoreTable.of(both, metric, factors=["scenario"]))
-
-
-# By scenario
-
-
-def pairs_of(before: Sequence[float], after: Sequence[float], **factors: Sequence[object]) -> ScoreTable:
-    items = pl.DataFrame({"task": "", "item": [f"q{n}" for n in range(len(before))], "variant": "", **factors})
-    return ScoreTable.of_values(np.column_stack([before, after]).astype(np.float64), items, CORRECT)
-
-
-def test_gained_and_lost_are_counted_by_scenario_with_mcnemars_exact_test() -> None:
-    rng = np.random.default_rng(2)
-    scenario = rng.choice(list("xyz"), size=300)
-    before, after = (rng.random(300) < 0.5).astype(float), (rng.random(300) < 0.6).astype(float)
-    rows = flips_by_scenario(pairs_of(before, after, scenario=scenario))
-    assert [row.scenario for row in rows] == ["x", "y", "z"]
-    for row in rows:
-        here = scenario == row.scenario
-        gained = int((here & (before < after)).sum())
-        lost = int((here & (before > after)).sum())
-        assert (row.n_items, row.gained, row.lost, row.net) == (here.sum(), gained, lost, gained - lost)
-        assert row.p_value == pytest.approx(stats.binomtest(gained, gained + lost).pvalue)
-    adjusted = benjamini_hochberg([row.p_value for row in rows])
-    assert [row.p_adjusted for row in rows] == pytest.approx(adjusted.tolist())
-
-
-def test_scenarios_that_can_show_nothing_are_no_part_of_the_screen() -> None:
-    """Five flips can reach p = .0625 at best, six .03125: only the second counts among the screened."""
-    scenario = ["five"] * 5 + ["six"] * 6 + ["none"] * 4
-    rows = flips_by_scenario(pairs_of([1] * 15, [0] * 11 + [1] * 4, scenario=scenario))
-    found = {row.scenario: (row.p_value, row.p_adjusted, row.smallest_p) for row in rows}
-    assert found == {"five": (0.0625, None, 0.0625), "six": (0.03125, 0.03125, 0.03125), "none": (1.0, None, 1.0)}
-    wider = flips_by_scenario(pairs_of([1] * 15, [0] * 11 + [1] * 4, scenario=scenario), conf_level=0.9)
-    assert {row.scenario: row.p_adjusted for row in wider} == {"five": 0.0625, "six": 0.0625, "none": None}
-
-
-def test_lower_is_better_turns_the_words_round() -> None:
-    pairs = pairs_of([1, 1, 0], [0, 0, 1], scenario=["x"] * 3)
-    [up], [down] = flips_by_scenario(pairs), flips_by_scenario(replace(pairs, metric=LOWER))
-    assert (up.gained, up.lost, up.net) == (1, 2, -1)
-    assert (down.gained, down.lost, down.net) == (2, 1, 1)
-    assert up.p_value == down.p_value
-
-
-def test_items_without_a_scenario_come_last_and_are_not_screened() -> None:
-    rows = flips_by_scenario(pairs_of([1] * 20, [0] * 20, scenario=["x"] * 10 + [None] * 10))
-    assert [(row.scenario, row.lost, row.p_adjusted is None) for row in rows] == [("x", 10, False), (None, 10, True)]
-    assert flips_by_scenario(pairs_of([1], [0])) == ()
-
-
-def test_clusters_are_flipped_as_one() -> None:
-    """Twelve losses in three passages are three coins, not twelve: p = 2/8 as enumerated by hand."""
-    passage = [f"p{n // 4}" for n in range(12)]
-    pairs = pairs_of([1] * 12, [0] * 12, scenario=["x"] * 12, passage=passage)
-    [row] = flips_by_scenario(pairs, clusters=["passage"])
-    assert (row.p_value, row.smallest_p, row.n_clusters, row.p_adjusted) == (0.25, 0.25, 3, None)
-    assert flips_by_scenario(pairs)[0].p_value == pytest.approx(2**-11)
-
-
-def test_small_moves_that_cross_no_middle_are_no_flips() -> None:
-    pairs = pairs_of([0.6, 0.1], [1.0, 0.4], scenario=["x", "x"])
-    [row] = flips_by_scenario(pairs)
-    assert (row.gained, row.lost, row.p_value) == (0, 0, 1.0)
-
-
-def test_the_screen_finds_falsely_no_more_often_than_it_says() -> None:
-    """75 screens of 8 scenarios where nothing changed: any find at all is false; four binomial errors above .05."""
-    rng, reps, false = np.random.default_rng(4), 75, 0
-    for _ in range(reps):
-        before, after = ((rng.random(240) < 0.6).astype(float) for _ in range(2))
-        rows = flips_by_scenario(pairs_of(before, after, scenario=np.arange(240) % 8))
-        false += any(row.p_adjusted is not None and row.p_adjusted <= 0.05 for row in rows)
-    assert false / reps <= 0.05 + 4 * (0.05 * 0.95 / reps) ** 0.5
 
 
 # The place of a row has no part in any answer.

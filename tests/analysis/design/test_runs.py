@@ -235,12 +235,10 @@ def test_more_items_are_advised_only_where_they_could_find_the_difference(
     assert (detectable(math.inf) > found.estimate) == hidden
     if hidden:
         assert "Add runs, not items" in text
-        assert "More runs, not more items" in text
         assert "would detect a difference as large" not in text
     else:
         needed = int(text.partition("About ")[2].partition(" items would detect")[0].replace(",", ""))
         assert detectable(needed / 150) <= found.estimate < detectable(needed / 150 / 1.15)
-        assert f"some {needed:,}, would detect it" in text
 
 
 def test_independent_runs_are_in_the_interval_its_p_and_all_that_rests_on_it() -> None:
