@@ -10,9 +10,8 @@ from evalstats.analysis.arena.checks import votes_of
 from evalstats.analysis.arena.ratings import RatedPart
 from evalstats.analysis.arena.result import Alternative, Categories, CategoryRating
 from evalstats.analysis.result import finite
-from evalstats.document.numbers import number
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.grammar import comma_list, plural
+from evalstats.grammar import plural
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.likelihood import PairFit, Ties
 from evalstats.stats.arena.slices import PooledStrengths, pooled_strengths, slice_strengths
@@ -109,17 +108,13 @@ def _alternative(main: RatedPart, order: Sequence[int], key: str, rows: VoteRows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CategoryVotes:
-    """Votes by category, merged; models are numbered by `models`, their places in the table.
-
-    `several` votes stand in more than one category.
-    """
+    """Votes by category, merged; models are numbered by `models`, their places in the table."""
 
     rows: VoteRows
     category: IntArray
     levels: tuple[str, ...]
     models: IntArray
     left_out: tuple[tuple[str, str], ...]
-    several: int
 
 
 def categories_of(part: RatedPart, by: str) -> Categories:
@@ -141,12 +136,9 @@ def categories_of(part: RatedPart, by: str) -> Categories:
     except CannotAnswerError as error:
         return Categories(by=by, levels=(), n_votes=(), rows=(), reason=str(error))
     rows: list[CategoryRating] = []
-    apart: list[str] = []
     for s, level in enumerate(found.levels):
         votes = found.rows.take(found.category == s)
         count, alone = votes_of(votes), _unpooled(votes, fit)
-        if np.isnan(alone[count > 0]).any():
-            apart.append(level)
         for m, model in enumerate(found.models):
             name, overall = part.table.models[int(model)], float(part.ratings[int(model)])
             rows.append(
@@ -162,7 +154,7 @@ def categories_of(part: RatedPart, by: str) -> Categories:
         tau_high=options.points * pooled.tau_high,
         statistic=pooled.statistic,
         p_value=pooled.p_value,
-        method=_category_method(found, pooled, fit, apart, part.table),
+        method=f"restricted likelihood ratio of standard deviation 0, its law from {pooled.n_resamples} draws",
         left_out=found.left_out,
     )
 
@@ -200,10 +192,8 @@ def _votes_by_category(table: VoteTable, by: str) -> _CategoryVotes:
     if by not in table.votes.columns:
         raise InputError(f"the votes have no column {by!r}; they have {', '.join(table.votes.columns)}")
     entries = pl.DataFrame({"vote": np.arange(table.votes.height), "level": table.votes[by]})
-    several = 0
     if isinstance(table.votes[by].dtype, pl.List | pl.Array):
         entries = entries.explode("level").unique(maintain_order=True)
-        several = entries.drop_nulls().group_by("vote").len().filter(pl.col("len") > 1).height
     entries = entries.drop_nulls().with_columns(pl.col("level").cast(pl.String))
     if not entries.height:
         raise CannotAnswerError(f"no vote has a value in {by!r}")
@@ -227,7 +217,7 @@ def _votes_by_category(table: VoteTable, by: str) -> _CategoryVotes:
     category = category[category >= 0]
     models, place_of = np.unique(np.concatenate([table.first[vote], table.second[vote]]), return_inverse=True)
     # Where a vote stands in several categories its parts go together, in its cluster or in one of its own.
-    clusters = [codes[vote] for codes in table.codes] or ([vote] if several else [])
+    clusters = [codes[vote] for codes in table.codes] or ([vote] if np.unique(vote).size < vote.size else [])
     rows = vote_rows(
         place_of[: vote.size],
         place_of[vote.size :],
@@ -244,7 +234,6 @@ def _votes_by_category(table: VoteTable, by: str) -> _CategoryVotes:
         levels=kept,
         models=models.astype(np.int64),
         left_out=(*few, *((name, beyond) for name in enough[most:])),
-        several=several,
     )
 
 
@@ -258,21 +247,3 @@ def _unpooled(votes: VoteRows, fit: PairFit) -> FloatArray:
     common = fit.strengths[models]
     out[models] = own.strengths - (common - common.mean())
     return out
-
-
-def _category_method(
-    found: _CategoryVotes, pooled: PooledStrengths, fit: PairFit, apart: list[str], table: VoteTable
-) -> str:
-    said = [f"restricted likelihood ratio of standard deviation 0, its law from {pooled.n_resamples} draws"]
-    if pooled.inflation > 1.0:
-        by = " or ".join(table.cluster_names) or "vote"
-        said.append(
-            f"variances {number(pooled.inflation, 2)} times those of single votes, for what is common to votes by one {by}"
-        )
-    if found.several:
-        said.append(f"{plural(found.several, 'vote')} in several categories count in each")
-    if apart:
-        said.append(f"warning: votes alone do not connect all models in {comma_list(apart, 4)}")
-    if fit.prior > 0.0:
-        said.append("votes with a category do not connect all models, so half a win and half a loss was added to each")
-    return "; ".join(said)

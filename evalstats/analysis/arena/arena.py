@@ -338,7 +338,7 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
             *style_notes,
             *_check_notes(table, all_shared, checks=asked.checks),
             *_cluster_notes(main, levels),
-            *few_votes_notes(graph, table),
+            *few_votes_notes(graph),
         ),
     )
 

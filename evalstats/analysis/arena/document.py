@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from evalstats.analysis.arena import figures
 from evalstats.analysis.arena.checks import BUDGET, side_words, weak_links_of
 from evalstats.analysis.arena.evidence import evidence, flagged, nearest_open, turned_choices
-from evalstats.analysis.arena.figures import digits_of, percent, points, rating, rough, unit_of, whole
+from evalstats.analysis.arena.figures import digits_of, percent, rating, rough, unit_of, whole
 from evalstats.analysis.arena.notes import clusters_in_words, source_levels, source_word
 from evalstats.analysis.arena.result import ArenaRanking, RatingRow
 from evalstats.analysis.arena.vote_checks import OF_SUSPECTS
@@ -112,13 +112,6 @@ def _meaning(result: ArenaRanking) -> tuple[str, ...]:
             "the error of the others allowed for. A tenth of the error rate of the ranks is kept for its pairs. Of a model that "
             "lost every vote the same holds, turned round."
         )
-    pair = next((each for each in result.pairs if each.win_probability is not None and (each.estimate or 0) > 0), None)
-    if pair is not None:
-        ends = f" ({percent(pair.win_low)} to {percent(pair.win_high)})" if pair.win_low is not None else ""
-        found.append(
-            f"The lead of {pair.first} over {pair.second} is {points(abs(pair.estimate or 0.0), result).lstrip('+')}: of users "
-            f"who decide between the two, about {percent(pair.win_probability)} would take {pair.first}{ends}."
-        )
     if result.has_ranks:
         found.append(
             "Two models must not be compared by whether their intervals overlap: pairs are tested with the covariance of both."
@@ -133,10 +126,6 @@ def _meaning(result: ArenaRanking) -> tuple[str, ...]:
         )
         if any(row.rank_arena is not None for row in rows):
             found.extend(text.how for text in texts_for("arena upper bound"))
-    if result.trust is not None and result.trust.selection:
-        gains = ", ".join(f"{number(gain, 0 if gain >= 1 else 2)} of {n}" for n, gain in result.trust.selection)
-        luck = f"By luck alone the best of several equal variants gains, in {unit_of(result)}: {gains}."
-        found.append(f"Votes cannot show private testing. {luck}")
     return tuple(found)
 
 

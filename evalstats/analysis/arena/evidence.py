@@ -9,15 +9,13 @@ import polars as pl
 
 from evalstats.analysis.arena import figures
 from evalstats.analysis.arena.checks import side_words, weak_links_of
-from evalstats.analysis.arena.figures import apart, compared, digits_of, percent, points, rough, unit_of, whole
+from evalstats.analysis.arena.figures import apart, compared, digits_of, percent, rough, unit_of, whole
 from evalstats.analysis.arena.result import (
     Alternative,
     ArenaRanking,
     CheckLine,
     CheckStatus,
-    FitChecks,
     PairContrast,
-    TrustChecks,
 )
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Section, Table, Text, Tone, Value, sentence
@@ -31,12 +29,22 @@ _TONES: Mapping[str, Tone] = {"suspect": "bad", "limited": "caution", "not run":
 _ORDER: Mapping[CheckStatus, int] = {"warning": 0, "limit": 1, "ok": 2, "not run": 3}
 _OF_STYLE = ("without covariates", "with style")
 _PATTERNS = {"side": "one side", "disagreement": "against the ratings", "loyalty": "one model"}
+# What a check that warns found; its sentence below has the numbers.
 _HEADINGS: Mapping[str, str] = {
     "pairing": "Models met because they were rated alike",
+    "sides": "One side wins between equal models",
+    "raters": "Some raters vote unlike the others",
+    "duplicates": "Some votes repeat an earlier one",
+    "bursts": "Votes came in bursts",
+    "identity": "Some answers name their model",
+    "one rater": "Without one rater another model leads",
+    "few votes": "Without a few votes another model leads",
     "deviance": "Some pairs go against their ratings",
     "calibration": "Predicted shares miss what came",
     "prediction": "Ratings do not predict new votes",
+    "transitivity": "Majorities go in circles",
     "cycles": "Much of the preference goes in circles",
+    "drift": "Ratings change over time",
 }
 
 
@@ -51,7 +59,7 @@ def evidence(result: ArenaRanking) -> tuple[Section, ...]:
         *(
             Section(
                 id=f"check-{line.check.replace(' ', '-')}",
-                heading=_heading(result, line.check) or line.title,
+                heading=_HEADINGS[line.check],
                 blocks=(Text(text=sentence(line.finding)), *_details(result, line.check)),
             )
             for line in flagged(result)
@@ -142,8 +150,7 @@ def _pairs(result: ArenaRanking) -> Section | None:
     if len(judged) == 1:
         heading = "The two models are separated" if apart(judged) else "The two models are not separated"
     matrix = figures.wins(result, table) if whole(result) and 2 < len(result.rows) <= _IN_MATRIX else None
-    text = _closest(result)
-    return Section(id="pairs", heading=heading, blocks=(*([Text(text=text)] if text else []), matrix or table))
+    return Section(id="pairs", heading=heading, blocks=(matrix or table,))
 
 
 def _neighbouring(result: ArenaRanking) -> list[PairContrast]:
@@ -189,17 +196,6 @@ def _neighbours(result: ArenaRanking) -> Table:
         most=_SHOWN,
         frame=result.pairs_frame().to_dict(as_series=False),
     )
-
-
-def _closest(result: ArenaRanking) -> str:
-    """Name the separated pair that is the least certain."""
-    judged = [pair for pair in apart(compared(result)) if pair.p_adjusted is not None and pair.estimate is not None]
-    if len(judged) < 2:
-        return ""
-    pair = max(judged, key=lambda each: each.p_adjusted or 0.0)
-    ahead, behind = (pair.first, pair.second) if (pair.estimate or 0.0) >= 0 else (pair.second, pair.first)
-    over = f"{ahead} over {behind} by {points(abs(pair.estimate or 0.0), result).lstrip('+')}"
-    return f"Of all pairs, the weakest separation is {over} ({p_words(pair.p_adjusted)})."
 
 
 # --- what the ratings hang on ---
@@ -274,12 +270,7 @@ def _style(result: ArenaRanking) -> Section | None:
         caption=f"What moves a vote beside the model: {'; '.join(what)}",
         frame=_frame(rows),
     )
-    preferred = [
-        (side_words(row) if row.name == "side" else f"one SD more {row.name}")
-        + ("" if row.points is None else f" ({points(row.points, result)}, {p_words(row.p_value)})")
-        for row in clear
-    ]
-    text = f"Preferred: {'; '.join(preferred)}. It goes with being preferred, and need not be why."
+    text = "It goes with being preferred, and need not be why."
     styled = [row for row in clear if row.name != "side"]
     first = side_words(clear[0])
     heading = f"{first[:1].upper()}{first[1:]} is preferred"
@@ -346,8 +337,7 @@ def _checks(result: ArenaRanking) -> Section | None:
     passed = sum(line.status == "ok" for line in looked)
     run = sum(line.status != "not run" for line in looked)
     left = f", {len(looked) - run} not run" if run < len(looked) else ""
-    count = plural(run, "check") if passed == run else f"{passed} of {plural(run, 'check')}"
-    heading = f"{count} passed{left}" if run else "No check could be run"
+    heading = f"{passed} of {plural(run, 'check')} passed{left}"
     lines = sorted(looked, key=lambda line: _ORDER[line.status])
     table = Table(
         id="checks",
@@ -358,38 +348,6 @@ def _checks(result: ArenaRanking) -> Section | None:
         frame=_frame(lines),
     )
     return Section(id="checks", heading=heading, blocks=(table,))
-
-
-def _heading(result: ArenaRanking, check: str) -> str:
-    """Return what a suspect check found, as a heading; "" where its numbers are not known."""
-    trust, fit = result.trust or TrustChecks(), result.fit or FitChecks()
-    heading = _HEADINGS.get(check, "")
-    match check:
-        case "sides" if (share := trust.side_share) is not None:
-            side = next((row for row in result.covariates if row.name == "side"), None)
-            who = "one side" if side is None else side_words(side)
-            heading = f"Between equal models {who} wins {percent(share)} of votes"
-        case "raters" if n := len({flag.rater for flag in trust.raters}):
-            heading = f"{plural(n, 'rater')} {conjugate(n, 'vote')} unlike the others"
-        case "duplicates" if n := trust.n_duplicates:
-            heading = f"{plural(n, 'vote')} {conjugate(n, 'repeat')} an earlier one"
-        case "bursts":
-            names = list(dict.fromkeys(burst.name for burst in trust.bursts if burst.kind == "model"))
-            heading = f"Votes for {and_list(names, 2)} came in bursts" if names else "Votes came in bursts"
-        case "identity" if n := trust.identity_votes:
-            heading = f"In {plural(n, 'vote')} an answer names its model"
-        case "one rater" if first := next((row.new_first for row in trust.influences if row.new_first), None):
-            heading = f"Without one rater {first} leads"
-        case "few votes" if (flip := trust.flip) and flip.n_votes:
-            heading = f"Without {plural(flip.n_votes, 'vote')} {flip.second} leads"
-        case "transitivity" if fit.triples:
-            heading = f"{fit.violations} of {plural(fit.triples, 'triple')} of models go in a circle"
-        case "drift":
-            names = [row.model for row in (result.drift.models if result.drift else ()) if row.flagged]
-            heading = f"Ratings of {and_list(names, 3)} change over time" if names else "Ratings change over time"
-        case _:
-            pass
-    return heading
 
 
 def _raters_table(result: ArenaRanking) -> Table | None:
@@ -417,51 +375,6 @@ def _e_words(value: float) -> str:
     return f"{value:,.0f}" if value < 1e6 else f"{value:.1e}"
 
 
-def _bursts_table(result: ArenaRanking) -> Table | None:
-    bursts = () if result.trust is None else result.trust.bursts
-    return _listed(
-        "bursts",
-        (
-            Column(title="For or by", kind="name"),
-            Column(title="From"),
-            Column(title="To", spare=True),
-            Column(title="Votes", kind="count"),
-            Column(title="Expected", kind="number"),
-            Column(title="p adjusted", kind="p"),
-        ),
-        [
-            (
-                burst.name,
-                f"{burst.start:%Y-%m-%d %H:%M}",
-                f"{burst.end:%Y-%m-%d %H:%M}",
-                burst.n_votes,
-                burst.expected,
-                burst.p_adjusted,
-            )
-            for burst in bursts
-        ],
-        "More votes in a short time than the usual pace explains",
-        bursts,
-    )
-
-
-def _influence_table(result: ArenaRanking) -> Table | None:
-    rows = () if result.trust is None else result.trust.influences
-    return _listed(
-        "one-rater",
-        (
-            Column(title="Without", kind="name"),
-            Column(title="Votes", kind="count"),
-            Column(title="Moves", kind="name"),
-            Column(title="By", kind="number", digits=digits_of(result), sign=True),
-            Column(title="Leads", kind="name"),
-        ),
-        [(row.rater, row.n_votes, row.model, row.move, row.new_first or "the same") for row in rows],
-        "What leaving out one rater does, by a new fit",
-        rows,
-    )
-
-
 def _worst_pairs(result: ArenaRanking) -> Table | None:
     pairs = () if result.fit is None else result.fit.worst_pairs
     return _listed(
@@ -477,32 +390,6 @@ def _worst_pairs(result: ArenaRanking) -> Table | None:
         [(p.first, p.second, p.n_votes, percent(p.observed), percent(p.expected), p.residual) for p in pairs],
         "Pairs that go least as the ratings predict (a tie is half a win)",
         pairs,
-    )
-
-
-def _calibration(result: ArenaRanking) -> Table | None:
-    bins = () if result.fit is None else result.fit.calibration
-    return _listed(
-        "calibration",
-        (
-            Column(title="Predicted (%)", kind="interval", digits=0, scale=100),
-            Column(title="Votes", kind="count"),
-            Column(title="Mean (%)", kind="number", scale=100),
-            Column(title="Came (%)", kind="number", scale=100),
-            Column(title="95% CI", kind="interval", scale=100),
-        ),
-        [
-            (
-                (each.low, each.high),
-                each.n_votes,
-                each.predicted,
-                each.observed,
-                None if each.conf_low is None else (each.conf_low, each.conf_high),
-            )
-            for each in bins
-        ],
-        "Held-out votes by the predicted share of the model named first, and the share it got",
-        bins,
     )
 
 
@@ -533,10 +420,7 @@ def _details(result: ArenaRanking, check: str) -> tuple[Block, ...]:
 
 _DETAILS: Mapping[str, Callable[[ArenaRanking], Block | None]] = {
     "raters": _raters_table,
-    "bursts": _bursts_table,
-    "one rater": _influence_table,
     "deviance": _worst_pairs,
-    "calibration": _calibration,
     "drift": _drift_figure,
 }
 

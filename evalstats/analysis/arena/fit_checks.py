@@ -158,13 +158,6 @@ def _prediction_line(found: HeldOut, folds_by: str, *, told_apart: bool) -> Chec
         f"log loss of held-out votes ({found.n_folds} folds by {folds_by}) is {number(found.log_loss, 4)}, "
         f"{number(found.log_loss_constant, 4)} without ratings"
     )
-    if found.n_left_out:
-        said += f"; {plural(found.n_left_out, 'vote')} could not be predicted, since no other vote knew the model"
-    if found.n_weak:
-        said += (
-            f"; in {plural(found.n_weak, 'fold')} the other votes did not connect all models, and half a win and half a loss "
-            "was added to each"
-        )
     if found.gain_low is None or found.gain_high is None or found.loss_p is None:
         return check_line("prediction", "not run", f"{said}; too few clusters to say whether that is more than chance")
     gain = f"a gain of {number(found.gain, 4)} [{number(found.gain_low, 4)}, {number(found.gain_high, 4)}]"
@@ -310,27 +303,18 @@ def drift_of(
     linear = _attempted(lambda: linear_drift(fit, dated.rows, dated.period, times=dated.times, level=_STEADY), reasons)
     ratings = period_ratings(dated, table.models, fit, conf_level=conf_level, points=points, reasons=reasons)
     models = () if linear is None else _models(linear, table.models, points)
-    by = f"clusters of {' and '.join(table.cluster_names)}" if table.cluster_names else "single votes"
-    parts: list[str] = []
-    if test is not None:
-        parts.append(
-            f"score test of {dated.unit}s x models, its law by random signs of {by} ({test.n_resamples} draws)"
-        )
-    if linear is not None:
-        parts.append(
-            f"a straight line for each of {plural(linear.models.size, 'model')} against {plural(linear.anchors.size, 'anchor')}"
-            f", t with {linear.df:,.0f} df by {by}, Holm; the test of all changes has a third of the error rate"
-        )
-    if dated.n_undated:
-        parts.append(f"{plural(dated.n_undated, 'vote')} without a time left out")
-    method = "; ".join(parts)
+    parts = [
+        *([] if test is None else [f"score test of {dated.unit}s x models ({test.n_resamples} draws of signs)"]),
+        *([] if linear is None else ["a straight line for each model, t, Holm"]),
+        *([f"{plural(dated.n_undated, 'vote')} without a time left out"] if dated.n_undated else []),
+    ]
     drift = RatingDrift(
         period=dated.unit,
         n_periods=len(dated.labels),
         statistic=None if test is None else test.statistic,
         df=None if test is None else float(test.df),
         p_value=None if test is None else test.p_value,
-        method=method,
+        method="; ".join(parts),
         models=models,
         ratings=ratings,
         reason="; ".join(reasons) or None,

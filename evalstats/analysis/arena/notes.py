@@ -130,12 +130,6 @@ def _of_clusters(table: VoteTable, votes: pl.DataFrame, asked: tuple[str, ...] |
         word = source_word(name)
         text = f"All votes come from {plural(levels, word)}, so intervals say nothing of another {word}"
         yield Note(kind="few", text=text, remedy=f"Collect votes from at least {FEWEST_LEVELS}")
-    partly = [
-        f"{plural(n, 'vote')} without {source_word(name)} count each as a cluster of its own"
-        for name, n in zip(table.cluster_names, table.nameless, strict=True)
-        if n and not (auto and name in {"rater", "judge"})
-    ]
-    yield from as_notes("choice", partly, caution=False)
     # A few judges are instruments, and are named all the same.
     signed = "judge" in votes.columns and votes["judge"].null_count() == 0
     if auto and not table.cluster_names and not signed and PEOPLE.isdisjoint(vote_sources(votes)):
@@ -194,13 +188,8 @@ def scale_notes(graph: VoteGraph, prior: float) -> tuple[Note, ...]:
     return as_notes("few", texts)
 
 
-def few_votes_notes(graph: VoteGraph, table: VoteTable) -> Iterator[Note]:
-    """Warn of models with few votes, and say how events of several models count."""
+def few_votes_notes(graph: VoteGraph) -> Iterator[Note]:
+    """Warn of models with few votes."""
     if graph.few_votes:
         few = and_list([f"{name} ({count})" for name, count in graph.few_votes])
         yield Note(kind="few", text=f"Little can be said of models with fewer than 10 votes: {few}")
-    if table.votes is not None and table.counts.n_events:
-        size = table.votes["event_size"].max()
-        if isinstance(size, int) and size > 2:
-            text = f"Events of up to {size} models are taken apart into pairs, and the event is a cluster"
-            yield Note(kind="choice", text=text, caution=False)

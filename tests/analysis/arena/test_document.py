@@ -11,7 +11,7 @@ from evalstats.analysis.arena.figures import digits_of, percent
 from evalstats.analysis.arena.result import ArenaRanking, PairContrast
 from evalstats.analysis.method_texts import texts_for
 from evalstats.document import terminal
-from evalstats.document.model import Note, Section, Text
+from evalstats.document.model import Section, Text
 from tests.analysis.arena import example_ranking as example
 
 EXAMPLES: dict[str, Callable[[], ArenaRanking]] = {
@@ -73,7 +73,6 @@ def test_checks_that_were_not_run_are_counted_apart(result: ArenaRanking) -> Non
     if section is not None:
         lines = [line.status for line in result.checks if line.check != "connected"]
         assert (f"{lines.count('not run')} not run" in section.heading) == ("not run" in lines)
-        assert (" of " in section.heading) == (lines.count("ok") + lines.count("not run") < len(lines))
 
 
 def test_a_winner_is_claimed_only_where_one_set_alone_holds_the_first_rank(result: ArenaRanking) -> None:
@@ -105,14 +104,6 @@ def test_one_model_ahead_of_all() -> None:
     assert found.document().tone == "good"
     two = example.made(("a", "b"), (1100.0, 900.0), 5.0)
     assert two.document().headline == "a is ahead of the other"
-
-
-def test_any_could_be_best() -> None:
-    found = example.made(("a", "b", "c"), (1001.0, 1000.0, 999.0), 50.0).document()
-    assert found.headline == "Any of 3 models could be best; a leads"
-    two = example.made(("a", "b"), (1001.0, 999.0), 50.0)
-    assert two.document().headline == "Either could be best; a leads"
-    assert section(two, "pairs").heading == "The two models are not separated"
 
 
 def test_a_model_without_a_rank_leaves_the_best_open() -> None:
@@ -168,27 +159,16 @@ def test_suspect_checks_are_cautions_with_a_section_each_and_passed_ones_a_word(
     assert results["Sides"] == "suspect"
     assert results["Selection"] == "passed"
     assert results["Cycles"] == "not run"
-    assert {"raters", "bursts", "one-rater", "worst-pairs", "calibration"} <= set(document.tables)
-    assert section(found, "check-few-votes").heading.startswith("Without 61 votes")
+    assert {"raters", "worst-pairs", "drift"} <= set(document.tables)
     small = example.small().document()
     assert not [each for each in small.evidence if each.id.startswith("check-")]
     assert not small.cautions
-
-
-def test_checks_that_were_not_asked_for_are_not_listed() -> None:
-    found = replace(example.small(), checks=example.small().checks[:1])
-    assert not has(found, "checks")
 
 
 def test_weak_links_are_listed_and_warned_of() -> None:
     found = example.weakly_linked()
     assert [note.kind for note in found.document().cautions] == ["few"]
     assert found.document().tables["links"].rows[0][-1] == 1.5
-
-
-def test_simulated_votes_are_a_banner() -> None:
-    found = replace(example.small(), notes=(Note(kind="simulated", text="The votes are simulated"),))
-    assert terminal.headline(found.document()).startswith("The votes are simulated. NO CLEAR WINNER")
 
 
 def test_another_leader_under_another_choice_is_a_caution() -> None:
@@ -228,10 +208,7 @@ def test_more_votes_are_told_only_of_open_pairs() -> None:
 def test_style_is_no_cause_and_a_side_has_a_direction() -> None:
     found = section(example.troubled(), "style")
     assert found.heading == "Answers with more tokens are preferred"
-    assert "need not be why" in texts(found)
-    assert "side" not in texts(found)  # of which its check tells
     unchecked = replace(example.troubled(), checks=())
-    assert "Preferred: side a (+9 Elo points" in texts(section(unchecked, "style"))
     captions = [each.document().tables["style"].caption for each in (example.troubled(), unchecked)]
     assert ["the side between equals" in caption for caption in captions] == [False, True]
     none = replace(example.troubled(), covariates=example.troubled().covariates[2:])
@@ -247,8 +224,3 @@ def test_categories_say_how_many_departures_luck_would_show() -> None:
     assert by is not None
     unclear = replace(example.troubled(), categories=replace(by, p_value=0.4))
     assert section(unclear, "categories").heading == "No difference by scenario is established"
-
-
-def test_drift_names_the_models_that_are_flagged() -> None:
-    found = example.troubled()
-    assert section(found, "check-drift").heading == f"Ratings of {found.rows[0].name} change over time"

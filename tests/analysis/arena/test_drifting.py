@@ -94,11 +94,6 @@ def test_votes_without_a_time_are_left_out_and_counted():
     assert "100 votes without a time left out" in found.method
 
 
-def test_clusters_are_named():
-    found, _ = drift(over_half_a_year(7, clusters={"rater": np.arange(12_000) % 300}))
-    assert "clusters of rater" in found.method
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
