@@ -39,7 +39,7 @@ _WHOLE = 100  # degrees of freedom that are shown as a whole number
 _MOST_DRAWN = 40_000_000  # items drawn in one check by simulation
 
 
-def row_of(design: Design, task: Task, size: Size | None, *, method: str, role: str, note: str = "") -> PlanRow:
+def row_of(design: Design, task: Task, size: Size | None, *, method: str, role: str) -> PlanRow:
     """Return what a design answers, and its power at the size of the plan."""
     answer = solve(design, task)
     found: dict[str, Any] = {task.solved: answer}
@@ -48,7 +48,7 @@ def row_of(design: Design, task: Task, size: Size | None, *, method: str, role: 
         found = {"n_items": sized.n_items, "n_clusters": sized.n_clusters if task.solved == "n_clusters" else None}
     if size is not None and task.aim.test != "precision" and task.solved not in ("delta", "margin", "power"):
         found["power"] = design.power(size, task.aim)
-    return PlanRow(method=method, role=role, note=note, **found)
+    return PlanRow(method=method, role=role, **found)
 
 
 def beside(design: Design, basis: Basis, task: Task, size: Size | None) -> list[PlanRow]:
@@ -60,10 +60,8 @@ def beside(design: Design, basis: Basis, task: Task, size: Size | None) -> list[
         return _beside_clusters(base, task, size)
     if basis.different:
         return []
-    name, law = ("Student's t", "n − 1 degrees of freedom for the normal law")
-    if not base.normal:
-        name, law = ("Miller's formula", "the normal law for Student's t")
-    return [row_of(replace(base, normal=not base.normal), task, size, method=name, role="formula", note=law)]
+    name = "Student's t" if base.normal else "Miller's formula"
+    return [row_of(replace(base, normal=not base.normal), task, size, method=name, role="formula")]
 
 
 def _beside_binary(design: BinaryDesign, task: Task, size: Size | None) -> list[PlanRow]:
@@ -73,26 +71,15 @@ def _beside_binary(design: BinaryDesign, task: Task, size: Size | None) -> list[
     if aim.test != "difference":
         variance = max(design.discordance, abs(aim.delta)) - aim.delta**2
         plain = PartsDesign(parts=DifferenceParts(item=max(variance, _LEAST)), normal=True)
-        return [row_of(plain, task, size, method="normal formula", role="formula", note="variance psi − delta²")]
-    tests: tuple[tuple[PairedTest, str, str], ...] = (
-        ("midp", "McNemar mid-p", "exact sum"),
-        ("exact", "McNemar exact", "exact sum; the test is conservative"),
-    )
+        return [row_of(plain, task, size, method="normal formula", role="formula")]
+    tests: tuple[tuple[PairedTest, str], ...] = (("midp", "McNemar mid-p"), ("exact", "McNemar exact"))
     rows = [
-        row_of(replace(design, paired_test=test), task, size, method=name, role="other test", note=note)
-        for test, name, note in tests
+        row_of(replace(design, paired_test=test), task, size, method=name, role="other test") for test, name in tests
     ]
     if task.solved == "n_items":
         discordance = max(design.discordance, abs(aim.delta))
         quick = connor_n(aim.delta, discordance, conf_level=aim.conf_level, power=task.goal)
-        rows.append(
-            PlanRow(
-                method="Connor 1987",
-                role="formula",
-                n_items=math.ceil(quick) if quick < MOST else None,
-                note="normal approximation of the same test",
-            )
-        )
+        rows.append(PlanRow(method="Connor 1987", role="formula", n_items=math.ceil(quick) if quick < MOST else None))
     return rows
 
 
@@ -107,14 +94,8 @@ def _tango_width(design: BinaryDesign, task: Task, size: Size | None) -> list[Pl
     found = tango(PairedCounts(n - b - c, b, c, 0), conf_level=task.aim.conf_level)
     if found.conf_low is None or found.conf_high is None:
         return []
-    return [
-        PlanRow(
-            method="Tango score interval",
-            role="other test",
-            half_width=0.5 * (found.conf_high - found.conf_low),
-            note=f"on the expected table of {n:,} items",
-        )
-    ]
+    half_width = 0.5 * (found.conf_high - found.conf_low)
+    return [PlanRow(method="Tango score interval", role="other test", half_width=half_width)]
 
 
 def _beside_clusters(base: PartsDesign, task: Task, size: Size | None) -> list[PlanRow]:
@@ -134,7 +115,7 @@ def _beside_clusters(base: PartsDesign, task: Task, size: Size | None) -> list[P
         size=_unclustered(size or task.size),
     )
     as_independent = row_of(alone, flat, _unclustered(size), method="items taken as independent", role="formula")
-    rows = [replace(as_independent, note="too few: what items of a cluster share is left out")]
+    rows = [as_independent]
     if task.counts and cluster_size and as_independent.n_items is not None:
         sizes = np.array(parts.sizes, dtype=np.float64)
         size_cv = float(sizes.std() / sizes.mean()) if sizes.size else 0.0
@@ -146,7 +127,6 @@ def _beside_clusters(base: PartsDesign, task: Task, size: Size | None) -> list[P
                 role="formula",
                 n_items=items,
                 n_clusters=math.ceil(items / cluster_size),
-                note=f"design effect {effect:.2f}; normal law, no sign-flip",
             )
         )
     return rows
@@ -159,7 +139,6 @@ def _unclustered(size: Size | None) -> Size | None:
 def simulated_row(design: SimulatedDesign, aim: Aim, size: Size) -> PlanRow:
     """Return the power at the plan's size as simulated."""
     found = design.simulate(size, aim)
-    noise = "noise of the pilot" if design.pool is not None else "normal noise"
     return PlanRow(
         method="simulation",
         role="simulation",
@@ -169,7 +148,6 @@ def simulated_row(design: SimulatedDesign, aim: Aim, size: Size) -> PlanRow:
         n_resamples=found.n_resamples,
         n_items=size.n_items,
         n_clusters=size.n_clusters,
-        note=f"{_RULES[design.rule]} on {found.n_resamples:,} draws, seed {found.seed}, {noise}",
     )
 
 
@@ -189,13 +167,6 @@ def simulated_check(
         return None
     small = size.n_items * n_resamples <= _MOST_DRAWN
     return simulated(base, basis, pool=small or not basis.clustered, n_resamples=n_resamples, seed=seed)
-
-
-_RULES = {
-    "t": "t",
-    "augmented-t": "augmented t",
-    "cr2": "CR2 and the cluster sign-flip",
-}
 
 
 def answer_range(design: Design, basis: Basis, task: Task) -> tuple[float | None, float | None, str] | None:
@@ -392,11 +363,6 @@ def recommendation(basis: Basis, steps: tuple[NextStep, ...], costs: Costs) -> t
         )
         price = "at the costs given" if costs.given else "for as many answers"
         words = [f"Buy {best.buy} first: {change} (doubling {others}), the most precision {price}."]
-    parts = variance_parts(basis)
-    if len(parts) > 1 and parts[0].share > 0.5:
-        words.append(f"{100 * parts[0].share:.0f}% of the variance comes from {parts[0].part}.")
-    if (floor := _floor(basis, best.buy)) is not None:
-        words.append(f"{floor[0]} it stays above {basis.words(floor[1])}.")
     first, second = basis.parts.trials
     if first is not None and second is not None and costs.given and costs.trial > 0.0:
         k = cheapest_trials(basis.parts.item, first + second, cost_item=costs.item, cost_trial=2.0 * costs.trial)
@@ -416,21 +382,6 @@ def best_step(steps: Sequence[NextStep]) -> NextStep | None:
         key=lambda step: ((step.precision_per_cost or 0.0) + _SMALL * (step.buy == "items"), step.buy),
         default=None,
     )
-
-
-def _floor(basis: Basis, best: Resource) -> tuple[str, float] | None:
-    """Return the standard error that no number of items, or of trials, goes below, after the words for when."""
-    parts, shares = basis.parts, basis.parts.shares()
-    between = 0.0 if shares is None or not parts.cluster else parts.cluster * float((shares**2).sum())
-    if between > 0.0 and best == "clusters":
-        there = plural(len(parts.sizes), "cluster")
-        return f"With the {there} there are, however many items and trials,", math.sqrt(between)
-    if None not in parts.trials and best == "items" and parts.item > 0.0:
-        return (
-            "Where no new items can be had, however many trials,",
-            math.sqrt(between + parts.item / parts.n_items),
-        )
-    return None
 
 
 def trials_table(design: Design, task: Task, basis: Basis) -> tuple[TrialRow, ...]:

@@ -190,13 +190,12 @@ def floor_words(plan: PowerPlan) -> str:
 def method_sections(plan: PowerPlan) -> tuple[Section, ...]:
     """Return how it is computed, what it means and assumes, and the references."""
     text = known_methods()[f"power: {plan.method}"]
-    notes = [sentence(f"{row.method}: {row.note}") for row in plan.beside if row.note]
     why = sentence(f"By {text.what}, because {plan.method_reason}")
     return (
         Section(
             id="method",
             heading="How it is computed",
-            blocks=(Text(text=f"{why} {text.how}"), Items(items=(*_meaning(plan), *notes))),
+            blocks=(Text(text=f"{why} {text.how}"), Items(items=tuple(_meaning(plan)))),
         ),
         listed("assumptions", "What this assumes", plan.assumptions),
         *(
@@ -233,8 +232,6 @@ def _meaning(plan: PowerPlan) -> list[str]:
             f"Simulated power {power_words(plan.power)}: Monte Carlo interval {ends} from {plan.n_resamples:,} comparisons, "
             f"seed {plan.origin.seed}."
         )
-    if plan.solved == "n_items" and not plan.n_clusters and plan.test == "difference":
-        found.append(f"Items grow with the square of 1/difference; the answer has {percent(plan.power)} power.")
     return found
 
 
@@ -398,10 +395,7 @@ def _actions(plan: PowerPlan) -> list[str]:
             found.append(
                 f"Run {plural(enough.n_items, 'item')}{clusters}: the power is {power_words(enough.power)} there."
             )
-    found += list(plan.recommendation[:1])
-    if plan.solved == "n_items" and plan.test == "difference" and plan.n_items and not plan.n_clusters:
-        found.append(f"Ask for no less than matters: half the difference takes about {4 * plan.n_items:,} items.")
-    return found
+    return [*found, *plan.recommendation[:1]]
 
 
 def _methods(plan: PowerPlan) -> list[Section]:

@@ -92,8 +92,7 @@ def assemble(request: Request, basis: Basis, costs: Costs) -> PowerPlan:
     if checked is not None:
         rows.append(checked)
     if simulation is not None and found.size is not None:
-        note = "the same by closed form"
-        rows.append(row_of(simulation.base, task, found.size, method="formula", role="formula", note=note))
+        rows.append(row_of(simulation.base, task, found.size, method="formula", role="formula"))
     whole = parts_of(design)
     parts = None if whole is None else whole.at(aim.delta)
     total = None if parts is None else parts.total(task.axis.n_trials)

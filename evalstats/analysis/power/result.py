@@ -34,7 +34,6 @@ class PlanRow:
     conf_low: float | None = None
     conf_high: float | None = None
     n_resamples: int | None = None
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

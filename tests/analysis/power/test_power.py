@@ -250,7 +250,6 @@ def test_simulation_agrees_with_the_formula_for_clusters(clustered_plan: PowerPl
     found = next(row for row in clustered_plan.beside if row.role == "simulation")
     assert found.power == pytest.approx(clustered_plan.power, abs=0.04)
     assert (found.conf_low or 1) < (found.power or 0) < (found.conf_high or 0)
-    assert "noise of the pilot" in found.note
 
 
 def test_method_simulation_gives_a_monte_carlo_interval_and_depends_on_the_seed_alone() -> None:
@@ -274,8 +273,6 @@ def test_simulation_of_trials_takes_the_rule_of_the_comparison() -> None:
     plan = power(pilot=pilot(60, 3), **SIDES, n_items=150, delta="8pp", method="simulation", n_resamples=2000)
     formula = power(pilot=pilot(60, 3), **SIDES, n_items=150, delta="8pp")
     assert plan.power == pytest.approx(formula.power, abs=0.06)
-    simulated = next(row for row in formula.beside if row.role == "simulation")
-    assert simulated.note.startswith("augmented t")
 
 
 def test_parts_are_those_of_the_pilot(trials_plan: PowerPlan) -> None:
