@@ -1,5 +1,6 @@
 """`evalstats ingest`: read result files into a store."""
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,7 +64,7 @@ def ingest(
     from evalstats.cli.output import say
 
     columns = column_map(map_)
-    chosen = chosen_key(anonymize=anonymize, key_file=key_file, keep=keep or (), store=store)
+    key, note = chosen_key(anonymize=anonymize, key_file=key_file, keep=keep or (), store=store)
     with progress_bar() as (on_progress, on_rows):
         report = run(
             paths,
@@ -73,10 +74,10 @@ def ingest(
             column_map=columns,
             on_progress=on_progress,
             on_rows=on_rows,
-            anonymize=chosen.key,
+            anonymize=key,
             keep=keep or (),
         )
-    for line in (*report.summary_lines(), *chosen.lines()):
+    for line in (*report.summary_lines(), *([f"note: {note}"] if note else [])):
         say(line, quiet=quiet)
     if not report.n_readable:
         raise typer.Exit(2)
@@ -85,9 +86,9 @@ def ingest(
 @contextmanager
 def progress_bar() -> Generator[tuple["Progress | None", "Callable[[int], None] | None"]]:
     """Draw on a terminal which source is read, and how many rows of it a second; nothing in a pipe."""
-    from evalstats.cli.load import on_terminal
+    from evalstats.cli.output import is_terminal
 
-    if not on_terminal():
+    if not is_terminal(sys.stderr):
         yield None, None
         return
     from rich.console import Console

@@ -2,10 +2,11 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path, PurePath
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
 
 from evalstats.document.escape import cell_width, clean, padded, wrapped
 from evalstats.errors import InputError, StoreError, UnreadableFileError
@@ -25,7 +26,7 @@ from evalstats.store.write import MAX_PROBLEMS, Committed, SourceWriter, held_al
 
 _NOTES_SHOWN = 20
 _NAME_WIDTH = 16
-_TOGETHER_FROM = 3
+_WIDTH = 80
 _STATUS_TABLES = ("outcomes", "comparisons")
 
 
@@ -90,38 +91,15 @@ class IngestReport:
         """Number of sources that are in the store now: loaded or there already."""
         return len(self.sources) - len(self.failed)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON-safe values."""
-        return {
-            "store": self.store,
-            "n_loaded": len(self.loaded),
-            "n_skipped": len(self.skipped),
-            "n_failed": len(self.failed),
-            "sources": [
-                {
-                    "path": source.path,
-                    "status": source.status,
-                    "reason": source.reason,
-                    "loader": source.loader,
-                    "runs": [asdict(run) for run in source.runs],
-                    "rows": dict(source.rows),
-                    "problems": [asdict(problem) for problem in source.problems],
-                    "anonymized": None if source.anonymized is None else list(source.anonymized.lines()),
-                }
-                for source in self.sources
-            ],
-            "notes": [asdict(note) for note in self.notes],
-        }
-
-    def summary_lines(self, width: int = 80) -> list[str]:
+    def summary_lines(self) -> list[str]:
         """Return the report for a terminal: a line for every run read, totals, then every file that was not read.
 
-        Runs that the store had already are counted and not listed; files that failed for the same reason stand together.
-        All text is cleaned of control characters, and wrapped.
+        Runs that the store had already are counted and not listed. All text is cleaned of control characters, and wrapped.
         """
         readable = (*self.loaded, *self.skipped)
         notes = [*self.notes, *(problem for source in self.loaded for problem in source.problems)]
-        lines = [*self._totals(), *self._anonymized(), *self._failures()]
+        failures = [f"not read: {source.path}: {source.reason}" for source in self.failed]
+        lines = [*self._totals(), *self._anonymized(), *failures]
         lines += [f"note: {source.path}: {source.reason}" for source in readable if source.reason]
         lines += [f"note: {note}" for note in notes[:_NOTES_SHOWN]]
         if len(notes) > _NOTES_SHOWN:
@@ -129,16 +107,20 @@ class IngestReport:
         if self.failed:
             n_failed, n_all = len(self.failed), len(self.sources)
             lines.append(f"{n_failed} of {plural(n_all, 'source')} not read; --strict stops at the first such source")
-        return [*self._run_lines(width), *(part for line in lines for part in wrapped(line, width))]
+        return [*self._run_lines(), *(part for line in lines for part in wrapped(line, _WIDTH))]
 
-    def _run_lines(self, width: int) -> list[str]:
+    def _run_lines(self) -> list[str]:
         pairs = [(source, run) for source in self.loaded for run in source.runs]
         if not pairs:
             return []
-        names = [clean(name) for name in _names(pairs)]
+        names = [run.benchmark if run.model is None else f"{run.model} · {run.benchmark}" for _, run in pairs]
+        # Where two would read the same, the name of the run tells them apart.
+        alike = {name for name, n in Counter(names).items() if n > 1}
+        told = zip(names, pairs, strict=True)
+        names = [clean(f"{name} · {run.run}" if name in alike else name) for name, (_, run) in told]
         numbers = _aligned([(run.n_scored, run.n_error, run.n_unscored) for _, run in pairs])
         counts = [_other_rows(source, run) or aligned for (source, run), aligned in zip(pairs, numbers, strict=True)]
-        column = max(min(max(map(cell_width, names)), width - max(map(len, counts)) - 2), _NAME_WIDTH)
+        column = max(min(max(map(cell_width, names)), _WIDTH - max(map(len, counts)) - 2), _NAME_WIDTH)
         return [f"{padded(name, column)}  {text}" for name, text in zip(names, counts, strict=True)]
 
     def _totals(self) -> list[str]:
@@ -167,40 +149,6 @@ class IngestReport:
         kept = "the notes on files below are shown and not stored, since they may quote rows"
         shown = [kept] if any(source.problems for source in self.loaded) else []
         return [f"anonymised: {line}" for line in (*done, *shown)]
-
-    def _failures(self) -> list[str]:
-        by_reason: dict[str, list[str]] = {}
-        for source in self.failed:
-            by_reason.setdefault(source.reason, []).append(source.path)
-        lines: list[str] = []
-        for reason, paths in by_reason.items():
-            if len(paths) < _TOGETHER_FROM:
-                lines += [f"not read: {path}: {reason}" for path in paths]
-            else:
-                lines.append(f"not read, {len(paths)} files: {reason}")
-                lines += [f"  {path}" for path in paths]
-        return lines
-
-
-def _names(pairs: list[tuple[SourceReport, RunEntry]]) -> list[str]:
-    """Name every run by its model and benchmark; where two would read the same, by its system, file or own name too."""
-    names = [run.benchmark if run.model is None else f"{run.model} · {run.benchmark}" for _, run in pairs]
-    alike: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        alike.setdefault(name, []).append(place)
-    for name, places in alike.items():
-        if len(places) == 1:
-            continue
-        group = [pairs[place] for place in places]
-        details = (
-            [run.system or "" for _, run in group],
-            [PurePath(source.path).name for source, _ in group],
-            [run.run for _, run in group],
-        )
-        told = next((detail for detail in details if len(set(detail)) == len(group)), details[-1])
-        for place, detail in zip(places, told, strict=True):
-            names[place] = f"{name} · {detail}"
-    return names
 
 
 def _aligned(counts: list[tuple[int, int, int]]) -> list[str]:
@@ -331,8 +279,7 @@ class _Reading:
     source: Source
     origin: SourceOrigin
     anonymizer: Anonymizer | None
-    strict: bool = False
-    on_rows: Callable[[int], None] | None = None
+    way: _Way
     # Notes that may quote rows: shown, and not stored.
     shown: list[Problem] = field(default_factory=list[Problem])
 
@@ -348,14 +295,7 @@ def _ingest_source(shelf: Shelf, loader: Loader, source: Source, way: _Way) -> S
     origin = SourceOrigin(
         path=path, digest=source.digest, loader=loader.name, loader_version=loader.version, options=options
     )
-    reading = _Reading(
-        loader=loader,
-        source=source,
-        origin=origin,
-        anonymizer=anonymizer,
-        strict=way.strict,
-        on_rows=way.on_rows,
-    )
+    reading = _Reading(loader=loader, source=source, origin=origin, anonymizer=anonymizer, way=way)
     held = held_already(shelf, reading.origin)
     if held is not None:
         return _skipped(reading, held.manifest)
@@ -388,9 +328,9 @@ def _written(shelf: Shelf, reading: _Reading) -> Committed:
             if not isinstance(part, Problem):
                 name, frame = part
                 writer.add(name, frame if anonymizer is None else anonymizer.table(name, frame))
-                if reading.on_rows is not None:
-                    reading.on_rows(frame.height)
-            elif reading.strict and part.severity == "error":
+                if reading.way.on_rows is not None:
+                    reading.way.on_rows(frame.height)
+            elif reading.way.strict and part.severity == "error":
                 raise UnreadableFileError(str(part))
             elif anonymizer is None:
                 writer.add_problem(part)
@@ -431,18 +371,12 @@ def _other_version(shelf: Shelf, origin: SourceOrigin) -> str:
 def _what_it_replaces(committed: Committed) -> str:
     if not committed.replaced:
         return ""
-    earlier, origin = committed.replaced[0], committed.manifest.origin
+    earlier = committed.replaced[0]
     if earlier.removed_runs:
         return f"brought back {quoted_list(earlier.removed_runs, most=3)}, which had been removed"
-    if (earlier.loader, earlier.loader_version) != (origin.loader, origin.loader_version):
-        return f"put in the place of an earlier reading by {earlier.loader} {earlier.loader_version}"
-    if "anonymized" in origin.options and "anonymized" not in earlier.options:
+    if "anonymized" in committed.manifest.origin.options and "anonymized" not in earlier.options:
         return "put in the place of an earlier reading that was not anonymised"
-    if origin.options.get("key_fingerprint") != earlier.options.get("key_fingerprint"):
-        return "put in the place of an earlier reading under another key"
-    if origin.options.get("keep") != earlier.options.get("keep"):
-        return "put in the place of an earlier reading that kept other columns"
-    return "put in the place of an earlier reading with another column map"
+    return f"put in the place of an earlier reading by {earlier.loader} {earlier.loader_version}"
 
 
 def _skipped(reading: _Reading, held: Manifest) -> SourceReport:
@@ -469,20 +403,10 @@ def _report(status: Literal["loaded", "skipped"], reading: _Reading, manifest: M
 ENVIRONMENT: Final = "EVALSTATS_ANONYMIZE_KEY"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenKey:
-    """A key (None: nothing is anonymised) and notes on it."""
-
-    key: bytes | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = ()
-
-    def lines(self) -> list[str]:
-        """Return the notes for a terminal."""
-        return [line for note in self.notes for line in wrapped(f"note: {note}", 80)]
-
-
-def chosen_key(*, anonymize: bool, key_file: Path | None, keep: Sequence[str], store: Path) -> ChosenKey:
-    """Choose the key: of a file, else of the environment, else one for this ingest alone.
+def chosen_key(
+    *, anonymize: bool, key_file: Path | None, keep: Sequence[str], store: Path
+) -> tuple[bytes | None, str | None]:
+    """Choose the key (None: nothing is anonymised), of a file, else of the environment, else one for this ingest; and a note.
 
     InputError if options are given that need --anonymize, or the key cannot be used.
     """
@@ -490,31 +414,31 @@ def chosen_key(*, anonymize: bool, key_file: Path | None, keep: Sequence[str], s
         given = "--key-file" if key_file is not None else "--keep" if keep else ""
         if given:
             raise InputError(f"{given} goes with --anonymize; give both or neither")
-        return ChosenKey()
+        return None, None
     if key_file is not None:
         return _of_file(key_file, store)
     text = os.environ.get(ENVIRONMENT)
     if text:
-        return ChosenKey(key=key_from_text(text, ENVIRONMENT))
+        return key_from_text(text, ENVIRONMENT), None
     note = (
         "the pseudonyms were made with a key for this ingest alone, which is gone now: the same user of another ingest "
         f"cannot be linked to them; --key-file FILE or {ENVIRONMENT} keeps a key"
     )
-    return ChosenKey(key=new_key(), notes=(note,))
+    return new_key(), note
 
 
-def _of_file(path: Path, store: Path) -> ChosenKey:
+def _of_file(path: Path, store: Path) -> tuple[bytes, str | None]:
     if path.resolve().is_relative_to(store.resolve()):
         raise InputError(
             f"{path}: the key must not lie in the store, which it would open; choose a place outside of {store}"
         )
     key, made = read_or_make_key(path)
-    notes: list[str] = []
+    note = None
     if made:
-        notes.append(
+        note = (
             f"a new key was written to {path}; keep it secret and safe: without it later files cannot be linked, and with it "
             "pseudonyms can be tested"
         )
     elif is_open_to_others(path):
-        notes.append(f"the key in {path} can be read by others on this machine; chmod 600 {path}")
-    return ChosenKey(key=key, notes=tuple(notes))
+        note = f"the key in {path} can be read by others on this machine; chmod 600 {path}"
+    return key, note

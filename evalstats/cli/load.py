@@ -1,13 +1,12 @@
 """What a command reads: the declared plan, and paths, names and filters turned into data and two sides to compare."""
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from evalstats.cli.output import is_terminal, say
+from evalstats.cli.output import say
 from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.grammar import and_list, comma_list, plural
 from evalstats.options import OF_COLUMNS, names_in
@@ -386,30 +385,24 @@ def _known_format(paths: Sequence[Path]) -> bool:
 def two_sides(
     targets: Sequence[Path],
     names: tuple[str | None, str | None],
+    reading: Mapping[str, Any],
     *,
     store: Path | None,
-    where: Sequence[str] | None,
-    columns: "ColumnMap | None",
-    input_format: str | None,
-    quiet: bool,
-    narrow: Narrow | None = None,
-    asked: Mapping[str, Any] | None = None,
-    trials_from_runs: bool = False,
+    narrow: Narrow | None,
+    trials_from_runs: bool,
 ) -> "tuple[EvalData, tuple[str, str]]":
     """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean: data and two names.
 
-    Of files that hold two systems, names may be left out: the first is the baseline. InputError if it is not clear which two
-    sides are meant; the message shows the three forms.
+    `reading` is how `load` reads all of them. Of files that hold two systems, names may be left out: the first is the baseline.
+    InputError if it is not clear which two sides are meant; the message shows the three forms.
     """
     from evalstats.store.manifest import is_store
 
     first, second = names
     if (first is None or second is None) and len(targets) == 1 and targets[0].exists() and not is_store(targets[0]):
-        data = load(
-            targets, store=store, where=where, columns=columns, input_format=input_format, asked=asked, quiet=quiet
-        )
+        data = load(targets, store=store, **reading)
         data = data.trials_from_runs() if trials_from_runs else data
-        return data, _only_two(targets[0], data, names, quiet=quiet)
+        return data, _only_two(targets[0], data, names, quiet=reading["quiet"])
     if (first is None) is not (second is None) or (first is None and len(targets) != 2):
         raise InputError(
             f"two sides are needed, found {plural(len(targets), 'argument')}"
@@ -418,20 +411,11 @@ def two_sides(
             "compare DATA --baseline A --candidate B"
         )
     if first is not None and second is not None:
-        options: dict[str, Any] = {"columns": columns, "input_format": input_format, "asked": asked}
-        data = load(targets, store=store, where=where, narrow=narrow, quiet=quiet, **options)
+        data = load(targets, store=store, narrow=narrow, **reading)
     elif store is not None:
-        data, (first, second) = load((), store=store, where=where, narrow=narrow, quiet=quiet), map(str, targets)
+        data, (first, second) = load((), store=store, narrow=narrow, **reading), map(str, targets)
     else:
-        data, (first, second) = _two_files(
-            targets,
-            where=where,
-            columns=columns,
-            input_format=input_format,
-            asked=asked,
-            quiet=quiet,
-            trials_from_runs=trials_from_runs,
-        )
+        data, (first, second) = _two_files(targets, reading, trials_from_runs=trials_from_runs)
     return data.trials_from_runs() if trials_from_runs else data, (first, second)
 
 
@@ -452,24 +436,14 @@ def _only_two(path: Path, data: "EvalData", names: tuple[str | None, str | None]
 
 
 def _two_files(
-    targets: Sequence[Path],
-    *,
-    where: Sequence[str] | None,
-    columns: "ColumnMap | None",
-    input_format: str | None,
-    asked: Mapping[str, Any] | None,
-    quiet: bool,
-    trials_from_runs: bool,
+    targets: Sequence[Path], reading: Mapping[str, Any], *, trials_from_runs: bool
 ) -> "tuple[EvalData, tuple[str, str]]":
     from evalstats.schema.data import combine
     from evalstats.table.systems import only_arm
 
-    parts = [
-        load([target], where=where, columns=columns, input_format=input_format, asked=asked, quiet=quiet, tell=False)
-        for target in targets
-    ]
+    parts = [load([target], tell=False, **reading) for target in targets]
     for line in problem_lines([problem for part in parts for problem in part.problems]):
-        say(line, quiet=quiet)
+        say(line, quiet=reading["quiet"])
     for target, part in zip(targets, parts, strict=True):
         if not part.outcomes.height:
             raise InputError(f"{target}: holds no scores of single items, so nothing can be paired")
@@ -511,11 +485,6 @@ def _one_system(part: "EvalData", name: str) -> "EvalData":
     return replace(part, outcomes=part.outcomes.with_columns(model=pl.lit(name), system=pl.lit(name)))
 
 
-def on_terminal() -> bool:
-    """Whether progress may be drawn."""
-    return is_terminal(sys.stderr)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
     """A plan, and the column map that it declares."""
@@ -524,7 +493,7 @@ class Declared:
     columns: "ColumnMap | None"
 
 
-def declared_plan(path: Path | None, *, wanted: bool = True, quiet: bool = False) -> Declared | None:
+def declared_plan(path: Path | None, *, wanted: bool, quiet: bool) -> Declared | None:
     """Read the named plan, or the `evalstats.toml` of the working folder where there is one, and say that it holds.
 
     InputError if it cannot be read, or is no plan.

@@ -197,14 +197,16 @@ class TwoSides(Reading):
             data, names = two_sides(
                 [Path(target) for target in self.targets],
                 names,
+                {
+                    "where": self.where,
+                    "columns": call.columns(self.map, self.targets),
+                    "input_format": self.input_format,
+                    "asked": call.given,
+                    "quiet": call.quiet,
+                },
                 store=self.store,
-                where=self.where,
-                columns=call.columns(self.map, self.targets),
-                input_format=self.input_format,
-                trials_from_runs=self.trials_from_runs,
                 narrow=self._narrow(call),
-                asked=call.given,
-                quiet=call.quiet,
+                trials_from_runs=self.trials_from_runs,
             )
         aliases: Mapping[str, str] = call.declared.plan.aliases if call.declared else {}
         return {

@@ -243,7 +243,7 @@ def test_another_column_map_is_another_reading(tmp_path: Path, monkeypatch) -> N
     maps = [ColumnMap.from_options(["score=exact"]), ColumnMap.from_options(["score=f1"])]
     reports = [ingest([path], tmp_path / "store", column_map=maps[n]) for n in (0, 0, 1)]
     assert [statuses(report) for report in reports] == [["loaded"], ["skipped"], ["loaded"]]
-    assert reports[2].sources[0].reason == "put in the place of an earlier reading with another column map"
+    assert reports[2].sources[0].reason == "put in the place of an earlier reading by fake 1"
 
 
 def test_a_file_that_grew_since_is_read_and_the_earlier_state_is_pointed_out(tmp_path: Path) -> None:
