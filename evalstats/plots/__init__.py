@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from evalstats.plots.curve_panels import curves, sequence
     from evalstats.plots.dates import histories, timeline
     from evalstats.plots.intervals import caterpillar, forest
-    from evalstats.plots.networks import network, pairs
+    from evalstats.plots.networks import network
     from evalstats.plots.points import frontier, scatter
-    from evalstats.plots.proportions import bars, rates
-    from evalstats.plots.slopes_and_ranks import ranks, slopes
+    from evalstats.plots.proportions import bars
+    from evalstats.plots.rank_sets import ranks
 
 _WHERE = {
     "arrows": "changes",
@@ -30,12 +30,9 @@ _WHERE = {
     "heatmap": "cells",
     "histories": "dates",
     "network": "networks",
-    "pairs": "networks",
-    "ranks": "slopes_and_ranks",
-    "rates": "proportions",
+    "ranks": "rank_sets",
     "scatter": "points",
     "sequence": "curve_panels",
-    "slopes": "slopes_and_ranks",
     "timeline": "dates",
     "waterfall": "changes",
 }
@@ -51,12 +48,9 @@ __all__ = [
     "heatmap",
     "histories",
     "network",
-    "pairs",
     "ranks",
-    "rates",
     "scatter",
     "sequence",
-    "slopes",
     "timeline",
     "waterfall",
 ]

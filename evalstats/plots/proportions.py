@@ -1,15 +1,12 @@
-"""Shares and error rates as bars and points with their intervals."""
+"""Shares as bars."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from evalstats.plots.canvas import SMALL, Canvas, Extent, Sheet, drawn, point_style, round_ticks
-from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.rows import Line, MarkPanel, Marks, Words, row_figure
-from evalstats.plots.text import fitted_names, text_width, with_interval, wrapped
+from evalstats.plots.canvas import SMALL, Canvas, Extent, Sheet, drawn
+from evalstats.plots.frame import columns_of
+from evalstats.plots.text import fitted_names, text_width, wrapped
 
 
 def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size: Extent = None) -> Figure:
@@ -63,125 +60,3 @@ def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size:
         return canvas
 
     return drawn(ax, size, figure)
-
-
-LEAST = 0.005  # smaller error rates are drawn here on a logarithmic axis
-_TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-
-
-def rates(
-    rows: object,
-    *,
-    nominal: float,
-    title: str = "",
-    band: tuple[float, float] | None = None,
-    limits: tuple[float, float] | None = None,
-    note: str = "",
-    ax: Any = None,
-    size: Extent = None,
-) -> Figure:
-    """Draw rates between 0 and 1 in rows against the promised rate.
-
-    Several rows of the frame with one `label` are one row of the figure. One or two dots show their intervals as bars; more
-    are dots alone.
-
-    Parameters
-    ----------
-    rows
-        `label` and `estimate`; if known `conf_low`, `conf_high`; and any of: `group` (a heading), `ours` (filled and in
-        colour), `words` (what stands at the end of the row; the first of its dots says it).
-    nominal
-        The rate that is promised: a line.
-    title
-        What is counted.
-    band
-        The range that is accepted.
-    limits
-        The ends of the axis; by itself it is logarithmic from 0.5% on.
-
-    Examples
-    --------
-    >>> figure = rates({"label": ["Wilson", "Wald"], "estimate": [0.048, 0.09], "words": ["4.8%", "9%"]}, nominal=0.05)
-    >>> [text.get_text() for text in figure.axes[0].texts]
-    ['Wilson', 'Wald', '4.8%', '9%']
-    """
-    table = columns_of(rows, "rates")
-    table.need("estimate")
-    lines, dots = _lines(table)
-    lines = [
-        line if line.heading else replace(line, says=_tooltip_words(table, own))
-        for line, own in zip(lines, dots, strict=True)
-    ]
-    words = [table.texts("words")[own[0]] if own else "" for own in dots]
-    most = max((value for name in ("estimate", "conf_high") for value in table.numbers(name) if value), default=0.1)
-    log = limits is None
-    ticks = [tick for tick in _TICKS if tick <= 0.1 or tick <= 2 * most] if limits is None else round_ticks(*limits)
-    marks = Marks(
-        draw=lambda panel: _draw(panel, table, dots, log=log),
-        title=title,
-        limits=(0.88 * LEAST, 1.12 * ticks[-1]) if limits is None else limits,
-        ticks=ticks,
-        write=lambda value: f"{100 * value:g}%",
-        zero=nominal,
-        band=band,
-        log=log,
-    )
-    return row_figure(lines, [marks, Words(texts=words)], note=note, ax=ax, size=size)
-
-
-def _tooltip_words(table: Columns, own: Sequence[int]) -> str:
-    """Return what a row tells a pointer: its one or two rates with their intervals, of more the lowest and the highest."""
-    values, ends = table.numbers("estimate"), table.intervals()
-    known = [row for row in own if values[row] is not None]
-    if len(known) > 2:
-        known = [pick(known, key=lambda row: values[row] or 0.0) for pick in (min, max)]
-    percents = [
-        with_interval(
-            100 * (values[row] or 0.0), None if (both := ends[row]) is None else (100 * both[0], 100 * both[1]), 1
-        )
-        for row in known
-    ]
-    return f"{(' to ' if len(own) > 2 else ' and ').join(percents)} (percent)" if percents else "no rate"
-
-
-def _lines(table: Columns) -> tuple[list[Line], list[list[int]]]:
-    """Return the lines, and which rows of the frame are dots of each."""
-    groups, ours = table.texts("group"), table.flags("ours")
-    lines: list[Line] = []
-    dots: list[list[int]] = []
-    before: tuple[str, str] | None = None
-    for place, name in enumerate(table.names("label", "model")):
-        if groups[place] and (before is None or before[0] != groups[place]):
-            lines.append(Line(name=groups[place], heading=True))
-            dots.append([])
-        if (groups[place], name) != before:
-            lines.append(Line(name=name, strong=ours[place]))
-            dots.append([])
-        dots[-1].append(place)
-        before = (groups[place], name)
-    return lines, dots
-
-
-def _draw(panel: MarkPanel, table: Columns, dots: Sequence[Sequence[int]], *, log: bool) -> None:
-    colors, font = panel.canvas.colors, panel.font
-    values, ends, ours = table.numbers("estimate"), table.intervals(), table.flags("ours")
-
-    def at(value: float) -> float:
-        return max(value, LEAST) if log else value
-
-    for line, own in enumerate(dots):
-        several = len(own) > 2
-        for turn, row in enumerate(own):
-            value, both = values[row], ends[row]
-            shift = 0.22 * ((turn * 2) % 5 - 2) / 2 if several else 0.28 * (2 * turn - len(own) + 1)
-            level = panel.levels[line] + shift * font
-            color = colors.good if ours[row] else colors.neutral
-            if both is not None and not several:
-                panel.axes.plot([at(both[0]), at(both[1])], [level] * 2, color=color, linewidth=0.15 * font, zorder=2)
-            if value is not None:
-                look = point_style(colors, color, font, filled=ours[row])
-                look |= {
-                    "markeredgecolor": colors.surface if ours[row] and several else color,
-                    "markersize": 0.52 * font,
-                }
-                panel.axes.plot([at(value)], [level], **{**look, "markeredgewidth": 0.09 * font}, zorder=3 + ours[row])

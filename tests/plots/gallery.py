@@ -138,27 +138,6 @@ COVER: dict[str, list[Any]] = {
     "loud": [False, False, False, False, True, True, True, True],
     "rate": ["71% → 63%"] * 8,
 }
-ERRORS: dict[str, list[Any]] = {
-    "label": ["Wilson"] * 5 + ["Wald"] * 5 + ["a method of a long name", "a method of a long name"],
-    "group": ["p = .5, .9, .95, .99; 20 to 1000 items"] * 10 + ["The worst p"] * 2,
-    "estimate": [0.046, 0.05, 0.052, 0.048, 0.049, 0.08, 0.12, 0.06, 0.3, 0.07, 0.05, 0.2],
-    "conf_low": [None] * 10 + [0.045, 0.19],
-    "conf_high": [None] * 10 + [0.055, 0.21],
-    "ours": [True] * 5 + [False] * 5 + [True, False],
-    "words": ["4.6 to 5.2%"] * 5 + ["6.0 to 30.0%"] * 5 + ["5.0% (20.0%)"] * 2,
-}
-KINDS = {
-    "same": ("square", "good", "both sides separate, same order"),
-    "opposite": ("cross", "bad", "both sides separate, opposite order"),
-    "lab": ("left", "neutral", "only the lab separates"),
-    "live": ("right", "neutral", "only live separates"),
-    "neither": ("dot", "neutral", "neither separates"),
-}
-PAIRS: dict[str, list[Any]] = {
-    "model_a": [ALIKE[j] for j in range(12) for k in range(j)],
-    "model_b": [ALIKE[k] for j in range(12) for k in range(j)],
-    "kind": [list(KINDS)[(3 * j + 5 * k) % 5] for j in range(12) for k in range(j)],
-}
 POWERS: dict[str, list[Any]] = {
     "panel": ["Power for a true difference of 5.00 pp"] * 9 + ["Difference detected with 80% power (pp)"] * 9,
     "x": [50.0 * 1.6**k for k in range(9)] * 2,
@@ -200,19 +179,6 @@ PERIODS: dict[str, list[Any]] = {
     "conf_high": [10.0 * (k % 5) + (month if k < 2 else 0) * (4 - 8 * k) + 6 for k in range(12) for month in range(8)],
     "strong": [k < 2 for k in range(12) for _ in range(8)],
     "tone": [("good", "bad")[k] if k < 2 else "neutral" for k in range(12) for _ in range(8)],
-}
-WAYS: dict[str, list[Any]] = {
-    "model": [*ALIKE, *ALIKE, *ALIKE],
-    "scenario": ["fabricated_parameters"] * 12 + [HOSTILE[3]] * 12 + ["x"] * 12,
-    "start": [80.0 - 3 * k for k in range(12)] * 3,
-    "start_low": [75.0 - 3 * k for k in range(12)] * 3,
-    "start_high": [85.0 - 3 * k for k in range(12)] * 3,
-    "estimate": [60.0 - 2 * k + 7 * (k % 3) for k in range(12)] * 3,
-    "conf_low": [55.0 - 2 * k + 7 * (k % 3) for k in range(12)] * 3,
-    "conf_high": [65.0 - 2 * k + 7 * (k % 3) for k in range(12)] * 3,
-    "words": [f"{-20 + k + 7 * (k % 3):+d}.0" for k in range(12)] * 3,
-    "tone": ["bad"] * 36,
-    "settled": [k % 3 == 0 for k in range(12)] * 3,
 }
 LEVELS: dict[str, list[Any]] = {
     "group": ["scenario"] * 9 + ["item"] * 80,
@@ -284,10 +250,6 @@ GALLERY: dict[str, partial[Figure]] = {
     "waterfall": _with(plots.waterfall, STEPS, title="correct (%): mean over models"),
     "arrows": _with(plots.arrows, MOVES, title="Rating (points)", ends=("Without", "With style")),
     "dumbbell": _with(plots.dumbbell, COVER, title="Share, %: □ lab, ● live", columns={"rate": "Rate"}),
-    "rates": _with(
-        plots.rates, ERRORS, nominal=0.05, band=(0.04, 0.06), title="Intervals that miss the truth", note="The band."
-    ),
-    "pairs": _with(plots.pairs, PAIRS, kinds=KINDS, note="The other 3 models: in the table."),
     "curves": _with(
         plots.curves, POWERS, goals=POWER_GOALS, marks=POWER_MARKS, x_title="Items", note="What each size can find."
     ),
@@ -321,6 +283,5 @@ GALLERY: dict[str, partial[Figure]] = {
         event_words="items or settings changed",
         aside_words="not compared with the last day",
     ),
-    "slopes": _with(plots.slopes, WAYS, ends=("stable", "scenario"), bounds=(0, 100)),
     "caterpillar": _with(plots.caterpillar, LEVELS, unit="log-odds"),
 }

@@ -12,7 +12,6 @@ NUMBER = re.compile(r"(?<![\w.-])[+−]?\d[\d,]*(?:\.\d+)?(?![\w.]*\d)")
 NAMES = ("model", "label", "level", "line", "model_a", "scenario")
 # Figures of which some rows share a mark, or whose marks count what is no row.
 SHARED = {
-    "rates": "a row of many dots says the lowest and the highest",
     "sequence": "looks nearer than five pixels to the next are told by it",
 }
 COUNTED = {"network": "a point says what its lines count, and they stand in `edges`"}

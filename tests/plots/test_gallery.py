@@ -57,7 +57,7 @@ def test_light_ground_is_opaque() -> None:
     assert to_hex(GALLERY["differences"]().get_facecolor()) == LIGHT.surface
 
 
-NEEDED = {"network": {"edges": {}}, "rates": {"nominal": 0.05}, "pairs": {"kinds": {}}}
+NEEDED = {"network": {"edges": {}}}
 
 
 @pytest.mark.parametrize("name", dir(plots))

@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 
 from evalstats.errors import InputError
 from evalstats.plots import forest, ranks
-from evalstats.plots.slopes_and_ranks import rank_ticks
+from evalstats.plots.rank_sets import rank_ticks
 from evalstats.plots.style import LIGHT
 from evalstats.plots.text import fitted_names, text_width
 from tests.plots.drawing import intervals, panels, points, texts

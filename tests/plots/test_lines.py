@@ -1,28 +1,23 @@
 """Steps, arrows, curves, sequences, slopes, levels and pairs: each mark is where its row says."""
 
 import pytest
-from matplotlib.figure import Figure
 
 from evalstats import plots
-from tests.plots.drawing import assert_words_stand_apart, intervals, panels, points, texts
+from tests.plots.drawing import intervals, panels, points, texts
 from tests.plots.gallery import (
     ALIKE,
     COVER,
     EDGES,
-    ERRORS,
-    KINDS,
     LEVELS,
     LOOKS,
     MOVES,
     NODES,
     ORDERS,
-    PAIRS,
     PERIODS,
     POWER_GOALS,
     POWER_MARKS,
     POWERS,
     STEPS,
-    WAYS,
 )
 
 
@@ -44,21 +39,6 @@ def test_what_has_no_first_number_is_loud() -> None:
     assert [x for x, _ in points(axes, "s")] == [40, 30, 20, 10]
     assert [x for x, _ in points(axes, "X")] == [0, 0, 0, 0]
     assert [x for x, _ in points(axes, "o")] == COVER["estimate"]
-
-
-def test_every_rate_is_a_dot_and_none_lies_below_the_axis() -> None:
-    rows = ERRORS | {"estimate": [0.0, *ERRORS["estimate"][1:]]}
-    axes = panels(plots.rates(rows, nominal=0.05))[0]
-    assert sorted(x for x, _ in points(axes, "o")) == pytest.approx(sorted([0.005, *ERRORS["estimate"][1:]]))
-    assert axes.get_xscale() == "log"
-
-
-def test_pairs_are_counted_by_kind() -> None:
-    found = texts(plots.pairs(PAIRS, kinds=KINDS))
-    for key, (_, _, words) in KINDS.items():
-        assert words in found
-        assert str(PAIRS["kind"].count(key)) in found
-    assert "7,000" in texts(plots.pairs(PAIRS, kinds=KINDS, counts={"same": 7000}))
 
 
 def test_lines_and_marks_are_where_their_rows_say() -> None:
@@ -92,26 +72,6 @@ def test_a_timeline_names_the_strong_ones() -> None:
     assert len(panels(figure)[0].lines) == 12
     assert sum("…" in text or "name" in text for text in texts(figure)) == 2
     assert {"2025-01", "2025-08"} <= set(texts(figure))
-
-
-def _segments(figure: Figure) -> list[tuple[float, float]]:
-    lines = figure.axes[0].lines
-    return [tuple(line.get_ydata()) for line in lines if len(line.get_xdata()) == 2 and line.get_alpha() == 0.9]
-
-
-def test_settled_slopes_fall_where_scores_do() -> None:
-    found = _segments(plots.slopes(WAYS))
-    assert len(found) == 3 * 4
-    assert all(end > start for start, end in found)  # downwards: pixels are counted from the top
-    turned = _segments(plots.slopes(WAYS, reverse=True))
-    assert all(end < start for start, end in turned)
-
-
-def test_of_many_models_those_that_change_most_are_named() -> None:
-    many = {name: column[:12] * 5 for name, column in WAYS.items()} | {"model": [f"model-{k}" for k in range(60)]}
-    figure = plots.slopes(many)
-    assert sum(text.startswith("model-") for text in texts(figure)) == 11
-    assert_words_stand_apart(figure)
 
 
 def test_few_levels_have_a_row_each_and_of_many_the_ends_are_named() -> None:

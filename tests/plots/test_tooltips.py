@@ -136,10 +136,7 @@ def test_numbers_in_words_are_read_as_they_are_written() -> None:
     assert not stands(6.0, "model-6")
 
 
-def test_what_several_rows_share_is_told_of_its_ends() -> None:
-    told = says(GALLERY["rates"](size="screen"))
-    assert told["Wilson"] == "4.6 to 5.2 (percent)"
-    assert told["a method of a long name"] == "5.0 [4.5, 5.5] and 20.0 [19.0, 21.0] (percent)"
+def test_looks_nearer_than_a_few_pixels_are_told_by_the_next() -> None:
     looks = tooltips(GALLERY["sequence"](size="screen"))
     rows = {f"Items {n}": place for place, n in enumerate(LOOKS["n"])}
     assert looks[-1].name == "Items 200"
