@@ -8,7 +8,7 @@ from evalstats.analysis.mixed.inference import FixedTermTest
 from evalstats.analysis.mixed.means import Means
 from evalstats.analysis.mixed.result import MixedModel
 from evalstats.analysis.result import Estimate, columns
-from evalstats.document.model import Code, Column, Document, Figure, Items, Section, Table, Text, Tone, listed, sentence
+from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone, listed, sentence
 from evalstats.document.numbers import interval_words, number, p_words
 from evalstats.grammar import and_list, conjugate, is_are, plural
 
@@ -263,7 +263,6 @@ def _method(result: MixedModel) -> tuple[Section, ...]:
         "were drawn from many, so what they add counts as one spread and not as so many numbers."
     )
     how = [*([kind] if result.groups else []), *(text.how for text in texts)]
-    call = f"result = es.mixed(\n    {result.formula!r},\n    frame,\n    family={result.family!r},\n)"
     return (
         Section(
             id="method",
@@ -272,15 +271,13 @@ def _method(result: MixedModel) -> tuple[Section, ...]:
         ),
         listed("assumptions", "What this assumes", _assumptions(result, texts)),
         *((Section(id="references", heading="References", blocks=(Items(items=sources),)),) * bool(sources)),
-        Section(id="code", heading="The same in Python", blocks=(Code(code=f"import evalstats as es\n\n{call}"),)),
     )
 
 
 def _facts(result: MixedModel) -> tuple[str, ...]:
-    engine = "" if result.backend == "evalstats" else f", by {result.backend}"
     criterion = "Restricted log-likelihood" if result.method == "REML" else "Log-likelihood"
     said = [
-        f"{_METHODS[result.method]}{engine}; {result.convergence.message}",
+        f"{_METHODS[result.method]}; {result.convergence.message}",
         f"Weakly informative prior: {result.penalty}" if result.penalty else "",
         f"{_DF[result.df_method]}: {result.df_reason}",
         f"What is estimated: {result.estimand}",

@@ -280,7 +280,6 @@ def model_frame(
     family: Family = "gaussian",
     count: str | None = None,
     within: str | None = None,
-    successes: str | None = None,
     levels: Mapping[str, Sequence[str]] | None = None,
     random: bool = True,
 ) -> ModelFrame:
@@ -295,10 +294,9 @@ def model_frame(
     the first level is the reference of the treatment coding.
 
     `frame` is a pandas, Polars, pyarrow or DuckDB table, a dict of columns, or `EvalData`, of which the outcomes are used. The
-    binomial family takes 0/1, a share with its trials in the column `count`, `cbind(successes, failures)`, or a column of
-    `successes` in `count` trials (the left-hand side is then only a name). A linear model of means takes the columns of rows
-    behind each mean (`count`) and of the sum of squared deviations of those rows from it (`within`). `random`: a formula
-    without random part is refused.
+    binomial family takes 0/1, a share with its trials in the column `count`, or `cbind(successes, failures)`. A linear model of
+    means takes the columns of rows behind each mean (`count`) and of the sum of squared deviations of those rows from it
+    (`within`). `random`: a formula without random part is refused.
 
     >>> table = {"score": [1, 0, 1, 1, 0, 0], "model": list("aabbab"), "item": ["i", "j", "i", "j", "i", "j"]}
     >>> made = model_frame(table, "score ~ model + (1 | item)", family="binomial")
@@ -313,7 +311,7 @@ def model_frame(
         )
     if not parsed.intercept and not parsed.fixed:
         raise InputError(f"the formula '{parsed}' has no fixed effect; write 1 for an intercept")
-    named = ResponseColumns(response=parsed.response, family=family, count=count, within=within, successes=successes)
+    named = ResponseColumns(response=parsed.response, family=family, count=count, within=within)
     cells = read_table(frame, parsed, named, levels or {})
     coded, fixed, kept, of_fixed = _fixed(parsed, cells.effects, len(cells.count))
     made = [_random_term(part, cells) for part in parsed.random]

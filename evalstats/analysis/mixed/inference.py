@@ -13,6 +13,7 @@ from evalstats.analysis.mixed.formula import INTERCEPT, Term, term_name
 from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import and_list
+from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.contrasts import LinearEstimates, joint_test, linear_estimates
 from evalstats.stats.mixed.degrees_of_freedom import (
     ENOUGH_GROUPS,
@@ -29,7 +30,9 @@ from evalstats.stats.mixed.degrees_of_freedom import (
     satterthwaite_f,
     variance_parameters,
 )
-from evalstats.stats.mixed.design import Floats, MixedFit
+from evalstats.stats.mixed.design import Family, Floats, MixedDesign, MixedFit
+from evalstats.stats.mixed.glm import fit_logistic, fit_ordinary
+from evalstats.stats.mixed.linear import fit_linear
 
 MOST_GRID_ROWS = 50_000
 _RANK = 1e-9
@@ -284,6 +287,13 @@ def term_tests(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[
             reason = str(error)
         tests.append(FixedTermTest(term=name, n_lost=n_lost, reason=reason))
     return tuple(tests)
+
+
+def fit_of(design: MixedDesign, family: Family, *, reml: bool, n_quadrature: int = 1) -> MixedFit:
+    """Fit a design by the method of its family, with random effects or without any."""
+    if not design.terms:
+        return fit_ordinary(design) if family == "gaussian" else fit_logistic(design)
+    return fit_linear(design, reml=reml) if family == "gaussian" else fit_binomial(design, n_quadrature=n_quadrature)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

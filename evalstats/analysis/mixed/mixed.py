@@ -1,37 +1,21 @@
-"""`mixed()`: a mixed model in lme4's notation on any table, by our engine or, as a cross-check, by statsmodels."""
+"""`mixed()`: a mixed model in lme4's notation on any table."""
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
 
 import numpy as np
-from scipy import linalg
 
 from evalstats.analysis.mixed.frame import ModelFrame, model_frame
-from evalstats.analysis.mixed.inference import DfChoice, FittedModel, Inference, choose_inference, term_tests
+from evalstats.analysis.mixed.inference import DfChoice, FittedModel, Inference, choose_inference, fit_of, term_tests
 from evalstats.analysis.mixed.result import FixedEffect, MixedModel, VarianceComponent
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin, finite
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import InputError
 from evalstats.stats.checks import check_level
-from evalstats.stats.mixed.design import (
-    Convergence,
-    Family,
-    Floats,
-    Ints,
-    MixedDesign,
-    MixedFit,
-    RandomTerm,
-    lower_entries,
-)
+from evalstats.stats.mixed.design import Family, MixedFit
 
-MOST_ROWS = 3000
-MOST_EFFECTS = 600
-_ZERO = 1e-4  # relative standard deviation below which statsmodels' answer is called a boundary
-Backend = Literal["evalstats", "statsmodels"]
 LOGISTIC_VARIANCE = math.pi**2 / 3.0
 _METHODS = {
     "residual": "t",
@@ -40,142 +24,6 @@ _METHODS = {
     "between-within": "t (between-within)",
     "z": "z",
 }
-
-
-def fit_statsmodels(frame: ModelFrame, *, reml: bool = True) -> MixedFit:
-    """Fit a small linear mixed model by statsmodels' MixedLM.
-
-    Crossed and nested groupings are variance components of one group that holds all rows; correlated slopes are taken where
-    one grouping is all there is. It is dense: its cost grows with the cube of the number of random effects. `InputError` for a
-    binomial or too large a model, or correlated slopes beside another grouping; `CannotAnswerError` where statsmodels gives up.
-    """
-    design = frame.design
-    _check(frame)
-    # Rows that stand for the cells, and the cell of each. The likelihood hangs on the spread inside cells only through its sum,
-    # so all of it goes to one cell of several rows.
-    at = np.repeat(np.arange(design.n_cells), design.count.astype(np.int64))
-    y = design.response[at].copy()
-    if design.within > 0.0:
-        two = np.flatnonzero(at == int(np.argmax(np.bincount(at) > 1)))[:2]
-        y[two] += math.sqrt(design.within / 2.0) * np.array([1.0, -1.0])
-    x = design.fixed[at]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            result = _by_statsmodels(design, y, x, at, reml=reml)
-        except (np.linalg.LinAlgError, ValueError) as error:
-            raise CannotAnswerError(
-                f"statsmodels could not fit this model: {error}; use backend='evalstats'"
-            ) from error
-    scale = float(result.scale)
-    sigma = math.sqrt(scale)
-    if _is_correlated(design):
-        # A triangular root also where the covariance is singular: QR of a square root.
-        values, vectors = np.linalg.eigh(np.asarray(result.cov_re, dtype=np.float64) / scale)
-        root = np.asarray(linalg.qr((vectors * np.sqrt(values.clip(min=0.0))).T)[1]).T
-        root = root * np.where(np.diag(root) < 0.0, -1.0, 1.0)
-        theta = np.asarray(root[lower_entries(len(root))], dtype=np.float64)
-    else:
-        theta = np.sqrt(np.maximum(result.vcomp, 0.0) / scale)
-    beta = np.asarray(result.fe_params, dtype=np.float64)
-    covariance = np.asarray(result.cov_params(), dtype=np.float64)[: len(beta), : len(beta)]
-    effects, spreads = _effects(design, theta, sigma, beta)
-    converged = bool(result.converged)
-    message = "converged by statsmodels' account" if converged else "statsmodels reports no convergence"
-    said = dict.fromkeys(f"statsmodels: {' '.join(str(item.message).split())}" for item in caught)
-    return MixedFit(
-        family="gaussian",
-        method="REML" if reml else "ML",
-        design=design,
-        theta=theta,
-        sigma=sigma,
-        beta=beta,
-        covariance=0.5 * (covariance + covariance.T),
-        log_likelihood=float(result.llf),
-        effects=effects,
-        effect_covariances=spreads,
-        convergence=Convergence(converged=converged, message=message, n_evaluations=0),
-        singular=tuple(
-            f"The variance of {term.group} is estimated as 0"
-            for term, factor in zip(design.terms, design.factors(theta), strict=True)
-            if bool(np.any(np.diag(factor) < _ZERO))
-        ),
-        warnings=(*said, *(() if converged else (f"the fit did not converge: {message}",))),
-    )
-
-
-def _check(frame: ModelFrame) -> None:
-    design = frame.design
-    if frame.family != "gaussian":
-        raise InputError(
-            "backend='statsmodels' is for linear models: its binomial mixed model is a mean-field variational approximation "
-            "whose standard errors are several times too small, so it is no check; use backend='evalstats'"
-        )
-    if not design.terms:
-        raise InputError(
-            "backend='statsmodels' checks random effects, and the formula has none; use backend='evalstats'"
-        )
-    n_effects = sum(term.n_levels * term.n_columns for term in design.terms)
-    if design.n_rows > MOST_ROWS or n_effects > MOST_EFFECTS:
-        raise InputError(
-            f"backend='statsmodels' is dense and fits at most {MOST_ROWS:,} rows and {MOST_EFFECTS:,} random effects; the model "
-            f"has {design.n_rows:,} and {n_effects:,}. Use backend='evalstats'"
-        )
-    if len(design.terms) > 1 and any(term.n_columns > 1 for term in design.terms):
-        raise InputError(
-            "statsmodels has correlated slopes for one grouping alone; write them without correlation, (x || g), or use "
-            "backend='evalstats'"
-        )
-
-
-def _by_statsmodels(design: MixedDesign, y: Floats, x: Floats, at: Ints, *, reml: bool) -> Any:
-    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
-
-    terms = design.terms
-    if _is_correlated(design):
-        model: Any = MixedLM(y, x, groups=terms[0].level[at], exog_re=terms[0].values[at])
-    else:
-        names = [f"{k}" for k in range(len(terms))]
-        spec = VCSpec(names, [[list(term.levels)] for term in terms], [[_whole(term)[at]] for term in terms])
-        model = MixedLM(y, x, groups=np.zeros(len(y), dtype=np.int64), exog_vc=spec)
-    return model.fit(reml=reml, method=["bfgs", "lbfgs", "powell"], maxiter=500)
-
-
-def _is_correlated(design: MixedDesign) -> bool:
-    """Whether the model has one grouping alone, with correlated slopes."""
-    return len(design.terms) == 1 and design.terms[0].n_columns > 1
-
-
-def _effects(
-    design: MixedDesign, theta: Floats, sigma: float, beta: Floats
-) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
-    """Conditional modes and covariances of the random effects, by dense algebra on the cells."""
-    factors = design.factors(theta)
-    z = np.column_stack([_whole(term) for term in design.terms])
-    blocks = [np.kron(np.eye(t.n_levels), f @ f.T) for t, f in zip(design.terms, factors, strict=True)]
-    g = sigma**2 * linalg.block_diag(*blocks)
-    v = z @ g @ z.T + np.diag(sigma**2 / design.count)
-    gain = np.linalg.solve(v, z @ g).T
-    modes = gain @ (design.response - design.fixed @ beta)
-    spread = g - gain @ z @ g
-    effects: list[Floats] = []
-    spreads: list[Floats] = []
-    start = 0
-    for term in design.terms:
-        size = term.n_levels * term.n_columns
-        effects.append(modes[start : start + size].reshape(term.n_levels, term.n_columns))
-        own = spread[start : start + size, start : start + size]
-        own = own.reshape(term.n_levels, term.n_columns, term.n_levels, term.n_columns)
-        levels = np.arange(term.n_levels)
-        spreads.append(own[levels, :, levels, :])
-        start += size
-    return tuple(effects), tuple(spreads)
-
-
-def _whole(term: RandomTerm) -> Floats:
-    z = np.zeros((len(term.level), term.n_levels, term.n_columns))
-    z[np.arange(len(term.level)), term.level] = term.values
-    return z.reshape(len(term.level), -1)
 
 
 def mixed(
@@ -187,11 +35,9 @@ def mixed(
     n_quadrature: int = 1,
     count: str | None = None,
     within: str | None = None,
-    successes: str | None = None,
     levels: Mapping[str, Sequence[str]] | None = None,
     conf_level: float = 0.95,
     df: DfChoice = "auto",
-    backend: Backend = "evalstats",
     seed: int = 0,
 ) -> MixedModel:
     """Fit a linear or binomial model with crossed and nested random effects, or without any.
@@ -216,13 +62,11 @@ def mixed(
     n_quadrature
         Binomial: 1 is Laplace's approximation, more is adaptive Gauss-Hermite quadrature (one random intercept), 0 the
         fast first look.
-    count, within, successes, levels
+    count, within, levels
         See `evalstats.analysis.mixed.frame.model_frame`.
     df
         "auto": Kenward-Roger up to 5,000 rows, then Satterthwaite; for binomial models between-within where a grouping has
         fewer than 30 levels, else the normal law.
-    backend
-        "statsmodels" fits small linear models by its MixedLM, as a cross-check.
     seed
         Of resampling that is later asked of the result.
 
@@ -253,21 +97,17 @@ def mixed(
     [('(Intercept)', 3.217), ('model[b]', -0.167)]
     """
     level = check_level(conf_level)
-    made = model_frame(
-        frame, formula, family=family, count=count, within=within, successes=successes, levels=levels, random=False
-    )
-    fit = _fitted(made, backend=backend, reml=reml, n_quadrature=n_quadrature)
-    return describe(fit, made, df=df, conf_level=level, backend=backend, seed=seed)
+    made = model_frame(frame, formula, family=family, count=count, within=within, levels=levels, random=False)
+    if n_quadrature != 1 and (family == "gaussian" or not made.design.terms):
+        raise InputError(
+            "n_quadrature is for random effects of binomial models; any other likelihood is exact: leave it out"
+        )
+    fit = fit_of(made.design, family, reml=reml, n_quadrature=n_quadrature)
+    return describe(fit, made, df=df, conf_level=level, seed=seed)
 
 
 def describe(
-    fit: MixedFit,
-    frame: ModelFrame,
-    *,
-    df: DfChoice = "auto",
-    conf_level: float = 0.95,
-    backend: str = "evalstats",
-    seed: int = 0,
+    fit: MixedFit, frame: ModelFrame, *, df: DfChoice = "auto", conf_level: float = 0.95, seed: int = 0
 ) -> MixedModel:
     """Put a fit and the table it was made from into a result."""
     inference = choose_inference(fit, df)
@@ -280,7 +120,6 @@ def describe(
         response=str(frame.formula.response),
         family=fit.family,
         method=fit.method,
-        backend=backend,
         conf_level=conf_level,
         df_method=inference.method,
         df_reason=inference.reason,
@@ -319,28 +158,6 @@ def describe(
         notes=(*_cautions(fit, frame, inference), *as_notes("choice", frame.notes, caution=False)),
         numbers=FittedModel(fit=fit, frame=frame, inference=inference),
     )
-
-
-def _fitted(frame: ModelFrame, *, backend: str, reml: bool, n_quadrature: int) -> MixedFit:
-    if backend not in ("evalstats", "statsmodels"):
-        raise InputError(f"backend is {backend!r}; it is 'evalstats' or 'statsmodels'")
-    if backend == "statsmodels":
-        return fit_statsmodels(frame, reml=reml)
-    if not frame.design.terms:
-        from evalstats.stats.mixed.glm import fit_logistic, fit_ordinary
-
-        if n_quadrature != 1:
-            raise InputError("n_quadrature is for random effects, and the formula has none; leave it out")
-        return fit_ordinary(frame.design) if frame.family == "gaussian" else fit_logistic(frame.design)
-    if frame.family == "gaussian":
-        if n_quadrature != 1:
-            raise InputError("n_quadrature is for binomial models; the likelihood of a linear one is exact")
-        from evalstats.stats.mixed.linear import fit_linear
-
-        return fit_linear(frame.design, reml=reml)
-    from evalstats.stats.mixed.binomial import fit_binomial
-
-    return fit_binomial(frame.design, n_quadrature=n_quadrature)
 
 
 def variance_components(fit: MixedFit) -> tuple[VarianceComponent, ...]:

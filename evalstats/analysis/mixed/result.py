@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.mixed.frame import ModelFrame
-from evalstats.analysis.mixed.inference import FittedModel, FixedTermTest, Inference
+from evalstats.analysis.mixed.inference import FittedModel, FixedTermTest, Inference, fit_of
 from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, frame_of, json_safe, row_named
 from evalstats.document.model import Note
@@ -25,7 +25,16 @@ from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.mixed.contrasts import Adjustment
 from evalstats.stats.mixed.design import Convergence, Family, Floats, MixedDesign, MixedFit, RandomTerm
+from evalstats.stats.mixed.likelihood_ratio import (
+    bootstrap_intervals,
+    parametric_bootstrap,
+    random_structure,
+    standard_deviations,
+    variance_ratio,
+)
+from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio as chi_squared_ratio
 from evalstats.stats.mixed.marginal_means import Weights
+from evalstats.stats.mixed.profile_likelihood import profile
 
 OnStep = Callable[[int, int], None]
 _EFFECT = (
@@ -138,7 +147,6 @@ class MixedModel(OfOrigin, Result):
     response: str
     family: Family
     method: str
-    backend: str
     conf_level: float
     df_method: str
     df_reason: str
@@ -278,8 +286,6 @@ class MixedModel(OfOrigin, Result):
         estimate (by maximum likelihood), conf_low, conf_high, conf_level, method, reason. InputError if the fit has no
         likelihood to profile (a prior against separation, or n_quadrature=0).
         """
-        from evalstats.stats.mixed.profile_likelihood import profile
-
         self._needs_random()
         level = check_level(self.conf_level if conf_level is None else conf_level)
         names = self.fit.design.fixed_names
@@ -311,8 +317,6 @@ class MixedModel(OfOrigin, Result):
         Data are drawn from the fitted model with new random effects, and the model is fitted to each. Rows: kind ("fixed" or
         "std_dev"), group, term, estimate, std_error, conf_low, conf_high, conf_level, method, n_resamples, reason.
         """
-        from evalstats.stats.mixed.likelihood_ratio import bootstrap_intervals
-
         self._needs_random()
         level = check_level(self.conf_level if conf_level is None else conf_level)
         design = self.fit.design
@@ -371,9 +375,6 @@ class MixedModel(OfOrigin, Result):
         InputError
             If the models are not nested, or not of the same rows.
         """
-        from evalstats.stats.mixed import likelihood_ratio as ratio
-        from evalstats.stats.mixed.likelihood_ratio import parametric_bootstrap
-
         own = self.fit.design
         _check_same_rows(smaller, self)
         if bool(smaller.groups) != bool(self.groups):
@@ -386,42 +387,37 @@ class MixedModel(OfOrigin, Result):
             )
         design = _smaller(smaller.fit.design, own)
         same_fixed = design.fixed_names == own.fixed_names
-        same_random = ratio.random_structure(design) == ratio.random_structure(own)
+        same_random = random_structure(design) == random_structure(own)
         if same_fixed and same_random:
             raise InputError(f"both models are {self.formula}; there is nothing to test")
         by_ml = self.method == "REML" and not same_fixed
-        full = _refitted(self, own, reml=False) if by_ml else self.fit
-        null = _refitted(self, design, reml=not by_ml and self.method == "REML")
+        full = fit_of(own, self.family, reml=False) if by_ml else self.fit
+        reml = self.method == "REML" and not by_ml
+        null = fit_of(design, self.family, reml=reml, n_quadrature=self.fit.n_quadrature)
         notes = ("both models were refitted by ML",) if by_ml else ()
+        start = self.origin.seed if seed is None else seed
+        df: tuple[tuple[float, int], ...] = ()
         if n_resamples is not None:
-            start = self.origin.seed if seed is None else seed
-            drawn = parametric_bootstrap(
+            law = parametric_bootstrap(
                 null, full, n_resamples=n_resamples, seed=start, workers=workers, on_step=on_step
             )
-            return ModelComparison(
-                small=smaller.formula,
-                large=self.formula,
-                statistic=drawn.statistic,
-                df=(),
-                p_value=drawn.p_value,
-                method=drawn.method,
-                n_resamples=drawn.n_resamples,
-                seed=drawn.seed,
-                notes=(*notes, *drawn.notes),
-            )
-        if not same_fixed and not same_random:
+        elif same_fixed or same_random:
+            law = chi_squared_ratio(null, full) if same_random else variance_ratio(null, full)
+            df = law.df
+        else:
             raise InputError(
                 "the models differ in fixed and in random effects, for which there is no law at hand; change one at a time, or "
                 "give n_resamples for a parametric bootstrap"
             )
-        law = ratio.likelihood_ratio(null, full) if same_random else ratio.variance_ratio(null, full)
         return ModelComparison(
             small=smaller.formula,
             large=self.formula,
             statistic=law.statistic,
-            df=law.df,
+            df=df,
             p_value=law.p_value,
             method=law.method,
+            n_resamples=n_resamples,
+            seed=None if n_resamples is None else start,
             notes=(*notes, *law.notes),
         )
 
@@ -475,8 +471,6 @@ def _rows_frame(rows: list[dict[str, Any]], numbers: Sequence[str]) -> pl.DataFr
 
 def _effects_and_deviations(fit: MixedFit) -> Floats:
     """Return the fixed effects of a fit, then its standard deviations: what is resampled."""
-    from evalstats.stats.mixed.likelihood_ratio import standard_deviations
-
     return np.concatenate([fit.beta, standard_deviations(fit)])
 
 
@@ -517,17 +511,3 @@ def _smaller(small: MixedDesign, large: MixedDesign) -> MixedDesign:
         fixed_names=tuple(large.fixed_names[at] for at in order),
         terms=tuple(terms),
     )
-
-
-def _refitted(model: "MixedModel", design: MixedDesign, *, reml: bool) -> MixedFit:
-    if not design.terms:
-        from evalstats.stats.mixed.glm import fit_logistic, fit_ordinary
-
-        return fit_ordinary(design) if model.family == "gaussian" else fit_logistic(design)
-    if model.family == "gaussian":
-        from evalstats.stats.mixed.linear import fit_linear
-
-        return fit_linear(design, reml=reml)
-    from evalstats.stats.mixed.binomial import fit_binomial
-
-    return fit_binomial(design, n_quadrature=model.fit.n_quadrature)

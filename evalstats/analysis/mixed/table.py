@@ -231,15 +231,8 @@ class ResponseRows:
     count: Floats
     within: Floats
 
-    @property
-    def single(self) -> bool:
-        """Whether every row is one trial."""
-        return bool(np.all(self.count == 1.0))
-
     def log_binomials(self) -> float:
         """Sum of the logarithms of the binomial coefficients of the rows."""
-        if self.single:
-            return 0.0
         n, k = self.count, np.rint(self.value * self.count)
         return float((gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)).sum())
 
@@ -252,7 +245,6 @@ class ResponseColumns:
     family: Family
     count: str | None = None
     within: str | None = None
-    successes: str | None = None
 
     def __post_init__(self) -> None:
         """Check that the columns named go together."""
@@ -260,7 +252,7 @@ class ResponseColumns:
         if self.family not in ("gaussian", "binomial"):
             raise InputError(f"family is {self.family!r}; it is 'gaussian' (a linear model) or 'binomial' (successes)")
         if self.family == "gaussian":
-            if given is not None or self.successes is not None:
+            if given is not None:
                 raise InputError("successes are given to a linear model; pass family='binomial'")
             if (self.count is None) != (self.within is None):
                 raise InputError(
@@ -270,22 +262,19 @@ class ResponseColumns:
             return
         if self.within is not None:
             raise InputError("within= is for linear models; a binomial one needs count= only")
-        if given is not None and (self.count is not None or self.successes is not None):
-            raise InputError(f"{response} already names successes and trials; leave out count= and successes=")
-        if self.successes is not None and self.count is None:
-            raise InputError(f"successes={self.successes!r} needs count=, the column of trials")
+        if given is not None and self.count is not None:
+            raise InputError(f"{response} already names successes and trials; leave out count=")
 
     def named(self) -> dict[str, str]:
         """Columns that are read, each with its part."""
-        first = {self.response.column: "the response"} if self.successes is None else {}
-        more = {
+        parts = {
+            self.response.column: "the response",
             self.response.failures: "failures",
             self.response.total: "the total",
             self.count: "count=",
             self.within: "within=",
-            self.successes: "successes=",
         }
-        return first | {name: part for name, part in more.items() if name is not None}
+        return {name: part for name, part in parts.items() if name is not None}
 
     def read(self, frame: pl.DataFrame) -> ResponseRows:
         """Return the response of rows without nulls."""
@@ -296,8 +285,6 @@ class ResponseColumns:
                 return _shares(good, good + _numbers(frame, failures), str(self.response))
             if total is not None:
                 return _shares(_numbers(frame, column), _numbers(frame, total), str(self.response))
-            if self.successes is not None and self.count is not None:
-                return _shares(_numbers(frame, self.successes), _numbers(frame, self.count), self.successes)
             share = _numbers(frame, column)
             _check_share(share, column, counted=self.count is not None)
             trials = np.ones(len(share)) if self.count is None else _numbers(frame, self.count)
@@ -340,7 +327,7 @@ def _check_share(share: Floats, column: str, *, counted: bool) -> None:
     if not bool(np.any(outside)):
         return
     hint = (
-        f"for counts of successes write cbind({column}, total - {column}) or successes={column!r}"
+        f"for counts of successes write cbind({column}, total - {column})"
         if bool(np.all(share >= 0.0))
         else "a binomial model explains shares of successes"
     )
@@ -372,8 +359,8 @@ def _numbers(frame: pl.DataFrame, name: str) -> Floats:
 class MergedTable:
     """Cells: complete rows that share every column of a formula, with columns of effects (levels or numbers) and groupings.
 
-    `count` and `mean` of the response have a number for each cell, `within` is the sum of squares inside all of them. `single`
-    and `log_binomials` are those of the rows; `n_dropped` counts rows that were left out, by reason.
+    `count` and `mean` of the response have a number for each cell, `within` is the sum of squares inside all of them.
+    `log_binomials` is that of the rows; `n_dropped` counts rows that were left out, by reason.
     """
 
     effects: Mapping[str, Column]
@@ -381,7 +368,6 @@ class MergedTable:
     count: Floats
     mean: Floats
     within: float
-    single: bool
     log_binomials: float
     n_given: int
     n_dropped: Mapping[str, int]
@@ -425,7 +411,6 @@ def read_table(
         count=count,
         mean=mean,
         within=0.0 if binomial else float(np.add.reduceat(spread, start).sum()),
-        single=rows.single,
         log_binomials=rows.log_binomials() if binomial else 0.0,
         n_given=table.height,
         n_dropped=n_dropped,

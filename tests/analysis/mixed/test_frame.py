@@ -201,10 +201,6 @@ def test_every_way_to_write_successes_is_one(golden: Path) -> None:
     )
     same_design(first, model_frame(shares, "share ~ C(period) + (1|herd)", family="binomial", count="size"))
     same_design(first, model_frame(shares, "cbind(incidence, healthy) ~ C(period) + (1|herd)", family="binomial"))
-    named = model_frame(
-        shares, "infected ~ C(period) + (1|herd)", family="binomial", count="size", successes="incidence"
-    )
-    same_design(first, named)
     single = shares.select(
         "herd", "period", pl.concat_list(pl.lit(1).repeat_by("incidence"), pl.lit(0).repeat_by("healthy")).alias("sick")
     ).explode("sick")
@@ -354,7 +350,6 @@ def test_bad_input_of_a_linear_model(frame, formula: str, said: str) -> None:
         (small(n=[-2] * 8), "y ~ m + (1|g)", {"count": "n"}, "counts are whole numbers"),
         (small(k=[5] * 8, n=[4] * 8), "cbind(k, n - k) ~ m + (1|g)", {}, "5 successes in 4 trials"),
         (small(k=[5] * 8, n=[4] * 8), "cbind(k, n) ~ m + (1|g)", {"count": "n"}, "already names successes"),
-        (small(k=[5] * 8), "y ~ m + (1|g)", {"successes": "k"}, "needs count="),
         (small(k=[5] * 8), "y ~ m + (1|g)", {"within": "k"}, "within= is for linear models"),
     ],
 )
@@ -395,7 +390,6 @@ def test_what_no_model_can_be_fitted_to(frame, formula: str, options, said: str)
     [
         ({"family": "poisson"}, "family is 'poisson'"),
         ({"count": "n"}, "both count= .* and within="),
-        ({"successes": "n", "count": "n"}, "pass family='binomial'"),
         ({"count": "n", "within": "x"}, "one value has no spread"),
     ],
 )

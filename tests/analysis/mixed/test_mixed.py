@@ -271,45 +271,6 @@ def test_models_that_are_not_nested_are_refused(whole: MixedModel, unbalanced: p
         whole.likelihood_ratio(mixed("x ~ 1 + (1|item)", unbalanced))
 
 
-@pytest.mark.parametrize("formula", ["Reaction ~ Days + (Days | Subject)", "Reaction ~ Days + (Days || Subject)"])
-def test_statsmodels_agrees(sleep: pl.DataFrame, formula: str) -> None:
-    ours, theirs = mixed(formula, sleep), mixed(formula, sleep, backend="statsmodels")
-    assert (ours.backend, theirs.backend) == ("evalstats", "statsmodels")
-    agree(ours, theirs)
-
-
-def test_statsmodels_agrees_on_crossed_merged_cells(unbalanced: pl.DataFrame) -> None:
-    formula = "y ~ model * scenario + (1 | item) + (1 | item:model)"
-    ours, theirs = mixed(formula, unbalanced), mixed(formula, unbalanced, backend="statsmodels")
-    assert ours.n_cells < ours.n_rows
-    agree(ours, theirs)
-    both = [
-        mixed(formula, unbalanced, backend=name, reml=False).log_likelihood for name in ("evalstats", "statsmodels")
-    ]
-    assert both[0] == pytest.approx(both[1], abs=1e-4)
-
-
-def agree(ours: MixedModel, theirs: MixedModel) -> None:
-    assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-4)
-    # statsmodels' optimiser ends within about 1e-3 of a variance.
-    close([row.variance for row in ours.variances], [row.variance for row in theirs.variances], 2e-2, floor=1e-3)
-    close([row.estimate for row in ours.fixed], [row.estimate for row in theirs.fixed], 1e-3, floor=1e-3)
-    close([row.std_error for row in ours.fixed], [row.std_error for row in theirs.fixed], 5e-3)
-    a, b = ours.effects_frame(), theirs.effects_frame()
-    close(a["estimate"], b["estimate"], 2e-2, floor=2e-2)
-    close(a["conditional_sd"], b["conditional_sd"], 3e-2)
-
-
-def test_statsmodels_is_refused_where_it_is_no_check(unbalanced: pl.DataFrame) -> None:
-    with pytest.raises(InputError, match="mean-field variational"):
-        mixed("k ~ 1 + (1 | item)", unbalanced, family="binomial", backend="statsmodels")
-    with pytest.raises(InputError, match="correlated slopes for one grouping alone"):
-        mixed("y ~ x + (x | item) + (1 | model)", unbalanced, backend="statsmodels")
-    many = pl.DataFrame({"y": np.arange(5000) % 17 / 17, "g": np.arange(5000) % 50})
-    with pytest.raises(InputError, match="at most 3,000 rows"):
-        mixed("y ~ 1 + (1 | g)", many, backend="statsmodels")
-
-
 def test_profile_intervals_are_those_of_lme4(sleep: pl.DataFrame, reference: dict) -> None:
     found = mixed("Reaction ~ Days + (Days | Subject)", sleep).profile()
     r = {row["term"]: row for row in reference["sleepstudy"]["profile_ci"]}
@@ -358,9 +319,8 @@ def test_separation_is_answered_and_said() -> None:
 def test_bad_options_are_said(unbalanced: pl.DataFrame) -> None:
     for options, said in (
         ({"df": "satterthwait"}, "df is 'satterthwait'"),
-        ({"backend": "lme4"}, "backend is 'lme4'"),
         ({"conf_level": 95}, "conf_level is 95"),
-        ({"n_quadrature": 9}, "n_quadrature is for binomial models"),
+        ({"n_quadrature": 9}, "n_quadrature is for random effects of binomial models"),
         ({"reml": False, "df": "kenward-roger"}, "REML"),
         ({"family": "binomial", "df": "satterthwaite"}, "is for linear models"),
     ):

@@ -98,8 +98,6 @@ def test_what_is_for_random_effects_is_refused(table: pl.DataFrame) -> None:
             ask()
     with pytest.raises(InputError, match="n_quadrature is for random effects"):
         es.mixed("right ~ model", table, family="binomial", n_quadrature=9)
-    with pytest.raises(InputError, match="checks random effects"):
-        es.mixed("score ~ model", table, backend="statsmodels")
     with pytest.raises(CannotAnswerError, match="fit every response exactly"):
         es.mixed("y ~ m", {"y": [1.0, 1.0, 2.0, 2.0], "m": list("aabb")})
 
