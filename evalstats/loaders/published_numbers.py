@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from evalstats.grammar import comma_list
@@ -12,8 +12,13 @@ from evalstats.loaders.rows import metric_row, told
 from evalstats.loaders.values import as_count, as_number, as_text
 
 LEVEL: Final = 0.95
-_PLUS_MINUS = re.compile(r"\+?\s*(\d+(?:\.\d+)?)\s*/\s*[-−]\s*(\d+(?:\.\d+)?)")
-_INTERVAL = re.compile(r"[(\[]\s*([-+−]?(?:\d+(?:\.\d+)?|\.\d+))\s*,\s*([-+−]?(?:\d+(?:\.\d+)?|\.\d+))\s*[)\]]")
+_WIDTH: Final = r"((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*%?"
+_SINGLE = re.compile(rf"(?:±|\+/-)?\s*{_WIDTH}")
+_UP_AND_DOWN = re.compile(rf"\+?\s*{_WIDTH}\s*/\s*-\s*{_WIDTH}")
+_ENDS_IN_ONE = re.compile(
+    rf"[(\[]?\s*{_WIDTH.replace('(', '([-+]?', 1)}\s*(?:,|;|–|-|to)\s*{_WIDTH.replace('(', '([-+]?', 1)}\s*[)\]]?"
+)
+Ends = tuple[float, float]
 _ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
 
 
@@ -125,34 +130,42 @@ class PublishedRows:
         return found
 
 
-def plus_minus(value: object, number: object) -> tuple[float, float] | None:
-    """Read an interval written as its distances from the number, the upper first: "+5/-3"."""
-    found = _PLUS_MINUS.fullmatch((as_text(value) or "").strip())
-    centre = as_number(number)
-    if found is None or centre is None:
-        return None
-    return centre - float(found[2]), centre + float(found[1])
+def certainty_in(cell: object, number: float, *, half: bool = False) -> tuple[float | None, Ends | None]:
+    """Read what a cell says of how certain a number is: a standard error, or the ends of an interval; None for neither.
 
+    An interval may be written by its ends or by its distances from the number. A single number, with or without ±, is a
+    standard error, or `half` of an interval.
 
-def offsets(value: object, number: object) -> tuple[float, float] | None:
-    """Read an interval written as both distances from the number, the lower first and signed: "(-1.88, +1.97)"."""
-    found = _INTERVAL.fullmatch((as_text(value) or "").strip())
-    centre = as_number(number)
-    if found is None or centre is None:
-        return None
-    low, high = (float(end.replace("−", "-")) for end in found.groups())
-    return (centre + low, centre + high) if low <= 0 <= high else None
-
-
-def interval_in(cell: object) -> tuple[float, float] | None:
-    """Read an interval whose ends stand in one cell; None where a cell holds none.
-
-    >>> interval_in("[0.119, 0.145]"), interval_in("0.1-0.2")
-    ((0.119, 0.145), None)
+    >>> certainty_in("±1.8", 70.1), certainty_in("2", 60.0, half=True), certainty_in("+5/-3", 10.0)
+    ((1.8, None), (None, (58.0, 62.0)), (None, (7.0, 15.0)))
+    >>> certainty_in("[68.2, 71.9]", 70.1), certainty_in("-1 to 2", 70.0), certainty_in("about 2", 1.0)
+    ((None, (68.2, 71.9)), (None, (69.0, 72.0)), (None, None))
     """
-    found = _INTERVAL.fullmatch((as_text(cell) or "").strip())
-    low, high = (float(end.replace("−", "-")) for end in found.groups()) if found else (0.0, -1.0)
-    return (low, high) if low <= high else None
+    text = (as_text(cell) or "").strip().replace("−", "-")
+    if found := _SINGLE.fullmatch(text):
+        width = float(found[1])
+        return (None, (number - width, number + width)) if half else (width, None)
+    if found := _UP_AND_DOWN.fullmatch(text):
+        return None, (number - float(found[2]), number + float(found[1]))
+    if (found := _ENDS_IN_ONE.fullmatch(text)) is None:
+        return None, None
+    low, high = (float(end) for end in found.groups())
+    if low <= 0 <= high and (found[2].startswith("+") or not low <= number <= high):
+        return None, (number + low, number + high)
+    return None, ((low, high) if low <= high else None)
+
+
+def is_certainty(cell: object) -> bool:
+    """Whether a cell says how certain a number is, and is no plain number itself.
+
+    >>> is_certainty("±1.8"), is_certainty("[0.1, 0.2]"), is_certainty("1.8"), is_certainty("3-4 shots")
+    (True, True, False, False)
+    """
+    return (
+        (as_text(cell) or "").strip().startswith(tuple("±+[("))
+        and as_number(cell) is None
+        and certainty_in(cell, 0.0) != (None, None)
+    )
 
 
 def between(record: Mapping[str, object], low: str, high: str) -> tuple[float, float] | None:
@@ -204,14 +217,15 @@ COUNT_NAMES: Final = (
 AGGREGATED: Final = frozenset(
     ["avg", "average", "mean", "median", "rate", "pct", "percent", "std", "ci", "p50", "p90", "p95", "p99", "winrate"]
 )
-_ERRORS: Final = ("std_error", "stderr", "se", "standard_error", "sem", "std_err")
+_ERRORS: Final = ("std_error", "stderr", "se", "standard_error", "sem", "std_err", "±")
 _ENDS: Final = (
     ("conf_low", "conf_high"), ("ci_low", "ci_high"), ("ci_lower", "ci_upper"), ("q025", "q975"), ("p2_5", "p97_5"),
     ("rating_q025", "rating_q975"), ("lower", "upper"), ("low", "high"),
 )  # fmt: skip
-# Ends whose names say that 95 % lie between them.
-_LEVEL_95: Final = ("q025", "p2_5", "rating_q025")
-_INTERVALS: Final = ("ci", "ci95", "ci_95", "95_ci", "95ci", "interval", "conf_int")
+_INTERVALS: Final = (
+    "ci", *(name for n in (80, 90, 95, 99) for name in (f"ci{n}", f"ci_{n}", f"{n}_ci", f"{n}ci")),
+    "interval", "conf_int", "confidence_interval", "moe", "margin_of_error",
+)  # fmt: skip
 _LEVEL_NAMES: Final = ("conf_level", "level", "confidence_level")
 # Numbers that say something of a model and are no score of it.
 _FACTS: Final = re.compile(
@@ -236,7 +250,7 @@ _SPREADS: Final = re.compile(r"(?:.*_)?(?:std|sd|stdev|std_dev|stddev|variance|v
 class ScoreColumns:
     """A column of scores with the columns that say how certain they are (None where there is none).
 
-    `interval` is a column with both ends in one cell.
+    `interval` is a column with both ends, or half of an interval, in one cell.
     """
 
     column: str
@@ -244,7 +258,6 @@ class ScoreColumns:
     ends: tuple[str, str] | None = None
     interval: str | None = None
     n: str | None = None
-    level: float | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -298,72 +311,84 @@ def item_column(columns: Iterable[str]) -> str | None:
     return next((column for column in columns if plain(column) in ITEM_NAMES), None)
 
 
-def roles_of(columns: Sequence[str], numeric: Iterable[str], model: str) -> Roles:
-    """Say what every column of a table is for; `numeric` are those that hold numbers, `model` the one that names the model.
+def roles_of(columns: Sequence[str], numeric: Iterable[str], model: str, uncertain: Iterable[str] = ()) -> Roles:
+    """Say what every column of a table is for.
+
+    `numeric` are those that hold numbers, `uncertain` those that by their cells say how certain a number is (`±2`), `model` the
+    one that names the model.
 
     >>> found = roles_of(["model", "acc", "acc_se", "votes"], ["acc", "acc_se", "votes"], "model")
     >>> found.metrics
-    [ScoreColumns(column='acc', error='acc_se', ends=None, interval=None, n='votes', level=None)]
+    [ScoreColumns(column='acc', error='acc_se', ends=None, interval=None, n='votes')]
     """
     roles = Roles(model=model)
-    numbers = set(numeric)
-    by_name = {plain(column): column for column in columns if column != model}
-    roles.labels = {name: by_name.pop(name) for name in LABELS if name in by_name and by_name[name] not in numbers}
+    numbers, uncertain = set(numeric), set(uncertain)
+    by_name = {plain(column.replace("±", " ± ")): column for column in columns if column != model}
+    roles.labels = {
+        name: by_name.pop(name) for name in LABELS if name in by_name and by_name[name] not in numbers | uncertain
+    }
     roles.level = next((by_name.pop(name) for name in _LEVEL_NAMES if by_name.get(name) in numbers), None)
-    kept = {name: column for name, column in by_name.items() if column in numbers}
-    roles.facts = [
-        column
-        for name, column in by_name.items()
-        if column not in numbers or _FACTS.fullmatch(name) or is_price(column)
+    kept = {name: column for name, column in by_name.items() if column in numbers and not _FACTS.fullmatch(name)}
+    kept = {name: column for name, column in kept.items() if not is_price(column)}
+    roles.spreads = [
+        by_name[name] for name in by_name if _SPREADS.fullmatch(name) and by_name[name] in numbers | uncertain
     ]
-    roles.spreads = [column for name, column in kept.items() if _SPREADS.fullmatch(name)]
-    kept = {name: column for name, column in kept.items() if column not in {*roles.facts, *roles.spreads}}
-    beside = {name: column for name, column in kept.items() if _is_beside(name, kept)}
-    bases = {name: column for name, column in kept.items() if name not in beside}
+    beside = {
+        name: column
+        for name, column in by_name.items()
+        if column not in roles.spreads
+        and (column in uncertain or (_is_beside(name, kept) and (column in numbers or _tells(name, _INTERVALS))))
+    }
+    bases = {name: column for name, column in kept.items() if column not in {*roles.spreads, *beside.values()}}
     used: set[str] = set()
-    for name, column in bases.items():
-        roles.metrics.append(_metric(name, column, beside, used, alone=len(bases) == 1))
-    for place, metric in enumerate(roles.metrics):
-        name = plain(metric.column).removesuffix("_mean")
-        forms = [f"{name}_{word}" for word in _INTERVALS]
-        interval = next((by_name[form] for form in forms if by_name.get(form) in roles.facts), None)
-        if interval is not None:
-            level = LEVEL if "95" in interval else None
-            roles.metrics[place] = replace(metric, interval=interval, level=metric.level or level)
-            roles.facts.remove(interval)
+    roles.metrics = [
+        _metric(name, column, beside, uncertain, used, alone=len(bases) == 1) for name, column in bases.items()
+    ]
     roles.homeless = [column for column in beside.values() if column not in used]
+    told = {*bases.values(), *beside.values(), *roles.spreads}
+    roles.facts = [column for column in by_name.values() if column not in told]
     return roles
 
 
-def _metric(name: str, column: str, beside: Mapping[str, str], used: set[str], *, alone: bool) -> ScoreColumns:
-    """Find what stands beside a column of scores: under its own name, or under a general one if it is the only one."""
-    own = [beside[form] for form in _forms(name, _ERRORS) if form in beside]
-    if alone:
-        own += [beside[each] for each in (*_ERRORS, "±") if each in beside]
-    counts = [beside[form] for form in _forms(name, COUNT_NAMES) if form in beside]
-    counts += [beside[each] for each in COUNT_NAMES if each in beside]  # one count may stand for all columns
-    ends, level = None, None
-    for low, high in _ENDS:
-        for first, second in ((f"{name}_{low}", f"{name}_{high}"), *([(low, high)] if alone else [])):
-            if ends is None and first in beside and second in beside:
-                ends = beside[first], beside[second]
-                level = 0.95 if low in _LEVEL_95 else None
-    found = ScoreColumns(column=column, error=next(iter(own), None), ends=ends, n=next(iter(counts), None), level=level)
-    used.update(each for each in (found.error, found.n, *(ends or ())) if each)
-    return found
+def _metric(
+    name: str, column: str, beside: Mapping[str, str], uncertain: Collection[str], used: set[str], *, alone: bool
+) -> ScoreColumns:
+    """Find what stands beside a column of scores: under its own name, or under any if it is the only one."""
+
+    def first(words: Iterable[str], *, general: bool) -> str | None:
+        own = [form for word in words for form in _forms(name, word)]
+        return next((beside[each] for each in (*own, *(words if general else ())) if each in beside), None)
+
+    ends = next(
+        (
+            (beside[low], beside[high])
+            for pair in _ENDS
+            for low, high in ((f"{name}_{pair[0]}", f"{name}_{pair[1]}"), *([pair] if alone else []))
+            if low in beside and high in beside
+        ),
+        None,
+    )
+    error, interval = first(_ERRORS, general=alone), first(_INTERVALS, general=alone)
+    if alone and error is None and interval is None:
+        error = next((each for each in beside.values() if each in uncertain), None)
+    n = first(COUNT_NAMES, general=True)  # one count may stand for all columns
+    used.update(each for each in (error, interval, n, *(ends or ())) if each)
+    return ScoreColumns(column=column, error=error, ends=ends, interval=interval, n=n)
 
 
-def _forms(name: str, words: Iterable[str]) -> list[str]:
-    return [form for word in words for form in (f"{name}_{word}", f"{word}_{name}")] + [f"±_{name}", f"{name}_±"]
+def _forms(name: str, word: str) -> list[str]:
+    return [form for base in (name, name.removesuffix("_mean")) for form in (f"{base}_{word}", f"{word}_{base}")]
+
+
+def _tells(name: str, words: Iterable[str]) -> bool:
+    return any(name == word or name.startswith(f"{word}_") or name.endswith(f"_{word}") for word in words)
 
 
 def _is_beside(name: str, columns: Mapping[str, str]) -> bool:
     """Whether a column says how certain another one is, or how much stands behind it."""
-    words = {*_ERRORS, *COUNT_NAMES, "±", *(end for pair in _ENDS for end in pair)}
-    if name in words or name.startswith(("±", *(f"{word}_" for word in _ERRORS))):
-        return True
-    if name.endswith(("±", *(f"_{word}" for word in _ERRORS))):
+    words = {*_ERRORS, *_INTERVALS, *COUNT_NAMES, *(end for pair in _ENDS for end in pair)}
+    if name in words or _tells(name, _ERRORS):
         return True
     # What is left of the name must be a column: low_resource is no end of anything, score_low beside score is.
     bare = [name.removesuffix(f"_{word}") for word in words] + [name.removeprefix(f"{word}_") for word in words]
-    return any(rest != name and rest in columns for rest in bare)
+    return any(rest != name and not columns.keys().isdisjoint((rest, f"{rest}_mean")) for rest in bare)

@@ -20,6 +20,7 @@ from evalstats.loaders.files import HEAD_BYTES, header_of, iter_cells, iter_json
 from evalstats.loaders.published_numbers import (
     AGGREGATED,
     COUNT_NAMES,
+    LEVEL,
     MODEL_NAMES,
     PARTS,
     SUMMARISED,
@@ -27,8 +28,9 @@ from evalstats.loaders.published_numbers import (
     Roles,
     ScoreColumns,
     between,
-    interval_in,
+    certainty_in,
     is_capacity,
+    is_certainty,
     is_price,
     item_column,
     model_column,
@@ -49,7 +51,8 @@ _MAX_CHARS: Final = 64 << 20
 _CELL_CHARS: Final = 16
 _LOOKED_AT: Final = 200
 _ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
-_CELL = re.compile(r"([-+−]?[\d.]+(?:e[-+]?\d+)?)\s*(%?)\s*(?:(?:±|\+/-)\s*([\d.]+)\s*%?)?", re.IGNORECASE)
+_CELL = re.compile(r"([-+−]?[\d.]+(?:e[-+]?\d+)?)\s*(%?)\s*(\S.*)?", re.IGNORECASE)
+_LEVEL_IN = re.compile(r"(?<!\d)[89]\d(?!\d)")
 _THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
 
 
@@ -236,18 +239,18 @@ def is_absent(cell: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreCell:
-    """A number as a cell holds it; whether a percent sign follows, and what stands behind ± (None where nothing does)."""
+    """A number as a cell holds it; whether a percent sign follows, and what it says of its certainty (`± 1.2`)."""
 
     number: float
     percent: bool = False
-    spread: float | None = None
+    certainty: str | None = None
 
 
 def cell_of(value: object) -> ScoreCell | None:
     """Read a cell with one number; None where it holds something else.
 
     >>> cell_of("54.0% ± 1.2"), cell_of("3.1x"), cell_of("1,234")
-    (ScoreCell(number=54.0, percent=True, spread=1.2), None, None)
+    (ScoreCell(number=54.0, percent=True, certainty='± 1.2'), None, None)
     """
     if isinstance(value, bool):
         return None
@@ -256,9 +259,9 @@ def cell_of(value: object) -> ScoreCell | None:
         return None if number is None else ScoreCell(number=number)
     found = _CELL.fullmatch(value.strip())
     number = as_number(found[1].replace("−", "-")) if found else None
-    if found is None or number is None:
+    if found is None or number is None or not (found[3] is None or is_certainty(found[3])):
         return None
-    return ScoreCell(number=number, percent=bool(found[2]), spread=as_number(found[3]) if found[3] else None)
+    return ScoreCell(number=number, percent=bool(found[2]), certainty=found[3])
 
 
 def count_of(value: object) -> object:
@@ -288,9 +291,9 @@ class ScoreTableLoader(SingleFileLoader):
     """Loader of tables of published scores, the last to be asked.
 
     A table is taken for one if a column names the model (model, Model, name, llm_model, ...), no column names items, users
-    or votes, and at least one other column holds numbers. Each such column is a metric; columns called std_error, stderr,
-    se, METRIC_se, METRIC_stderr or with ± are its standard error, conf_low and conf_high, q025 and q975, METRIC_low and
-    METRIC_high its interval, n, votes or n_items what stands behind it. The benchmark is the file's name unless a column
+    or votes, and at least one other column holds numbers. Each such column is a metric. Columns called std_error, stderr,
+    se, METRIC_se or with ± are its standard error, conf_low and conf_high, METRIC_low and METRIC_high, ci or METRIC_ci its
+    interval, n, votes or n_items what stands behind it. The benchmark is the file's name unless a column
     says it. Units are not guessed from the size of numbers; only a percent sign makes a percentage.
     """
 
@@ -315,7 +318,7 @@ class ScoreTableLoader(SingleFileLoader):
         if model is None or item_column(columns) is not None or not records or prices_in(columns, records):
             return None
         numeric = _numeric(columns, records, model)
-        roles = roles_of(columns, numeric, model)
+        roles = roles_of(columns, numeric, model, _uncertain(columns, records))
         if not roles.metrics or _looks_like_items(records, roles):
             return None
         shown = comma_list((metric.column for metric in roles.metrics), _FEW)
@@ -362,7 +365,9 @@ class ScoreTableLoader(SingleFileLoader):
             else f"read as published numbers, one row for each {roles.model}"
             + (f" and {roles.labels['task']}" if "task" in roles.labels else "")
         )
-        yield from source.notes((whose, *table.notes, *_assumed(roles, numbers), *notes, *numbers.doubts()))
+        yield from source.notes(
+            (whose, *table.notes, *_assumed(roles, numbers, table.records), *notes, *numbers.doubts())
+        )
 
 
 def _is_one_model(columns: Sequence[str], records: Sequence[Record]) -> bool:
@@ -398,6 +403,12 @@ def _numeric(columns: Sequence[str], records: Sequence[Record], model: str) -> l
         if column and column != model and n_numbers and 2 * n_numbers >= len(filled):
             found.append(column)
     return found
+
+
+def _uncertain(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
+    """Columns whose filled cells all say how certain a number is: `±2`, `[0.1, 0.3]`."""
+    filled = {name: [cell for row in records if not is_absent(cell := row.get(name))] for name in columns}
+    return [name for name, cells in filled.items() if cells and all(map(is_certainty, cells))]
 
 
 def _is_number(cell: object, column: str) -> bool:
@@ -453,19 +464,22 @@ def summary_in(columns: Sequence[str], records: Sequence[Record]) -> Roles | Non
         varied = [name for name in columns if name != model and len({*levels[name]}) > 1]
         if model in _numeric([model], records, "") or "" in levels[model] or item_column(varied) is not None:
             continue
-        roles = roles_of(columns, numeric, model)
+        roles = roles_of(columns, numeric, model, _uncertain(columns, records))
         scores = [
             number for metric in roles.metrics for row in records if (number := as_number(row.get(metric.column)))
         ]
         behind = [as_number(row.get(name)) or 0 for name in numeric if _counts(name) for row in records]
         counted = sum(behind) > _MANY_ITEMS * len(behind) > 0
-        aggregated = any(not AGGREGATED.isdisjoint(plain(name).split("_")) for name in numeric)
-        if len(roles.metrics) < 2 - counted or all(number.is_integer() for number in scores):
+        certain = any(metric.error or metric.interval or metric.ends for metric in roles.metrics)
+        aggregated = certain or any(not AGGREGATED.isdisjoint(plain(name).split("_")) for name in numeric)
+        if len(roles.metrics) < 2 - (counted or certain) or (
+            not certain and all(number.is_integer() for number in scores)
+        ):
             continue
         if len({*levels[model]}) == len(records):
             if counted or aggregated:
                 return roles
-        elif counted:
+        elif counted or certain:
             parts = [
                 by_name[name] for name in (*roles.labels, *PARTS) if by_name.get(name, model) not in {model, *numeric}
             ]
@@ -492,7 +506,7 @@ def _roles(head: Head, table: ScoreRows) -> Roles:
     numeric = [] if model is None else _numeric(table.columns, table.records, model)
     if model is None or (model_column(table.columns) is None and _numeric([model], table.records, "")):
         raise UnreadableFileError(f"{head.path}: no column names the model; call it model")
-    roles = roles_of(table.columns, numeric, model)
+    roles = roles_of(table.columns, numeric, model, _uncertain(table.columns, table.records))
     prices = prices_in(table.columns, table.records)
     if prices:
         raise UnreadableFileError(f"{head.path}: is a list of prices ({', '.join(prices)}), which are no scores")
@@ -533,9 +547,17 @@ def _add(record: Record, metric: ScoreColumns, roles: Roles, stem: str, numbers:
 
     cell = record.get(metric.column)
     parsed = cell_of(cell)
-    ends = between(record, *metric.ends) if metric.ends else None
-    ends = interval_in(record.get(metric.interval)) if metric.interval and ends is None else ends
-    error = record.get(metric.error) if metric.error else None
+    number, percent = (parsed.number, parsed.percent) if parsed else (0.0, False)
+    error, ends = certainty_in(parsed.certainty, number) if parsed else (None, None)
+    ends = (between(record, *metric.ends) if metric.ends else None) or ends
+    for column in filter(None, (metric.error, metric.interval)):
+        said = record.get(column)
+        # A percentage beside a share is on another scale.
+        misfit = "%" in (as_text(said) or "") and not percent and abs(number) <= 1
+        beside = (None, None) if misfit else certainty_in(said, number, half=column == metric.interval)
+        error, ends = beside[0] or error, ends or beside[1]
+        if beside == (None, None) and not is_absent(said):
+            numbers.unread[column] += 1
     known: Row = {name: label(name) for name in ("task", "scenario", "variant") if name in roles.labels}
     known |= {"method": label("method") or "published", "value_raw": as_text(cell), **_facts(record, roles)}
     if label("setting"):
@@ -544,16 +566,22 @@ def _add(record: Record, metric: ScoreColumns, roles: Roles, stem: str, numbers:
         known["date"] = day_of(label("date"))
     if ends is not None:
         level = as_number(record.get(roles.level)) if roles.level else None
-        known["conf_level"] = level if level is not None else metric.level
+        known["conf_level"] = level if level is not None else _level(metric) or LEVEL
     known |= {
         "model": as_text(record.get(roles.model)),
         "benchmark": label("benchmark") or stem,
         "metric": label("metric") or metric.column,
-        "unit": label("unit") or ("percent" if parsed and parsed.percent else None),
+        "unit": label("unit") or ("percent" if percent else None),
         "n": count_of(record.get(metric.n)) if metric.n else None,
     }
-    error = parsed.spread if error is None and parsed else error
-    numbers.add(cell if parsed is None else parsed.number, known, ends=ends, error=error)
+    numbers.add(cell if parsed is None else number, known, ends=ends, error=error)
+
+
+def _level(metric: ScoreColumns) -> float | None:
+    """Return the level of an interval as far as a column's name says it: `90% CI`, `q025`."""
+    said = _LEVEL_IN.search(metric.interval or "")
+    quantiles = metric.ends is not None and re.search(r"q025|p2.?5", metric.ends[0])
+    return int(said[0]) / 100 if said else LEVEL if quantiles else None
 
 
 def _facts(record: Record, roles: Roles) -> dict[str, object]:
@@ -568,19 +596,27 @@ def _facts(record: Record, roles: Roles) -> dict[str, object]:
     return found
 
 
-def _assumed(roles: Roles, numbers: PublishedRows) -> list[str]:
+def _assumed(roles: Roles, numbers: PublishedRows, records: Sequence[Record]) -> list[str]:
     """Say what a table of scores does not tell and was taken to be so."""
     unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
     notes: list[str] = []
     if unitless:
         notes.append(f"the unit of {comma_list(unitless, _FEW)} is not told (share, percent, rating) and not guessed")
-    signed = [metric.error for metric in roles.metrics if metric.error and "±" in metric.error]
-    if signed or any("±" in str(row["value_raw"]) for row in numbers.rows):
+    cells = {name: [as_text(row.get(name)) or "" for row in records] for name in (records[0] if records else ())}
+    signed = [m for m in roles.metrics for name in (m.column, m.error) if name and "±" in "".join([name, *cells[name]])]
+    if signed:
         notes.append(
             "what follows ± is taken for a standard error; if it is half an interval, write both ends as columns"
         )
-    if any(row["conf_low"] is not None and row["conf_level"] is None for row in numbers.rows):
-        notes.append("the level of the intervals is not told; add a column conf_level, such as 0.95")
+    halves = [
+        m.interval for m in roles.metrics if m.interval and any(certainty_in(c, 0.0)[0] for c in cells[m.interval])
+    ]
+    if halves:
+        notes.append(f"a single number in {comma_list(halves, _FEW)} is taken for half of an interval")
+    if any(row["conf_low"] is not None for row in numbers.rows) and not (
+        roles.level or any(map(_level, roles.metrics))
+    ):
+        notes.append("the level of the intervals is not told and taken to be 95%; else add a column conf_level, as 0.9")
     if roles.homeless:
         notes.append(f"{', '.join(roles.homeless)} could belong to any of several scores and is left out")
     if roles.spreads:

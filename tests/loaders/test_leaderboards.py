@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.formats.leaderboards import FORMAT
-from evalstats.loaders.published_numbers import PublishedRows, offsets, plus_minus
+from evalstats.loaders.published_numbers import PublishedRows, certainty_in
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 from tests.loaders.trees import everything_said as told
@@ -55,7 +55,7 @@ def test_chatbot_arena_upper_distance_first(dump: Any) -> None:
     assert "upper distance first" in data.aggregates["method"][0]
 
 
-@pytest.mark.parametrize("cell", ["5", "±5", "+5/+3", "+5/-", "5-3", "x", "(+5/-3)"])
+@pytest.mark.parametrize("cell", ["+5/+3", "+5/-", "5-3", "x", "(+5/-3)"])
 def test_an_interval_that_cannot_be_read_is_not_made_up(dump: Any, cell: str) -> None:
     data = dump(f"{ARENA}1,1,m,1470,{cell},10,,,,\n", "x.csv")
     assert data.aggregates.select("estimate", "conf_low", "conf_level").row(0) == (1470.0, None, None)
@@ -165,8 +165,9 @@ def test_dumps_without_numbers_are_refused(dump: Any, content: str, name: str) -
 def test_distances_become_ends(up: float, down: float, centre: int) -> None:
     high, low = f"{up:.3f}", f"{down:.3f}"
     expected = pytest.approx((centre - float(low), centre + float(high)))
-    assert plus_minus(f"+{high}/-{low}", centre) == expected
-    assert offsets(f"(-{low}, +{high})", centre) == expected
+    assert certainty_in(f"+{high}/-{low}", centre) == (None, expected)
+    assert certainty_in(f"(-{low}, +{high})", centre) == (None, expected)
+    assert certainty_in(f"±{low}", centre) == (float(low), None)
 
 
 @given(st.none() | st.text() | st.floats() | st.integers() | st.lists(st.integers()), st.floats() | st.none())

@@ -59,15 +59,23 @@ def test_a_published_table_becomes_numbers_by_model(table: Any) -> None:
         ("score,stderr,votes", '0.5,0.1,"26,019"', (0.1, None, None, None, 26019)),
         ("score,score_se,n_items", "0.5,0.1,12", (0.1, None, None, None, 12)),
         ("score,± ,n", "0.5,0.1,12", (0.1, None, None, None, 12)),
-        ("score,conf_low,conf_high", "0.5,0.4,0.7", (None, 0.4, 0.7, None, None)),
+        ("score,conf_low,conf_high", "0.5,0.4,0.7", (None, 0.4, 0.7, 0.95, None)),
         ("score,conf_low,conf_high,conf_level", "0.5,0.4,0.7,0.9", (None, 0.4, 0.7, 0.9, None)),
-        ("score,score_low,score_high", "0.5,0.4,0.7", (None, 0.4, 0.7, None, None)),
+        ("score,score_low,score_high", "0.5,0.4,0.7", (None, 0.4, 0.7, 0.95, None)),
         ("score,q025,q975", "0.5,0.4,0.7", (None, 0.4, 0.7, 0.95, None)),
-        ("score,score_q025,score_q975", "0.5,0.4,0.7", (None, 0.4, 0.7, 0.95, None)),
-        ("score,score_ci", '0.5,"[0.4, 0.7]"', (None, 0.4, 0.7, None, None)),
-        ("score,score_95_ci,n", '0.5,"(0.4, 0.7)",12', (None, 0.4, 0.7, 0.95, 12)),
+        ("score,score_ci", '0.5,"[0.4, 0.7]"', (None, 0.4, 0.7, 0.95, None)),
+        ("score,score_90_ci,n", '0.5,"(0.4, 0.7)",12', (None, 0.4, 0.7, 0.9, 12)),
         ("score,score_ci", '0.5,"[0.7, 0.4]"', (None, None, None, None, None)),
         ("score,score_ci", "0.5,none told", (None, None, None, None, None)),
+        # However a column says it, and whatever it is called where its cells say it.
+        ("score,stderr", "0.5,±0.1", (0.1, None, None, None, None)),
+        ("score,unsure", "0.5,+/- 0.1", (0.1, None, None, None, None)),
+        ("score,stderr", "0.5,0.9%", (None, None, None, None, None)),
+        ("score,CI", "0.5,±0.25", (None, 0.25, 0.75, 0.95, None)),
+        ("score,ci", "0.5,0.25", (None, 0.25, 0.75, 0.95, None)),
+        ("score,95% CI", "0.5,+0.25/-0.125", (None, 0.375, 0.75, 0.95, None)),
+        ("score,CI", "0.5,0.4 – 0.7", (None, 0.4, 0.7, 0.95, None)),
+        ("score,unsure", '0.5,"[0.4, 0.7]"', (None, 0.4, 0.7, 0.95, None)),
         ("rank,score,score_rank", "1,0.5,2", (None, None, None, None, None)),
     ],
 )
@@ -76,6 +84,24 @@ def test_what_stands_beside_a_score_is_not_a_score(
 ) -> None:
     data = table(f"Model,{header}\nm,{cells}\n")
     assert data.aggregates.select(NUMBERS).rows() == [("m", "score", 0.5, *expected)]
+
+
+def test_what_a_cell_says_behind_its_score_is_read_and_what_cannot_be_is_told(table: Any) -> None:
+    data = table('model,acc,stderr\na,"70.1% [68.2, 71.9]",0.9%\nb,60% ± 2,\nc,50%,small\n')
+    assert data.aggregates.select("estimate", "std_error", "conf_low", "conf_high").rows() == [
+        (70.1, 0.9, 68.2, 71.9),
+        (60.0, 2.0, None, None),
+        (50.0, None, None, None),
+    ]
+    assert "stderr of 1 models could not be read and is left out" in told(data)
+
+
+def test_a_long_board_with_errors_has_no_items(tmp_path: Path) -> None:
+    path = tmp_path / "board.csv"
+    path.write_text("task,model,acc,stderr\nx,a,0.7,0.01\nx,b,0.6,0.01\ny,a,0.9,0.02\ny,b,0.8,0.02\n")
+    data = read(path, strict=True)
+    assert data.aggregates.select("task", "model", "estimate", "std_error").row(2) == ("y", "a", 0.9, 0.02)
+    assert not data.outcomes.height
 
 
 def test_an_interval_of_a_mean_is_called_after_what_is_averaged(table: Any) -> None:

@@ -16,7 +16,7 @@ from evalstats.loaders.base import Head, Source
 from evalstats.loaders.files import header_of, iter_cells, iter_rows, load_json
 from evalstats.loaders.format import OBJECT, Sign
 from evalstats.loaders.published_format import PublishedFormat
-from evalstats.loaders.published_numbers import PublishedRows, between, offsets, plus_minus
+from evalstats.loaders.published_numbers import PublishedRows, between, certainty_in
 from evalstats.loaders.values import as_count, as_dict, as_number, day_of, dicts, get
 
 Record = Mapping[str, str]
@@ -51,7 +51,8 @@ def _arena(head: Head, source: Source, numbers: PublishedRows) -> str:
     """Read a dump of Chatbot Arena's table; its part of the arena is named by the file (lmarena_text)."""
     task = source.stem.removeprefix("lmarena_") if source.stem.startswith("lmarena_") else ""
     for record in _records(head):
-        ends = plus_minus(record["95_pct_ci"], record["arena_score"])
+        score = as_number(record["arena_score"])
+        ends = certainty_in(record["95_pct_ci"], score or 0.0, half=True)[1]
         if ends is None and record["95_pct_ci"].strip():
             numbers.unread["95_pct_ci"] += 1
         known = {
@@ -77,7 +78,7 @@ def _arena_hard(head: Head, _: Source, numbers: PublishedRows) -> str:
     n_apart = 0
     for record in _records(head):
         ends = between(record, "rating_q025", "rating_q975")
-        beside = offsets(record.get("CI"), record["score"])
+        beside = certainty_in(record.get("CI"), as_number(record["score"]) or 0.0)[1]
         if ends is not None and beside is not None:
             n_apart += max(abs(ends[0] - beside[0]), abs(ends[1] - beside[1])) > _ROUNDING
         known = {
