@@ -591,7 +591,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         for side in (paired.select(0), paired.select(1))
     ]
     clusters = tuple(label_of(name, design.data.factor_names()) for name in design.clusters)
-    average = "" if design.sequential else plain_average(design.data, paired.items, design.clusters)
+    average = plain_average(design.data, paired.items, design.clusters)
     # Effect sizes take every item alike, which an average over levels does not; with labels they are the judge's.
     plain = scores.strata is None and design.labels is None
     return Comparison(

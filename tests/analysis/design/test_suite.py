@@ -64,6 +64,12 @@ def test_the_average_counts_every_task_alike_and_each_task_has_a_row() -> None:
     assert micro.estimate == pytest.approx(differences, abs=ROUNDING)
 
 
+def test_looks_on_the_way_say_that_every_item_counts_alike() -> None:
+    result = es.compare(folder(), "old", "new", sequential=True)
+    assert result.average == "micro average over 3 tasks of 40 to 150 items"
+    assert "micro average over 3 tasks" in result.summary()
+
+
 def test_the_standard_error_is_that_of_independent_tasks() -> None:
     data = folder(graded=True)
     result = es.compare(data, "old", "new")
