@@ -152,15 +152,15 @@ def trial_design(
     few = max(map(len, names)) <= MOST_CHOSEN
     role: RunsAre = "draws"
     if runs == "sample" and not by_run and max(map(len, names)) < 2 and (run_sd is None or "prior" in str(run_sd)):
-        # Scores of and_list judges are averaged, unless they are trials: then nothing is left that could be a sample.
+        # Scores of several judges are averaged, unless they are trials: then nothing is left that could be a sample.
         raise InputError(
-            f"{Option('runs', runs)} needs runs, or trials that could be runs, and no side has and_list; leave it out, or name "
+            f"{Option('runs', runs)} needs runs, or trials that could be runs, and no side has several; leave it out, or name "
             f"the column that tells runs (or judges) apart: {Option('map', blank='COLUMN', of='trial')}"
         )
     if runs is not None:
         role = runs  # pyright: ignore[reportAssignmentType] - it is one of them
     elif kind in ("run", "seed", "judge") or paired:
-        # Items that were tried once each, under one of and_list seeds or judges, tell nothing of these.
+        # Items that were tried once each, under one of several seeds or judges, tell nothing of these.
         nested = max(map(_most_trials, arms)) < 2 <= max(map(len, names))
         chosen = few and not nested and kind != "run" and (paired or (kind == "judge" and len(arms) == 1))
         role = "fixed" if chosen else "sample"
@@ -421,7 +421,7 @@ def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: O
         return ()
     first = next(iter(found.values()))
     alone = f"is left out: {first.n_runs} runs answered the same {plural(first.n_items, 'item')}"
-    why = alone if len(found) == 1 else "are left out: of each, and_list runs answered the same items"
+    why = alone if len(found) == 1 else "are left out: of each, several runs answered the same items"
     repeated = ("Add ", remedy, " for each by itself, or, if they are repetitions, ", Option("trials_from_runs"))
     return (Note(kind="left_out", text=f"{and_list([*found], 3)} {why}", remedy=repeated),)
 
