@@ -13,6 +13,8 @@ from functools import partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
+from evalstats.errors import InputError, Option
+
 if TYPE_CHECKING:
     from evalstats.schema.plan import LiveMix
 
@@ -174,6 +176,26 @@ def names_in(given: Mapping[str, Any]) -> UsedNames:
         )
 
     return UsedNames(texts("baseline", "candidate"), texts("metric"), texts(*OF_COLUMNS))
+
+
+def check_value(option: Offered, value: Any) -> None:
+    """Refuse a word that an option does not declare, and what is no level or seed; all else is its question's matter.
+
+    >>> check_value(Offered(name="average", type=AverageKind | None, flag=Flag(""), default=None), "median")
+    Traceback (most recent call last):
+        ...
+    evalstats.errors.InputError: average='median' is not known; choose one of macro, micro
+    """
+    if value is None:
+        return
+    given = Option(option.name, value if isinstance(value, str | int | float) else str(value))
+    kind, *others = option.kinds
+    if get_origin(kind) is Literal and not others and value not in get_args(kind):
+        raise InputError(f"{given} is not known; choose one of {', '.join(get_args(kind))}")
+    if option.name == "conf_level" and (isinstance(value, str) or not 0.5 < value < 1):
+        raise InputError(f"{given} is no level of an interval; it must lie above 0.5 and below 1, such as 0.95")
+    if option.name == "seed" and (not isinstance(value, int) or value < 0):
+        raise InputError(f"{given} is no seed; give a whole number from 0")
 
 
 def _several(value: Any) -> Any:
@@ -339,7 +361,8 @@ Top = Annotated[Sequence[int], Flag("Say who may be among the K best; may be rep
 
 # --- compare ---
 
-Method = Annotated[str, _DesignFlag("auto, tango, augmented-t, t or cr2.")]
+IntervalMethod = Literal["auto", "tango", "augmented-t", "t", "cr2"]
+Method = Annotated[IntervalMethod, _DesignFlag("How the interval is made.")]
 Sequential = Annotated[bool, _DesignFlag("An interval that holds at every look while the run goes on.")]
 PlannedN = Annotated[int | None, _DesignFlag("With --sequential: items (or clusters) planned.")]
 Labels = Annotated[
@@ -610,13 +633,15 @@ Variance = Annotated[
 Icc = Annotated[float | None, _DesignFlag("No pilot: correlation of differences within a cluster.")]
 ClusterSize = Annotated[float | None, _DesignFlag("Mean number of items of a cluster.")]
 ClusterCv = Annotated[float, _DesignFlag("Coefficient of variation of that number.")]
-Test = Annotated[str, Flag("difference, noninferiority, equivalence or precision.")]
+PowerTest = Literal["difference", "noninferiority", "equivalence", "precision"]
+Test = Annotated[PowerTest, Flag("What is to be shown, or how precise the difference is to be.")]
 HalfWidth = Annotated[float | str | None, Flag("Half the width that the interval is to have.")]
 Power = Annotated[float, Flag("Power asked for.")]
 Costs = Annotated[
     Mapping[str, float] | None,
     Flag("item=, trial= or cluster= and what one costs; may be repeated.", "--cost", metavar="TEXT"),
 ]
-PowerMethod = Annotated[str, _DesignFlag("auto, exact, miller, t, clusters or simulation.")]
+PlanningMethod = Literal["auto", "exact", "miller", "t", "clusters", "simulation"]
+PowerMethod = Annotated[PlanningMethod, _DesignFlag("How power is computed.")]
 Simulations = Annotated[int, _DesignFlag("Comparisons in a simulation.", "--resamples")]
 SimulationSeed = Annotated[int, _DesignFlag("For simulations.")]

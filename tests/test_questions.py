@@ -3,13 +3,14 @@
 import ast
 import inspect
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args, get_origin
 
 import pytest
 
 import evalstats
 from evalstats import options
 from evalstats.analysis.result import Result
+from evalstats.errors import InputError
 from evalstats.options import offered
 from evalstats.questions import QUESTIONS, signature_of
 from evalstats.schema import plan
@@ -55,3 +56,20 @@ def test_a_plan_may_declare_what_the_options_take() -> None:
     assert (get_args(options.RunsAre), get_args(options.MissingAre)) == (plan.RUNS, plan.MISSING)
     assert set(get_args(options.Adjustment)) <= set(plan.ADJUSTMENTS)
     assert {*get_args(options.GapScale), *get_args(options.InflationScale)} == {"auto", *plan.SCALES}
+
+
+def test_every_option_with_words_a_level_or_a_seed_refuses_what_is_none() -> None:
+    """One check of the declared type serves all questions: before any data are looked at."""
+    n = 0
+    for name, question in QUESTIONS.items():
+        signature = signature_of(name)
+        needed = {each.name: "x" for each in signature.parameters.values() if each.default is each.empty}
+        for option in offered(signature):
+            kind, *others = option.kinds
+            wrong: list[object] = ["no such word"] if get_origin(kind) is Literal and not others else []
+            wrong += {"conf_level": [95, 0.5, float("nan"), "0.9"], "seed": [-1, 1.5, "one"]}.get(option.name, [])
+            for value in wrong:
+                with pytest.raises(InputError, match=rf"^{option.name}=.*; (choose one of|it must lie|give a whole)"):
+                    question.function()(**{**needed, option.name: value})
+                n += 1
+    assert n > 60

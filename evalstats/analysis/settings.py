@@ -22,7 +22,7 @@ import polars as pl
 
 from evalstats.document.model import Block, Code, Document, Note, Section
 from evalstats.errors import InputError
-from evalstats.options import OF_FILES, Offered, names_in, offered
+from evalstats.options import OF_FILES, Offered, check_value, names_in, offered
 from evalstats.questions import QUESTIONS, signature_of
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import as_names, name_of, names_of
@@ -91,6 +91,7 @@ def _recorded(function: Callable[P, R], question: str) -> Callable[P, R]:
         given = bound.arguments
         for name in options.keys() & given.keys():
             given[name] = _named(options[name], given)
+            check_value(options[name], given[name])
         result = function(*bound.args, **bound.kwargs)
         told = {name: value for name, value in given.items() if name in asked_for}
         return _with(result, _settings(question, told, defaults, data))

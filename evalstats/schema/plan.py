@@ -108,16 +108,6 @@ def check_settings(names: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def is_ignorable(missing: str | None) -> bool:
-    """Return whether missing scores are declared ignorable."""
-    if missing not in (None, *MISSING):
-        raise InputError(
-            f"missing is {missing!r}; it must be bounded (what is missing could be anything) or ignorable (it is missing for "
-            "a reason that has nothing to do with the answers)"
-        )
-    return missing == "ignorable"
-
-
 ADJUSTMENTS = ("max-t", "holm", "bh", "by", "bonferroni", "none")
 MISSING = ("bounded", "ignorable")
 RUNS = ("sample", "fixed", "draws")

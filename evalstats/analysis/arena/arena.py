@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats import options as opt
-from evalstats.analysis.arena.alternatives import TIES, alternatives_of, categories_of
+from evalstats.analysis.arena.alternatives import alternatives_of, categories_of
 from evalstats.analysis.arena.checks import connection_line, graph_of, guarded
 from evalstats.analysis.arena.fit_checks import drift_of, fit_checks
 from evalstats.analysis.arena.notes import few_votes_notes, scale_notes, source_levels, vote_notes
@@ -54,7 +54,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, settled, with_aliases
 from evalstats.schema.tables import levels_of
 from evalstats.stats.arena.likelihood import Connection, Ties, connection
-from evalstats.stats.checks import check_count, check_level
+from evalstats.stats.checks import check_count
 from evalstats.table.votes import NEEDS_VOTES, SIDE, VoteTable, comparisons_of, is_lazy, style_pairs
 
 METHODS: dict[Ties, str] = {
@@ -183,26 +183,18 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _checked(asked: opt.GivenOptions) -> RatingOptions:
-    if asked.ties not in TIES:
-        raise InputError(f"ties is {asked.ties!r}; use one of {', '.join(TIES)}")
-    if asked.both_bad not in {"tie", "drop"}:
-        raise InputError(f"both_bad is {asked.both_bad!r}; use 'tie' or 'drop'")
-    if asked.scale not in {"elo", "log-odds"}:
-        raise InputError(f"scale is {asked.scale!r}; use 'elo' or 'log-odds'")
     if asked.prior is not None and not 0.0 < asked.prior < np.inf:
         raise InputError(f"prior is {asked.prior:g}; give the wins and losses to add to every model, such as 0.5")
     if asked.n_resamples is not None:
         check_count(asked.n_resamples, "n_resamples", least=100)
     for k in asked.top:
         check_count(k, "an entry of top", least=1)
-    check_count(asked.seed, "seed")
-    level = check_level(0.95 if asked.conf_level is None else asked.conf_level)
     return RatingOptions(
         ties=asked.ties,
         prior=asked.prior or 0.0,
         anchor=asked.anchor,
         scale=asked.scale,
-        conf_level=level,
+        conf_level=0.95 if asked.conf_level is None else asked.conf_level,
         n_resamples=asked.n_resamples,
         top=asked.top,
         seed=asked.seed,

@@ -32,7 +32,6 @@ from evalstats.grammar import plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
 from evalstats.schema.tables import levels_of
-from evalstats.stats.checks import check_level
 from evalstats.stats.computation import one_thread
 from evalstats.table.items import FIRST
 from evalstats.table.systems import require_outcomes
@@ -137,7 +136,7 @@ def audit(
         accept=list((accept,) if isinstance(accept, str) else accept) or None,
         conf_level=conf_level,
     )
-    level = check_level(DEFAULT_LEVEL if found["conf_level"] is None else found["conf_level"])
+    level = DEFAULT_LEVEL if found["conf_level"] is None else found["conf_level"]
     accepted = check_settings(found["accept"] or ())
     rows = rows_of_models(given, models)
     panels = panels_of(

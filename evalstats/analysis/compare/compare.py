@@ -71,7 +71,7 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.columns import STATUSES
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import Plan, PlanAccount, is_ignorable, plan_account, settled, with_plan
+from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
 from evalstats.stats.runs import RunSpread
 from evalstats.table.items import ITEM_OF_VARIANTS, trial_sets
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
@@ -79,7 +79,6 @@ from evalstats.table.systems import require_outcomes
 
 P = ParamSpec("P")
 _LEVEL = 0.95
-_METHODS = ("auto", "tango", "augmented-t", "t", "cr2")
 
 
 class _ByMetrics(Protocol[P]):
@@ -251,11 +250,7 @@ def compare(
 
 
 def _check_options(asked: opt.GivenOptions, names: tuple[str, str]) -> None:
-    """Refuse options that do not exist, or contradict each other."""
-    if isinstance(asked.seed, float | str) or asked.seed < 0:
-        raise InputError(f"seed is {asked.seed}; it must be a whole number from 0")
-    if asked.method not in _METHODS:
-        raise InputError(f"method {asked.method!r} is unknown; choose one of {', '.join(_METHODS)}")
+    """Refuse options that contradict each other."""
     if asked.labels is not None:
         unlike: dict[str, object] = {
             "by": asked.by,
@@ -399,7 +394,7 @@ def _answer(
         clusters=clusters,
         average=average,
         labels=None if asked.labels is None else labels_of(asked.labels, paired, clusters),
-        ignorable=is_ignorable(settings.missing),
+        ignorable=settings.missing == "ignorable",
         sequential=asked.sequential,
         planned_n=asked.planned_n,
         differences=differences,
@@ -495,10 +490,12 @@ def _in_force(
         runs=found["runs"],
         run_sd=found["run_sd"],
     )
-    level, margin, lowest = settings.conf_level, settings.margin, 0.5 if settings.margin is None else 0.8
-    if isinstance(level, str) or not lowest < level < 1:
-        why = "" if margin is None else " (equivalence is judged by the interval at twice the level less one)"
-        raise InputError(f"conf_level is {level}; it must lie above {lowest} and below 1{why}, such as 0.95")
+    level = settings.conf_level
+    if settings.margin is not None and level <= 0.8:
+        given = Option("conf_level", level)
+        raise InputError(
+            f"{given} is too low for a margin, which takes the interval at 2 x level - 1; give more than 0.8"
+        )
     if len(family) > 1:
         settings = settings.but(conf_level=1 - (1 - level) / len(family))
     _check_looks(settings)

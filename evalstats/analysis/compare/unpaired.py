@@ -30,7 +30,6 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.options import GivenOptions
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import is_money_or_time
-from evalstats.schema.plan import is_ignorable
 from evalstats.stats.checks import IntArray
 from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.one_sample import unseen_runaways
@@ -165,7 +164,7 @@ def unpaired_comparison(
         if not scored.any():
             raise CannotAnswerError(f"{name!r} has no scored row of {table.metric.name!r}")
     metric, names, conf_level = table.metric, table.names, settings.conf_level
-    margin, ignorable = margin_in_unit(settings.margin, metric), is_ignorable(settings.missing)
+    margin, ignorable = margin_in_unit(settings.margin, metric), settings.missing == "ignorable"
     covariate, by = (None if name is None else data.factor(name) for name in (settings.covariate, settings.by))
     clusters, of_clusters = chosen_clusters(
         data,

@@ -39,7 +39,6 @@ from evalstats.errors import InputError, Option
 from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, scale_given, settled, with_plan
-from evalstats.stats.checks import check_count, check_level
 from evalstats.stats.clusters import Dependence, undeclared_dependence
 from evalstats.stats.contamination import ReferenceGap
 from evalstats.stats.estimate import t_quantile
@@ -401,10 +400,7 @@ def contamination(
         one = f"{Option('split')}, {Option('date')} and {Option('twin')}"
         raise InputError(f"give exactly one of {one}; found {have}")
     design, column = named[0]
-    _check_options(design, cutoffs=cutoffs, sides=(old, new), alternative=alternative)
-    if scale not in get_args(opt.InflationScale):
-        raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(opt.InflationScale))}")
-    check_count(seed, "seed")
+    _check_options(design, cutoffs=cutoffs, sides=(old, new))
     data = as_data(data)
     data.need_rows("a check for contamination")
     data = data if plan is None else with_plan(data, plan)
@@ -419,7 +415,7 @@ def contamination(
     given = {"margin": margin, "conf_level": conf_level, "clusters": [cluster] if isinstance(cluster, str) else cluster}
     given |= scale_given(plan, scale, get_args(opt.InflationScale))
     found = settled(plan, benchmark=benchmark, metric=asked_metric or "", accept=list(accept) or None, **given)
-    level = check_level(DEFAULT_LEVEL if found["conf_level"] is None else cast("float", found["conf_level"]))
+    level = DEFAULT_LEVEL if found["conf_level"] is None else cast("float", found["conf_level"])
     wanted: dict[str, Any] = {
         "metric": asked_metric,
         "suspects": as_levels(suspects),
@@ -467,12 +463,8 @@ def contamination(
 
 
 def _check_options(
-    design: Design, *, cutoffs: Mapping[str, str | dt.date] | None, sides: tuple[Levels, Levels], alternative: str
+    design: Design, *, cutoffs: Mapping[str, str | dt.date] | None, sides: tuple[Levels, Levels]
 ) -> None:
-    if alternative not in ("two-sided", "greater"):
-        raise InputError(
-            f"alternative is {alternative!r}; give two-sided, or greater where that was declared before looking"
-        )
     if design == "date" and not cutoffs:
         raise InputError(
             f"a break at a date needs the suspects' cut-offs: {Option('cutoffs', '2024-03-01', of='MODEL')}"

@@ -118,8 +118,6 @@ def wanted_average(
         raise InputError(
             f"average={average!r} and weights are given; weights are an average of their own, so give one of the two"
         )
-    if average not in (None, "micro", "macro"):
-        raise InputError(f"average is {average!r}; it is 'micro' (every item alike) or 'macro' (every level alike)")
     column = natural_factor(items) if over is None else data.factor(over)
     if column is None:
         raise InputError(

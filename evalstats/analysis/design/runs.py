@@ -16,7 +16,6 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
 from evalstats.options import RunsAre
 from evalstats.schema.columns import NAMED_TRIALS, TRIAL_LABEL
-from evalstats.schema.plan import RUNS
 from evalstats.stats.runs import (
     SHARE_OF_RANGE,
     SHARE_OF_SD,
@@ -142,8 +141,6 @@ def trial_design(
     their own and labels of runs or seeds are whole runs, and a sample. Judges, seeds and other names that all sides share are
     paired; up to five of them were chosen, and are fixed. `design/trials.md` says why.
     """
-    if runs is not None and runs not in RUNS:
-        raise InputError(f"runs is {runs!r}; it is one of {', '.join(RUNS)}")
     by_run = any(arm.by_run for arm in arms)
     names = [set(_units(arm)) for arm in arms]
     same = len(arms) > 1 and len(names[0]) > 1 and all(each == names[0] for each in names)

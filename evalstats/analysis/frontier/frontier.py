@@ -20,7 +20,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.errors import CannotAnswerError
 from evalstats.grammar import and_list, plural
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData, as_data
@@ -137,7 +137,6 @@ def frontier(
     >>> [(row.name, row.on_frontier, row.dominated_by) for row in found.rows]
     [('small', True, ()), ('large', True, ()), ('slow', False, ('small', 'large'))]
     """
-    _check_options(cost=cost, conf_level=conf_level, seed=seed)
     data = as_data(data, opt.GivenOptions.of(frontier, locals()).names()).with_metric(
         metric, higher_is_better=higher_is_better
     )
@@ -421,15 +420,3 @@ def _unseen_runaways(rows: Sequence[FrontierRow], cases: _Cases, cost: str, conf
         return []
     nearest = min(risks.values(), key=lambda risk: risk.undoing)
     return [runaway_words(and_list(sorted(risks), _NAMED), nearest, f"undo the lead in {cost_word(cost)}")]
-
-
-def _check_options(*, cost: str, conf_level: float, seed: int) -> None:
-    if cost not in COSTS:
-        raise InputError(
-            f"cost {cost!r} is unknown; choose one of {', '.join(COSTS)}. A column of your own is taken for one of them with "
-            f"{Option('map', cost, of=COSTS[0])}"
-        )
-    if isinstance(conf_level, str) or not 0.5 < conf_level < 1:
-        raise InputError(f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95")
-    if isinstance(seed, float | str) or seed < 0:
-        raise InputError(f"seed is {seed}; it must be a whole number from 0")

@@ -26,11 +26,11 @@ from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.errors import CannotAnswerError, Option
 from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, scale_given, settled, with_plan
-from evalstats.stats.checks import FloatArray, check_count, check_level
+from evalstats.stats.checks import FloatArray, check_count
 from evalstats.stats.errors_in_variables.scores import centred_variance
 from evalstats.stats.estimate import normal_quantile, t_quantile
 
@@ -144,8 +144,6 @@ def gap(
     >>> found.n_models, found.verdict, found.flagged()
     (8, 'inconclusive', ())
     """
-    if scale not in get_args(opt.GapScale):
-        raise InputError(f"scale is {scale!r}; give one of {', '.join(get_args(opt.GapScale))}")
     given: dict[str, Any] = {
         "margin": margin,
         "conf_level": conf_level,
@@ -164,7 +162,7 @@ def gap(
     lab_data = lab_data.with_metric(lab_metric or metric, higher_is_better=higher_is_better)
     live_data = live_data.with_metric(live_metric or metric, higher_is_better=higher_is_better)
     level, min_cell = (
-        check_level(DEFAULT_LEVEL if conf_level is None else conf_level),
+        DEFAULT_LEVEL if conf_level is None else conf_level,
         check_count(min_cell, "min_cell"),
     )
     by = named_once(by)
@@ -201,7 +199,7 @@ def gap(
         margin=margin_in_unit(margin, of_live.about),
         n_resamples=check_count(n_resamples, "n_resamples", least=100),
         top=tuple(sorted({check_count(k, "an entry of top", least=3) for k in top})),
-        seed=check_count(seed, "seed"),
+        seed=seed,
         mix=shares,
         min_cell=min_cell,
     )

@@ -28,7 +28,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import and_list
 from evalstats.schema.data import EvalData
 from evalstats.stats import estimate as numbers
-from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_level
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.estimate import two_sided_t_p
 from evalstats.stats.one_sample import mean_t, wilson
@@ -116,15 +116,14 @@ def judges(
     >>> found.row("gpt").raw.estimate, round(found.row("gpt").estimate, 2)
     (0.85, 0.7)
     """
-    level = check_level(conf_level)
     given = ratings_data(data)
     known = dict(families or {})
     width, least = in_points(half_width, "half_width"), in_points(margin, "margin")
     if reference in ("human", ("human",)) and (alone := verdicts_of_judges(given)) is not None:
-        return _without_people(given, alone, known, level)
+        return _without_people(given, alone, known, conf_level)
     asked = (reference,) if isinstance(reference, str) else tuple(reference)
     ratings = Ratings.of(given, asked, criterion, scale, cluster)
-    over = Over(conf_level=level, n_resamples=n_resamples, seed=seed)
+    over = Over(conf_level=conf_level, n_resamples=n_resamples, seed=seed)
     if ratings.codes is not None:
         over["clusters"] = ratings.codes
     among = _among_people(ratings, over)
@@ -144,12 +143,12 @@ def judges(
         raise CannotAnswerError(f"{and_list([*met, ratings.truth_name])}: {rows[0].reason}")
     rows.sort(key=_by_agreement)
     names = [row.name for row in rows]
-    by_model = [each for name in names for each in _by_model(ratings, name, level)]
-    corrected, notes = corrected_scores(ratings, names, level)
+    by_model = [each for name in names for each in _by_model(ratings, name, conf_level)]
+    corrected, notes = corrected_scores(ratings, names, conf_level)
     checks = (
-        biases_of_scores(ratings, names, known, level)
+        biases_of_scores(ratings, names, known, conf_level)
         if ratings.games is None
-        else biases_of_votes(ratings.games, names, ratings.people, known, level)
+        else biases_of_votes(ratings.games, names, ratings.people, known, conf_level)
     )
     return _report(
         given,
@@ -166,7 +165,7 @@ def judges(
         people=among,
         by_model=tuple(by_model),
         corrected=tuple(corrected),
-        label_plan=label_plan(ratings, names[0], half_width=width, margin=least, conf_level=level),
+        label_plan=label_plan(ratings, names[0], half_width=width, margin=least, conf_level=conf_level),
         biases=tuple(checks.rows),
         by_place=tuple(checks.places),
         not_checked=tuple(checks.not_checked),

@@ -64,7 +64,7 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
-from evalstats.schema.plan import is_ignorable, settled, with_plan
+from evalstats.schema.plan import settled, with_plan
 from evalstats.stats.computation import one_thread
 from evalstats.table.items import ITEM_OF_VARIANTS
 from evalstats.table.systems import SeveralRunsError, remarks_of, require_outcomes
@@ -193,8 +193,8 @@ def leaderboard(
 def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     """Answer with what was given, and the defaults for the rest."""
     adjust, conf_level = asked.adjust or "max-t", DEFAULT_LEVEL if asked.conf_level is None else asked.conf_level
-    ignorable = is_ignorable(asked.missing)
-    levels = _checked_options(conf_level=conf_level, adjust=adjust, top=asked.top, seed=asked.seed)
+    ignorable = asked.missing == "ignorable"
+    levels = _checked_top(asked.top)
     wanted = wanted_pass(asked.pass_hat, asked.pass_at)
     data = data.with_metric(asked.metric, higher_is_better=asked.higher_is_better)
     if asked.labels is not None:
@@ -514,14 +514,8 @@ def _remarks(board: Board, scores: BoardScores) -> list[str]:
     return remarks
 
 
-def _checked_options(*, conf_level: float, adjust: str, top: Sequence[int], seed: int) -> tuple[int, ...]:
+def _checked_top(top: Sequence[int]) -> tuple[int, ...]:
     """Return the k of the top-k sets, 1 among them."""
-    if isinstance(conf_level, str) or not 0.5 < conf_level < 1:
-        raise InputError(f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95")
-    if adjust not in ADJUSTMENTS:
-        raise InputError(f"adjust {adjust!r} is unknown; choose one of {', '.join(ADJUSTMENTS)}")
-    if isinstance(seed, float | str) or seed < 0:
-        raise InputError(f"seed is {seed}; it must be a whole number from 0")
     wrong = [k for k in top if isinstance(k, bool) or not isinstance(k, int) or k < 1]  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
     if wrong:
         raise InputError(f"top holds {wrong[0]!r}; give whole numbers from 1, such as (1, 3, 5)")

@@ -25,7 +25,6 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import unknown_name
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
 from evalstats.schema.tables import levels_of
-from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson, wilson
 from evalstats.stats.score_drift import FEWEST_UNITS, Change, score_changes
@@ -97,7 +96,7 @@ def changes(
     data.need_rows("a change from run to run")
     named = [accept] if isinstance(accept, str) else [*accept]
     given: dict[str, Any] = settled(plan, accept=named or None, conf_level=conf_level)
-    level = check_level(DEFAULT_LEVEL if given["conf_level"] is None else given["conf_level"])
+    level = DEFAULT_LEVEL if given["conf_level"] is None else given["conf_level"]
     accepted = check_settings(given["accept"] or ())
     try:
         until = date.fromisoformat(since) if isinstance(since, str) else since

@@ -29,7 +29,6 @@ from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.questions import QUESTIONS
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan
-from evalstats.stats.checks import check_count, check_level
 
 OnStep = Callable[[str], None]
 # More benchmarks than these are not asked one by one: nobody reads so many cards, and each has questions of its own.
@@ -137,11 +136,8 @@ def overview(
     """
     data = as_data(data)
     data.need_rows("an overview")
-    check_count(seed, "seed")
     watched = {"metric": metric, "models": models, "cluster": cluster, "since": since, "accept": accept}
-    asked = _Asked(
-        conf_level=None if conf_level is None else check_level(conf_level), seed=seed, plan=plan, watched=watched
-    )
+    asked = _Asked(conf_level=conf_level, seed=seed, plan=plan, watched=watched)
     holdings = tuple(_holdings(data))
     if not holdings:
         raise CannotAnswerError(

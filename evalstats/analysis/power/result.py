@@ -8,8 +8,8 @@ import polars as pl
 
 from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe
 from evalstats.document.model import Note
+from evalstats.options import PowerTest
 
-PowerTest = Literal["difference", "noninferiority", "equivalence", "precision"]
 Solved = Literal["n_items", "n_clusters", "delta", "power", "margin", "half_width"]
 PowerMethod = Literal["exact", "formula", "miller", "t", "clusters", "simulation", "independent"]
 Resource = Literal["as it is", "items", "trials", "clusters"]

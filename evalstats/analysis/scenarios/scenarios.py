@@ -151,7 +151,7 @@ def scenarios(
         metric = metric or plan.primary_for(benchmark)
         found: dict[str, Any] = settled(plan, benchmark=benchmark, metric=metric or "", **given)
         cluster, conf_level, accept = found["clusters"], found["conf_level"], found["accept"] or ()
-    level = _checked(conf_level, as_=as_, formula=formula, seed=seed, n_resamples=n_resamples)
+    level = _checked(conf_level, as_=as_, formula=formula, n_resamples=n_resamples)
     data = data.with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)
@@ -385,19 +385,12 @@ def _thin_cells(table: ScenarioTable, fitted: FittedScenarios) -> list[Note]:
     return found
 
 
-def _checked(
-    conf_level: float | None, *, as_: object, formula: str | None, seed: int, n_resamples: int | None
-) -> float:
+def _checked(conf_level: float | None, *, as_: object, formula: str | None, n_resamples: int | None) -> float:
     level = DEFAULT_LEVEL if conf_level is None else conf_level
-    if isinstance(level, str) or not 0.5 < level < 1:
-        raise InputError(f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95")
-    if as_ not in (None, "fixed", "random"):
-        raise InputError(f"as_ is {as_!r}; scenarios are 'fixed' or 'random'")
     if as_ is not None and formula is not None:
         raise InputError(
             f"a formula says itself whether scenarios are fixed or random; give either it or {Option('as_')}"
         )
-    check_count(seed, "seed")
     if n_resamples is not None:
         check_count(n_resamples, "n_resamples")
     return level

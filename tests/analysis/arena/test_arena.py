@@ -315,14 +315,10 @@ def test_few_named_clusters_give_no_interval(votes: es.EvalData):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"ties": "elo"}, "ties is 'elo'"),
-        ({"both_bad": "win"}, "both_bad is 'win'"),
-        ({"scale": "points"}, "scale is 'points'"),
         ({"prior": -1.0}, "prior is -1"),
         ({"anchor": "nobody"}, "the anchor 'nobody' has no votes"),
         ({"cluster": "nobody"}, "no column 'nobody'"),
         ({"covariates": ["nobody"]}, "no numeric columns nobody_a and nobody_b"),
-        ({"conf_level": 95}, "conf_level is 95"),
         ({"models": ["nobody", "x"]}, "no vote is of a model 'nobody'"),
         ({"models": ["x"]}, "at least two are needed"),
         ({"by": "nobody"}, "nobody"),

@@ -184,8 +184,6 @@ def test_a_plan_settles_margin_and_level_and_departures_are_said():
         ({"split": "source", "references": []}, InputError, "references is empty"),
         ({"split": "source", "suspects": ["r1", "r1"]}, InputError, "twice"),
         ({"split": "source", "cutoffs": {"r1": "2024-01-01"}}, InputError, "cut-offs go with date"),
-        ({"split": "source", "alternative": "less"}, InputError, "alternative is 'less'"),
-        ({"split": "source", "scale": "logit"}, InputError, "scale is 'logit'; give one of auto, latent, points"),
         ({"split": "source", "margin": "200pp"}, InputError, "margin is"),
     ],
 )

@@ -160,7 +160,6 @@ def test_clusters_within_levels_are_the_unit() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"average": "mean"}, "average is 'mean'"),
         ({"over": "subject"}, "say how as well"),
         ({"average": "macro", "weights": {"law": 1}}, "give one of the two"),
         ({"weights": {"law": 1, "anatomy": 1}}, "'physics' of subject has no share"),

@@ -281,9 +281,6 @@ def test_equal_systems_are_both_on_it() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cost": "price"}, "cost 'price' is unknown; choose one of cost_usd, latency_s"),
-        ({"conf_level": 95}, "conf_level is 95; it must lie above 0.5 and below 1"),
-        ({"seed": -1}, "seed is -1"),
         ({"n_resamples": 0}, "n_resamples is 0"),
         ({"cluster": "nothing"}, "there is no column 'nothing'"),
         ({"models": ["cheap"]}, "a ranking needs two"),

@@ -127,8 +127,6 @@ def test_models_of_the_lab_alone_are_forecast_on_the_line_of_logits():
 
 
 def test_what_cannot_be_asked_is_refused_and_a_plan_declares_it(ceiling):
-    with pytest.raises(InputError, match="scale is 'probit'; give one of auto, logit, identity"):
-        es.gap(ceiling.lab, ceiling.live, scale="probit")
     grades = replace(
         ceiling.lab,
         outcomes=ceiling.lab.outcomes.with_columns(score=7.0 * pl.col("score")),
