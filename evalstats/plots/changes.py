@@ -17,7 +17,6 @@ def waterfall(
     rows: object,
     *,
     title: str = "",
-    columns: Mapping[str, str] | None = None,
     digits: int = 2,
     note: str = "",
     ax: Any = None,
@@ -35,8 +34,6 @@ def waterfall(
         known `conf_low`, `conf_high` (of the step, not of its end); and any of: `words`, `tone`.
     title
         What the axis measures.
-    columns
-        Further columns of `rows` to write at the end of each row, with their headings.
     digits
         Decimals of the numbers where there are no `words`.
 
@@ -71,8 +68,7 @@ def waterfall(
         _draw_steps(panel, table, kinds, list(zip(starts, values, strict=True)), ends)
 
     marks = Marks(draw=draw, title=title, limits=limits_of(known))
-    further = further_columns(table, columns, range(table.n), table.n)
-    return row_figure(lines, [marks, Words(texts=words), *further], note=note, ax=ax, size=size)
+    return row_figure(lines, [marks, Words(texts=words)], note=note, ax=ax, size=size)
 
 
 def _numbers(

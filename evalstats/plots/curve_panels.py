@@ -50,14 +50,13 @@ def curves(
     goals: object = None,
     marks: object = None,
     x_title: str | Mapping[str, str] = "",
-    log: bool = True,
     limits: tuple[float, float] | None = None,
     percent: bool = False,
     note: str = "",
     ax: Any = None,
     size: Extent = None,
 ) -> Figure:
-    """Draw lines over a number, in panels side by side (below each other on a narrow sheet).
+    """Draw lines over a number on a logarithmic axis, in panels side by side (below each other on a narrow sheet).
 
     Parameters
     ----------
@@ -70,8 +69,6 @@ def curves(
         Points with words: `panel`, `x`, `estimate`, `words`; and `tone`.
     x_title
         What is counted across, for all panels or for each by its title.
-    log
-        Whether the axis across is logarithmic.
     limits
         The ends of the axis upwards; by itself from 0 up.
     percent
@@ -126,7 +123,6 @@ def curves(
                 box=(column * (each + 2 * font), top, column * (each + 2 * font) + each, top + tall * font),
                 title=name,
                 x_title=titles.get(name, ""),
-                log=log,
                 limits=limits,
                 percent=percent,
                 goals=_of_panel(beside[0], name),
@@ -149,7 +145,6 @@ class _CurvePanel:
     box: Box
     title: str
     x_title: str
-    log: bool
     limits: tuple[float, float] | None
     percent: bool
     goals: Columns
@@ -170,8 +165,8 @@ def _ranges(panel: _CurvePanel) -> tuple[tuple[float, float], tuple[float, float
     table = panel.table
     xs = [x for each in (table, panel.marks) for x in each.numbers("x") if x is not None]
     low, high = min(xs), max(xs)
-    room = (high / low) ** 0.03 if panel.log and high > low else 1.1
-    across = (low / room, high * room) if panel.log else (low, high if high > low else low + 1)
+    room = (high / low) ** 0.03 if high > low else 1.1
+    across = (low / room, high * room)
     if panel.limits is not None:
         return across, panel.limits
     most = max(value for each in (table, panel.goals) for value in each.numbers("estimate") if value is not None)
@@ -189,12 +184,12 @@ def _draw_panel(panel: _CurvePanel) -> None:
         ylim,
         most=5,
         write=lambda tick: f"{tick_words(tick)}{unit}",
-        log=panel.log,
+        log=True,
         label=panel.title,
     )
     axes.spines["bottom"].set_visible(True)
     axes.spines["bottom"].set_color(colors.line)
-    _count_axis(axes, xlim, right - 0.6 * font - inner, font, log=panel.log)
+    _count_axis(axes, xlim, right - 0.6 * font - inner, font, log=True)
     for up, line in enumerate(reversed(wrapped(panel.title, right - left, font, bold=True))):
         canvas.text(left, top - font * (0.9 + 1.25 * up), line, weight="bold")
     canvas.text(
@@ -340,7 +335,6 @@ def sequence(
     crossing_words: str = "",
     planned: float | None = None,
     tone: str = "neutral",
-    digits: int = 2,
     note: str = "",
     ax: Any = None,
     size: Extent = None,
@@ -361,8 +355,6 @@ def sequence(
         The `n` that was planned: a dashed line.
     tone
         The tone of the interval.
-    digits
-        Decimals of the last estimate.
 
     Examples
     --------
@@ -382,7 +374,7 @@ def sequence(
 
     def figure(sheet: Sheet) -> Canvas:
         font = sheet.font
-        said = f"{number(means[-1], digits, sign=True)} {interval(lows[-1], highs[-1], 1, digits, sign=True)}"
+        said = f"{number(means[-1], 2, sign=True)} {interval(lows[-1], highs[-1], 1, 2, sign=True)}"
         heads = wrapped(title, sheet.width - text_width(said, font, bold=True) - font, SMALL * font, bold=True)
         apart = not heads or len(heads) > 2
         heads = wrapped(title, sheet.width, SMALL * font, bold=True) if apart else heads
@@ -419,7 +411,7 @@ def sequence(
         words = f"{x_title.partition(',')[0]} "
         canvas.tooltips(
             [
-                (f"{words}{tick_words(n[place])}".strip(), with_interval(means[place], both, digits, sign=True))
+                (f"{words}{tick_words(n[place])}".strip(), with_interval(means[place], both, 2, sign=True))
                 for place, both in zip(looks, ends_of, strict=True)
             ],
             [(left + n[place] * unit, top + (high - means[place]) / (high - low) * (bottom - top)) for place in looks],

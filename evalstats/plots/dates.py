@@ -243,12 +243,13 @@ def _draw_levels(axes: Any, panel: _HistoryPanel) -> str:
 
 
 _MOST_POINTS = 1200  # that all answer a pointer
+_MOST_NAMED = 12
 
 
-def timeline(
-    rows: object, *, title: str = "", note: str = "", most_named: int = 12, ax: Any = None, size: Extent = None
-) -> Figure:
+def timeline(rows: object, *, title: str = "", note: str = "", ax: Any = None, size: Extent = None) -> Figure:
     """Draw a line for each model over periods; the strong ones in their tone with a band and their name, the others grey.
+
+    Without strong ones all are named, if they are at most 12.
 
     Parameters
     ----------
@@ -257,8 +258,6 @@ def timeline(
         any of: `strong`, `tone`.
     title
         What the axis measures.
-    most_named
-        How many models are named; without strong ones all, if they are so few.
 
     Examples
     --------
@@ -273,7 +272,7 @@ def timeline(
         table.by("model" if "model" in table.data else "label"), key=lambda each: any(each[1].flags("strong"))
     )
     strong = [name for name, own in lines if any(own.flags("strong"))]
-    named = strong[-most_named:] or ([name for name, _ in lines] if len(lines) <= most_named else [])
+    named = strong[-_MOST_NAMED:] or ([name for name, _ in lines] if len(lines) <= _MOST_NAMED else [])
     values = [
         value
         for _, own in lines

@@ -1,6 +1,6 @@
 """Intervals of any rows, one below the other: differences, scores, ratings, gaps, ratios, and a model's effects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ from evalstats.plots.canvas import (
     tick_words,
 )
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.rows import Line, MarkPanel, Marks, further_columns, grouped_lines, row_figure, word_column
+from evalstats.plots.rows import Line, MarkPanel, Marks, grouped_lines, row_figure, word_column
 from evalstats.plots.text import Room, fitted, fitted_names, spread, text_width, with_interval
 
 
@@ -33,7 +33,6 @@ def forest(
     margin: float | None = None,
     sides: tuple[str, str] = ("", ""),
     side_tones: tuple[str, str] = ("bad", "good"),
-    columns: Mapping[str, str] | None = None,
     digits: int = 2,
     bounds: tuple[float, float] | None = None,
     log: bool = False,
@@ -52,8 +51,7 @@ def forest(
     rows
         `model` (or `label`) and `estimate`; if known `conf_low`, `conf_high`; and any of: `words` (what stands at the end of
         the row; else the numbers), `detail` (beside the name), `group` (a heading above the rows of one), `tone` ("good",
-        "bad", "neutral", "caution"), `settled`, `strong` (the answer among the rows), `inner_low`, `inner_high` (a narrower
-        interval, thick), `dashed` (an extrapolation).
+        "bad", "neutral", "caution"), `settled`, `strong` (the answer among the rows), `dashed` (an extrapolation).
     title
         What the axis measures.
     reference
@@ -62,8 +60,6 @@ def forest(
         Half the width of a band around the reference.
     sides, side_tones
         What lies left and right of the reference, in words and tones.
-    columns
-        Further columns of `rows` to write at the end of each row, with their headings.
     digits
         Decimals of the numbers where there are no `words`.
     bounds
@@ -108,8 +104,7 @@ def forest(
         log=log,
     )
     shown = [tone if done and tone != "neutral" else "plain" for tone, done in zip(tones, settled, strict=True)]
-    beside = [word_column(words, at, len(lines), tones=shown), *further_columns(table, columns, at, len(lines))]
-    return row_figure(lines, [marks, *beside], note=note, ax=ax, size=size)
+    return row_figure(lines, [marks, word_column(words, at, len(lines), tones=shown)], note=note, ax=ax, size=size)
 
 
 def _lines(table: Columns, names: Sequence[str], numbers: Sequence[str]) -> list[Line]:
@@ -166,7 +161,7 @@ def _draw_rows(
     panel: MarkPanel, table: Columns, at: Sequence[int], settled: Sequence[bool], tones: Sequence[str]
 ) -> None:
     colors, font = panel.canvas.colors, panel.font
-    inner, strong, dashed = table.intervals("inner_low", "inner_high"), table.flags("strong"), table.flags("dashed")
+    strong, dashed = table.flags("strong"), table.flags("dashed")
     rows = zip(at, table.numbers("estimate"), table.intervals(), strict=True)
     for row, (place, value, ends) in enumerate(rows):
         color = panel.canvas.tone(tones[row])
@@ -174,9 +169,6 @@ def _draw_rows(
             thick = 0.22 if strong[row] else 0.15
             dash: dict[str, Any] = {"linestyle": (0, (3, 2))} if dashed[row] else {}
             panel.interval(place, *ends, color=color, thick=thick, **dash)
-        narrower = inner[row]
-        if narrower is not None:
-            panel.axes.plot(narrower, [panel.levels[place]] * 2, color=color, linewidth=0.36 * font, zorder=2.2)
         if value is not None:
             marker = "o" if ends is not None else "D"
             look = point_style(colors, color, font, filled=settled[row], marker=marker)
@@ -190,7 +182,7 @@ _ROW = 1.6  # of a row with a name, in letters' heights
 _MANY = 15.0  # height of a panel of many levels, in letters' heights
 
 
-def caterpillar(rows: object, *, group: str = "group", unit: str = "", ax: Any = None, size: Extent = None) -> Figure:
+def caterpillar(rows: object, *, unit: str = "", ax: Any = None, size: Extent = None) -> Figure:
     """Draw the levels of each random effect with their intervals, from the highest to the lowest.
 
     Up to 26 levels stand in rows with their names. More stand side by side, thin, and the four lowest and four highest are
@@ -199,9 +191,7 @@ def caterpillar(rows: object, *, group: str = "group", unit: str = "", ax: Any =
     Parameters
     ----------
     rows
-        `level` (or `label`), `estimate`, `conf_low`, `conf_high`; and the column of groups.
-    group
-        The column whose values have a panel each.
+        `level` (or `label`), `estimate`, `conf_low`, `conf_high`; and `group`, whose values have a panel each.
     unit
         The unit of the estimates.
 
@@ -215,7 +205,7 @@ def caterpillar(rows: object, *, group: str = "group", unit: str = "", ax: Any =
     for name in ("estimate", "conf_low", "conf_high"):
         table.need(name)
     table.need("level", "label")
-    panels = [(name, _ordered(own)) for name, own in table.by(group)]
+    panels = [(name, _ordered(own)) for name, own in table.by("group")]
 
     def figure(sheet: Sheet) -> Canvas:
         tall = [_ROW * own.n if own.n <= MOST_NAMED else _MANY for _, own in panels]

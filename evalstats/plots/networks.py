@@ -49,7 +49,6 @@ class _Edge:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Graph:
     names: Sequence[str]
-    details: Sequence[str]
     weak: Sequence[bool]
     parts: Sequence[tuple[str, Sequence[int]]]
     edges: Sequence[_Edge]
@@ -66,7 +65,7 @@ def network(rows: object, *, edges: object, note: str = "", ax: Any = None, size
     ----------
     rows
         A row for each point: `model` (or `label`); and any of: `part` (points of one ring, under this heading where there
-        are several), `detail` (beside the name), `weak` (a square in the colour of what is bad).
+        are several), `weak` (a square in the colour of what is bad).
     edges
         A row for each line: `first`, `second` (names of points) and `n`; and `dashed` for one that is too weak to count.
 
@@ -88,7 +87,6 @@ def network(rows: object, *, edges: object, note: str = "", ax: Any = None, size
     part = table.texts("part")
     graph = _Graph(
         names=names,
-        details=table.texts("detail"),
         weak=table.flags("weak"),
         parts=[(title, [row for row in range(table.n) if part[row] == title]) for title in dict.fromkeys(part)],
         edges=found,
@@ -120,7 +118,7 @@ def _rings(sheet: Sheet, graph: _Graph, shrink: float = 1.0) -> tuple[list[_Ring
     rings: list[_Ring] = []
     several = len(graph.parts) > 1
     for title, rows in graph.parts:
-        widest = max(text_width(f"{graph.names[row]}  {graph.details[row]}".rstrip(), SMALL * font) for row in rows)
+        widest = max(text_width(graph.names[row], SMALL * font) for row in rows)
         names = min(widest, _RING_NAMES * sheet.width) + 1.8 * font
         tall = max(_STEP * font * (len(rows) / 2 + 1), _LEAST * font if len(rows) > 2 else 3 * font) * shrink
         across = max(min(sheet.width / 2 - names, 0.62 * tall + 4 * font), 2 * font)
@@ -163,13 +161,16 @@ def _draw_ring(canvas: Canvas, ring: _Ring, graph: _Graph) -> None:
 
 
 def _tooltip_words(graph: _Graph, row: int) -> str:
-    """Return what a point tells a pointer: its own number, and what it has in common with which others, most first."""
+    """Return what a point tells a pointer: what it has in common with which others, most first."""
     joined = [
         (edge, edge.other if edge.one == row else edge.one) for edge in graph.edges if row in (edge.one, edge.other)
     ]
     joined.sort(key=lambda pair: -pair[0].n)
-    with_others = and_list([f"{edge.n:,.0f} with {graph.names[other]}" for edge, other in joined], _MOST_TOLD)
-    return "; ".join(part for part in (graph.details[row], with_others if joined else "no line") if part)
+    return (
+        and_list([f"{edge.n:,.0f} with {graph.names[other]}" for edge, other in joined], _MOST_TOLD)
+        if joined
+        else "no line"
+    )
 
 
 def _draw_lines(canvas: Canvas, edges: Sequence[_Edge], places: dict[int, tuple[float, float]]) -> None:
@@ -215,16 +216,14 @@ def _write_names(canvas: Canvas, ring: _Ring, places: dict[int, tuple[float, flo
         levels = spread([places[row][1] for row in side], _STEP * font, low, high)
         edge = ring.middle[0] + sign * (ring.radii[0] + 1.0 * canvas.font)
         room = canvas.width - edge if sign > 0 else edge
-        details = max(text_width(f"  {graph.details[row]}", font) for row in side)
-        texts = fitted_names([graph.names[row] for row in side], room - details, font)
+        texts = fitted_names([graph.names[row] for row in side], room, font)
         for row, level, text in zip(side, levels, texts, strict=True):
             x, y = places[row]
             canvas.line(
                 [x, edge - sign * 0.3 * font], [y, level], color=canvas.colors.line, linewidth=0.07 * font, zorder=0.6
             )
-            words = f"{text}  {graph.details[row]}".rstrip()
             color = canvas.colors.bad if graph.weak[row] else canvas.colors.ink
-            canvas.text(edge, level, words, align="left" if sign > 0 else "right", letters=SMALL, color=color)
-            wide = text_width(words, font)
+            canvas.text(edge, level, text, align="left" if sign > 0 else "right", letters=SMALL, color=color)
+            wide = text_width(text, font)
             written_at[row] = (edge if sign > 0 else edge - wide, level - _STEP * font / 2, wide, _STEP * font)
     return written_at

@@ -119,10 +119,8 @@ def scatter(
     rows: object,
     *,
     line: object = None,
-    other_line: object = None,
     identity: str = "",
     line_title: str = "",
-    other_title: str = "",
     x_title: str = "",
     y_title: str = "",
     reverse_x: bool = False,
@@ -144,12 +142,12 @@ def scatter(
     rows
         `model` (or `label`), `x`, `y`; if known `x_low`, `x_high`, `y_low`, `y_high`; and any of: `kind` (named by `keys`),
         `tone`, `settled` (filled), `strong` (named in bold).
-    line, other_line
-        Frames with `x`, `estimate` and, for a band, `conf_low` and `conf_high`; the second is dotted.
+    line
+        A frame with `x`, `estimate` and, for a band, `conf_low` and `conf_high`.
     identity
         What the line x = y is called, where it is drawn.
-    line_title, other_title
-        What the lines are called in the key.
+    line_title
+        What the line is called in the key.
     x_title, y_title
         What the axes measure.
     reverse_x, reverse_y
@@ -169,10 +167,7 @@ def scatter(
     points = _points_of(table, "x", "y", ("x_low", "x_high"), ("y_low", "y_high"))
     across = _axis([s.x for s in points], [s.x_ends for s in points], reverse=reverse_x, logit=logit_x)
     up = _axis([s.y for s in points], [s.y_ends for s in points], reverse=reverse_y, logit=logit_y)
-    curves = [
-        *([_line(line, "line", line_title)] if line is not None else []),
-        *([_line(other_line, "dotted", other_title)] if other_line is not None else []),
-    ]
+    curves = [_line(line, line_title)] if line is not None else []
     if identity:
         low = max(min(across.limits), min(up.limits))
         high = min(max(across.limits), max(up.limits))
@@ -284,7 +279,7 @@ def _points_of(
     return sorted(found, key=lambda point: (point.strong, not point.weak))
 
 
-def _line(rows: object, look: str, words: str) -> _Curve:
+def _line(rows: object, words: str) -> _Curve:
     table = columns_of(rows, "the line of a scatter")
     table.need("x")
     table.need("estimate")
@@ -297,7 +292,6 @@ def _line(rows: object, look: str, words: str) -> _Curve:
         y=[y[place] or 0.0 for place in known],
         low=[(ends[place] or (0.0, 0.0))[0] for place in known] if banded else None,
         high=[(ends[place] or (0.0, 0.0))[1] for place in known] if banded else None,
-        look=look,
         words=words,
     )
 
@@ -480,7 +474,6 @@ def _look(colors: Any, font: float, point: _Dot) -> dict[str, Any]:
 def _curve_style(colors: Any, font: float, look: str) -> dict[str, Any]:
     looks: dict[str, dict[str, Any]] = {
         "line": {"color": colors.ink, "linewidth": 0.13 * font},
-        "dotted": {"color": colors.muted, "linewidth": 0.12 * font, "linestyle": (0, (1, 2))},
         "dashed": {"color": colors.muted, "linewidth": 0.1 * font, "linestyle": (0, (5, 3))},
         "steps": {"color": colors.good, "linewidth": 0.1 * font, "alpha": 0.5, "drawstyle": "steps-post"},
     }

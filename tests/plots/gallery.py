@@ -91,7 +91,6 @@ WINS: dict[str, list[Any]] = {
 NODES: dict[str, list[Any]] = {
     "model": list(ALIKE),
     "part": ["Part 1: 9 models"] * 9 + ["Part 2: 3 models"] * 3,
-    "detail": [f"{20 + k} items" for k in range(12)],
     "weak": [k == 3 for k in range(12)],
 }
 EDGES: dict[str, list[Any]] = {
@@ -227,9 +226,7 @@ GALLERY: dict[str, partial[Figure]] = {
         sides=("← baseline better", "candidate better →"),
         note="The band is the margin.",
     ),
-    "ratings": _with(
-        plots.forest, RATINGS, title="Rating (points)", reference=None, digits=0, columns={"ranks": "Ranks"}
-    ),
+    "ratings": _with(plots.forest, RATINGS, title="Rating (points)", reference=None, digits=0),
     "ranks": _with(plots.ranks, RANKS, title="correct (%), 95% interval", columns={"tier": "Tier"}, bounds=(0, 100)),
     "points": _with(
         plots.scatter,

@@ -5,7 +5,6 @@ from itertools import pairwise
 import pytest
 from matplotlib.colors import to_hex
 
-from evalstats.errors import InputError
 from evalstats.plots import forest, ranks
 from evalstats.plots.rank_sets import rank_ticks
 from evalstats.plots.style import LIGHT
@@ -54,17 +53,14 @@ def test_bounds_limit_the_axis() -> None:
     assert 100 < high < 120
 
 
-def test_parts_have_headings_and_further_columns_theirs() -> None:
-    found = texts(forest(RATINGS, reference=None, columns={"ranks": "Ranks"}))
+def test_parts_have_headings() -> None:
+    found = texts(forest(RATINGS, reference=None))
     assert [text for text in found if text.startswith("Part")] == ["Part 1: 8 models", "Part 2: 4 models"]
-    assert {"Ranks", "1-3", "12-14"} <= set(found)
-    with pytest.raises(InputError, match="'nothing'"):
-        forest(RATINGS, columns={"nothing": "Nothing"})
 
 
 @pytest.mark.parametrize("size", [8, 5, 4])
 def test_names_that_differ_stay_different(size: float) -> None:
-    found = texts(forest(RATINGS, reference=None, columns={"ranks": "Ranks"}, size=size))
+    found = texts(forest(RATINGS, reference=None, size=size))
     assert len({text for text in found if "…" in text or "name" in text}) == len(ALIKE)
 
 

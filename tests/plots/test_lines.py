@@ -5,7 +5,6 @@ import pytest
 from evalstats import plots
 from tests.plots.drawing import intervals, panels, points, texts
 from tests.plots.gallery import (
-    ALIKE,
     COVER,
     EDGES,
     LEVELS,
@@ -87,4 +86,3 @@ def test_a_network_has_its_parts_and_the_numbers_of_few_lines() -> None:
     found = texts(plots.network(NODES, edges=EDGES))
     assert [text for text in found if text.startswith("Part")] == ["Part 1: 9 models", "Part 2: 3 models"]
     assert {"20", "200", "4", "80", "15"} <= set(found)
-    assert sum("items" in text for text in found) == len(ALIKE)

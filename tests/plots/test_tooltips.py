@@ -148,8 +148,8 @@ def test_looks_nearer_than_a_few_pixels_are_told_by_the_next() -> None:
 
 def test_a_point_of_a_network_says_what_joins_it_the_most_first() -> None:
     edges = {"first": ["a", "a", "c"], "second": ["b", "c", "d"], "n": [20, 2000, 5]}
-    told = says(plots.network({"model": list("abcde"), "detail": ["9 items", *[""] * 4]}, edges=edges, size="screen"))
-    assert told["a"] == "9 items; 2,000 with c and 20 with b"
+    told = says(plots.network({"model": list("abcde")}, edges=edges, size="screen"))
+    assert told["a"] == "2,000 with c and 20 with b"
     assert told["d"] == "5 with c"
     assert told["e"] == "no line"
     assert len(tooltips(GALLERY["network"](size="phone"))) == len(NODES["model"])
