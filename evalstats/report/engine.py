@@ -16,7 +16,7 @@ from html.parser import HTMLParser
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import Any, Literal, Protocol, overload
+from typing import Any, Literal, overload
 from urllib.parse import quote
 
 from evalstats.errors import InputError, Option, RenderError
@@ -85,27 +85,6 @@ class Job:
     on_step: Callable[[str], None] = no_one_listens
     guard: Guard = UNGUARDED
     printed: bool = True
-
-
-class Engine(Protocol):
-    """What renders a page."""
-
-    @property
-    def description(self) -> str:
-        """Name and versions, as the report prints them."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Short name: "quarto" or "embedded"."""
-        ...
-
-    def render(self, job: Job) -> Path:
-        """Render the page and return the finished file, inside the job's folder.
-
-        RenderError says what went wrong, in the words of the program that failed.
-        """
-        ...
 
 
 _LOADING = frozenset({"src", "srcset", "data", "poster", "background", "action", "formaction", "manifest", "ping"})
@@ -264,7 +243,10 @@ class QuartoEngine:
         return f"Quarto {done.stdout.strip() or '(unknown version)'}"
 
     def render(self, job: Job) -> Path:
-        """Render a page; see `evalstats.report.engine.Engine`."""
+        """Render the page and return the finished file, inside the job's folder.
+
+        RenderError says what went wrong, in the words of the program that failed.
+        """
         document = read_document(job.page.source)
         check_constructs(document)
         shutil.copy(job.page.source, job.folder)
@@ -479,7 +461,10 @@ class EmbeddedEngine:
         return f"the embedded engine (Pandoc {pandoc_program()[1]}, Typst {typst_version()})"
 
     def render(self, job: Job) -> Path:
-        """Render a page; see `evalstats.report.engine.Engine`."""
+        """Render the page and return the finished file, inside the job's folder.
+
+        RenderError says what went wrong, in the words of the program that failed.
+        """
         document = read_document(job.page.source)
         check_constructs(document)
         outputs = self._outputs(document, job)
@@ -518,3 +503,6 @@ class EmbeddedEngine:
             source=job.page.source, parameters=parameters, folder=job.folder, outputs=outputs, printed=job.printed
         )
         return outputs
+
+
+Engine = QuartoEngine | EmbeddedEngine

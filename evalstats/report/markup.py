@@ -59,7 +59,7 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def code_block(code: str, language: str = "python") -> str:
+def code_block(code: str, language: str) -> str:
     """Return lines of code as they are, spaces and all: HTML and Typst. Letters that do not print are left out."""
     lines = ["".join(char for char in line if char.isprintable()) for line in code.splitlines()]
     html = "".join(f"{escape(line)}\n" for line in lines)
@@ -84,16 +84,6 @@ def float_block(label: str, content: str, caption: str) -> str:
     if not _LABEL.fullmatch(label):
         raise RenderError(f"a figure or table cannot be labelled {label!r}; letters, digits and hyphens are expected")
     return f"::: {{#{label}}}\n\n{content}\n\n[{caption}]{{.es-caption}}\n\n:::"
-
-
-def section(title: str, *parts: str, level: int = 3) -> str:
-    r"""Return a heading with what stands below it; nothing where nothing does. Both are Markdown, the title is text.
-
-    >>> section("Cost", "", "a table"), section("Cost", "")
-    ('### Cost\n\na table', '')
-    """
-    said = [part for part in parts if part]
-    return "\n\n".join([f"{'#' * level} {for_pandoc(title)}", *said]) if said else ""
 
 
 def folded(title: str, content: str) -> str:

@@ -10,11 +10,11 @@ from evalstats.analysis.overview.document import caution_of, holdings_table, ref
 from evalstats.analysis.overview.result import Answer, Overview
 from evalstats.analysis.result import load_result
 from evalstats.document.escape import for_pandoc
-from evalstats.document.model import Document, Section
+from evalstats.document.model import Document, Section, sentence
 from evalstats.errors import InputError
 from evalstats.report.engine import no_one_listens
 from evalstats.report.markup import show, verdict_banner
-from evalstats.report.page import SIGNS, Page, banner, ended, shown_day, title_block
+from evalstats.report.page import SIGNS, Page, banner, shown_day, title_block
 from evalstats.report.render import render_results
 
 INDEX = "index.html"
@@ -42,7 +42,7 @@ def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = ""
     show(
         title_block(said.title, day, "overview"),
         *(banner(note) for note in said.banners),
-        for_pandoc(ended(said.scope)),
+        for_pandoc(sentence(said.scope)),
     )
     for place, document in enumerate(documents, start=1):
         show(*_card(document, pages[place - 1] if pages else f"#sec-r{place}"))
@@ -102,7 +102,7 @@ def _card(document: Document, target: str) -> list[str]:
         label=document.label[:1].upper() + document.label[1:],
         sign=SIGNS[document.tone],
         tone=document.tone,
-        answer=ended(document.headline),
+        answer=sentence(document.headline),
         why=caution_of(document),
         amount=document.number,
         range_words=document.number_words,

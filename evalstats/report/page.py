@@ -66,10 +66,10 @@ def shown_day(rendered: str) -> date:
     return date.fromisoformat(rendered) if rendered else today()
 
 
-def package_versions(packages: Sequence[str]) -> str:
+def package_versions() -> str:
     """Name the version of Python and of each package that is installed."""
     found = [f"Python {platform.python_version()}"]
-    for name in packages:
+    for name in _PACKAGES:
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
@@ -193,9 +193,7 @@ class Page:
 
     def _method_sections(self) -> list[Section]:
         """Return the parts on the method, and what else is known."""
-        lines = Items(items=tuple(note.line for note in self.document.remarks))
-        notes = (Section(id="notes", heading="Notes", blocks=(lines,)),) if lines.items else ()
-        return [*self.document.method, *notes]
+        return [*self.document.method, *self.document.notes_section]
 
     def _method(self) -> list[str]:
         left = [section for section in self._method_sections() if section.id not in (*self.shown, *_REPEATED)]
@@ -208,7 +206,7 @@ class Page:
         made = Items(
             items=(
                 f"Rendered by {self.engine or 'Quarto'} on {self.day.day} {self.day:%B %Y}.",
-                f"Versions: {package_versions(_PACKAGES)}.",
+                f"Versions: {package_versions()}.",
             )
         )
         self.shown.update(section.id for section in again)
@@ -379,7 +377,7 @@ def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") 
 def _index(documents: Sequence[Document]) -> str:
     """Return what was asked and what was answered, each with a link to where it stands."""
     rows = [
-        f"- [{for_pandoc(each.title)}](#sec-r{place}) **{for_pandoc(each.label)}:** {for_pandoc(ended(each.headline))}"
+        f"- [{for_pandoc(each.title)}](#sec-r{place}) **{for_pandoc(each.label)}:** {for_pandoc(sentence(each.headline))}"
         for place, each in enumerate(documents, start=1)
     ]
     return "\n".join(rows)
@@ -409,16 +407,11 @@ def _card(document: Document) -> str:
         sign=SIGNS[document.tone],
         tone=document.tone,
         # Not made to begin with a capital: that may be a model's name.
-        answer=ended(document.headline),
-        why=ended(document.scope),
+        answer=sentence(document.headline),
+        why=sentence(document.scope),
         amount=document.number,
         range_words=document.number_words,
     )
-
-
-def ended(text: str) -> str:
-    """End with a full stop, and begin as the text does: that may be a model's name."""
-    return sentence(text)
 
 
 def banner(note: Note) -> str:
