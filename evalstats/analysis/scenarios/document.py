@@ -1,8 +1,8 @@
 """What is said of scenarios: which models break where, by how much, what is open, and how it was computed."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.method_texts import MethodText, texts_for
@@ -41,8 +41,6 @@ from evalstats.document.numbers import interval_words, number, p_words, scaled
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural
 
-_ASSUMED = "The columns read here are those that evalstats assumes; a column map puts others in their place."
-_COOPERATIVE = "the cooperative user, who says what is needed: the reference"
 _NAMED = 2
 _MOST_TIMES = 25.0
 _SCENARIOS = 8
@@ -57,7 +55,7 @@ _TONES: dict[Verdict, Tone] = {
 
 
 def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
-    """Return how it was computed, what it assumes, what would change it, the benchmark, and the references."""
+    """Return how it was computed, what it assumes, what would change it, and the references."""
     how = Text(text=" ".join(text.how for text in texts_for(result.method)))
     ranking = [result.ranking.method] if result.ranking is not None else []
     names = [result.method, result.covariance_method, result.penalty, *(test.method for test in result.tests), *ranking]
@@ -77,7 +75,6 @@ def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
             blocks=(how, Items(items=_facts(result))),
         ),
         *(listed(name, heading, items) for name, heading, items in parts if items),
-        *_about(result.benchmark, result.scenario_names),
         Section(id="references", heading="References", blocks=(Items(items=tuple(sorted(sources))),)),
     )
 
@@ -152,99 +149,15 @@ def _assumptions(result: ScenarioModel) -> list[str]:
 
 def _what_would_change(result: ScenarioModel) -> list[str]:
     known = [row for row in result.judged if row.p_adjusted is not None]
-    shown = [row for row in known if row.verdict == "drop"]
+    shown, missed = ([row for row in known if row.verdict == verdict] for verdict in ("drop", "not shown"))
     found: list[str] = []
     if len(shown) > 1:
         row = max(shown, key=lambda each: each.p_adjusted or 0.0)
-        found.append(
-            f"Other items: the first drop to fall would be {row.model} in {row.scenario} (adjusted {p_words(row.p_adjusted)})"
-        )
-    missed = [row for row in known if row.verdict == "not shown"]
+        found.append(f"The first drop to fall would be {named(row)} (adjusted {p_words(row.p_adjusted)})")
     if missed and len(known) > 1:
         row = min(missed, key=lambda each: each.p_adjusted or 1.0)
-        found.append(
-            f"More items: the next to be shown would be {row.model} in {row.scenario} (adjusted {p_words(row.p_adjusted)})"
-        )
-    if result.n_models > 1 and len({share for _, share in result.weight_shares}) == 1:
-        found.append(
-            "Other weights: users may meet one scenario far more often, and the order of models may differ then; changes stay"
-        )
-    if result.drops and result.reference != "average":
-        found.append(f"Another reference: every change shares the luck of {result.reference}")
-    if result.family == "binomial" and result.variances:
-        found.append(
-            "Shares of the variation are on the log-odds scale, and no shares of differences in percentage points"
-        )
+        found.append(f"The next drop to be shown would be {named(row)} (adjusted {p_words(row.p_adjusted)})")
     return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Benchmark:
-    """A benchmark in words. `levels` are its scenarios with what they mean, as far as its source says it."""
-
-    what: str
-    points: tuple[str, ...]
-    levels: Mapping[str, str]
-
-
-_BENCHMARKS: Mapping[str, _Benchmark] = {
-    "RUT-Bench": _Benchmark(
-        what=(
-            "RUT-Bench plays each base task once with a cooperative user and once with each of six kinds of user who is not "
-            "(Yang et al. 2026, arXiv:2606.03318). Task and solution stay the same, so a drop is a difference within tasks."
-        ),
-        points=(
-            "A sample whose judge failed is missing here; the benchmark's own summary counts it as 0.",
-            "A sample that crashed is an error in every metric, though an empty conversation may pass a task without assertions.",
-            "Success is the relaxed one, recomputed from the final state.",
-            "Tasks lie in environments, about four in each; for new environments cluster by them.",
-        ),
-        levels={
-            "stable": _COOPERATIVE,
-            "ideal": _COOPERATIVE,
-            "underspecification": "leaves out what the task needs",
-            "information_overload": "buries the request in what does not matter",
-            "fabricated_parameters": "gives values that do not exist",
-            "goal_switching": "changes the goal on the way",
-            "contradictory_constraints": "asks for what cannot be had together",
-            "impatience_and_hostility": "presses and insults",
-        },
-    ),
-    "HarmAmp": _Benchmark(
-        what=(
-            "HarmAmp asks whether a model amplifies harm over several turns (Guo, Xu & Ritter 2026, arXiv:2606.02423): on 132 "
-            "malicious plans harm is counted, on 147 benign ones refusal; of both less is better."
-        ),
-        points=(
-            _ASSUMED,
-            "Several plans may be made from one seed: where the data have seeds, cluster by them.",
-            "Little harm and many refusals often come together: read the two side by side.",
-        ),
-        levels={},
-    ),
-    "device-repair": _Benchmark(
-        what=(
-            "991 questions by owners of phones and computers, asked in English and in Bangla, with answers scored on "
-            "correctness, completeness, practicality and safety (Rahman et al. 2026, arXiv:2606.03331)."
-        ),
-        points=(
-            _ASSUMED,
-            "The two languages of a question are two versions of one item: a change with language is within questions.",
-            "A question belongs to one domain: a change with domain is between questions, with wider intervals.",
-            "Each criterion is a metric of its own; nothing is adjusted across the four.",
-        ),
-        levels={},
-    ),
-}
-
-
-def _about(benchmark: str, scenarios: tuple[str, ...]) -> tuple[Section, ...]:
-    known = _BENCHMARKS.get(benchmark)
-    if known is None:
-        return ()
-    levels = tuple(f"{name}: {meaning}" for name, meaning in known.levels.items() if name in scenarios)
-    blocks = (Text(text=known.what), *((Items(items=levels),) if levels else ()), Items(items=known.points))
-    return (Section(id="benchmark", heading=f"About {benchmark}", blocks=blocks),)
 
 
 def document(result: ScenarioModel) -> Document:
@@ -330,9 +243,7 @@ def _breaks(result: ScenarioModel) -> str:
         sizes = sorted(abs(row.estimate or 0.0) * result.scale for row in result.drops if row.scenario in weakest)
         ends = " to ".join(dict.fromkeys(number(size, 0) for size in (sizes[0], sizes[-1])))
         return f"{_everyone(result)} are weakest in {and_list(weakest)}: {ends} points below their average"
-    who = _who_and_where(rows, result)
-    most = f", {worst.model} most" if who.endswith(f" in {worst.scenario}{_elsewhere(result)}") else ""
-    return f"{who}{most or f'; {worst.scenario} costs {worst.model} most'}"
+    return f"{_who_and_where(rows, result)}; {worst.scenario} costs {worst.model} most"
 
 
 def _weakest(result: ScenarioModel) -> list[str]:
@@ -351,24 +262,19 @@ def _weakest(result: ScenarioModel) -> list[str]:
 
 
 def _who_and_where(rows: Sequence[ChangeRow], result: ScenarioModel) -> str:
-    """Name the scenarios that cost all models; if there are none, the one that costs most of them."""
+    """Name the scenarios that cost all models; if there are none, say how many models break anywhere."""
     by_scenario = {row.scenario: [each.model for each in rows if each.scenario == row.scenario] for row in rows}
     n, than = result.n_models, _elsewhere(result)
     breaking = len({row.model for row in rows})
-    for_all = [name for name, models in by_scenario.items() if len(models) == n]
     if result.by_user and breaking == n:
         return f"{_everyone(result)} do worse with difficult users"
+    for_all = [name for name, models in by_scenario.items() if len(models) == n]
     if for_all:
         n_set = len({row.scenario for row in result.drops})
-        if len(for_all) == n_set:
-            return f"{_everyone(result)} do worse in {f'every scenario{than}' if than else 'some scenario'}"
         where = and_list(for_all) if len(for_all) <= _NAMED else f"{len(for_all)} of {n_set} scenarios"
         return f"{_everyone(result)} do worse in {where}{than}"
-    name = max(by_scenario, key=lambda each: len(by_scenario[each]))
-    if len(by_scenario[name]) == 1:
-        who = _everyone(result) if breaking == n else f"{breaking} of {n} models"
-        return f"{who} do worse in some scenario{than}"
-    return f"{len(by_scenario[name])} of {n} models do worse in {name}{than}"
+    who = _everyone(result) if breaking == n else f"{breaking} of {n} models"
+    return f"{who} do worse in some scenario{than}"
 
 
 def _sampled(result: ScenarioModel) -> str:
@@ -376,7 +282,7 @@ def _sampled(result: ScenarioModel) -> str:
     own = scenario_variance(result)
     if own is None:
         return f"No single one of {plural(result.n_scenarios, 'scenario')} stands out"
-    p = next((test.p_value for test in result.tests if test.term == own.term and test.p_value is not None), own.p_value)
+    p = next((test.p_value for test in result.tests if test.term == own.term and test.p_value is not None), None)
     if p is not None and p > 1 - result.conf_level:
         return f"{plural(result.n_scenarios, 'scenario')} are not shown to differ ({p_words(p)})"
     return "Scenarios differ, and no single one stands out"
@@ -403,9 +309,6 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
         if known:
             sign = 1.0 if result.higher_is_better else -1.0
             end, row = min(known, key=lambda each: sign * each[0])
-            if result.scale == 100 and abs(end) > 0.999:
-                # All of the scale is left open: that number would say nothing.
-                return "", ""
             return f"Up to {_change(end, result)}", f"not ruled out for {row.model} in {row.scenario}"
     own = scenario_variance(result) if result.verdict == "scenarios sampled" else None
     # A spread without an interval, as one estimated as 0, is no number to stand above everything.

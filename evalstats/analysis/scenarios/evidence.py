@@ -24,7 +24,6 @@ from evalstats.document.model import (
     Items,
     Section,
     Table,
-    Tabs,
     Text,
     Tone,
     Value,
@@ -39,25 +38,9 @@ AVERAGE = "average"
 VERDICTS: dict[str, Tone] = {"drop": "bad", "gain": "good", "invalid": "caution"}
 _SHOWN = 20
 _FEW_MODELS = 20
-_MOST_TABS = 16
-# More of them are left to the CSV: on paper they would take pages.
-_MOST_CELLS = 150
 _POINTS = 8
 _RELIABLE = 0.8
 _LACKING = 0.05
-_NOUNS: dict[str, str] = {
-    "model": "the model",
-    "scenario": "the scenario",
-    "model:scenario": "the model in its scenario",
-    "item": "the item",
-    "item:scenario": "the item in its scenario",
-    "item:version": "the version of an item",
-    "item:model": "how an item suits a model",
-    "item:scenario:model": "how an item suits a model in a scenario",
-    "item:version:model": "how a version of an item suits a model",
-}
-# An upper end of so many times the estimate says only that the data give none.
-_OPEN = 50
 
 
 def name_columns(*titles: str) -> tuple[Column, ...]:
@@ -178,7 +161,7 @@ def _models(result: ScenarioModel) -> list[Section]:
     if len(ordered) < 2:
         return []
     top = ordered[0]
-    pairs = [pair for pair in result.pairs if not pair.scenario and top.name in (pair.first, pair.second)]
+    pairs = [pair for pair in result.pairs if top.name in (pair.first, pair.second)]
     beside = [pair.second if pair.first == top.name else pair.first for pair in pairs if not pair.separated]
     heading = f"{top.name} has the best mean over all scenarios"
     if pairs:
@@ -264,7 +247,10 @@ def _spread(result: ScenarioModel) -> list[Section]:
             Column(title="Levels", kind="count", spare=True),
         ),
         rows=tuple(
-            (row.label or row.term, row.share, row.std_dev, _sd_ends(row, scale), row.n_levels)
+            (
+                *(row.label or row.term, row.share, row.std_dev),
+                *(None if row.conf_low is None else (row.conf_low, row.conf_high), row.n_levels),
+            )
             for row in result.variances
         ),
         caption=f"What scores vary by: shares of the variance, and standard deviations{unit and f' in {unit}'}",
@@ -278,27 +264,13 @@ def _spread(result: ScenarioModel) -> list[Section]:
     return [Section(id="variation", heading=heading, blocks=tuple(blocks))]
 
 
-def _sd_ends(row: VarianceRow, scale: float) -> Value:
-    """Return the interval of a standard deviation; an upper end beyond all that the data could mean is left open."""
-    if row.conf_low is not None and row.conf_high is not None and row.conf_high > _OPEN * row.std_dev > 0:
-        return f"from {number(scale * row.conf_low, 2 if scale == 1 else 1)}"
-    return None if row.conf_low is None and row.conf_high is None else (row.conf_low, row.conf_high)
-
-
 def _spread_heading(rows: Sequence[VarianceRow], result: ScenarioModel) -> str:
-    """Name the largest source, and what models make of the whole."""
-    ordered = sorted((row for row in rows if row.term != "residual"), key=lambda row: -(row.share or 0.0))
-    if not ordered:
+    """Say what the largest source is, and what it makes of the whole."""
+    first = max((row for row in rows if row.term != "residual"), key=lambda row: row.share or 0.0, default=None)
+    if first is None:
         return f"Nothing but chance is seen in what {result.metric} varies by"
-    first, of_model = ordered[0], next((row for row in rows if row.term == "model"), None)
-    noun = _NOUNS[first.term].capitalize() if first.term in _NOUNS else first.term
-    heading = f"{noun} makes {_percent(first)} of the variance of scores"
-    return f"{heading}, the model for {_percent(of_model)}" if of_model not in (None, first) else heading
-
-
-def _percent(row: VarianceRow | None) -> str:
-    share = 100 * (row.share or 0.0) if row is not None else 0.0
-    return "under 1%" if share < 1 else f"{share:.0f}%"
+    label, share = first.label or first.term, 100 * (first.share or 0.0)
+    return f"{label[:1].upper()}{label[1:]}: {'under 1' if share < 1 else f'{share:.0f}'}% of the variance of scores"
 
 
 def _reliability(result: ScenarioModel) -> list[Section]:
@@ -347,36 +319,11 @@ def _cells(result: ScenarioModel) -> list[Section]:
         frame=result.to_frame().to_dict(as_series=False),
     )
     drawn: Block = replace(figures.score_map(result), table=table) if result.drops else table
-    return [Section(id="cells", heading="The score in every cell", blocks=(drawn, *_by_scenario(result)))]
-
-
-def _by_scenario(result: ScenarioModel) -> tuple[Tabs, ...]:
-    """Return the models of each scenario by themselves, where one table of all cells shows but its beginning."""
-    names = list(dict.fromkeys(row.scenario for row in result.cells))
-    if not _SHOWN < len(result.cells) <= _MOST_CELLS or not 1 < len(names) <= _MOST_TABS:
-        return ()
-    sign = -1 if result.higher_is_better else 1
-    panels: list[Section] = []
-    for place, name in enumerate(names, start=1):
-        own = [row for row in result.cells if row.scenario == name]
-        own.sort(key=lambda row: (row.estimate is None, sign * (row.estimate or 0.0), row.model))
-        table = Table(
-            id=f"cells-s{place}",
-            columns=(
-                *name_columns("Model"),
-                score_column(result, "Score"),
-                ends_column(result),
-                Column(title="Items", kind="count"),
-            ),
-            rows=tuple((row.model, row.estimate, row.ends, row.n_items) for row in own),
-            caption=f"Models in {name}; each interval for its own score",
-        )
-        panels.append(Section(id=f"s{place}", heading=name, blocks=(table,)))
-    return (Tabs(id="cells", title=f"By {result.scenario}", panels=tuple(panels)),)
+    return [Section(id="cells", heading="The score in every cell", blocks=(drawn,))]
 
 
 def _pairs(result: ScenarioModel) -> list[Section]:
-    pairs = [pair for pair in result.pairs if not pair.scenario]
+    pairs = result.pairs
     if len(pairs) < 2:
         return []
     apart = sum(pair.separated for pair in pairs)
@@ -435,9 +382,7 @@ def _tests(result: ScenarioModel) -> list[Section]:
         caption="Tests of whole terms; the first decides",
         lead=True,
     )
-    # A seed stands with the provenance.
-    noted = [test for test in result.tests if test.note and not test.note.startswith("seed ")]
-    said = tuple(sentence(f"{test.method} of {test.term}: {test.note}") for test in noted)
+    said = tuple(sentence(f"{test.method} of {test.term}: {test.note}") for test in result.tests if test.note)
     blocks: tuple[Block, ...] = (table, *((Items(items=said),) if said else ()))
     return [Section(id="tests", heading="Tests of whole terms", blocks=blocks)]
 

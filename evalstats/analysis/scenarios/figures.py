@@ -7,7 +7,7 @@ from typing import Any
 from evalstats.analysis.result import as_columns, columns, scaled_values, shown_numbers
 from evalstats.analysis.scenarios.result import CellRow, ChangeRow, EffectRow, ScenarioMean, ScenarioModel
 from evalstats.document.model import Figure
-from evalstats.document.numbers import interval, number, scaled
+from evalstats.document.numbers import number
 from evalstats.grammar import plural
 
 AVERAGE = "average"
@@ -94,7 +94,6 @@ def drops(result: ScenarioModel) -> Figure:
         rows={
             "label": [row.model if one_scenario else row.scenario for row in shown],
             "group": ["" if one_scenario else row.model for row in shown],
-            "words": [drop_words(row, result) for row in shown],
             **shown_numbers(shown, result.scale),
             "tone": [_TONES.get(row.verdict, "neutral") for row in shown],
             "settled": [row.verdict in ("drop", "gain") for row in shown],
@@ -150,17 +149,6 @@ def drawn_names(result: ScenarioModel, show: str = "drop") -> tuple[list[str], l
     return list(models), list(scenarios), models_down
 
 
-def drop_words(row: ChangeRow, result: ScenarioModel) -> str:
-    """Write a change and its interval, or why one of them is missing."""
-    digits = result.digits
-    if row.estimate is None:
-        return f"none: {row.verdict_reason}" if row.verdict_reason else "none"
-    if row.conf_low is None or row.conf_high is None:
-        return f"no interval: {row.verdict_reason}"
-    shown = scaled(row.estimate, result.scale, digits, sign=True)
-    return f"{shown} {interval(row.conf_low, row.conf_high, result.scale, digits, sign=True)}"
-
-
 # --- rows ---
 
 
@@ -197,6 +185,7 @@ def _drop_options(result: ScenarioModel) -> dict[str, Any]:
         "title": f"Change in {result.metric} from {base_name(result)}" + (f" ({unit})" if unit else ""),
         "sides": (f"← {down}", f"{up} →"),
         "side_tones": ("bad", "good") if result.higher_is_better else ("good", "bad"),
+        "digits": result.digits,
         **({"bounds": (-reach, reach)} if math.isfinite(reach) else {}),
     }
 

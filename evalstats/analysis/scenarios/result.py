@@ -24,11 +24,8 @@ DROP_COLUMNS = (
     *("log_odds", "log_odds_low", "log_odds_high", "model_std_error", "paired", "paired_low", "paired_high"),
     *(*_POOLED, "n_items", "verdict", "verdict_reason"),
 )
-PAIR_COLUMNS = ("first", "second", "scenario", *_ENDS, "p_value", "p_adjusted", "p_holm", "separated", "reason")
-VARIANCE_COLUMNS = (
-    *("term", "label", "variance", "std_dev", "conf_low", "conf_high", "share", "n_levels", "p_value", "singular"),
-    "note",
-)
+PAIR_COLUMNS = ("first", "second", *_ENDS, "p_value", "p_adjusted", "p_holm", "separated", "reason")
+VARIANCE_COLUMNS = ("term", "label", "variance", "std_dev", "conf_low", "conf_high", "share", "n_levels", "singular")
 EFFECT_COLUMNS = ("group", "column", "level", "estimate", "std_error", "conf_low", "conf_high", "conf_level")
 
 
@@ -122,14 +119,13 @@ class ChangeRow(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPairRow(Estimate):
-    """Two models, averaged over scenarios with the stated weights (`scenario` is "") or within one: first minus second.
+    """Two models, averaged over scenarios with the stated weights: first minus second.
 
     All pairs are one family: the interval and `p_adjusted` are Bonferroni's and agree; `p_holm` is never larger.
     """
 
     first: str
     second: str
-    scenario: str = ""
     estimate: float | None = None
     p_holm: float | None = None
     separated: bool = False
@@ -173,7 +169,6 @@ class RankingChange:
     """
 
     shown: bool
-    words: str
     p_value: float | None = None
     method: str = ""
     n_crossed: int = 0
@@ -195,9 +190,7 @@ class VarianceRow:
     conf_high: float | None = None
     share: float | None = None
     n_levels: int | None = None
-    p_value: float | None = None
     singular: bool = False
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +247,6 @@ class ScenarioReliability:
     components: tuple[tuple[str, float], ...] = ()
     curve: tuple[DesignPoint, ...] = ()
     needed: tuple[Needed, ...] = ()
-    notes: tuple[str, ...] = ()
     reason: str | None = None
 
 

@@ -207,7 +207,6 @@ def _permuted(table: ScenarioTable, term: str, *, role: Literal["headline", "che
         statistic=found.statistic,
         p_value=found.p_value,
         n_resamples=found.n_resamples,
-        note=f"seed {seed}",
     )
 
 
@@ -321,8 +320,8 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float)
             df=float(max(1, table.n_clusters - 1)),
             conf_level=conf_level,
         )
-    except (InputError, CannotAnswerError) as error:
-        return RankingChange(shown=False, words=f"whether the ranking changes was not tested: {error}")
+    except (InputError, CannotAnswerError):
+        return None
     place = {name: k for k, name in enumerate(table.models)}
     at = {name: k for k, name in enumerate(table.scenarios)}
 
@@ -349,17 +348,13 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float)
             p_adjusted=swap.p_adjusted or 1.0,
             shown=swap.shown and enough(swap.first, swap.second, swap.first_better, swap.second_better),
         )
-        for swap in found.swaps
+        for swap in found
         if swap.first_better is not None and swap.second_better is not None and swap.p_value is not None
     ]
     crossings = [row for row in crossings if row.ahead_by > 0 and row.behind_by > 0]
     crossings.sort(key=lambda row: (row.p_value, row.first, row.second))
-    shown, words = any(row.shown for row in crossings), found.conclusion
-    if not shown and any(swap.shown for swap in found.swaps):
-        words = f"No two models are shown to change their order: they must differ on {MIN_DIFFERENT} items in both scenarios."
     return RankingChange(
-        shown=shown,
-        words=words,
+        shown=any(row.shown for row in crossings),
         p_value=min((row.p_adjusted for row in crossings), default=None),
         method="intersection-union of one-sided tests, Holm over pairs",
         n_crossed=len(crossings),
@@ -435,7 +430,6 @@ def _component_rows(fit: MixedFit, components: tuple[FloatArray, FloatArray], co
     rows: list[VarianceRow] = []
     for term, variance, df in zip(fit.design.terms, variances, free, strict=False):
         low, high = _sd_interval(variance, df, conf_level)
-        singular = bool(variance < 1e-10)
         rows.append(
             VarianceRow(
                 term=term.group,
@@ -445,12 +439,7 @@ def _component_rows(fit: MixedFit, components: tuple[FloatArray, FloatArray], co
                 conf_low=low,
                 conf_high=high,
                 n_levels=term.n_levels,
-                singular=singular,
-                note="estimated as 0: the data show none beyond noise"
-                if singular
-                else ""
-                if low is not None
-                else "no interval: the data hardly tell it from 0",
+                singular=bool(variance < 1e-10),
             )
         )
     if fit.family == "binomial":
@@ -458,9 +447,13 @@ def _component_rows(fit: MixedFit, components: tuple[FloatArray, FloatArray], co
         rows.append(VarianceRow(term="residual", label=label, variance=_LATENT, std_dev=_LATENT**0.5))
         return rows
     low, high = _sd_interval(fit.sigma**2, free[-1], conf_level)
-    label = _LABELS["residual"]
     residual = VarianceRow(
-        term="residual", label=label, variance=fit.sigma**2, std_dev=fit.sigma, conf_low=low, conf_high=high
+        term="residual",
+        label=_LABELS["residual"],
+        variance=fit.sigma**2,
+        std_dev=fit.sigma,
+        conf_low=low,
+        conf_high=high,
     )
     return [*rows, residual]
 
@@ -586,8 +579,7 @@ def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, see
     draws = _draws(study, fit, fits.components(fit), groups, seed=seed)
     kinds: tuple[Literal["relative", "absolute"], ...] = ("relative", "absolute")
     ends: dict[str, tuple[float | None, float | None]] = {"relative": (None, None), "absolute": (None, None)}
-    few = len(table.models) < _FEW_MODELS
-    if point.reason is None and not few:
+    if point.reason is None and len(table.models) >= _FEW_MODELS:
         for kind in kinds:
             ends[kind] = reliability_interval(study, draws, coefficient=kind, conf_level=conf_level)
     facets = [name for name in ("item", "trial") if name in {facet.name for facet in study.facets}]
@@ -612,12 +604,6 @@ def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, see
         components=tuple((part.name, part.variance) for part in study.components if part.variance > 0),
         curve=_curve(study, facets, needed),
         needed=tuple(needed),
-        notes=(
-            "reliability is that of these models: where models are more unlike, it is higher",
-            *((f"{plural(len(table.models), 'model')} are too few for an interval",) if few else ()),
-            *study.warnings,
-            *fit.singular,
-        ),
         reason=point.reason,
     )
 

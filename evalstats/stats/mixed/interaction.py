@@ -242,14 +242,6 @@ class Swap:
     shown: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderSwaps:
-    """Every pair of models, in the order given, and what may be said of their order, in words."""
-
-    swaps: tuple[Swap, ...]
-    conclusion: str
-
-
 def ranking_change(
     estimates: ArrayLike,
     covariance: ArrayLike,
@@ -258,7 +250,7 @@ def ranking_change(
     scenarios: Sequence[str],
     df: float | None = None,
     conf_level: float = 0.95,
-) -> OrderSwaps:
+) -> tuple[Swap, ...]:
     """Find pairs of models whose order is shown to differ between scenarios.
 
     "A is ahead here and not there" is no swap; both orders must be shown. An interaction, too, may leave the order as it is.
@@ -271,13 +263,11 @@ def ranking_change(
     p over scenarios times their number, so the larger p counts and needs no further adjustment; Holm (1979, Scandinavian Journal
     of Statistics 6:65) over pairs of models.
 
-    >>> found = ranking_change(
+    >>> (swap,) = ranking_change(
     ...     [[0.9, 0.2], [0.6, 0.5]], 0.002 * np.eye(4), models=["A", "B"], scenarios=["ideal", "rude"]
     ... )
-    >>> round(found.swaps[0].p_value, 6)
-    2e-06
-    >>> found.conclusion
-    'The order changes for 1 of 1 pairs of models: A and B (most clearly A ahead in ideal, B in rude).'
+    >>> swap.first_better, swap.second_better, round(swap.p_value, 6)
+    ('ideal', 'rude', 2e-06)
     """
     theta, sigma = np.asarray(estimates, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
     if min(theta.shape) < 2:
@@ -293,7 +283,7 @@ def ranking_change(
     def clearest(p: FloatArray) -> str | None:
         return scenarios[int(np.nanargmin(p))] if (p < 0.5).any() else None
 
-    swaps = [
+    return tuple(
         Swap(
             first=models[i],
             second=models[j],
@@ -304,8 +294,7 @@ def ranking_change(
             shown=after is not None and after <= 1.0 - conf_level,
         )
         for (i, j), (ahead, behind, p), after in zip(pairs, found, adjusted, strict=True)
-    ]
-    return OrderSwaps(swaps=tuple(swaps), conclusion=_in_words(swaps))
+    )
 
 
 def _one_pair(
@@ -331,21 +320,3 @@ def _upper(z: FloatArray, df: float | None) -> FloatArray:
     """Return P(Z >= z), in (0, 1]; NaN stays NaN."""
     tail = special.ndtr(-z) if df is None or math.isinf(df) else special.stdtr(df, -z)
     return np.maximum(np.asarray(tail, dtype=np.float64), SMALLEST_P)
-
-
-def _in_words(swaps: Sequence[Swap]) -> str:
-    tested, shown = [each for each in swaps if each.p_value is not None], [each for each in swaps if each.shown]
-    if not tested:
-        return "Nothing can be said about the order: no two models share two scenarios."
-    if not shown:
-        return (
-            f"No pair of models (of {len(tested)}) is shown to change its order between scenarios. "
-            "That does not show that the order is the same in all of them."
-        )
-    parts = [
-        f"{each.first} and {each.second} (most clearly {each.first} ahead in {each.first_better}, "
-        f"{each.second} in {each.second_better})"
-        for each in shown[:3]
-    ]
-    more = f"; and {len(shown) - 3} more" if len(shown) > 3 else ""
-    return f"The order changes for {len(shown)} of {len(tested)} pairs of models: {'; '.join(parts)}{more}."

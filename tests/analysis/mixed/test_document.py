@@ -4,7 +4,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.mixed.mixed import mixed
 from evalstats.analysis.mixed.result import MixedModel
 from evalstats.document.terminal import to_text
@@ -39,17 +38,6 @@ def successes() -> MixedModel:
 
 def in_one_line(found: MixedModel) -> str:
     return " ".join(to_text(found.document(), full=True, width=10_000).split())
-
-
-def test_every_method_of_a_mixed_model_has_words(stools: MixedModel, successes: MixedModel) -> None:
-    for found in (stools, successes):
-        names = {
-            found.method,
-            found.df_method,
-            *(row.method for row in found.fixed),
-            *(test.method for test in found.tests),
-        }
-        assert not {name for name in names if name and not texts_for(name)}
 
 
 def test_the_effects_are_the_books(stools: MixedModel) -> None:

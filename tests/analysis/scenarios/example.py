@@ -4,9 +4,8 @@ Estimates are made up; what hangs on them (standard errors, intervals, p, verdic
 formula, so that the parts of a result agree with each other as those of a real one do.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from collections.abc import Sequence
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
@@ -18,12 +17,9 @@ from evalstats.analysis.result import Origin
 from evalstats.analysis.scenarios.result import (
     CellRow,
     ChangeRow,
-    Crossing,
     DesignPoint,
     EffectRow,
-    ModelPairRow,
     Needed,
-    RankingChange,
     ScenarioMean,
     ScenarioModel,
     ScenarioReliability,
@@ -114,8 +110,7 @@ def random_scenarios(n_scenarios: int = 40) -> ScenarioModel:
         formula="success ~ model + (1|env_id) + (1|model:env_id) + (1|item)",
         effects=tuple(effects),
         variances=(
-            variance("env_id", "scenario: some are harder for everyone", 0.41, 0.11, n_levels=n_scenarios),
-            variance("model:env_id", "model in scenario: models break in different places", 0.07, 0.02, n_levels=120),
+            _variance("env_id", "some scenarios are harder for everyone", 0.41, n_levels=n_scenarios),
             *found.variances,
         ),
     )
@@ -183,9 +178,7 @@ def without_answer() -> ScenarioModel:
             )
             for row in found.drops
         ),
-        pairs=(),
         tests=(),
-        ranking=None,
         variances=(),
         reliability=ScenarioReliability(relative=None, absolute=None, reason="2 models are too few to tell apart"),
         n_items=3,
@@ -230,30 +223,6 @@ def hostile() -> ScenarioModel:
 # --- making one ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    """Estimates and standard errors, shape (n_models, n_scenarios), in the metric's own unit."""
-
-    estimate: NDArray[np.float64]
-    std_error: NDArray[np.float64]
-    models: tuple[str, ...]
-    scenarios: tuple[str, ...]
-    n_items: int
-    reference: str
-    binary: bool
-    sign: int
-    z: float
-    conf_level: float
-
-    def numbers(self, value: float, error: float) -> dict[str, float]:
-        """An estimate with its interval, within the bounds of the score."""
-        low, high = value - self.z * error, value + self.z * error
-        if self.binary:
-            low, high = max(low, 0.0), min(high, 1.0)
-        df = float(self.n_items - 1)
-        return {"estimate": value, "std_error": error, "conf_low": low, "conf_high": high, "df": df}
-
-
 def made(
     estimates: NDArray[np.float64],
     models: Sequence[str],
@@ -262,7 +231,6 @@ def made(
     n_items: int,
     reference: str = "ideal",
     scenario: str = "scenario",
-    conf_level: float = 0.95,
     higher_is_better: bool = True,
 ) -> ScenarioModel:
     """Make a result from the true-looking value of every cell, shape (n_models, n_scenarios).
@@ -272,20 +240,22 @@ def made(
     binary = bool(estimates.min() >= 0 and estimates.max() <= 1)
     sign = 1 if higher_is_better else -1
     best_first = np.argsort(-sign * estimates.mean(axis=1), kind="stable")
-    estimate = estimates[best_first]
-    inner = np.clip(estimate, 1 / (2 * n_items), 1 - 1 / (2 * n_items))
-    table = _Table(
-        estimate=estimate,
-        std_error=np.sqrt(inner * (1 - inner) / n_items) if binary else np.abs(estimate) * 0.5 / np.sqrt(n_items),
-        models=tuple(str(models[place]) for place in best_first),
-        scenarios=tuple(scenarios),
-        n_items=n_items,
-        reference=reference,
-        binary=binary,
-        sign=sign,
-        z=NormalDist().inv_cdf(0.5 + conf_level / 2),
-        conf_level=conf_level,
-    )
+    estimate, names = estimates[best_first], tuple(str(models[place]) for place in best_first)
+    inside = np.clip(estimate, 1 / (2 * n_items), 1 - 1 / (2 * n_items))
+    error = np.sqrt(inside * (1 - inside) / n_items) if binary else np.abs(estimate) * 0.5 / np.sqrt(n_items)
+
+    def numbers(value: float, wide: float) -> dict[str, Any]:
+        low, high = value - _Z * wide, value + _Z * wide
+        low, high = (max(low, 0.0), min(high, 1.0)) if binary else (low, high)
+        return {"estimate": value, "std_error": wide, "conf_low": low, "conf_high": high, "df": n_items - 1.0}
+
+    def means(kind: Any, of: Sequence[str], values: NDArray[np.float64]) -> tuple[ScenarioMean, ...]:
+        wide = 0.6 * float(error.mean())
+        return tuple(
+            ScenarioMean(kind=kind, name=name, **numbers(float(value), wide), n_items=n_items)
+            for name, value in zip(of, values, strict=True)
+        )
+
     return ScenarioModel(
         about=MetricFacts(
             benchmark="RUT-Bench",
@@ -306,24 +276,30 @@ def made(
         method="binomial mixed model (Laplace)" if binary else "linear mixed model (REML)",
         method_reason="scores are 0 or 1" if binary else "scores are continuous",
         estimand="new items of these scenarios",
-        conf_level=conf_level,
+        conf_level=0.95,
         weights="equal",
         weight_shares=tuple((name, 1 / len(scenarios)) for name in scenarios),
-        cells=_cells(table),
-        models=_means("model", table.models, table.estimate.mean(axis=1), table),
-        scenarios=_means("scenario", table.scenarios, table.estimate.mean(axis=0), table),
-        drops=_drops(table),
-        pairs=_pairs(table),
+        cells=tuple(
+            CellRow(
+                model=names[i],
+                scenario=scenarios[j],
+                n_items=n_items,
+                n_trials=n_items,
+                observed=float(estimate[i, j]),
+                **numbers(float(estimate[i, j]), float(error[i, j])),
+            )
+            for i, j in np.ndindex(estimate.shape)
+        ),
+        models=means("model", names, estimate.mean(axis=1)),
+        scenarios=means("scenario", scenarios, estimate.mean(axis=0)),
+        drops=_drops(estimate, error, names, scenarios, reference, sign, n_items),
         tests=(
             TermTest(term="model:scenario", method="bootstrap", role="headline", p_value=0.0005, n_resamples=1999),
-            TermTest(term="model:scenario", method="Wald, clustered by item", role="check", p_value=0.0004),
             TermTest(term="scenario", method="Wald, clustered by item", role="check", p_value=1e-9),
         ),
-        ranking=_ranking(table),
         variances=(
-            variance("item", "item: some tasks are harder for everyone", 1.9, 0.51, n_levels=n_items),
-            variance("item:model", "item within model: tasks that one model alone finds hard", 0.6, 0.16, p_value=0.01),
-            variance("residual", "what is left: chance from run to run", 3.29, None, note="fixed at π²/3"),
+            _variance("item", "some items are harder for everyone", 1.9, n_levels=n_items),
+            _variance("residual", "what is left: chance from run to run", 3.29),
         ),
         reliability=_reliability(n_items),
         covariance_method="CR2, clustered by item",
@@ -335,164 +311,74 @@ def made(
         n_scenarios=len(scenarios),
         n_items=n_items,
         n_trials=n_items * len(models) * len(scenarios),
-        n_resamples=2000,
         origin=Origin(
-            sources=tuple((f"{name}-run", "sha256:" + "0" * 12) for name in table.models), version=toolkit_version()
+            sources=tuple((f"{name}-run", "sha256:" + "0" * 12) for name in names), version=toolkit_version()
         ),
     )
 
 
-def variance(term: str, label: str, value: float, error: float | None, **more: Any) -> VarianceRow:
-    """A row of the table of variances; its share is of 5.79, the sum of the usual three."""
+_Z = NormalDist().inv_cdf(0.975)
+
+
+def _variance(term: str, label: str, value: float, **more: Any) -> VarianceRow:
+    """A row of the table of variances; its share is of 5.19, the sum of the usual two."""
     sd = value**0.5
-    if error is not None:
-        half = error / (2 * sd) * 1.96
-        more |= {"conf_low": max(sd - half, 0.0), "conf_high": sd + half}
-    return VarianceRow(term=term, label=label, variance=value, std_dev=sd, share=value / 5.79, **more)
-
-
-def _places(table: _Table) -> Iterator[tuple[int, int, float, float]]:
-    for i, j in np.ndindex(table.estimate.shape):
-        yield i, j, float(table.estimate[i, j]), float(table.std_error[i, j])
-
-
-def _cells(table: _Table) -> tuple[CellRow, ...]:
-    n, mean = table.n_items, table.estimate.mean
-    pooled = 0.85 * table.estimate + 0.15 * (mean(axis=1, keepdims=True) + mean(axis=0, keepdims=True) - mean())
-    shrunk = {(i, j): table.numbers(float(pooled[i, j]), 0.9 * error) for i, j, _, error in _places(table)}
-    return tuple(
-        CellRow(
-            model=table.models[i],
-            scenario=table.scenarios[j],
-            n_items=n,
-            n_trials=n,
-            observed=value,
-            **table.numbers(value, error),
-            link=float(np.log(max(value, 1e-3) / max(1 - value, 1e-3))) if table.binary else value,
-            link_std_error=error / max(value * (1 - value), 0.01) if table.binary else error,
-            pooled=shrunk[i, j]["estimate"],
-            pooled_low=shrunk[i, j]["conf_low"],
-            pooled_high=shrunk[i, j]["conf_high"],
-        )
-        for i, j, value, error in _places(table)
+    return VarianceRow(
+        term=term,
+        label=label,
+        variance=value,
+        std_dev=sd,
+        conf_low=0.8 * sd,
+        conf_high=1.2 * sd,
+        share=value / 5.19,
+        **more,
     )
 
 
-def _means(kind: str, names: tuple[str, ...], values: NDArray[np.float64], table: _Table) -> tuple[ScenarioMean, ...]:
-    error = float(table.std_error.mean()) * 0.6
-    return tuple(
-        ScenarioMean(kind=kind, name=name, **table.numbers(float(value), error), n_items=table.n_items)
-        for name, value in zip(names, values, strict=True)
-    )
-
-
-def _drops(table: _Table) -> tuple[ChangeRow, ...]:
+def _drops(  # noqa: PLR0917 - what a table is made of
+    estimate: NDArray[np.float64],
+    error: NDArray[np.float64],
+    models: Sequence[str],
+    scenarios: Sequence[str],
+    reference: str,
+    sign: int,
+    n_items: int,
+) -> tuple[ChangeRow, ...]:
     """Every change, p adjusted within the scenarios of each model."""
-    average, n = table.reference == AVERAGE, len(table.scenarios)
-    base = (table.estimate.sum(axis=1, keepdims=True) - table.estimate) / (n - 1)
+    average, n = reference == AVERAGE, len(scenarios)
+    base = (estimate.sum(axis=1, keepdims=True) - estimate) / (n - 1)
     if not average:
-        base = np.repeat(table.estimate[:, [table.scenarios.index(table.reference)]], n, axis=1)
-    change = table.estimate - base
+        base = np.repeat(estimate[:, [list(scenarios).index(reference)]], n, axis=1)
     found: list[ChangeRow] = []
-    for i, model in enumerate(table.models):
-        own: list[ChangeRow] = []
-        for j, name in enumerate(table.scenarios):
-            if name == table.reference:
-                continue
-            value = float(change[i, j])
-            error = float(np.hypot(table.std_error[i, j], table.std_error[i, j if average else 0]) * 0.8)
-            wide, pooled = table.z * 1.3 * error, 0.7 * value + 0.3 * float(change[:, j].mean())
-            row = ChangeRow(
-                model=model,
-                scenario=name,
-                reference=table.reference,
-                estimate=value,
-                std_error=error,
-                conf_low=value - wide,
-                conf_high=value + wide,
-                conf_level=table.conf_level,
-                df=float(table.n_items - 1),
-                statistic=value / error,
-                p_value=_two_sided(value / error),
-                model_std_error=0.93 * error,
-                paired=value + 0.004 * (1 if table.binary else abs(value)),
-                paired_low=value - 1.05 * wide,
-                paired_high=value + 1.05 * wide,
-                pooled=pooled,
-                pooled_low=pooled - 0.8 * wide,
-                pooled_high=pooled + 0.8 * wide,
-                n_items=table.n_items,
+    for i, model in enumerate(models):
+        own = [j for j in range(n) if scenarios[j] != reference]
+        value = (estimate - base)[i, own]
+        wide = 0.8 * np.hypot(error[i, own], error[i, own if average else 0])
+        p = [max(2 * NormalDist().cdf(-abs(z)), 1e-300) for z in (value / wide).tolist()]
+        for j, change, spread, alone, adjusted in zip(
+            own, value.tolist(), wide.tolist(), p, holm(np.array(p)), strict=True
+        ):
+            low, high = change - 1.3 * _Z * spread, change + 1.3 * _Z * spread
+            shown = adjusted <= 0.05 and not low <= 0 <= high
+            found.append(
+                ChangeRow(
+                    model=model,
+                    scenario=scenarios[j],
+                    reference=reference,
+                    estimate=change,
+                    std_error=spread,
+                    conf_low=low,
+                    conf_high=high,
+                    conf_level=0.95,
+                    df=n_items - 1.0,
+                    p_value=alone,
+                    p_adjusted=float(adjusted),
+                    pooled=0.7 * change,
+                    n_items=n_items,
+                    verdict="not shown" if not shown else "drop" if sign * change < 0 else "gain",
+                )
             )
-            odds = {"log_odds": 6 * value, "log_odds_low": 6 * (value - wide), "log_odds_high": 6 * (value + wide)}
-            own.append(replace(row, **odds) if table.binary else row)
-        adjusted = holm(np.array([row.p_value for row in own])).tolist()
-        for row, p in zip(own, adjusted, strict=True):
-            shown = p <= 1 - table.conf_level and row.excludes_zero
-            verdict = "not shown" if not shown else "drop" if table.sign * (row.estimate or 0) < 0 else "gain"
-            found.append(replace(row, p_adjusted=p, verdict=verdict))
     return tuple(found)
-
-
-def _two_sided(statistic: float) -> float:
-    return max(2 * NormalDist().cdf(-abs(statistic)), 1e-300)
-
-
-def _pairs(table: _Table) -> tuple[ModelPairRow, ...]:
-    means, error = table.estimate.mean(axis=1), float(table.std_error.mean()) * 0.7
-    rows: list[ModelPairRow] = []
-    for one, other in combinations(range(len(table.models)), 2):
-        value = float(means[one] - means[other])
-        p = _two_sided(value / error)
-        adjusted = min(1.0, p * len(table.models))
-        rows.append(
-            ModelPairRow(
-                first=table.models[one],
-                second=table.models[other],
-                estimate=value,
-                std_error=error,
-                conf_low=value - 1.5 * table.z * error,
-                conf_high=value + 1.5 * table.z * error,
-                df=float(table.n_items - 1),
-                p_value=p,
-                p_adjusted=adjusted,
-                separated=adjusted <= 1 - table.conf_level,
-            )
-        )
-    return tuple(rows)
-
-
-def _ranking(table: _Table) -> RankingChange:
-    """Every pair of models that crosses, judged by the smaller of its two leads."""
-    crossings: list[Crossing] = []
-    for one, other in combinations(range(len(table.models)), 2):
-        lead = table.sign * (table.estimate[one] - table.estimate[other])
-        ahead, behind = int(lead.argmax()), int(lead.argmin())
-        if lead[ahead] <= 0 or lead[behind] >= 0:
-            continue
-        p = _two_sided(min(float(lead[ahead]), float(-lead[behind])) / float(table.std_error.mean()))
-        crossings.append(
-            Crossing(
-                first=table.models[one],
-                second=table.models[other],
-                ahead_in=table.scenarios[ahead],
-                behind_in=table.scenarios[behind],
-                ahead_by=float(lead[ahead]),
-                behind_by=float(-lead[behind]),
-                p_value=p,
-                p_adjusted=min(1.0, 3 * p),
-                shown=3 * p <= 0.05,
-            )
-        )
-    crossings.sort(key=lambda crossing: crossing.p_value)
-    n_shown = sum(crossing.shown for crossing in crossings)
-    return RankingChange(
-        shown=n_shown > 0,
-        words=f"{n_shown} pairs of models are shown to swap order",
-        p_value=crossings[0].p_adjusted if crossings else None,
-        method="intersection-union test of both leads, Holm over pairs",
-        n_crossed=len(crossings),
-        crossings=tuple(crossings[:10]),
-    )
 
 
 def _reliability(n_items: int) -> ScenarioReliability:
@@ -502,25 +388,18 @@ def _reliability(n_items: int) -> ScenarioReliability:
     def at(n: int) -> tuple[float, float]:
         return model / (model + rest / n), model / (model + (rest + item) / n)
 
-    sizes = sorted({1, 2, 5, 10, 20, 50, 100, 200, 500, n_items})
     relative, absolute = at(n_items)
-    needed = {"relative": rest, "absolute": rest + item}
     return ScenarioReliability(
         relative=relative,
         absolute=absolute,
         relative_low=relative**1.6,
         relative_high=relative**0.7,
-        absolute_low=absolute**1.6,
-        absolute_high=absolute**0.7,
         design=f"{n_items} items, 1 trial each",
-        components=(("model", model), ("item", item), ("item:model", rest)),
-        curve=tuple(DesignPoint(facet="item", n=n, relative=at(n)[0], absolute=at(n)[1]) for n in sizes),
+        curve=tuple(
+            DesignPoint(facet="item", n=n, relative=at(n)[0], absolute=at(n)[1]) for n in sorted({1, 10, 100, n_items})
+        ),
         needed=(
-            *(
-                Needed(kind=kind, target=0.9, facet="item", n=int(np.ceil(9 * noise / model)))
-                for kind, noise in needed.items()
-            ),
+            Needed(kind="relative", target=0.9, facet="item", n=int(np.ceil(9 * rest / model))),
             Needed(kind="relative", target=0.9, facet="trial", reason="there is one trial: its part is not known"),
         ),
-        notes=("reliability depends on how unlike these models are",),
     )

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.scenarios.document import items_to_settle
-from evalstats.analysis.scenarios.evidence import long_tables, worst_first
-from evalstats.analysis.scenarios.result import ChangeRow, EffectRow, RankingChange, ScenarioModel, TermTest
+from evalstats.analysis.scenarios.evidence import worst_first
+from evalstats.analysis.scenarios.result import ChangeRow, Crossing, EffectRow, RankingChange, ScenarioModel, TermTest
 from evalstats.document.formats import to_html, to_markdown
 from evalstats.document.latex import to_latex
-from evalstats.document.model import Figure, Table, Tabs
+from evalstats.document.model import Figure
 from evalstats.document.terminal import headline, to_text
 from tests.analysis.scenarios import example
 
@@ -92,12 +92,6 @@ def test_the_answer_is_short_and_every_text_reads_well(result: ScenarioModel) ->
     assert result.summary().startswith(tuple(note.line for note in document.banners) or document.headline)
 
 
-def test_nothing_is_claimed_of_what_is_not_shown(result: ScenarioModel) -> None:
-    line = in_one_line(result).lower()
-    for claim in ("does not break", "do not break", "no drop in", "holds up", "robust", "unaffected", "significant"):
-        assert claim not in line
-
-
 def test_label_and_colour_are_those_of_the_verdicts(result: ScenarioModel) -> None:
     tones = {
         "breaks shown": "bad",
@@ -134,16 +128,16 @@ def test_every_table_has_every_row_for_the_csv(result: ScenarioModel) -> None:
 # --- the answer ---
 
 
-def test_all_models_do_worse_with_difficult_users() -> None:
-    found = replace(example.rut(), by_user=True)
-    worst = worst_first(found.drops, found)[0]
-    assert found.document().headline == (
-        f"All 19 models do worse with difficult users; {worst.scenario} costs {worst.model} most"
-        if len({row.model for row in found.drops if row.verdict == "drop"}) == 19
-        else found.document().headline
-    )
-    assert found.document().number == "−29.2 pp"
-    assert found.document().number_words.startswith("95% CI −37.9 to −20.5")
+def test_the_headline_counts_who_does_worse_and_the_number_is_the_worst() -> None:
+    rates = np.array([[0.8, 0.4], [0.7, 0.35]])
+    both = example.made(rates, ("alpha", "beta"), ("ideal", "rude"), n_items=200)
+    assert both.document().headline == "Both models do worse in rude than in ideal; rude costs alpha most"
+    difficult = replace(both, by_user=True).document()
+    assert difficult.headline == "Both models do worse with difficult users; rude costs alpha most"
+    document = example.rut().document()
+    assert document.headline.startswith("17 of 19 models do worse in some scenario than in ideal; ")
+    assert document.number == "−29.2 pp"
+    assert document.number_words.startswith("95% CI −37.9 to −20.5")
 
 
 def test_one_change_has_its_number_and_interval() -> None:
@@ -176,16 +170,6 @@ def test_what_is_open_is_said_with_the_largest_drop_that_it_leaves() -> None:
     assert "not ruled out for beta in impatient" in document.number_words
 
 
-def test_a_drop_over_the_whole_scale_is_no_number() -> None:
-    found = example.small()
-    drops = tuple(
-        replace(row, estimate=0.0, conf_low=-1.0, conf_high=1.0, p_adjusted=1.0, verdict="not shown")
-        for row in found.drops
-    )
-    document = replace(found, drops=drops).document()
-    assert (document.label, document.number, document.number_words) == ("none shown", "", "")
-
-
 def test_a_failed_fit_answers_nothing() -> None:
     found = example.without_answer()
     assert not found.answered
@@ -201,7 +185,7 @@ def test_a_failed_fit_answers_nothing() -> None:
 def test_a_single_model_is_told_by_its_scenarios() -> None:
     rates = np.array([[0.8, 0.5, 0.78, 0.3]])
     found = example.made(rates, ("alpha",), ("ideal", "vague", "polite", "hostile"), n_items=200)
-    found = replace(found, pairs=(), ranking=None, tests=())
+    found = replace(found, tests=())
     document = found.document()
     assert document.title == "Where does alpha break on RUT-Bench?"
     assert document.headline == "alpha does worse in hostile and vague than in ideal"
@@ -260,16 +244,16 @@ def test_an_interaction_is_the_test_and_not_two_verdicts() -> None:
 
 
 def test_crossings_that_are_not_shown_are_no_change_of_order() -> None:
-    ranking = RankingChange(shown=False, words="", p_value=0.4, method="x", n_crossed=3)
+    ranking = RankingChange(shown=False, p_value=0.4, method="x", n_crossed=3)
     document = replace(example.small(), ranking=ranking).document()
     assert "The two are not shown to swap order" in to_text(document).replace("\n", " ")
     assert document.section("order") is None
-    rut = example.rut()
-    assert rut.ranking is not None
-    section = rut.document().section("order")
-    assert (section is not None) == rut.ranking.shown
-    if section is not None:
-        assert len(rut.document().tables["order"].rows) == sum(each.shown for each in rut.ranking.crossings)
+    names = {"first": "alpha", "second": "beta", "ahead_in": "ideal", "behind_in": "impatient"}
+    swap = Crossing(**names, ahead_by=0.08, behind_by=0.16, p_value=0.01, p_adjusted=0.02, shown=True)
+    crossings = (swap, replace(swap, shown=False))
+    told = replace(example.small(), ranking=RankingChange(shown=True, p_value=0.02, crossings=crossings)).document()
+    assert len(told.tables["order"].rows) == 1
+    assert told.tables["order"].rows[0][3:6] == (0.08, "impatient", -0.16)
 
 
 def test_a_drop_that_the_differences_within_items_doubt_is_named() -> None:
@@ -308,23 +292,6 @@ def test_hostile_names_stay_text() -> None:
     # Names that differ stay different at 80 columns.
     names = {line.split()[0] for line in text.splitlines() if line.startswith("long-name") or "long-name" in line[:30]}
     assert len(names) >= 2
-
-
-def test_many_cells_are_shown_scenario_by_scenario() -> None:
-    found = example.small()
-    cells = tuple(
-        replace(found.cells[0], model=f"m{k}", scenario=name, estimate=k / 20) for k in range(11) for name in "ab"
-    )
-    (section,) = [each for each in long_tables(replace(found, cells=cells)) if each.id == "cells"]
-    tabs = section.blocks[-1]
-    assert isinstance(tabs, Tabs)
-    assert [panel.heading for panel in tabs.panels] == ["a", "b"]
-    for panel in tabs.panels:
-        (table,) = panel.blocks
-        assert isinstance(table, Table)
-        assert [row[0] for row in table.rows] == [f"m{k}" for k in reversed(range(11))]
-    (few,) = [each for each in long_tables(found) if each.id == "cells"]
-    assert not any(isinstance(block, Tabs) for block in few.blocks)
 
 
 def test_beside_the_levels_of_scenarios_no_page_carries_those_of_thousands_of_items() -> None:

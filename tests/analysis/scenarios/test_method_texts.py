@@ -44,17 +44,6 @@ def test_every_method_that_the_code_names_has_words(folder: str) -> None:
     assert not {name for name in names if not texts_for(name)}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "REML", "ML", "Laplace", "AGHQ", "nAGQ=0", "z", "t (Kenward-Roger)", "t (Satterthwaite)", "kenward-roger",
-        "satterthwaite", "linear mixed model (REML)", "binomial mixed model (Laplace)",
-    ],
-)  # fmt: skip
-def test_every_method_of_a_mixed_model_has_words(name: str) -> None:
-    assert texts_for(name)
-
-
 def test_a_fit_and_its_criterion_are_told_apart() -> None:
     whats = [text.what for text in texts_for("binomial mixed model (Laplace)")]
     assert len(whats) == 2

@@ -17,13 +17,12 @@ NAMES = {"models": ["A", "B", "C"], "scenarios": ["s", "t", "u"]}
 def test_a_swap_needs_both_orders():
     ahead = np.array([[5.0, 5.0, 5.0], [0.0, 0.1, 4.9], [-5.0, -5.0, -5.0]])
     found = ranking_change(ahead, 0.04 * np.eye(9), **NAMES)
-    assert not any(swap.shown for swap in found.swaps)
-    assert "does not show that the order is the same" in found.conclusion
+    assert not any(swap.shown for swap in found)
     # A large interaction, and still the order stands.
     turned = ahead.copy()
     turned[0, 1] = -3.0
     found = ranking_change(turned, 0.04 * np.eye(9), **NAMES)
-    shown = [swap for swap in found.swaps if swap.shown]
+    shown = [swap for swap in found if swap.shown]
     assert [(swap.first, swap.second) for swap in shown] == [("A", "B")]
     assert (shown[0].first_better, shown[0].second_better) == ("s", "t")
 
@@ -35,7 +34,7 @@ def test_the_p_of_a_swap_is_its_definition():
     for df in (None, 8.0):
         found = ranking_change(theta, v, df=df, **NAMES)
         law = stats.norm if df is None else stats.t(df)
-        for swap in found.swaps:
+        for swap in found:
             i, j = NAMES["models"].index(swap.first), NAMES["models"].index(swap.second)
             z = []
             for s in range(3):
@@ -44,8 +43,8 @@ def test_the_p_of_a_swap_is_its_definition():
                 z.append((theta[i, s] - theta[j, s]) / math.sqrt(c @ v @ c))
             ahead, behind = 3 * min(law.sf(z)), 3 * min(law.sf(np.negative(z)))
             assert swap.p_value == pytest.approx(min(1.0, max(ahead, behind)))
-        p = sorted(swap.p_value for swap in found.swaps)
-        assert min(swap.p_adjusted for swap in found.swaps) == pytest.approx(min(1.0, 3 * p[0]))
+        p = sorted(swap.p_value for swap in found)
+        assert min(swap.p_adjusted for swap in found) == pytest.approx(min(1.0, 3 * p[0]))
 
 
 def test_names_and_order_do_not_matter():
@@ -55,8 +54,8 @@ def test_names_and_order_do_not_matter():
     order = np.array([2, 0, 1])
     place = np.arange(9).reshape(3, 3)[order].ravel()
     other = ranking_change(theta[order], v[np.ix_(place, place)], models=["C", "A", "B"], scenarios=NAMES["scenarios"])
-    by_pair = {frozenset((s.first, s.second)): s.p_adjusted for s in other.swaps}
-    for swap in one.swaps:
+    by_pair = {frozenset((s.first, s.second)): s.p_adjusted for s in other}
+    for swap in one:
         assert by_pair[frozenset((swap.first, swap.second))] == pytest.approx(swap.p_adjusted)
 
 
@@ -65,10 +64,10 @@ def test_null_cells_leave_what_is_left():
     v = 0.1 * np.eye(9)
     v[2, 2] = np.nan
     found = ranking_change(theta, v, **NAMES)
-    assert [swap.shown for swap in found.swaps] == [True, False, False]
-    assert found.swaps[1].p_value is None
+    assert [swap.shown for swap in found] == [True, False, False]
+    assert found[1].p_value is None
     nothing = ranking_change(np.full((3, 3), np.nan), v, **NAMES)
-    assert nothing.conclusion.startswith("Nothing can be said")
+    assert {swap.p_value for swap in nothing} == {None}
 
 
 def test_a_ranking_needs_two_of_each():
@@ -89,7 +88,7 @@ def test_false_swaps_are_rare(truth):
     for _ in range(repeats):
         drawn = theta + (root @ rng.normal(size=9)).reshape(3, 3)
         found = ranking_change(drawn, v, **NAMES)
-        wrong += any(swap.shown for swap in found.swaps)
+        wrong += any(swap.shown for swap in found)
     most = 0.05 + 4 * math.sqrt(0.05 * 0.95 / repeats)
     assert wrong / repeats < most
 
@@ -125,7 +124,7 @@ def test_the_clearest_scenario_is_that_of_the_smallest_p(df):
     theta = np.array([[2.0, 3.0, -1.0], [0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 0.0, 0.0], [9.0, 9.0, 9.0]])
     v = np.diag(np.tile([0.1, 1.0, 0.2], 5))
     found = ranking_change(theta, v, models=list("ABCDE"), scenarios=["s", "t", "u"], df=df)
-    by_pair = {swap.first + swap.second: (swap.first_better, swap.second_better) for swap in found.swaps}
+    by_pair = {swap.first + swap.second: (swap.first_better, swap.second_better) for swap in found}
     assert by_pair["AB"] == ("s", "u")
     assert by_pair["CD"] == (None, "u")
     assert by_pair["BD"] == (None, None)
@@ -136,22 +135,9 @@ def test_a_difference_without_a_variance_but_for_rounding_says_nothing():
     v = np.kron([[0.1 * 3, 0.3], [0.3, 0.1 * 3]], np.eye(2))
     assert 0.0 < v[0, 0] + v[2, 2] - 2 * v[0, 2] < 1e-15
     found = ranking_change([[1.0, -1.0], [0.0, 0.0]], v, models=["A", "B"], scenarios=["s", "t"])
-    assert (found.swaps[0].p_value, found.swaps[0].shown) == (None, False)
-
-
-@pytest.mark.parametrize(
-    ("places", "shown", "end"), [((0, 1, 2), 3, "in t)."), ((0, 0, 1, 1), 4, "in t); and 1 more.")]
-)
-def test_three_pairs_are_named_and_the_others_counted(places, shown, end):
-    n = len(places)
-    theta = 10.0 * np.array(places)[:, None] * [-1.0, 1.0]
-    found = ranking_change(theta, np.eye(2 * n), models=list("ABCD")[:n], scenarios=["s", "t"])
-    pairs = n * (n - 1) // 2
-    assert found.conclusion.startswith(f"The order changes for {shown} of {pairs} pairs of models: A and ")
-    assert found.conclusion.count("most clearly") == 3
-    assert found.conclusion.endswith(end)
+    assert (found[0].p_value, found[0].shown) == (None, False)
 
 
 def test_a_p_value_too_small_for_a_number_is_not_0():
     found = ranking_change([[50.0, -50.0], [0.0, 0.0]], np.eye(4) / 8, models=["A", "B"], scenarios=["s", "t"])
-    assert found.swaps[0].p_value == 2 * SMALLEST_P
+    assert found[0].p_value == 2 * SMALLEST_P
