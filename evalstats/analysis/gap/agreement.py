@@ -18,8 +18,7 @@ from evalstats.analysis.gap.result import (
 from evalstats.analysis.gap.shared_models import SharedModels, too_small
 from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
-from evalstats.document.model import Note
-from evalstats.stats.agreement.attenuation import Ceiling, ceilings, true_agreement, true_correlation
+from evalstats.stats.agreement.attenuation import Ceiling, ceilings, true_agreement
 from evalstats.stats.agreement.correlation import NAMES, CoefficientName, association_test, correlate
 from evalstats.stats.agreement.intervals import (
     SourceDraws,
@@ -38,7 +37,6 @@ from evalstats.stats.standardisation import CellTable
 _TIERS_FROM = 15
 _TIER_NAMES = ("best third live", "middle third live", "last third live")
 _SOURCES: tuple[Source, ...] = ("items", "votes", "items and votes", "models", "all")
-_WEAK_CEILING = 0.7
 _MOST_LEVELS = 12
 _NOTHING = "no live outcome in it"
 
@@ -65,7 +63,15 @@ def agreement_of(shared: SharedModels) -> Agreement:
         parts=_parts(scores, models, shared),
         pairs=_pairs(shared.own_scores.subset(order), models, shared),
         slices=_slices(shared),
-        notes=_notes(shared, coefficients),
+        notes=as_notes(
+            "fit",
+            dict.fromkeys(
+                row.true_reason
+                for row in coefficients
+                if row.true_reason and (row.disattenuated is None or row.disattenuated > 1)
+            ),
+            caution=False,
+        ),
     )
 
 
@@ -158,32 +164,6 @@ def _rank_ends(
     if source != "items and votes":
         return ends.conf_low, ends.conf_high, f"interval by {source} alone: the errors of the other side are unknown"
     return ends.conf_low, ends.conf_high, ends.reason
-
-
-def _notes(shared: SharedModels, rows: tuple[CoefficientRow, ...]) -> tuple[Note, ...]:
-    found: list[str] = []
-    if not shared.scores.has_errors:
-        found.append(rows[0].true_reason or "")
-    else:
-        known = true_correlation(shared.scores)
-        found += [known.reason] if known.reason else []
-        if known.disattenuated is not None and known.disattenuated > 1:
-            found.append(
-                f"The correlation freed of noise is {known.disattenuated:.2f}, above 1: the noise is overstated, errors are "
-                "shared by both sides, or chance lifted the sample"
-            )
-        if known.ceiling is not None and known.ceiling < _WEAK_CEILING:
-            found.append(
-                f"noise alone keeps Pearson's correlation near {known.ceiling:.2f} even if true scores agree perfectly"
-            )
-    alone = [word for word, side in (("lab", shared.lab), ("live", shared.live)) if side.marginal]
-    if alone and shared.scores.has_errors:
-        found.append(
-            f"Of the {' and the '.join(alone)} scores only published standard errors are known, not what the models share: the "
-            "noise is an upper bound, so flags are conservative, the ceiling is a lower bound, and slope and correlation freed "
-            "of noise are upper ones"
-        )
-    return as_notes("fit", found, caution=False)
 
 
 # --- parts of the order ---

@@ -10,7 +10,6 @@ import numpy as np
 from evalstats.analysis.gap.result import CalibrationLine, Deviation, GapVerdict, LevelGap, ModelGap, OtherLine
 from evalstats.analysis.gap.score_scale import (
     bend_p,
-    fewest_clusters,
     gap_in_points,
     in_logits,
     in_own_numbers,
@@ -84,16 +83,16 @@ def calibrated(shared: SharedModels) -> Calibration:
     A model gets no verdict where the line through the others is not determined or its slope not clearly different from
     0; with 6 to 9 models a gap must lie beyond the margin. Where the data cannot answer, the reason is in the result.
     """
-    levels, level_notes = _levels(shared)
+    levels = _levels(shared)
     level = None if levels is None else _level(shared, levels)
-    shared, notes = _steadied(shared)
+    shared = replace(shared, scores=steadied(shared.lab, shared.live, shared.scores))
     fit, reason = _fit(shared)
     if fit is None:
         rows = tuple(
             ModelGap(**_difference(shared, levels, j), conf_level=shared.conf_level, reason=reason)
             for j in range(shared.n_models)
         )
-        return Calibration(line=None, rows=rows, level=level, notes=level_notes, reason=reason)
+        return Calibration(line=None, rows=rows, level=level, reason=reason)
     # In logits the margin is asked for in points, where gaps are told.
     margin = shared.margin if shared.live.link == "identity" or shared.margin is None else _ANY
     gaps = deleted_gaps(shared.scores, conf_level=shared.conf_level, margin=margin)
@@ -102,21 +101,8 @@ def calibrated(shared: SharedModels) -> Calibration:
         line=line,
         rows=_model_gaps(shared, fit, gaps, levels, bent=line.bent),
         level=level,
-        notes=(*_line_notes(shared, fit, line, notes), *level_notes),
+        notes=_line_notes(shared, fit, line),
     )
-
-
-def _steadied(shared: SharedModels) -> tuple[SharedModels, tuple[Note, ...]]:
-    """Draw covariances from few clusters towards a simple form, and say so where that is much."""
-    fewest = fewest_clusters(shared.lab, shared.live, shared.scores)
-    if fewest is None:
-        return shared, ()
-    said = (
-        f"{fewest} clusters are few to tell how the errors of {shared.n_models} models go together; all pairs count as "
-        "alike"
-    )
-    notes = (Note(kind="few", text=said, caution=False),) if fewest <= 4 * shared.n_models else ()
-    return replace(shared, scores=steadied(shared.lab, shared.live, shared.scores)), notes
 
 
 def _fit(shared: SharedModels) -> tuple[LineFit | None, str]:
@@ -230,19 +216,16 @@ def other_lines(shared: SharedModels, fit: LineFit) -> tuple[OtherLine, ...]:
     return tuple(found)
 
 
-def _line_notes(shared: SharedModels, fit: LineFit, line: CalibrationLine, few: tuple[Note, ...]) -> tuple[Note, ...]:
+def _line_notes(shared: SharedModels, fit: LineFit, line: CalibrationLine) -> tuple[Note, ...]:
     """Return what to say of a line that is hardly one, that rests on few models, or that is not straight."""
     said: list[Note] = []
     if fit.slope_p_value > 1.0 - fit.conf_level or fit.slope_low <= 0.0 <= fit.slope_high:
         text = f"Lab scores hardly predict live ones (slope not clearly different from 0, {p_words(fit.slope_p_value)})"
         said.append(Note(kind="fit", text=text, remedy="Judge no model by its gap"))
-    said.extend(few)
     if fit.n_models < FULL_MODELS:
         text = f"With {fit.n_models} models a gap is called only beyond a declared margin"
         remedy = f"Score {FULL_MODELS} or more on both sides"
         said.append(Note(kind="few", text=text, remedy=remedy, caution=shared.margin is None))
-    if fit.slope_high < 0.0:
-        said.append(Note(kind="fit", text="Models that are better in the lab are worse with live users"))
     if fit.tau_high is None:
         text = "Models lie closer to the line than their errors allow: these seem too large, or both sides share errors"
         said.append(Note(kind="fit", text=text))
@@ -250,7 +233,7 @@ def _line_notes(shared: SharedModels, fit: LineFit, line: CalibrationLine, few: 
         text = "The search for the line did not converge"
         said.append(Note(kind="fit", text=text, remedy="Do not rely on its numbers"))
     if line.influential:
-        text = f"The slope moves by more than its standard error without {and_list(line.influential)}"
+        text = f"The slope moves by more than its standard error without {and_list(line.influential, 4)}"
         said.append(Note(kind="fit", text=text, caution=False))
     if line.bent:
         text = f"{BENT[:1].upper()}{BENT[1:]} ({p_words(line.bend_p)}), so no model is called a gap"
@@ -405,10 +388,10 @@ def _percent(level: float) -> str:
 # --- the level ---
 
 
-def _levels(shared: SharedModels) -> tuple[LevelGaps | None, tuple[Note, ...]]:
+def _levels(shared: SharedModels) -> LevelGaps | None:
     """Return live minus lab of each model and of their mean, on one scale."""
     if not shared.same_scale or not shared.scores.has_errors:
-        return None, ()
+        return None
 
     def gaps_of(scores: LabLiveScores) -> LevelGaps:
         return level_gaps(scores, conf_level=shared.conf_level, lab_df=shared.lab.df, live_df=shared.live.df)
@@ -418,9 +401,8 @@ def _levels(shared: SharedModels) -> tuple[LevelGaps | None, tuple[Note, ...]]:
     # Whether all models differ alike asks for the whole covariance, which few clusters do not tell.
     steady = gaps_of(steadied(shared.lab, shared.live, own))
     heterogeneity = {"statistic": steady.statistic, "heterogeneity_p": steady.heterogeneity_p}
-    published = [name for name, side in (("lab", shared.lab), ("live", shared.live)) if side.marginal]
-    if not published:
-        return replace(found, **heterogeneity), ()
+    if not shared.lab.marginal and not shared.live.marginal:
+        return replace(found, **heterogeneity)
 
     # For a mean the errors that models share count in full; published errors do not tell them, so all of each is taken so.
     def as_shared(covariance: FloatArray | None, *, marginal: bool) -> FloatArray | None:
@@ -436,12 +418,8 @@ def _levels(shared: SharedModels) -> tuple[LevelGaps | None, tuple[Note, ...]]:
         live_covariance=as_shared(own.live_covariance, marginal=shared.live.marginal),
         cross=own.cross,
     )
-    said = (
-        f"What the models share of the published {' and '.join(published)} errors is unknown; for the mean difference all counts "
-        "as shared, so its interval is the widest"
-    )
     widest = replace(gaps_of(most), differences=found.differences, deviations=found.deviations)
-    return replace(widest, **heterogeneity), (Note(kind="choice", text=said, caution=False),)
+    return replace(widest, **heterogeneity)
 
 
 def _level(shared: SharedModels, levels: LevelGaps) -> LevelGap:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.gap import figures
-from evalstats.analysis.gap.evidence import USABLE, evidence
+from evalstats.analysis.gap.evidence import evidence
 from evalstats.analysis.gap.method import method
 from evalstats.analysis.gap.result import GapRow, LabLiveGap, SideAccount
 from evalstats.analysis.gap.shown import (
@@ -31,8 +31,9 @@ Order = Literal["well", "fairly well", "weakly", "open", "reversed", "unknown"]
 MOST_ROWS = 20
 _MOST_ACTIONS = 5
 _NAMED = 3
-_FEWEST, _FULL = 6, 10  # models for a line, and for a gap to be called without a margin
+_FEWEST = 6  # models for a line
 _GOOD, _FAIR = 0.8, 0.5  # of Spearman's coefficient
+_USABLE = 0.7  # leaves about one pair of four the other way round
 _ORDERS: dict[Order, str] = {
     "open": "The lab is not shown to order models as live users do",
     "reversed": "The lab orders models the other way round than live users",
@@ -165,25 +166,18 @@ def _clauses(found: LabLiveGap) -> list[str]:
 
 
 def _because(found: LabLiveGap) -> str:
-    """Say whether other tasks, or other scores on the same tasks, take the level where it is; "" where neither is shown."""
+    """Say whether other tasks, or other scores on the same tasks, make at least half of the level; "" where neither does."""
     parts = found.decomposition
-    if parts is None or parts.overall.total.estimate is None:
+    if parts is None:
         return ""
-    row, total = parts.overall, parts.overall.total.estimate
-    shown = [
-        part
-        for part in (row.mix, row.behaviour)
-        if part.estimate is not None and part.excludes_zero and part.estimate * total > 0
-    ]
-    if not shown:
+    row, total = parts.overall, parts.overall.total.estimate or 0.0
+    first = max((row.mix, row.behaviour), key=lambda part: (part.estimate or 0.0) * total)
+    if not first.excludes_zero or (first.estimate or 0.0) * total < 0.5 * total**2:
         return ""
-    first = max(shown, key=lambda part: abs(part.estimate or 0.0))
     better = ((first.estimate or 0.0) > 0) == found.live.about.higher_is_better
-    half = abs(first.estimate or 0.0) >= 0.5 * abs(total)
-    mostly = "partly " if not half else "mostly " if len(shown) > 1 else ""
     if first is row.mix:
-        return f"{mostly}because live users bring {'easier' if better else 'harder'} tasks"
-    return f"{mostly}because models do {'better' if better else 'worse'} on the same tasks"
+        return f"because live users bring {'easier' if better else 'harder'} tasks"
+    return f"because models do {'better' if better else 'worse'} on the same tasks"
 
 
 def _mix_explains(found: LabLiveGap) -> bool:
@@ -239,12 +233,6 @@ def _sentences(found: LabLiveGap) -> list[str]:
     if not said and found.level is not None and (_off(found) or not _level_is_off(found)):
         value, ends = printed(found.level.estimate, found), printed_ends(found.level.ends, found)
         said = [f"Live minus lab is {live.difference(value)} on average over models ({live.ends(ends)})"]
-    judged = (found.n_models >= _FULL or found.margin is not None) and order_of(found) in _LABELS
-    line = found.line
-    # Where the scores bend away from the line no model is called a gap, whatever its size.
-    if judged and line is not None and line.detectable is not None and not line.bent and not _off(found):
-        size = live.size(line.detectable)
-        said.append(f"A model {size} off the line would have been detected with 80% probability; none was")
     alone = [
         row.name
         for row in found.rows
@@ -333,15 +321,11 @@ def _distrust(found: LabLiveGap) -> str:
     rows, live = _off(found), ShownSide(found, found.live)
     if not rows:
         return ""
-    gaps = [f"{live.difference(row.estimate)} ({live.ends(row.deciding)})" for row in rows[:_NAMED]]
-    if len(rows) == 1:
-        doubt = "; the line is drawn out to it, so this gap may be the line's" if rows[0].extrapolated else ""
-        return f"Do not rely on the lab score of {rows[0].name}: its gap is {gaps[0]}{doubt}"
-    listed = "; ".join(f"{row.name} {gap}" for row, gap in zip(rows, gaps, strict=False))
+    gaps = [f"{row.name} (gap {live.difference(row.estimate)}, {live.ends(row.deciding)})" for row in rows]
     out = [row.name for row in rows if row.extrapolated]
-    doubt = f". The line is drawn out to {and_list(out)}, so such a gap may be the line's" if out else ""
-    more = f"; {len(rows) - _NAMED} more are in the table" if len(rows) > _NAMED else ""
-    return f"Do not rely on the lab scores of these models: {listed}{more}{doubt}"
+    doubt = f". The line is drawn out to {and_list(out, _NAMED)}, so such a gap may be the line's" if out else ""
+    scores = "score" if len(rows) == 1 else "scores"
+    return f"Do not rely on the lab {scores} of {and_list(gaps, _NAMED)}{doubt}"
 
 
 def _weigh(found: LabLiveGap) -> str:
@@ -382,7 +366,7 @@ def _ranks(found: LabLiveGap) -> str:
     said = f"Do not rely on the lab's order alone among the {part_label(row)}"
     if weak:
         said = f"Do not choose among the {part_label(row)} by lab rank"
-    elif ends[0] >= USABLE:
+    elif ends[0] >= _USABLE:
         said = f"Among the {part_label(row)} the lab's order is usable"
     return f"{said}: Spearman within them is {number(row.spearman)} ({interval_words(*ends, digits=2)})"
 
@@ -416,13 +400,10 @@ def _more_data(found: LabLiveGap) -> str:
         return f"Score {more} on both sides: a line through the models needs {_FEWEST}"
     if line is None or line.detectable is None or found.lab.noise is None or found.live.noise is None:
         return ""
-    lab, live = abs(line.slope) * found.lab.noise, found.live.noise
-    shown = ShownSide(found, found.live)
-    seen = f"one of {shown.size(line.detectable)} would have been detected with 80% probability"
+    lab, live, shown = abs(line.slope) * found.lab.noise, found.live.noise, ShownSide(found, found.live)
     if line.tau_low > 0 and line.tau**2 > lab**2 + live**2:
         return (
-            f"Do not expect more data to show smaller gaps: true gaps spread by {shown.spread(line.tau)} between models, "
-            f"and {seen}"
+            f"Do not expect more data to show smaller gaps: true gaps spread by {shown.spread(line.tau)} between models"
         )
     return (
         f"To see gaps below {shown.size(line.detectable)}, get more {'lab items' if lab > live else 'live data'} first"

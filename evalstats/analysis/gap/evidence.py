@@ -8,7 +8,6 @@ from evalstats.analysis.gap.result import (
     Decomposition,
     LabLiveGap,
     PairOrder,
-    ScenarioGaps,
 )
 from evalstats.analysis.gap.shown import (
     TONES,
@@ -27,10 +26,8 @@ from evalstats.document.model import Block, Column, Section, Table, Text, listed
 from evalstats.document.numbers import number, p_words, titled
 from evalstats.grammar import and_list, conjugate, plural
 
-USABLE = 0.7  # a Spearman of .7 leaves about one pair of four the other way round
 _NAMED = 3
 _MOST = 20
-_ALIKE = 0.05  # shares of one scenario on both sides that differ by less are no finding
 _COVERED = {"covered": "yes", "lab never covers": "no", "live never brings": "not live", "thin": "thinly"}
 _STATUS = {"seen": "seen", "possible": "not ruled out"}
 
@@ -200,8 +197,7 @@ def _coverage(found: LabLiveGap) -> Section | None:
     else:
         cell = max(parts.cells, key=lambda each: abs(each.live_share - each.lab_share))
         shares = f"{share(cell.live_share)} of live use and {share(cell.lab_share)} of the lab"
-        alike = abs(cell.live_share - cell.lab_share) < _ALIKE
-        heading = "The lab has all that live users bring, in similar shares" if alike else f"{cell.cell} is {shares}"
+        heading = f"{cell.cell} is {shares}"
     weights = parts.weighting
     said = (
         f"Weighted to the live mix, {plural(weights.n, 'lab item')} are worth {number(weights.effective_n, 0)}"
@@ -262,22 +258,9 @@ def _order(found: LabLiveGap) -> Section | None:
     if low is not None and high is not None and estimate is not None and (low > -1 or high < 1):
         ends = f"{number(estimate)} ({level(found)} CI {number(low)} to {number(high)})"
         true_scores = f"The correlation of true scores is {f'at least {number(low)}' if estimate > high else ends}"
-    return _section("order", _order_heading(found), _order_table(found), _text(ceiling, true_scores, said), table)
-
-
-def _order_heading(found: LabLiveGap) -> str:
-    row = found.agreement.of("spearman")
-    known = [(part, part.ends[0]) for part in found.agreement.parts if part.kind == "top" and part.ends is not None]
-    weak = [part for part, low in known if low <= 0]
-    if weak:
-        return f"Among the {part_label(weak[0])} the order is not shown to hold"
-    if known:
-        smallest, low = min(known, key=lambda each: each[0].n_models)
-        firm = low >= USABLE
-        how = "The order holds" if firm else "The order is less sure"
-        return f"{how} among the {part_label(smallest)}{' too' if firm else ''} (Spearman {number(smallest.spearman)})"
     p = f" ({p_words(row.p_value)})" if row.p_value is not None else ""
-    return f"Over all {found.n_models} models Spearman is {number(row.estimate)}{p}"
+    heading = f"Over all {found.n_models} models Spearman is {number(row.estimate)}{p}"
+    return _section("order", heading, _order_table(found), _text(ceiling, true_scores, said), table)
 
 
 def _order_table(found: LabLiveGap) -> Table:
@@ -333,7 +316,6 @@ def _pairs_words(pairs: PairOrder) -> str:
 
 def _pairs_table(found: LabLiveGap, contradictions: Sequence[Contradiction]) -> Table:
     """Return the pairs that both sides separate in opposite directions, the surest first."""
-    order = sorted(contradictions, key=lambda each: max(each.lab_p_adjusted, each.live_p_adjusted))
     return Table(
         id="pairs",
         columns=(
@@ -353,7 +335,7 @@ def _pairs_table(found: LabLiveGap, contradictions: Sequence[Contradiction]) -> 
                 each.live_p_adjusted,
                 each.lab_p_adjusted,
             )
-            for each in order
+            for each in contradictions
         ),
         caption="Pairs that both sides separate in opposite directions; differences are the better live less the other",
         most=8,
@@ -409,23 +391,9 @@ def _scenarios(found: LabLiveGap) -> Section | None:
         frame={name: [getattr(row, name) for row in (*gaps.means, *gaps.rows)] for name in names},
     )
     figure = figures.scenarios(found, rows, table) if any(row.estimate is not None for row in rows) else table
-    return _section("scenarios", heading, figure, _text(_single_cells(live, gaps)))
-
-
-def _single_cells(live: ShownSide, gaps: ScenarioGaps) -> str:
-    """Say how many pairs of model and scenario differ, and which does for sure."""
-    judged = [row for row in gaps.rows if row.verdict != "invalid"]
-    off = sorted(
-        (row for row in judged if row.verdict == "gap"),
-        key=lambda row: (row.p_adjusted if row.p_adjusted is not None else 1.0, -abs(row.estimate or 0.0)),
-    )
-    if not off:
-        return ""
-    first, differ = off[0], conjugate(len(off), "differ")
-    return (
-        f"Of {plural(len(judged), 'pair')} of model and {gaps.factor} {len(off)} {differ}; the surest is {first.model} in "
-        f"{first.scenario} ({live.difference(first.estimate)}, {live.ends(first.deciding)})"
-    )
+    cells = [row.verdict for row in gaps.rows if row.verdict != "invalid"]
+    said = f"One by one, {cells.count('gap')} of {plural(len(cells), 'pair')} of model and {gaps.factor} differ"
+    return _section("scenarios", heading, figure, _text(said if "gap" in cells else ""))
 
 
 # --- forecasts ---
@@ -433,22 +401,16 @@ def _single_cells(live: ShownSide, gaps: ScenarioGaps) -> str:
 
 def _forecasts(found: LabLiveGap) -> Section | None:
     fitted = found.hierarchy
-    if fitted is None or fitted.coverage is None:
+    new = [] if fitted is None else [row for row in fitted.forecasts if row.expected is not None]
+    if fitted is None or not new:
         return None
-    new = [row for row in fitted.forecasts if row.expected is not None]
     ends = "" if fitted.coverage_low is None else f" ({share(fitted.coverage_low)} to {share(fitted.coverage_high)})"
     said = f"Predicted by the others, {share(fitted.coverage)} of known models fall inside their {level(found)} interval{ends}"
-    if not new:
-        heading = (
-            f"Left out in turn, {share(fitted.coverage)} of the models fall inside their prediction interval{ends}"
-        )
-        return _section("forecasts", heading, _text("Each was predicted from the others, as a new model would be"))
     lab, live = ShownSide(found, found.lab), ShownSide(found, found.live)
     first = max(new, key=lambda row: (row.expected or 0.0) * (1 if found.live.about.higher_is_better else -1))
-    about = live.score(first.expected)
-    heading = f"Of {plural(len(new), 'new model')}, {first.name} should do best live: about {about}"
-    if len(new) == 1:
-        heading = f"{first.name} should come out at about {about} live"
+    heading = (
+        f"Of {plural(len(new), 'new model')}, {first.name} should do best live: about {live.score(first.expected)}"
+    )
     table = Table(
         id="forecasts",
         columns=(
@@ -482,7 +444,6 @@ def _threats(found: LabLiveGap) -> Section | None:
         if seen
         else f"None of {n} threats to validity shows in these data"
     )
-    order = list(_STATUS)
-    rows = sorted(found.threats, key=lambda each: order.index(each.status))
+    rows = sorted(found.threats, key=lambda each: each.status != "seen")
     items = tuple(f"{each.title} ({_STATUS[each.status]}): {sentence(each.text)}" for each in rows)
     return listed("threats", heading, items)

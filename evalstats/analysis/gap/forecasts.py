@@ -27,10 +27,6 @@ _OUTSIDE = (
     "its lab score lies outside those of the shared models: the interval assumes that the line goes on and that gaps are no "
     "larger out there, which these data cannot show"
 )
-_MARGINAL = (
-    "only variances of the scores are known: errors that models share count as noise of each, so predictions of left-out models "
-    "may be wider than need be"
-)
 
 
 def hierarchy_of(shared: SharedModels) -> Hierarchy:
@@ -106,9 +102,7 @@ def hierarchy_of(shared: SharedModels) -> Hierarchy:
         priors=fit.priors,
         sensitivity=fit.sensitivity,
         method=_METHOD,
-        notes=as_notes(
-            "fit", (*fit.warnings, *([_MARGINAL] if lab.marginal or live.marginal else []), _DEPENDENCE), caution=False
-        ),
+        notes=as_notes("fit", (*fit.warnings, _DEPENDENCE), caution=False),
     )
 
 

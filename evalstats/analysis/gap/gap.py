@@ -214,31 +214,22 @@ def gap(
 
 def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
     """Compute every layer; what these data cannot give is left out with its reason."""
-    cells, left = shared.cells, list[tuple[str, str]]()
+    left = list[tuple[str, str]]()
     calibration = calibrated(shared)
     if calibration.line is None:
         left.append(("calibrated gap", calibration.reason or "no line could be drawn"))
-    no_cells = (shared.no_cells_reason or "no outcomes by scenario") if cells is None else None
-    no_gaps = no_cells
-    if cells is not None and cells.live is None:
-        no_gaps = "the live scores have no such labels: only their mix is known, so live and lab "
-        no_gaps += "cannot be compared level by level"
-    elif cells is not None and not shared.same_scale:
-        no_gaps = f"the two sides are not on one scale: {shared.not_one_scale}"
 
-    def layer(name: str, of: Callable[[SharedModels], T], why_not: str | None = None) -> T | None:
+    def layer(name: str, of: Callable[[SharedModels], T]) -> T | None:
         """Return one layer, or None with its reason added to those left out."""
         try:
-            if why_not is None:
-                return of(shared)
+            return of(shared)
         except CannotAnswerError as error:
-            why_not = str(error)
-        left.append((name, why_not))
-        return None
+            left.append((name, str(error)))
+            return None
 
     agreement = agreement_of(shared)
-    decomposition = layer("decomposition", decomposition_of, no_cells)
-    scenario_gaps = layer("gaps by scenario", scenario_gaps_of, no_gaps)
+    decomposition = layer("decomposition", decomposition_of)
+    scenario_gaps = layer("gaps by scenario", scenario_gaps_of)
     drops = layer("drop from ideal to non-ideal users", drop_forecast_of)
     hierarchy = layer("forecasts for models that only the lab has", hierarchy_of)
     rows = _rows(shared, calibration)

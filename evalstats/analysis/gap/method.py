@@ -8,7 +8,6 @@ from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.result import level
 from evalstats.document.model import Column, Items, Section, Table, Text, listed, sentence
 from evalstats.document.numbers import number, p_words, titled
-from evalstats.errors import Option
 from evalstats.grammar import and_list, is_are, plural
 
 _NAMED = 4
@@ -90,8 +89,8 @@ def _errors(found: LabLiveGap) -> list[str]:
     )
     if marginal:
         said.append(
-            f"Of the {' and '.join(marginal)} scores only published standard errors are known; what models share cancels in "
-            "comparisons, and here counts in full."
+            f"Of the {' and '.join(marginal)} scores only published standard errors are known, not what the models share: noise "
+            "is an upper bound, flags and the interval of the mean difference are conservative, and the ceiling is a lower bound."
         )
     return said
 
@@ -123,15 +122,6 @@ def _would_change(found: LabLiveGap) -> list[str]:
                 f"Ordinary regression of live on lab would call {plural(ols.n_beyond or 0, 'model')}; here {n or 'none'} "
                 f"{is_are(n)} called"
             )
-        if found.line.influential:
-            names = and_list(found.line.influential, _NAMED)
-            said.append(f"Without {names} the slope would move by more than its standard error")
-        if found.margin is None:
-            said.append(
-                f"With a margin declared before looking ({Option('margin')}), models could be shown to be aligned"
-            )
-    if found.near_names:
-        said.append(f"More shared models narrow everything: join names that look alike with {Option('aliases')}")
     return said
 
 
@@ -325,10 +315,9 @@ def _fine_print(found: LabLiveGap) -> list[str]:
     said = [f"{name}: {note.text}" for name, layer in layers if layer is not None for note in layer.notes]
     if found.decomposition is not None and found.decomposition.mix_source != "counted in the live data":
         said.append(f"The live mix: {found.decomposition.mix_source}")
-    if found.hierarchy is not None and found.hierarchy.priors:
+    if found.hierarchy is not None:
         said.append(f"Priors of the forecasts: {found.hierarchy.priors}")
     reasons = grouped(
         [(each.reason, each.source) for row in found.agreement.coefficients for each in row.intervals if each.reason]
     )
-    said += [f"No interval by {and_list(list(dict.fromkeys(names)))}: {reason}" for reason, names in reasons]
-    return list(dict.fromkeys(said))
+    return said + [f"No interval by {and_list(list(dict.fromkeys(names)))}: {reason}" for reason, names in reasons]

@@ -19,10 +19,6 @@ from evalstats.grammar import and_list
 from evalstats.schema.plan import Plan
 from evalstats.stats.checks import FloatArray
 
-# A date in a name: 2024-05-13, 20240513, 2024-05, or the month and day alone that some makers use (0613).
-_DATE = re.compile(r"(?<!\d)(20\d{2})[-_.]?(0[1-9]|1[0-2])(?:[-_.]?(0[1-9]|[12]\d|3[01]))?(?!\d)")
-_SHORT = re.compile(r"(?<!\d)(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
-
 ALIKE = "the same but for case, separators or a vendor's name"
 # Comparing every name with every other costs as much as both sides multiplied: 2000 x 2000 take about a second.
 MAX_NAMES: Final = 2_000
@@ -33,8 +29,11 @@ _CUTOFF: Final = 0.8
 _SHOWN = 500
 
 _VENDOR = re.compile(r"^[\w.-]+/(?=[^/]*$)")
-_FULL_DATE = re.compile(r"(?<!\d)20\d\d[-_./ ]?(?:0[1-9]|1[0-2])[-_./ ]?(?:0[1-9]|[12]\d|3[01])(?!\d)")
-_SHORT_DATE = re.compile(r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|2[3-9](?:0[1-9]|1[0-2])")
+# A date in a name: 2024-05-13, 20240513, 2024-05, or the month and day (0613) or year and month (2407) alone.
+_DATE = re.compile(
+    r"(?<!\d)(?:(20\d\d)[-_./ ]?(0[1-9]|1[0-2])(?:[-_./ ]?(0[1-9]|[12]\d|3[01]))?"
+    r"|(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])|(2[3-9])(0[1-9]|1[0-2]))(?!\d)"
+)
 _ENDINGS: Final = frozenset({"latest", "instruct", "inst", "it", "chat", "hf", "preview", "api"})
 # A number with the letter that belongs to it: 7b, 8x7b, 128k, 4o, 3.1.
 _TOKEN = re.compile(r"\d+(?:[.x]\d+)*(?:[bkmo](?![a-z]))?|[^\W\d_]+")
@@ -46,7 +45,7 @@ def date_in(name: str) -> str | None:
     >>> date_in("claude-x-20240620"), date_in("gpt-x-2024-05-13"), date_in("gpt-x-0613"), date_in("llama-3-70b")
     ('20240620', '20240513', '0613', None)
     """
-    found = _DATE.search(name) or _SHORT.search(name)
+    found = _DATE.search(name)
     return None if found is None else "".join(part for part in found.groups() if part)
 
 
@@ -81,19 +80,15 @@ def _without_vendor(name: str) -> str:
 
 
 class _Name:
-    """One name, its words and numbers without dates and endings that say how it was tuned or served, and its dates."""
+    """One name, its words and numbers without dates and endings that say how it was tuned or served, and its date."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.bare = name, normalised(name)
-        text = _without_vendor(name)
-        dates = [re.sub(r"\D", "", found) for found in _FULL_DATE.findall(text)]
-        words = _TOKEN.findall(_FULL_DATE.sub(" ", text))
-        tokens = words[:1] + [word for word in words[1:] if word not in _ENDINGS]
-        while len(tokens) > 1 and _SHORT_DATE.fullmatch(tokens[-1]):
-            dates.append(tokens.pop())
-        self.tokens, self.dates, self.stem = tokens, dates, "".join(tokens)
+        self.name, self.bare, self.date = name, normalised(name), date_in(name)
+        words = _TOKEN.findall(_DATE.sub(" ", _without_vendor(name)))
+        self.tokens = words[:1] + [word for word in words[1:] if word not in _ENDINGS]
+        self.stem = "".join(self.tokens)
         # Sizes and versions: names that differ in them are different models.
-        self.numbers = {token.removesuffix(".0") for token in tokens if token[0].isdigit()}
+        self.numbers = {token.removesuffix(".0") for token in self.tokens if token[0].isdigit()}
         text = self.bare[:_MAX_CHARS]
         self.letters = {text[place : place + 2] for place in range(max(len(text) - 1, 1))}
 
@@ -168,11 +163,10 @@ def _likeness(one: _Name, other: _Name) -> tuple[float, str] | None:
     if one.bare == other.bare:
         return 1.0, ALIKE
     same_words = one.stem == other.stem or sorted(one.tokens) == sorted(other.tokens)
-    dated = set(one.dates) ^ set(other.dates)
-    if same_words and dated and one.dates and other.dates:
-        return 0.8, f"other dates: {' '.join(one.dates)} and {' '.join(other.dates)}; likely another version"
-    if same_words and dated:
-        return 0.95, f"one has the date {' '.join(sorted(dated))}"
+    if same_words and one.date != other.date:
+        if one.date and other.date:
+            return 0.8, f"other dates: {one.date} and {other.date}; likely another version"
+        return 0.95, f"one has the date {one.date or other.date}"
     if same_words:
         return 0.9, "the same words but for their order or an ending such as -instruct or -latest"
     if not (one.numbers <= other.numbers or other.numbers <= one.numbers):

@@ -276,19 +276,10 @@ def mix_of(mix: LiveMix | Mapping[str, float] | None, by: Sequence[str] | None) 
 
 
 def mix_in_live_rows(live: EvalData, mix: LiveMix) -> tuple[Note, ...]:
-    """Warn where live rows tell their own mix: it is the one that is used, and differs from the given one by so much."""
+    """Warn where live rows tell their own mix: it is the one that is used."""
     if not live.outcomes.height or not _has_levels(live, mix.factor):
         return ()
-    rows = live.outcomes[live.factor(mix.factor)].cast(pl.String).drop_nulls()
-    counted = dict(rows.value_counts(normalize=True).iter_rows())
-    off = {
-        level: abs(counted.get(level, 0.0) - mix.shares.get(level, 0.0)) for level in counted.keys() | mix.shares.keys()
-    }
-    most = max(sorted(off), key=lambda level: off[level])
-    said = (
-        f"Live rows hold their own mix of {mix.factor}, which is used instead of the one given ({most}: "
-        f"{100 * counted.get(most, 0.0):.1f}% counted, {100 * mix.shares.get(most, 0.0):.1f}% given)"
-    )
+    said = f"Live rows hold their own mix of {mix.factor}, which is used instead of the one given"
     return (Note(kind="choice", text=said),)
 
 

@@ -62,8 +62,14 @@ def scenario_gaps_of(shared: SharedModels) -> ScenarioGaps:
     doi:10.1198/016214504000001907).
     """
     cells = shared.cells
-    if cells is None or cells.live is None:
-        raise CannotAnswerError("there are no outcomes by scenario on both sides")
+    if cells is None:
+        raise CannotAnswerError(shared.no_cells_reason or "no outcomes by scenario")
+    if cells.live is None:
+        raise CannotAnswerError(
+            "the live scores have no such labels: only their mix is known, so live and lab cannot be compared level by level"
+        )
+    if not shared.same_scale:
+        raise CannotAnswerError(f"the two sides are not on one scale: {shared.not_one_scale}")
     table, dropped = _level_rates(shared, cells, cells.live)
     sides, used = (table.lab, table.live), table.used
     level = shared.conf_level
@@ -146,24 +152,14 @@ def _level_rates(shared: SharedModels, cells: SharedCells, live: CellTable) -> t
 def _notes(table: LevelRates, cells: SharedCells, few: str, why_not: str) -> list[Note]:
     """Return what limits the gaps: other factors, lost models, too few clusters, scores that are all alike."""
     others = ", ".join(cells.factors[1:])
-    used = table.used.T
-    short = [name for name, column in zip(table.levels, used, strict=True) if column.any() and not column.all()]
-    n_flat = int(np.count_nonzero((table.lab.floor > 0.0) | (table.live.floor > 0.0)))
-    alike = "all scores of a side are alike; their error is that of one success and one failure more"
+    short = [name for name, column in zip(table.levels, table.used.T, strict=True) if column.any() and not column.all()]
+    flat = bool(((table.lab.floor > 0.0) | (table.live.floor > 0.0)).any())
     told: tuple[tuple[NoteKind, object, str], ...] = (
-        (
-            "choice",
-            others,
-            f"gaps are by {cells.factors[0]} alone: within a level the mix of {others} may differ between lab and live",
-        ),
-        (
-            "missing",
-            short,
-            f"{and_list(short)}: the mean is over some of the models only, since others have too few scores there",
-        ),
+        ("choice", others, f"within a level of {cells.factors[0]} the mix of {others} may differ between lab and live"),
+        ("missing", short, f"{and_list(short)}: the mean is over the models that have enough scores there"),
         ("fit", why_not, f"gaps are not pooled over models and scenarios: {why_not}"),
         ("few", few, few),
-        ("few", n_flat, f"in {n_flat} of {table.lab.rate.size} cells {alike}"),
+        ("few", flat, "where all scores of a side are alike, their error is that of one success and one failure more"),
     )
     return [Note(kind=kind, text=text, caution=False) for kind, holds, text in told if holds]
 
@@ -171,11 +167,13 @@ def _notes(table: LevelRates, cells: SharedCells, few: str, why_not: str) -> lis
 def _few_clusters(table: LevelRates, found: Differences) -> str:
     """Say why there is no test of interaction: at 8 clusters it rejected 12% of true hypotheses, at 30 3%."""
     fewest = np.minimum(table.lab.n_clusters, table.live.n_clusters).ravel()[np.isfinite(found.std_error)]
-    typical = float(np.median(fewest)) if fewest.size else 0.0
-    if not fewest.size or typical >= _CLUSTERS_FOR_INTERACTION:
+    typical = float(np.median(fewest)) if fewest.size else np.inf
+    if typical >= _CLUSTERS_FOR_INTERACTION:
         return ""
-    what = f"whether models differ by scenario beyond noise is tested from {_CLUSTERS_FOR_INTERACTION} on"
-    return f"a typical cell has {typical:.0f} clusters; {what}, and pooled gaps take errors as known that are not"
+    return (
+        f"a typical cell has {typical:.0f} clusters: {_CLUSTERS_FOR_INTERACTION} are needed to test whether models differ by "
+        "scenario, and pooled gaps take their errors as known"
+    )
 
 
 # --- rows ---
@@ -236,17 +234,6 @@ def suppressed(n: Sequence[int], least: int) -> tuple[bool, ...]:
     return tuple(hidden)
 
 
-def suppression_note(n_hidden: int, n_cells: int, least: int, people: str) -> str:
-    """Say how many cells are held back, and why."""
-    is_, rests, gives, them = (
-        ("is", "it rests", "give", "it is") if n_hidden == 1 else ("are", "they rest", "give", "they are")
-    )
-    return (
-        f"{n_hidden} of {n_cells} cells {is_} not shown since {rests} on fewer than {least} {people}, "
-        f"or would {gives} away one that does; {them} in all totals (min_cell)"
-    )
-
-
 def without_small_cells(found: LabLiveGap, shared: SharedModels) -> LabLiveGap:
     """Withhold the live rates and gaps of cells with fewer than `min_cell` live clusters (users), and say how many.
 
@@ -295,6 +282,9 @@ def without_small_cells(found: LabLiveGap, shared: SharedModels) -> LabLiveGap:
         gaps = replace(gaps, means=tuple(map(shown, gaps.means)), rows=tuple(map(shown, gaps.rows)))
     if not n_hidden:
         return found
-    text = suppression_note(n_hidden, n_shown, least, people=f"live {people}")
+    text = (
+        f"cells withheld: {n_hidden} of {n_shown}; fewer than {least} live {people} stand behind each, or it would give away one "
+        "of these; totals hold them all (min_cell)"
+    )
     told = Note(kind="left_out", text=text, caution=False)
     return replace(found, decomposition=decomposition, scenario_gaps=gaps, notes=(*found.notes, told))

@@ -81,7 +81,7 @@ def decomposition_of(shared: SharedModels) -> Decomposition:
         mix_source=counted if tables.outside is None else outside,
         conf_level=shared.conf_level,
         method=(_METHOD if tables.comparable else _POST).format(factors=" x ".join(tables.factors)),
-        notes=_notes(shared, tables, found),
+        notes=_notes(shared, tables),
     )
 
 
@@ -313,14 +313,13 @@ def _share_ends(fit: _Fit, cell: int, share: float) -> tuple[float | None, float
     return low, high
 
 
-def _notes(shared: SharedModels, tables: GapTables, fit: Linearised) -> tuple[Note, ...]:
-    """Return what limits the parts."""
+def _notes(shared: SharedModels, tables: GapTables) -> tuple[Note, ...]:
+    """Return which models are left out, lack cells that others have, or have outcomes that are all alike."""
     names = [shared.models[int(place)] for place in tables.kept]
     lost = [name for name in shared.models if name not in names]
-    live_share = tables.mean_shares()[1]
-    sides = (("lab", tables.lab, tables.n_lab), ("live", tables.live, tables.n_live))
+    out = [f"without a cell that both sides have, and left out of the mean: {and_list(lost, _MOST_NAMES)}"]
     missing: list[str] = []
-    for side, _, counts in sides if tables.counted else sides[:1]:
+    for side, counts in (("lab", tables.n_lab), ("live", tables.n_live))[: 2 if tables.counted else 1]:
         has = counts[tables.kept] > 0
         gaps = [f"{names[m]} in {tables.label(s)}" for m, s in np.argwhere(~has & has.any(0)).tolist()]
         if gaps:
@@ -328,34 +327,14 @@ def _notes(shared: SharedModels, tables: GapTables, fit: Linearised) -> tuple[No
                 f"{side}: no outcome where other models have some: {and_list(gaps, _MOST_NAMES)}; "
                 "what the other side has there counts as unexplained for them and is not filled in"
             )
-    few: list[str] = []
-    if tables.comparable:
-        alone = [f"{names[m]} in {tables.label(s)} ({side})" for side, m, s in fit.lonely if tables.common[m, s]]
-        if alone:
-            few.append(
-                "a single cluster holds a whole cell, so that its spread is guessed on the wide side: "
-                f"{and_list(alone, _MOST_NAMES)}"
-            )
-        for side, table, _ in sides:
-            same = [names[m] for m in table.constant_models()]
-            if same:
-                few.append(
-                    f"{side}: all outcomes are equal for {and_list(same, _MOST_NAMES)}; "
-                    "intervals hold the other side's noise alone"
-                )
-    cells = [tables.label(s) for s, share in enumerate(live_share) if tables.status(s, float(share)) == "thin"]
-    if cells:
-        few.append(
-            f"fewer than {_THIN} lab items in {and_list(cells, _MOST_NAMES)}: intervals that lean on them can be too short"
-        )
-    uncovered = float(live_share[(tables.n_lab[tables.kept] == 0).all(0)].sum())
-    if uncovered > 0:
-        share = f"{uncovered:.1%}" if uncovered >= 0.001 else "less than 0.1%"
-        few.append(f"the lab never covers {share} of the live mix: nothing is known of the lab's rate there")
-    out = (
-        [f"without a cell that both sides have, and left out of the mean: {and_list(lost, _MOST_NAMES)}"]
-        if lost
-        else []
+    flat = [
+        f"{side}: all outcomes are equal for {and_list(same, _MOST_NAMES)}; intervals hold the other side's noise alone"
+        for side, table in (("lab", tables.lab), ("live", tables.live))
+        if tables.comparable and (same := [names[m] for m in table.constant_models()])
+    ]
+    told: tuple[tuple[NoteKind, list[str]], ...] = (
+        ("left_out", out if lost else []),
+        ("missing", missing),
+        ("few", flat),
     )
-    told: tuple[tuple[NoteKind, list[str]], ...] = (("left_out", out), ("missing", missing), ("few", few))
     return tuple(note for kind, texts in told for note in as_notes(kind, texts, caution=False))

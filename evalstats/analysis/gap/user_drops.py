@@ -67,9 +67,7 @@ def drop_forecast_of(shared: SharedModels) -> DropForecast:
     level = shared.conf_level
     flips = [(lab.models[i], lab.models[j]) for i, j in flipped_pairs(drops, pooled, conf_level=level)]
     mean = combined(lab.rates, _cell_weights(lab, used)[1].mean(axis=0, keepdims=True))
-    how = (
-        "within items" if lab.paired.all() else "within items where they are shared" if lab.paired.any() else "of means"
-    )
+    how = "within items" if lab.paired.all() else "of means where items are not shared"
     how_pooled = "pooled over models by REML" if lab.keep.size > 2 else "not pooled: fewer than three models"
     return DropForecast(
         rows=tuple(_rows(shared, lab, drops, pooled)),
@@ -190,7 +188,6 @@ def _live_shares(shared: SharedModels, behaviours: Behaviours) -> LiveShares:
             "without the share of non-ideal users there is no forecast"
         )
     rows, column = labelled[0]
-    n_rows = max(data.outcomes.height, data.comparisons.height)
     text = rows[column].cast(pl.String)
     weight = rows["weight"].fill_null(1.0).to_numpy().astype(np.float64)
     totals = {level: float(weight[(text == level).to_numpy()].sum()) for level in text.unique().sort().to_list()}
@@ -206,11 +203,7 @@ def _live_shares(shared: SharedModels, behaviours: Behaviours) -> LiveShares:
             levels = rows.select(pl.coalesce(pl.col(name).cast(pl.String), alone)).to_series()
             cluster = levels.rank("dense").to_numpy().astype(np.int64) - 1
             break
-    notes = found.notes
-    if n_rows > rows.height:
-        said = f"{plural(n_rows - rows.height, 'live row')} of {n_rows:,} without a label are left out of the shares"
-        notes = (*notes, Note(kind="left_out", text=said, caution=False))
-    return replace(found, level=np.array(codes, dtype=np.int64), cluster=cluster, weight=weight, notes=notes)
+    return replace(found, level=np.array(codes, dtype=np.int64), cluster=cluster, weight=weight)
 
 
 def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> LiveShares:
@@ -233,9 +226,6 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
             f"none of the lab's non-ideal behaviours ({and_list(behaviours.others)}) has a share among live users "
             f"({and_list(sorted(mix))}); map the names onto each other"
         )
-    if ideal <= 0.0:
-        said = "No live user is ideal by these shares; check that the level of ideal users is named as in the lab"
-        notes.append(Note(kind="missing", text=said, caution=False))
     if lost > 1e-9:
         names = [level for level in sorted(mix) if not behaviours.is_ideal(level) and level not in behaviours.others]
         said = (
@@ -372,8 +362,7 @@ def _enough(
     left = [name for at, name in enumerate(models) if at not in keep]
     if not left:
         return keep, ()
-    names = ", ".join(left[:4]) + (f" and {len(left) - 4} more" if len(left) > 4 else "")
-    return keep, (f"{names}: fewer than {FEW_CLUSTERS} clusters of some behaviour in the lab, so no drop",)
+    return keep, (f"{and_list(left, 4)}: fewer than {FEW_CLUSTERS} clusters of some behaviour in the lab, so no drop",)
 
 
 def _with_floors(rates: CellRates, paired: BoolArray, side: SideScores) -> CellRates:

@@ -56,23 +56,15 @@ def threats_of(shared: SharedModels) -> tuple[Threat, ...]:
 
 
 def _self_selection(shared: SharedModels) -> Finding:
-    """Whether live users bring other scenarios than the lab, and other ones to one model than to another."""
-    if shared.live.kind == "comparisons":
-        text = "voters came by themselves with questions of their own; pairs are fair only where the arena drew them at random"
-        return text, False
-    if shared.live.kind == "aggregates":
-        return "published numbers do not say who used which model, and for what", False
-    base = "live users chose the model and what to do with it"
+    """Whether live users bring other scenarios to one model than to another."""
     cells = shared.cells
-    if cells is None or cells.live is None or len(cells.levels) < 2:
-        return f"{base}; without scenarios on both sides nothing shows how", False
-    p = _mixes_differ(cells.live)
-    if p is None:
-        return f"{base}; they are too few by scenario and model to show how", False
-    factors = " and ".join(cells.factors)
-    if p < _CHANCE:
-        return f"{base}: the mix by {factors} differs from model to model ({p_words(p)})", True
-    return f"{base}; the mix by {factors} is not shown to differ from model to model ({p_words(p)})", False
+    p = None if cells is None or cells.live is None else _mixes_differ(cells.live)
+    if cells is not None and p is not None and p < _CHANCE:
+        return f"the mix by {' and '.join(cells.factors)} differs from model to model ({p_words(p)})", True
+    return (
+        "live users choose what to do, and often the model; pairs are fair only where they were drawn at random",
+        False,
+    )
 
 
 def _mixes_differ(sums: CellTable) -> float | None:
@@ -114,19 +106,16 @@ def _versions(shared: SharedModels) -> Finding:
 
 def _prompts(shared: SharedModels) -> Finding:
     """Whether the settings that runs of both sides record differ."""
-    differ: list[str] = []
-    same: list[str] = []
-    for name in _SETTINGS:
-        lab, live = (_levels(side, name, ("runs",)) for side in (shared.lab, shared.live))
-        if lab and live:
-            (same if lab == live else differ).append(name)
+    differ = [
+        _SETTING_WORDS.get(name, name)
+        for name in _SETTINGS
+        if (lab := _levels(shared.lab, name, ("runs",)))
+        and (live := _levels(shared.live, name, ("runs",)))
+        and lab != live
+    ]
     if differ:
-        names = and_list([_SETTING_WORDS.get(name, name) for name in differ])
-        return f"recorded settings differ between the sides: {names}", True
-    if "prompt_hash" in same:
-        text = "recorded prompts are the same; system prompts and tools of the live product may be missing from them"
-        return text, False
-    return "the files do not record system prompts and tools of both sides", False
+        return f"recorded settings differ between the sides: {and_list(differ)}", True
+    return "system prompts and tools of the live product may be missing from what the files record", False
 
 
 def _levels(side: SideScores, column: str, tables: tuple[TableName, ...]) -> set[object]:
@@ -137,56 +126,40 @@ def _levels(side: SideScores, column: str, tables: tuple[TableName, ...]) -> set
 
 def _outcome(shared: SharedModels) -> Finding:
     """Whether both sides measure the same thing."""
-    lab, live = shared.lab, shared.live
-
-    def measure(side: SideScores) -> str:
-        if side.is_preference:
-            return "which answer is preferred"
-        about = side.about
-        return f"{about.name} ({about.kind})" if about.kind not in ("", about.name) else about.name
-
-    both = f"the lab measures {measure(lab)}, live {measure(live)}"
-    if lab.is_preference != live.is_preference:
-        return f"{both}; being preferred is not succeeding", True
-    if not shared.same_scale:
-        return both, True
-    if lab.about.name == live.about.name:
-        text = f"both sides measure {measure(lab)}, but a program and a user may mean different things by it"
-        return text, False
-    return f"{both}; whether these are one thing is yours to judge", False
+    lab, live = (
+        "which answer is preferred" if side.is_preference else f"{side.about.name} ({side.about.kind})"
+        for side in (shared.lab, shared.live)
+    )
+    if not shared.same_scale or shared.lab.is_preference != shared.live.is_preference:
+        return f"the lab measures {lab}, live {live}; one need not go with the other", True
+    return f"the lab measures {lab}, live {live}; a program and a user may mean different things by it", False
 
 
 def _judge(shared: SharedModels) -> Finding:
     """Whether somebody other than the user scores either side."""
     tables: tuple[TableName, ...] = ("outcomes", "comparisons", "runs")
     lab, live = (set(map(str, _levels(side, "judge", tables))) for side in (shared.lab, shared.live))
-    if lab and lab == live:
-        return f"one judge scores both sides ({and_list(sorted(lab))})", False
-    if lab or live:
-        said = [f"{name} by {and_list(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
-        return f"{' and '.join(said)} is scored; a judge may favour what users do not", True
-    return "the files do not say who scores the lab; a program or judge may favour what users do not", False
+    if lab == live:
+        return "a program or judge may favour what users do not", False
+    said = [f"{name} by {and_list(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
+    return f"{' and '.join(said)} is scored; a judge may favour what users do not", True
 
 
 def _survivorship(shared: SharedModels) -> Finding:
     """How many models one side alone has, and whether they score otherwise there."""
-    alone = [(name, side) for name, side in (("lab", shared.lab), ("live", shared.live)) if side.only_here]
-    if not alone:
-        text = f"all {plural(shared.n_models, 'model')} are on both sides; others may have been left out of both"
-        return text, False
-    said: list[str] = []
-    seen = False
-    for name, side in alone:
+    said, seen = list[str](), False
+    for name, side in (("lab", shared.lab), ("live", shared.live)):
         n, total = len(side.only_here), len(side.only_here) + shared.n_models
-        text = f"{n:,} of {plural(total, f'{name} model')} {is_are(n)} not on the other side"
         others = np.array([estimate for _, estimate, _ in side.only_here], dtype=np.float64)
         others, joined = others[np.isfinite(others)], side.estimate[np.isfinite(side.estimate)]
-        if others.size and joined.size:
+        if not n:
+            continue
+        text = f"{n:,} of {plural(total, f'{name} model')} {is_are(n)} not on the other side"
+        if min(others.size, joined.size) >= _FEWEST:
             difference = float(np.median(others) - np.median(joined))
             shown = f"{number(abs(difference * side.about.scale), 1)} {difference_unit(side.about)}".rstrip()
-            text += f"; their median score is {shown} {'higher' if difference > 0 else 'lower'}"
-            if min(others.size, joined.size) >= _FEWEST:
-                p = float(stats.mannwhitneyu(others, joined).pvalue)
-                text, seen = f"{text} ({p_words(p)})", seen or p < _CHANCE
+            p = float(stats.mannwhitneyu(others, joined).pvalue)
+            text += f"; their median score is {shown} {'higher' if difference > 0 else 'lower'} ({p_words(p)})"
+            seen = seen or p < _CHANCE
         said.append(text)
-    return ". ".join(said), seen
+    return ". ".join(said) or "both sides have the same models; others may have been left out of both", seen

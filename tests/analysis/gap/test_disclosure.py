@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.analysis.gap.scenario_gaps import suppressed, suppression_note
+from evalstats.analysis.gap.scenario_gaps import suppressed
 from evalstats.analysis.gap.shared_models import too_small
 from evalstats.options import MIN_CELL
 
@@ -42,8 +42,3 @@ def test_the_order_of_cells_does_not_matter(sizes: list[int], random) -> None:
     held = [sorted(n for n, is_hidden in zip(each, suppressed(each, MIN_CELL), strict=True) if is_hidden)
             for each in (sizes, shuffled)]  # fmt: skip
     assert held[0] == held[1]
-
-
-def test_the_note_counts_and_names_whom_it_counts() -> None:
-    told = suppression_note(3, 8, 20, people="raters")
-    assert told.startswith("3 of 8 cells are not shown since they rest on fewer than 20 raters")

@@ -17,7 +17,6 @@ from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.errors_in_variables.line import fit_line
 from evalstats.stats.errors_in_variables.line_estimators import bend
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from tests.analysis.gap.notes import lines_of
 
 ROUNDS = 200
 # Between a bootstrap of 5,000 rounds (golden) and one of 2,000 here: a few hundredths at the ends.
@@ -124,7 +123,7 @@ def test_alpaca_eval_has_a_calibrated_gap_on_published_errors(alpaca) -> None:
     assert alpaca.line.p_value < 1e-12  # the gaps are far beyond noise
     assert alpaca.line.tau > 20  # Elo points: what a win rate against one baseline does not tell
     assert {alpaca.lab.errors, alpaca.live.errors} == {"marginal"}
-    assert lines_of(alpaca.notes, "fit").count("upper bound") == 1
+    assert alpaca.explain().count("upper bound") == 1
 
 
 def test_win_rates_bend_and_their_log_odds_do_not(alpaca) -> None:

@@ -151,7 +151,6 @@ def test_cells_that_a_side_lacks_are_named_and_unexplained() -> None:
     )
     assert found.weighting is not None
     assert found.weighting.uncovered == pytest.approx(1 / 3)
-    assert any("never covers 33.3% of the live mix" in warning for warning in texts(found.notes))
     assert found.cells[3].mix is None
     assert found.cells[3].lab_rate is None
 

@@ -75,7 +75,6 @@ def test_users_who_bring_other_scenarios_to_other_models_are_seen() -> None:
     assert threat("self-selection", made_of(cells=cells(alike))).status == "possible"
     found = threat("self-selection", made_of(cells=cells(other)))
     assert found.status == "seen"
-    assert "the mix by scenario differs from model to model" in found.text
 
 
 def test_a_user_counts_once_in_a_cell_of_a_model_however_many_rows_there_are() -> None:
@@ -85,15 +84,8 @@ def test_a_user_counts_once_in_a_cell_of_a_model_however_many_rows_there_are() -
     assert threat("self-selection", made_of(cells=replace(made, live=heavy))).status == "possible"
 
 
-def test_too_few_users_say_nothing() -> None:
-    found = threat("self-selection", made_of(cells=cells(np.full((8, 2), 1))))
-    assert found.status == "possible"
-    assert "too few" in found.text
-
-
-@pytest.mark.parametrize(("kind", "words"), [("comparisons", "voters came"), ("aggregates", "published numbers")])
-def test_votes_and_tables_have_their_own_words(kind: str, words: str) -> None:
-    assert words in threat("self-selection", made_of(live=side(kind=kind))).text
+def test_too_few_users_show_nothing() -> None:
+    assert threat("self-selection", made_of(cells=cells(np.full((8, 2), 1)))).status == "possible"
 
 
 # --- versions ---
@@ -174,9 +166,9 @@ def test_a_judge_of_the_lab_is_seen() -> None:
 
 
 def test_preference_is_not_success() -> None:
-    found = threat("outcome", made_of(live=side(kind="comparisons", about=about(name="rating")), same_scale=False))
-    assert found.status == "seen"
-    assert "being preferred is not succeeding" in found.text
+    votes = side(kind="comparisons", about=about(name="rating"))
+    assert threat("outcome", made_of(live=votes, same_scale=False)).status == "seen"
+    assert threat("outcome", made_of(live=votes)).status == "seen"
 
 
 def test_one_metric_on_one_scale_rules_it_out_and_another_name_does_not() -> None:
