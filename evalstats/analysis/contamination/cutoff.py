@@ -133,7 +133,7 @@ def _date_case(
         notes=(
             *([] if invalid else _uneven(suspect, dated)),
             *([] if invalid else _unsteady(suspect, dated, _gap(table, away, scores, window, conf_level), conf_level)),
-            *_closer(suspect, table.others(suspect), others, cutoffs),
+            *_closer(suspect, table.others(suspect), others),
         ),
     )
 
@@ -213,14 +213,9 @@ def _unsteady(suspect: str, dated: DateBreak, main: ReferenceGap, conf_level: fl
     return []
 
 
-def _closer(suspect: str, every: Sequence[str], kept: Sequence[str], cutoffs: Mapping[str, float]) -> list[Note]:
+def _closer(suspect: str, every: Sequence[str], kept: Sequence[str]) -> list[Note]:
     gone = [name for name in every if name not in kept]
-    unknown = [name for name in kept if name not in cutoffs]
-    found: list[Note] = []
-    if gone:
-        text = f"For {suspect}, {quoted_list(gone)} are not taken as references: their own cut-offs lie within the bandwidth"
-        found.append(Note(kind="choice", text=text, caution=False))
-    if unknown:
-        text = f"For {suspect}, the references {quoted_list(unknown)} have no cut-off given; none may lie near its own"
-        found.append(Note(kind="choice", text=text, caution=False))
-    return found
+    text = (
+        f"For {suspect}, {quoted_list(gone)} are not taken as references: their own cut-offs lie within the bandwidth"
+    )
+    return [Note(kind="choice", text=text, caution=False)] if gone else []

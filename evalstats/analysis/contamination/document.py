@@ -35,39 +35,38 @@ Ends = tuple[float | None, float | None] | None
 
 def inflation(result: ContaminationCheck, table: Table) -> Figure:
     """Return every suspect's inflation; for a single one also the two gains whose difference it is."""
-    alone = len(result.rows) == 1
-    shown: list[tuple[str, float | None, Ends, ContaminationRow | None]]
-    if alone:
-        steps = _gains_of(result.rows[0], latent=result.compared == "latent")
-        known = [step for step in steps if step[1] is not None]
-        shown = [(*step, result.rows[0] if step[0] == _DIFFERENCE else None) for step in known]
-    else:
-        shown = [(row.model, row.estimate, row.ends, row) for row in by_estimate(result)]
+    ordered, alone = by_estimate(result), len(result.rows) == 1
     tones = {"inflated": "bad", "clean within the margin": "good"}
-    rows: dict[str, list[object]] = {
-        "label" if alone else "model": [name for name, _, _, _ in shown],
-        "estimate": [*scaled_values([value for _, value, _, _ in shown], result.scale)],
-        "conf_low": [*scaled_values([ends and ends[0] for _, _, ends, _ in shown], result.scale)],
-        "conf_high": [*scaled_values([ends and ends[1] for _, _, ends, _ in shown], result.scale)],
-        "tone": ["neutral" if row is None else tones.get(row.verdict, "neutral") for _, _, _, row in shown],
-    }
     if alone:
-        rows["strong"] = [row is not None for _, _, _, row in shown]
+        row = result.rows[0]
+        shown = [step for step in _gains_of(row, latent=result.compared == "latent") if step[1] is not None]
+        answers = [name == _DIFFERENCE for name, _, _ in shown]
+        marks = {
+            "tone": [tones.get(row.verdict, "neutral") if each else "neutral" for each in answers],
+            "strong": answers,
+        }
+        caption = (
+            f"What {row.model} gains, what clean models gain, and the difference: inflation; {level(result)} intervals"
+        )
     else:
-        ordered = by_estimate(result)
-        rows["settled"] = [row.verdict in ("inflated", "clean within the margin") for row in ordered]
-        rows["words"] = [None if row.estimate is not None else "not judged" for row in ordered]
+        shown = [(row.model, row.estimate, row.ends) for row in ordered]
+        marks = {
+            "tone": [tones.get(row.verdict, "neutral") for row in ordered],
+            "settled": [row.verdict in tones for row in ordered],
+        }
+        caption = f"Gain beyond that of the references, with {level(result)} intervals, each for itself"
     unit = f" ({result.unit})" if result.unit else ""
-    said = [
-        f"{row.model} {number((row.estimate or 0.0) * result.scale, 1, sign=True)} {result.unit}".rstrip()
-        + (f" ({interval_words(row.conf_low, row.conf_high, result.scale, 1)})" if row.conf_low is not None else "")
-        for row in by_estimate(result)
-        if row.estimate is not None
-    ]
+    said = [f"{row.model} {_amount(row.estimate, result, sign=True)}" for row in ordered if row.estimate is not None]
     return Figure(
         id="inflation",
         plot="forest",
-        rows=rows,
+        rows={
+            "label" if alone else "model": [name for name, _, _ in shown],
+            "estimate": [*scaled_values([value for _, value, _ in shown], result.scale)],
+            "conf_low": [*scaled_values([ends and ends[0] for _, _, ends in shown], result.scale)],
+            "conf_high": [*scaled_values([ends and ends[1] for _, _, ends in shown], result.scale)],
+            **marks,
+        },
         options={
             "title": f"{gain_words(result)}{unit}",
             "reference": 0.0,
@@ -76,11 +75,7 @@ def inflation(result: ContaminationCheck, table: Table) -> Figure:
             "side_tones": ("neutral", "bad"),
         },
         alt=f"Gain beyond the references: {and_list(said, 8)}.",
-        caption=(
-            f"What {result.rows[0].model} gains, what clean models gain, and the difference: inflation; {level(result)} intervals"
-            if alone
-            else f"Gain beyond that of the references, with {level(result)} intervals, each for itself"
-        ),
+        caption=caption,
         table=table,
     )
 
@@ -231,7 +226,7 @@ def document(result: ContaminationCheck) -> Document:
         answer=_answer(result),
         notes=result.notes,
         actions=tuple(_actions(result)),
-        evidence=(*_own(result), *_scales(result), *_bandwidths(result), *_items_alone(result)),
+        evidence=(*_own(result), *_scales(result), *_bandwidths(result)),
         method=(
             *method_sections(result),
             result.origin.section(),
@@ -310,16 +305,6 @@ def _answer(result: ContaminationCheck) -> tuple[Block, ...]:
     if apart:
         blocks.append(Text(text=f"Not judged: {and_list([row.model for row in apart])}. {sentence(apart[0].reason)}"))
     blocks += [Text(text=f"{row.model}: {row.reason}.") for row in result.rows if _unsettled(row, result)][:_LISTED]
-    lost = [
-        row.model
-        for row in result.rows
-        if row.verdict == "inconclusive" and row.p_value is not None and row.p_adjusted is not None
-        if (row.estimate or 0.0) > 0 and row.p_value <= 1.0 - result.conf_level < row.p_adjusted
-    ]
-    if lost:
-        names = and_list(lost)
-        text = f"Alone, {names} would look inflated; with {len(result.rows)} suspects, that much turns up by chance."
-        blocks.append(Text(text=text))
     return tuple(blocks)
 
 
@@ -495,28 +480,6 @@ def _bandwidths(result: ContaminationCheck) -> list[Section]:
         most=_SHOWN,
     )
     return [Section(id="bandwidths", heading=heading, blocks=(table,))]
-
-
-def _items_alone(result: ContaminationCheck) -> list[Section]:
-    """Return what items alone would have found, where that would be another answer."""
-    alpha = 1.0 - result.conf_level
-    fooled = [
-        row
-        for row in result.rows
-        if row.item_p_value is not None
-        and row.p_value is not None
-        and (row.estimate or 0.0) > 0
-        and row.item_p_value <= alpha < row.p_value
-    ]
-    if not fooled:
-        return []
-    row = fooled[0]
-    heading = f"From items alone {and_list([each.model for each in fooled])} would look inflated"
-    text = (
-        f"Items alone give {row.model} {p_words(row.item_p_value)}; with the differences between clean models it is "
-        f"{p_words(row.p_value)}. Items alone take all clean models to be alike."
-    )
-    return [Section(id="items-alone", heading=heading, blocks=(Text(text=text),))]
 
 
 def _described(result: ContaminationCheck) -> bool:
