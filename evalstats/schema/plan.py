@@ -91,9 +91,9 @@ def _check(shares: Mapping[str, float], factor: str) -> None:
 
 SETTINGS = (
     "task_version", "harness", "harness_version", "dataset", "task_setup", "judge", "judge_settings", "user_simulator",
-    "lab_or_live", "items", "item_ids", "item_limit", "prompt", "system_prompt", "chat_template", "n_shots", "fewshot_seed",
+    "lab_or_live", "items", "item_ids", "prompt", "system_prompt", "chat_template", "n_shots", "fewshot_seed",
     "task_args", "temperature", "sampling", "reasoning_effort", "max_tokens", "limits", "model_revision", "model_dtype",
-    "n_trials", "status", "date", "several", "unrecorded",
+    "status", "date", "several", "unrecorded",
 )  # fmt: skip
 
 

@@ -109,15 +109,14 @@ def run_comparability(
     *,
     contrast: str = "model",
     accept: Collection[str] = (),
-    leave_out: Collection[str] = (),
 ) -> tuple[RunDifference, ...]:
     """Return everything in which the runs of two systems differ, gravest first; empty where nothing is known to differ.
 
     `contrast` names the two; a setting of that name is what is compared. In the settings of `accept` they differ on
-    purpose; a name that is no setting is an InputError. `leave_out` may name what looks at all rows: "items", "n_trials".
+    purpose; a name that is no setting is an InputError.
     """
     sides = (RecordedRuns.of(data, system.runs, system.rows) for system in (first, second))
-    return recorded_differences(data, *sides, contrast=contrast, accept=accept, leave_out=leave_out)
+    return recorded_differences(data, *sides, contrast=contrast, accept=accept, leave_out=())
 
 
 def recorded_differences(
@@ -129,7 +128,7 @@ def recorded_differences(
     accept: Collection[str],
     leave_out: Collection[str],
 ) -> tuple[RunDifference, ...]:
-    """Return what `run_comparability` does, of runs whose records are at hand."""
+    """Return what `run_comparability` does, of runs whose records are at hand; `leave_out` names settings not to look at."""
     accepted = {*check_settings(accept)}
     sides = _Sides(data=data, first=first, second=second, contrast=contrast)
     found = [each for rule in RULES if (each := _by_rule(rule, sides))]
@@ -398,42 +397,6 @@ def _numbered_items(sides: _Sides) -> RunDifference | None:
     return RunDifference("item_ids", "invalid", text, plural(first, "row"), plural(second, "row"))
 
 
-def _item_limit(sides: _Sides) -> RunDifference | None:
-    """Say when the runs were cut at different numbers of items; what was cut shows in the items themselves."""
-    found = sides.recorded(Place(column="item_limit"))
-    if not found.n_differ and not (found.one_sided and sides.harness is not None):
-        return None
-    first, second = (limit or "none" for limit in found.shown)
-    cut = _item_sets(sides) is not None
-    why = (
-        "the shared items are those of the shorter run, often the first of the file, and need not be like the rest"
-        if cut
-        else "all items are on both sides, so it changes nothing"
-    )
-    text = f"the limit on items differs between the two sides ({first} against {second}): {why}"
-    return RunDifference("item_limit", "weakens" if cut else "note", text, first, second)
-
-
-def _trials(sides: _Sides) -> RunDifference | None:
-    """Say when an item usually has other numbers of trials on the two sides."""
-    counted = [*sides.key, "n_trials"]
-    if sides.first.rows.select(counted).equals(sides.second.rows.select(counted)):
-        return None
-
-    def usual(rows: pl.DataFrame) -> int:
-        counts = rows.group_by(sides.key).agg(pl.col("n_trials").fill_null(1).sum().alias(_OWN))[_OWN].sort()
-        return int(counts[len(counts) // 2]) if len(counts) else 0
-
-    first, second = usual(sides.first.rows), usual(sides.second.rows)
-    if first == second:
-        return None
-    text = (
-        f"an item has {plural(first, 'trial')} on the baseline's side and {second} on the candidate's: a mean of fewer is "
-        "noisier, which the interval takes in, and no less right on average"
-    )
-    return RunDifference("n_trials", "note", text, plural(first, "trial"), plural(second, "trial"))
-
-
 def _status(sides: _Sides) -> RunDifference | None:
     """Say when the harness did not call a run a success."""
     statuses = [side.values("status") for side in (sides.first, sides.second)]
@@ -555,15 +518,13 @@ def _grave(share: float, sides: _Sides, differing: Collection[str]) -> tuple[Sev
 
 
 # In these, sides on different users or items differ by design.
-OF_ITEMS = ("items", "item_ids", "item_limit", "n_trials")
+OF_ITEMS = ("items", "item_ids")
 _NAMES = ("baseline", "candidate")
 _LOOKS: dict[str, Callable[[_Sides], RunDifference | None]] = {
     "harness_version": _harness_version,
     "lab_or_live": _lab_or_live,
     "item_ids": _numbered_items,
     "items": _item_sets,
-    "item_limit": _item_limit,
-    "n_trials": _trials,
     "status": _status,
     "date": _dates,
 }

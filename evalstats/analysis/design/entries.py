@@ -245,7 +245,7 @@ def run_kinds(
 
     Systems that are `apart` have different items by design.
     """
-    of_items = OF_ITEMS if apart else ("items", "n_trials")
+    of_items = OF_ITEMS if apart else ("items",)
     firsts: list[int] = []
     kind = [0] * len(systems)
     recorded = [RecordedRuns.of(data, system.runs, system.rows) for system in systems]

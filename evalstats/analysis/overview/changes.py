@@ -43,7 +43,7 @@ _MANY_LOST = 0.1
 # How a model is run is no part of what the model is; of what it is, a change is what we look for.
 _TREATMENTS = frozenset(rule.name for rule in RULES if rule.treatment) - {"model_revision", "model_dtype"}
 # What differs from run to run anyhow, or is looked at here by itself.
-_EXPECTED = frozenset({"items", "item_limit", "n_trials", "date", "several", "unrecorded"})
+_EXPECTED = frozenset({"items", "date", "several", "unrecorded"})
 _NOT_SETTINGS = (
     "run",
     "source",

@@ -307,14 +307,6 @@ def test_a_task_that_one_side_skipped_is_named() -> None:
     assert "the baseline alone has y" in found(data)["items"].explanation
 
 
-def test_a_limit_weakens_where_it_cut_items_and_only_there() -> None:
-    limits = {"harness": "h", "item_limit": 50}, {"harness": "h"}
-    cut = found(data_with(*limits, scores=([1.0] * 50, [1.0] * 80)))["item_limit"]
-    assert (cut.baseline, cut.candidate, cut.severity) == ("50", "none", "weakens")
-    assert found(data_with(*limits, scores=([1.0] * 50, [1.0] * 50)))["item_limit"].severity == "note"
-    assert "item_limit" not in found(data_with({"item_limit": 50}, {}))  # who knows what the other program was told
-
-
 @pytest.mark.parametrize(
     ("n_other", "same_model", "expected"), [(1, False, "weakens"), (3, False, "invalid"), (3, True, "weakens")]
 )
@@ -406,14 +398,6 @@ def test_lab_and_live_are_not_one() -> None:
     data = data_with({}, {}, rows=({"setting": "lab"}, {"setting": "live"}))
     assert severities(data) == {"lab_or_live": "invalid"}
     assert severities(data, contrast="setting") == {"lab_or_live": "note"}
-
-
-def test_other_numbers_of_trials_are_noted() -> None:
-    data = data_with({}, {}, scores=([1.0, 0.0, 1.0] * 4, [1.0, 0.0] * 2), trials=(3, 1))
-    told = found(data)["n_trials"]
-    assert (told.baseline, told.candidate, told.severity) == ("3 trials", "1 trial", "note")
-    averaged = data_with({}, {}, rows=({"trial": None, "n_trials": 5}, {}))
-    assert found(averaged)["n_trials"].baseline == "5 trials"
 
 
 def test_a_run_that_did_not_end_weakens() -> None:
