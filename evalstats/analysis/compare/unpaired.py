@@ -13,7 +13,7 @@ import polars as pl
 
 from evalstats.analysis.compare.difference import MIN_DF, Difference
 from evalstats.analysis.compare.result import AtMargin, Comparison, GroupRow, Missing
-from evalstats.analysis.compare.verdict import between_words, decide, judged, margin_words, missing_beyond, withheld
+from evalstats.analysis.compare.verdict import at_either_end, decide, judged, margin_words, missing_beyond, withheld
 from evalstats.analysis.design.averages import Average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import chosen_clusters, label_of
 from evalstats.analysis.design.comparability import OF_ITEMS, RunDifference
@@ -327,43 +327,14 @@ def _missing(
     )
     if not any(shares):
         return replace(counted, n_neither=0, explanation="every row of either side has a score")
-    metric, seen = table.metric, table.values()
-    low = float(np.nanmin(seen)) if metric.low is None else metric.low
-    high = float(np.nanmax(seen)) if metric.high is None else metric.high
-    ends = {False: table.filled(low), True: table.filled(high)}
-    good = metric.higher_is_better
-    cases = {
-        "every missing score at the lowest value": (False, False),
-        "every missing score at the highest value": (True, True),
-        "missing scores against the candidate": (good, not good),
-        "missing scores for the candidate": (not good, good),
-    }
-    rows: list[MethodRow] = []
-    limits: list[tuple[float | None, float | None]] = []
-    for words, case in cases.items():
-        filled = np.where(table.seen, np.stack([ends[case[0]][:, 0], ends[case[1]][:, 1]], axis=1), np.nan)
-        whole = replace(
-            table,
-            n_scored=table.seen.astype(np.int64) * np.maximum(table.n_scored, 1),
-            total=np.where(table.seen, filled * np.maximum(table.n_scored, 1), 0.0),
-            passes=None,
-        )
-        sides = _sides(whole, cluster, average, covariate)
-        rows.append(method_row(sides.difference(conf_level), "sensitivity", words))
-        if margin is not None:
-            found = sides.difference(2 * conf_level - 1)
-            limits.append((found.conf_low, found.conf_high))
-    lows, highs = [low for low, _ in limits if low is not None], [high for _, high in limits if high is not None]
-    lacks = shares[0] > 0, shares[1] > 0
-    return replace(
-        counted,
-        rows=tuple(rows),
-        explanation=between_words(rows, metric),
-        open_below=(metric.high is None and lacks[0]) or (metric.low is None and lacks[1]),
-        open_above=(metric.low is None and lacks[0]) or (metric.high is None and lacks[1]),
-        least=min(lows) if len(lows) == len(cases) else None,
-        most=max(highs) if len(highs) == len(cases) else None,
-    )
+    n = np.maximum(table.n_scored, 1)
+
+    def difference(values: Floats, level: float) -> IntervalEstimate:
+        total = np.where(table.seen, values * n, 0.0)
+        whole = replace(table, n_scored=table.seen * n, total=total, passes=None)
+        return _sides(whole, cluster, average, covariate).difference(level)
+
+    return at_either_end(counted, table, difference, conf_level=conf_level, margin=margin)
 
 
 def _by_level(table: ScoreTable, sides: UnpairedSides, by: str, conf_level: float) -> tuple[GroupRow, ...]:

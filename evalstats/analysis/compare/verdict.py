@@ -1,6 +1,6 @@
 """The verdict on a difference: by its interval and a declared margin, and which claims the missing scores forbid."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +9,7 @@ from evalstats.analysis.compare.design import PairedDesign
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
 from evalstats.analysis.compare.result import AtMargin, Missing, Verdict
 from evalstats.analysis.design.metric import open_direction
-from evalstats.analysis.result import MethodRow, method_row, notes
+from evalstats.analysis.result import method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import declared, digits_of_interval, number, p_value, scaled, share_in_percent
 from evalstats.grammar import plural
@@ -17,6 +17,7 @@ from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
 from evalstats.stats.runs import with_runs
+from evalstats.table.items import Floats
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable, too_much_missing
 
@@ -170,16 +171,14 @@ def margin_words(tested: MarginTest, found: Difference, metric: MetricFacts) -> 
 def missing_account(design: PairedDesign) -> Missing:
     """Count what is missing and repeat the headline analysis with every missing score put at either end.
 
-    Where the metric has no bounds, the lowest and highest item scores seen stand for them. Items that neither side has at all
-    do not exist here; one that a side lacks, or holds as an error or unscored, is missing for it. While a run is watched, items
-    that are not finished yet are no missing scores.
+    Items that neither side has at all do not exist here; one that a side lacks, or holds as an error or unscored, is missing
+    for it. While a run is watched, items that are not finished yet are no missing scores.
     """
     table, metric = design.table, design.metric
     if design.sequential:
         return _missing_so_far(replace(design, sequential=False))
     first, second = table.scored.T
     share_first, share_second = (float(column.copy().mean()) for column in table.lost_shares().T)
-    lacks = share_first > 0, share_second > 0
     counted = Missing(
         n_both=int((first & second).sum()),
         n_only_baseline=int((first & ~second).sum()),
@@ -193,45 +192,68 @@ def missing_account(design: PairedDesign) -> Missing:
     )
     if not table.incomplete:
         return replace(counted, explanation=_complete_words(table))
-    seen, run = table.values(), table.n_scored + table.n_lost
-    low = float(np.nanmin(seen)) if metric.low is None else metric.low
-    high = float(np.nanmax(seen)) if metric.high is None else metric.high
-    lowest, highest = table.filled(low), table.filled(high)
+    run = table.n_scored + table.n_lost
     n_trials = table.steps or int(run[run > 0].min(initial=int(run.max())))
     codes, fixed = (tuple(map(table.codes, names)) for names in (design.clusters, design.partitions))
 
-    def assigned(*, baseline_high: bool, candidate_high: bool) -> PairedScores:
-        return PairedScores(
-            baseline=(highest if baseline_high else lowest)[:, 0].copy(),
-            candidate=(highest if candidate_high else lowest)[:, 1].copy(),
+    def difference(values: Floats, conf_level: float) -> IntervalEstimate:
+        scores = PairedScores(
+            baseline=values[:, 0].copy(),
+            candidate=values[:, 1].copy(),
             n_trials=n_trials,
             clusters=codes,
             fixed=fixed,
             strata=design.strata(table),
         )
+        return headline_interval(scores, metric, conf_level=conf_level, method=design.fitting_method)
 
-    def interval(scores: PairedScores, level: float) -> IntervalEstimate:
-        return headline_interval(scores, metric, conf_level=level, method=design.fitting_method)
+    return at_either_end(counted, table, difference, conf_level=design.conf_level, margin=design.margin)
 
-    good = metric.higher_is_better
+
+def at_either_end(
+    counted: Missing,
+    table: ScoreTable,
+    difference: Callable[[Floats, float], IntervalEstimate],
+    *,
+    conf_level: float,
+    margin: float | None,
+) -> Missing:
+    """Repeat an analysis with every missing score at either end of the scale, and say between which values that leaves it.
+
+    `difference` takes the values of both sides, shape (n_items, 2), and a level. Where the metric has no bounds, the lowest and
+    highest item scores seen stand for them.
+    """
+    metric, seen = table.metric, table.values()
+    low = float(np.nanmin(seen)) if metric.low is None else metric.low
+    high = float(np.nanmax(seen)) if metric.high is None else metric.high
+    ends, good = (table.filled(low), table.filled(high)), metric.higher_is_better
+    # Of the baseline and the candidate, whether what is missing is at the high end.
     cases = {
-        "every missing score at the lowest value": assigned(baseline_high=False, candidate_high=False),
-        "every missing score at the highest value": assigned(baseline_high=True, candidate_high=True),
-        "missing scores against the candidate": assigned(baseline_high=good, candidate_high=not good),
-        "missing scores for the candidate": assigned(baseline_high=not good, candidate_high=good),
+        "every missing score at the lowest value": (False, False),
+        "every missing score at the highest value": (True, True),
+        "missing scores against the candidate": (good, not good),
+        "missing scores for the candidate": (not good, good),
     }
-    rows = tuple(method_row(interval(case, design.conf_level), "sensitivity", words) for words, case in cases.items())
+    filled = [np.stack([ends[first][:, 0], ends[second][:, 1]], axis=1) for first, second in cases.values()]
+    rows = tuple(
+        method_row(difference(values, conf_level), "sensitivity", words)
+        for words, values in zip(cases, filled, strict=True)
+    )
     least = most = None
-    if design.margin is not None:
-        narrower = [interval(case, 2 * design.conf_level - 1) for case in cases.values()]
+    if margin is not None:
+        narrower = [difference(values, 2 * conf_level - 1) for values in filled]
         lows, highs = [each.conf_low for each in narrower], [each.conf_high for each in narrower]
         least = None if None in lows else min(end for end in lows if end is not None)
         most = None if None in highs else max(end for end in highs if end is not None)
-    words = [between_words(rows, metric)]
+    estimates = [row.estimate * metric.scale for row in rows if row.estimate is not None]
+    between = f"{number(min(estimates), 1)} and {number(max(estimates), 1)}{f' {metric.shown_unit}'.rstrip()}"
+    where = "with the missing scores at either end" if metric.bounds is None else "whatever the missing scores are"
+    words = [f"{where}, the difference on all items lies between {between}"]
     if metric.bounds is None:
         words.append("the metric has no bounds, so the lowest and the highest score seen stand for them")
-    if design.ignorable:
+    if counted.ignorable:
         words.append("they are declared to be missing for a reason that has nothing to do with the answers")
+    lacks = counted.share_baseline > 0, counted.share_candidate > 0
     return replace(
         counted,
         rows=rows,
@@ -241,14 +263,6 @@ def missing_account(design: PairedDesign) -> Missing:
         least=least,
         most=most,
     )
-
-
-def between_words(rows: Sequence[MethodRow], metric: MetricFacts) -> str:
-    """Say between which values the difference lies, whatever the missing scores are."""
-    estimates = [row.estimate * metric.scale for row in rows if row.estimate is not None]
-    between = f"{number(min(estimates), 1)} and {number(max(estimates), 1)}{f' {metric.shown_unit}'.rstrip()}"
-    where = "with the missing scores at either end" if metric.bounds is None else "whatever the missing scores are"
-    return f"{where}, the difference on all items lies between {between}"
 
 
 def _missing_so_far(design: PairedDesign) -> Missing:
