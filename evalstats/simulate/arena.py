@@ -42,7 +42,7 @@ START = datetime(2025, 4, 1, tzinfo=UTC)  # invented; the published votes end in
 _MADE_AS = ("honest", "ring", "side", "copy")
 _COPY = 3
 _DAY = 86_400_000  # milliseconds
-MONTH = 30.0  # days
+N_DAYS = 90.0  # in which votes are given
 # What a manipulated event is; honest ones are 0.
 HONEST, RING, SIDE = 0, 1, 2
 
@@ -111,20 +111,17 @@ def ask(rng: np.random.Generator, world: ArenaWorld, members: IntArray, *, start
     )
 
 
-def decide(
-    rng: np.random.Generator, world: ArenaWorld, effects: ArenaEffects, events: Events, *, middle: float
-) -> DrawnVotes:
+def decide(rng: np.random.Generator, world: ArenaWorld, effects: ArenaEffects, events: Events) -> DrawnVotes:
     """Let every rater choose, and reduce each event of K models to K - 1 pairs.
 
     The chosen model is paired with each of the others; without a choice the model shown first is, as ties. In a pair side a
-    is the model that was shown earlier. `middle` is the day at which `world.strengths` hold.
+    is the model that was shown earlier.
     """
     n, k = (int(size) for size in events.members.shape)
     lengths = np.maximum(
         1, np.exp(world.log_length[events.members] + effects.sd_length * rng.standard_normal((n, k)))
     ).astype(np.int64)
-    months = ((events.time - middle) / MONTH)[:, None]
-    utility = _utility(rng, world, effects, events, lengths) + world.drift[events.members] * months
+    utility = _utility(rng, world, effects, events, lengths)
     place = np.argmax(events.members == events.target, axis=1)
     pushed = (events.kind == RING) & (events.members == events.target).any(axis=1)
     chosen = np.where(pushed, place, np.where(events.kind == SIDE, 0, choose(rng, utility, effects.tie)))
@@ -167,7 +164,7 @@ def choose(rng: np.random.Generator, utility: FloatArray, tie: float) -> IntArra
 def _utility(
     rng: np.random.Generator, world: ArenaWorld, effects: ArenaEffects, events: Events, lengths: IntArray
 ) -> FloatArray:
-    """Return the utilities without drift, shape (n_events, K)."""
+    """Return the utilities, shape (n_events, K)."""
     models = events.members
     utility = world.strengths[models]
     utility += world.apps[events.app[:, None], models] + world.scenarios[events.scenario[:, None], models]
@@ -204,8 +201,6 @@ class ArenaAttack:
         Share of the events in which raters choose what is shown first, and how many raters these are.
     duplicate_share
         Share of votes that are sent a second time, within a minute, as a vote of the same event.
-    n_bursts, burst_size
-        So often one rater votes in so many events within a minute.
     """
 
     ring_share: float = 0.0
@@ -215,16 +210,12 @@ class ArenaAttack:
     side_share: float = 0.0
     side_raters: int = 5
     duplicate_share: float = 0.0
-    n_bursts: int = 0
-    burst_size: int = 50
 
     def __post_init__(self) -> None:
         for name in ("ring_share", "side_share", "duplicate_share"):
             check_share(name, getattr(self, name))
         check_count(self.ring_raters, "ring_raters", least=1)
         check_count(self.side_raters, "side_raters", least=1)
-        check_count(self.n_bursts, "n_bursts")
-        check_count(self.burst_size, "burst_size", least=2)
         if self.ring_share and self.target is None:
             raise InputError("a ring votes, but for nobody: name its target")
 
@@ -256,17 +247,6 @@ def infiltrated(
         members = _with_target(rng, members, ring, target, weights)
     kind = np.where(ring, RING, np.where(side, SIDE, HONEST))
     return replace(events, rater=rater, kind=kind, target=target, members=members)
-
-
-def burst(rng: np.random.Generator, events: Events, size: int) -> Events:
-    """Let the rater of one event have voted in the next ones too, all within a minute."""
-    size = min(size, events.n_events)
-    first = int(rng.integers(events.n_events - size + 1))
-    rows = slice(first, first + size)
-    rater, time = events.rater.copy(), events.time.copy()
-    rater[rows] = rater[first]
-    time[rows] = time[first] + np.sort(rng.uniform(0.0, _MINUTE, size=size))
-    return replace(events, rater=rater, time=time)
 
 
 def sent_twice(rng: np.random.Generator, time: FloatArray, share: float) -> tuple[IntArray, FloatArray]:
@@ -321,7 +301,6 @@ class Schedule:
     rng: np.random.Generator
     n_events: int
     done: int = 0
-    n_bursts: int = 0
     wins: FloatArray = field(init=False)
     present: np.ndarray[tuple[int], np.dtype[np.bool_]] = field(init=False)
     strengths: FloatArray | None = None
@@ -381,19 +360,15 @@ class Schedule:
 
     def _happen(self, members: IntArray, weights: FloatArray, phase: str) -> VoteBatch:
         """Ask, let the dishonest in, let all decide, and count."""
-        n, days = members.shape[0], self.design.n_days
-        start, end = days * self.done / self.n_events, days * min(1.0, (self.done + n) / self.n_events)
+        n = members.shape[0]
+        start, end = N_DAYS * self.done / self.n_events, N_DAYS * min(1.0, (self.done + n) / self.n_events)
         events = ask(self.rng, self.world, members, start=start, end=end)
         target = self.attack.target_code(self.world.names)
         events = infiltrated(
             self.rng, events, self.attack, n_raters=self.world.activity.size, target=target, weights=weights
         )
         self.done += n
-        wanted = int(self.attack.n_bursts * self.done / self.n_events)
-        while self.n_bursts < wanted:
-            events = burst(self.rng, events, self.attack.burst_size)
-            self.n_bursts += 1
-        votes = decide(self.rng, self.world, self.effects, events, middle=days / 2)
+        votes = decide(self.rng, self.world, self.effects, events)
         self.wins += counted(votes, self.world.n_models)
         return VoteBatch(phase=phase, events=events, votes=votes)
 
@@ -514,9 +489,9 @@ def arena_truth(
     -------
     polars.DataFrame
         One row per model, best first: `model`, `rank` (by `marginal`), `strength` (log-odds for one rater and prompt, at
-        equal lengths, in the middle of the time), `marginal` (strengths of a Bradley-Terry fit, ties as half, to the shares
+        equal lengths), `marginal` (strengths of a Bradley-Terry fit, ties as half, to the shares
         that each pair would get from endless raters, prompts and lengths, all pairs weighing alike: what ratings without
-        covariates aim at), `drift` (log-odds per 30 days), `mean_log_length`, and for each app and scenario the deviation
+        covariates aim at), `mean_log_length`, and for each app and scenario the deviation
         `app_<name>` and `scenario_<name>`.
 
     Examples

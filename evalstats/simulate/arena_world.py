@@ -6,9 +6,8 @@ and the order of the first five models. They shape the defaults. Every other num
 it refits after every batch, before all models have won and lost, and in a study for hundreds of simulated arenas at a time.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -269,7 +268,7 @@ class ArenaEffects:
 
     Of the K models of an event, model m has the utility
 
-    u_m = strength + drift x months + app x model + scenario x model + rater x model + prompt x model + side (shown first)
+    u_m = strength + app x model + scenario x model + rater x model + prompt x model + side (shown first)
     + style x (length / mean length of the event - 1) / 2,
 
     and P(m is chosen) : P(no choice) = exp(u_m) : tie x exp(mean of u). For two models this is Davidson's model of ties, and
@@ -287,8 +286,6 @@ class ArenaEffects:
         Log-odds for the model shown first; for a whole unit of the relative difference in length.
     sd_length, sd_verbosity
         Of the logarithm of an answer's length around its model's, and among models.
-    drift
-        Log-odds per 30 days that the models named gain; strengths are those of the middle of the time.
     """
 
     sd_rater: float = 0.5
@@ -301,7 +298,6 @@ class ArenaEffects:
     style: float = 0.5
     sd_length: float = 0.4
     sd_verbosity: float = 0.25
-    drift: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         names = ("sd_rater", "sd_prompt", "tau_app", "tau_scenario", "sd_length", "sd_verbosity")
@@ -331,8 +327,6 @@ class ArenaDesign:
         Prompts that raters share; None: every event has a prompt of its own, as in an app.
     event_size
         Models shown in one event.
-    n_days
-        Length of the time in which votes are given.
     n_islands
         Groups of models that never meet: 2 or more leave the votes disconnected.
     """
@@ -343,7 +337,6 @@ class ArenaDesign:
     activity: float = 0.8
     n_prompts: int | None = None
     event_size: int = 2
-    n_days: float = 90.0
     n_islands: int = 1
 
     def __post_init__(self) -> None:
@@ -363,10 +356,8 @@ class ArenaDesign:
             raise InputError(f"{len(self.strengths)} strengths are given for {len(names)} models; give one each")
         if not np.isfinite(np.asarray(self.strengths or 0.0, dtype=np.float64)).all():
             raise InputError("a strength is not a finite number; give log-odds")
-        if not (self.activity >= 0 and self.n_days > 0):
-            raise InputError(
-                f"activity is {self.activity:g} and n_days {self.n_days:g}; give 0 or more, and more than 0"
-            )
+        if not self.activity >= 0:
+            raise InputError(f"activity is {self.activity:g}; give 0 or more")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -384,15 +375,13 @@ class ArenaWorld:
     Attributes
     ----------
     strengths
-        Shape (n_models,), sum 0; at the middle of the time.
+        Shape (n_models,), sum 0.
     apps, scenarios
         Shapes (n_apps, n_models) and (n_scenarios, n_models): deviations.
     tastes
         float32, shape (n_raters, n_models).
     prompts
         Shape (n_prompts, n_models), or None where every event has a prompt of its own.
-    drift
-        Shape (n_models,): log-odds per 30 days.
     log_length
         Shape (n_models,): mean of the logarithm of an answer's length in tokens.
     activity
@@ -407,7 +396,6 @@ class ArenaWorld:
     scenarios: FloatArray
     tastes: np.ndarray[tuple[int, ...], np.dtype[np.float32]]
     prompts: FloatArray | None
-    drift: FloatArray
     log_length: FloatArray
     activity: FloatArray
     rater_app: IntArray
@@ -420,18 +408,9 @@ class ArenaWorld:
 
 
 def make_world(design: ArenaDesign, effects: ArenaEffects, *, n_votes: int, seed: int) -> ArenaWorld:
-    """Draw the truth of a seed. Each part has its own stream: one rater more moves no strength.
-
-    Raises
-    ------
-    InputError
-        If the drift names a model that is not there.
-    """
+    """Draw the truth of a seed. Each part has its own stream: one rater more moves no strength."""
     names = design.names
     n_models = len(names)
-    unknown = set(effects.drift) - set(names)
-    if unknown:
-        raise InputError(f"drift is given for {min(unknown)!r}, which is no model of this arena")
     n_raters = max(1, round(n_votes * N_USERS / N_COMPARISONS)) if design.n_raters is None else design.n_raters
     check_count(n_raters, "n_raters", least=1)
     tastes = generator(seed, "arena", "raters").standard_normal((n_raters, n_models), dtype=np.float32)
@@ -452,7 +431,6 @@ def make_world(design: ArenaDesign, effects: ArenaEffects, *, n_votes: int, seed
         scenarios=scenarios - scenarios.mean(axis=0),
         tastes=np.float32(effects.sd_rater) * tastes,
         prompts=_prompts(design, effects, seed),
-        drift=np.array([effects.drift.get(name, 0.0) for name in names]),
         log_length=MEAN_LOG_LENGTH + lengths,
         activity=zipf(n_raters, design.activity),
         rater_app=generator(seed, "arena", "homes").choice(len(APPS), size=n_raters, p=APP_SHARES),
@@ -485,7 +463,6 @@ def truth_frame(world: ArenaWorld, effects: ArenaEffects) -> pl.DataFrame:
         "model": list(world.names),
         "strength": world.strengths,
         "marginal": marginal,
-        "drift": world.drift,
         "mean_log_length": world.log_length,
     }
     columns |= {f"app_{name}": row for name, row in zip(APPS, world.apps, strict=True)}

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -418,16 +418,14 @@ def _published_row(model: str, benchmark: str, estimate: float, std_error: float
     }
 
 
-Form = Literal["csv", "jsonl", "parquet"]
-
 _LAB = ("benchmark", "model", "item", "variant", "scenario", "user_kind", "metric", "score", "setting", "timestamp")
 _LIVE = (
     "benchmark", "model", "item", "user", "session", "scenario", "user_kind", "metric", "score", "setting", "timestamp",
 )  # fmt: skip
 # By what the live side holds: the lab's table and the live one.
 _FILES = {
-    "outcomes": ("results.{}", "sessions.{}"),
-    "comparisons": ("results.{}", "votes.jsonl"),
+    "outcomes": ("results.csv", "sessions.csv"),
+    "comparisons": ("results.csv", "votes.jsonl"),
     "aggregates": ("scores.csv", "scores.csv"),
 }
 _TIME = pl.col("timestamp").dt.to_string("%Y-%m-%dT%H:%M:%SZ")
@@ -437,18 +435,17 @@ def write_lab_live(
     folder: str | Path,
     n_models: int | tuple[str, ...] = 15,
     *,
-    form: Form = "csv",
     seed: int = 0,
     draw: int = 0,
     **options: Any,
 ) -> list[Path]:
     """Write a simulated lab and live world; same numbers and seed, same bytes. Arguments as `simulate_lab_live`.
 
-    `lab/results.<form>` has a row for each item and model, `live/sessions.<form>` one for each session, both under the names
-    of the glossary, so that `evalstats.read` needs no column map. With live="comparisons" `live/votes.jsonl` holds votes with
-    the keys of public arena data; with live="aggregates" each side has a plain table of scores, `scores.csv`. Every row says
-    that it is simulated. `truth.json` holds every true value, `README.md` what was planted, and where names differ
-    `aliases.toml` joins them. The two folders are read on their own.
+    `lab/results.csv` has a row for each item and model, `live/sessions.csv` one for each session, both under the names of the
+    glossary, so that `evalstats.read` needs no column map. With live="comparisons" `live/votes.jsonl` holds votes with the keys
+    of public arena data; with live="aggregates" each side has a plain table of scores, `scores.csv`. Every row says that it is
+    simulated. `truth.json` holds every true value, and where names differ `aliases.toml` joins them. The two folders are read on
+    their own.
 
     Raises
     ------
@@ -460,16 +457,14 @@ def write_lab_live(
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     [path.relative_to(folder).as_posix() for path in write_lab_live(folder, 6, n_users=20)]
-    ['lab/results.csv', 'live/sessions.csv', 'truth.json', 'README.md']
+    ['lab/results.csv', 'live/sessions.csv', 'truth.json']
     """
-    if form not in ("csv", "jsonl", "parquet"):
-        raise InputError(f"form is {form!r}; use 'csv', 'jsonl' or 'parquet'")
     both = simulate_lab_live(n_models, seed=seed, draw=draw, **options)
     folder = Path(folder)
     by = f"by evalstats, seed {seed}" + (f", draw {draw}" if draw else "")
     kind = options.get("live", "outcomes")
     lab, live = _FILES[kind]
-    paths = [folder / "lab" / lab.format(form), folder / "live" / live.format(form)]
+    paths = [folder / "lab" / lab, folder / "live" / live]
     for path in paths:
         # An earlier simulation may have left a table that is not written over.
         old = sorted(other.name for other in path.parent.glob("*") if other.name != path.name)
@@ -493,8 +488,6 @@ def write_lab_live(
         pairs = [[json.dumps(name, ensure_ascii=False) for name in pair] for pair in both.truth.aliases.items()]
         lines = "".join(f"{lab} = {live}\n" for lab, live in pairs)
         texts["aliases.toml"] = f"# Name in the lab = name with live users.\n[aliases]\n{lines}"
-    design = LabLiveDesign(n_models=n_models, **options)
-    texts["README.md"] = _readme(both.truth, design, by)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     return [*paths, *(folder / name for name in texts)]
@@ -507,12 +500,7 @@ def _table(data: EvalData, columns: tuple[str, ...], path: Path, by: str) -> Non
     ).with_columns(
         pl.col("score").cast(pl.Int64), _TIME
     )  # fmt: skip
-    if path.suffix == ".csv":
-        frame.write_csv(path)
-    elif path.suffix == ".jsonl":
-        frame.write_ndjson(path)
-    else:
-        frame.write_parquet(path)
+    frame.write_csv(path)
 
 
 def _battles(data: EvalData, path: Path, by: str) -> None:
@@ -531,33 +519,3 @@ def _battles(data: EvalData, path: Path, by: str) -> None:
 def _scores(data: EvalData, path: Path, by: str) -> None:
     columns = ("model", "benchmark", "setting", "unit", pl.col("estimate").alias("success"), "std_error", "n")
     data.aggregates.select(*columns, pl.lit(by).alias("simulated")).write_csv(path)
-
-
-def _readme(truth: LabLiveTruth, design: LabLiveDesign, by: str) -> str:
-    n_items, n_live, word = design.n_items, design.sessions, "votes" if design.live == "comparisons" else "sessions"
-    alias = "\n`aliases.toml` says which names of the two sides are one model.\n" if truth.aliases else ""
-    planted = "\n".join(_planted(truth))
-    return f"""# Simulated lab and live results
-
-All of it is invented, {by}: {len(truth.models)} models, {n_items} lab items, {n_live} live {word}.
-
-What is true (more in truth.json):
-
-{planted}
-
-    evalstats gap lab live
-{alias}"""
-
-
-def _planted(truth: LabLiveTruth) -> list[str]:
-    unit = "in success probability" if truth.unit == "proportion" else "in log-odds of winning"
-    gaps = [
-        f"- {name}: a gap of {gap:+.3g} {unit}, live minus lab"
-        for name, gap in zip(truth.models, truth.planted[: len(truth.models)].tolist(), strict=True)
-        if gap
-    ]
-    shift = float(abs(truth.live_mix - truth.lab_mix).sum()) / 2.0
-    mix = f"- the mix of scenarios differs: {shift:.0%} of live sessions would have to be of another scenario"
-    return (gaps or ["- no model has a planted gap"]) + [
-        mix if shift > 1e-9 else "- the mix of scenarios is the same on both sides"
-    ]

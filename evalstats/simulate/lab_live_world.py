@@ -52,8 +52,6 @@ class LabLiveDesign:
         Standard deviation of further true gaps, one for each model, in the unit of `gaps`.
     mean, spread
         Of the models' abilities: logits of success with the ideal user. Evenly spaced quantiles of a normal law.
-    scenario_effects
-        Logits against the ideal user. None: those of simulated RUT-Bench for its behaviours, else evenly spaced to -1.
     sd_drop, sd_cell
         Standard deviations of a model's own deviation with all users that are not ideal, and in each of those scenarios.
     sd_item, sd_user, sd_user_model
@@ -64,8 +62,6 @@ class LabLiveDesign:
         the live mix.
     activity
         Exponent of Zipf's law of sessions by user; 0: all alike.
-    slope
-        For votes: log-odds of winning for one logit of the lab's success probability.
     tie
         For votes: ties as a share of the most that leaves the shares of wins what they are, 0 to 1.
     aliases
@@ -93,7 +89,6 @@ class LabLiveDesign:
     tau: float = 0.0
     mean: float = 1.0
     spread: float = 0.6
-    scenario_effects: Mapping[str, float] | None = None
     sd_drop: float = 0.25
     sd_cell: float = 0.1
     sd_item: float = 1.0
@@ -101,7 +96,6 @@ class LabLiveDesign:
     sd_user_model: float = 0.3
     user_mix: float | None = 10.0
     activity: float = 0.6
-    slope: float = 1.0
     tie: float = 0.3
     aliases: bool = False
 
@@ -145,9 +139,7 @@ class LabLiveDesign:
         return 15 * self.n_users if self.n_live is None else self.n_live
 
     def effects(self) -> FloatArray:
-        """Return the logits of each scenario against the ideal user, shape (n_scenarios,)."""
-        if self.scenario_effects is not None:
-            return np.array([self.scenario_effects[name] for name in self.scenarios])
+        """Return the logits of each scenario against the ideal user: RUT-Bench's, else evenly spaced to -1."""
         if set(self.scenarios) <= set(BEHAVIOUR_EFFECTS):
             return np.array([BEHAVIOUR_EFFECTS[name] for name in self.scenarios])
         return np.linspace(0.0, _LOWEST_EFFECT, len(self.scenarios))
@@ -160,9 +152,6 @@ class LabLiveDesign:
                 _check_mix(name, mix, self.scenarios)
         if self.crossed and self.lab_mix is not None:
             raise InputError("with crossed items every item is played in every scenario; leave out lab_mix")
-        if self.scenario_effects is not None and set(self.scenario_effects) != set(self.scenarios):
-            known = ", ".join(self.scenarios)
-            raise InputError(f"scenario_effects are given for {', '.join(self.scenario_effects)}; give exactly {known}")
 
     def _check_gaps(self) -> None:
         if self.live == "comparisons" and (self.scenario_gaps or self.behaviour_shift):
@@ -343,7 +332,7 @@ def _live_cells(design: LabLiveDesign, names: tuple[str, ...], lab_cells: FloatA
 
 
 def _strengths(design: LabLiveDesign, lab: FloatArray, gaps: FloatArray) -> FloatArray:
-    strengths = design.slope * logit(lab) + gaps
+    strengths = logit(lab) + gaps
     return strengths - strengths[: len(design.names)].mean()
 
 
@@ -384,7 +373,7 @@ class LabLiveTruth:
         The lab's scores as the line has them: for votes in logits.
     slope, intercept
         Line through the true scores of `models`, planted gaps taken out: with one mix on both sides slope 1 and intercept
-        `behaviour_shift`; for votes the slope asked for.
+        `behaviour_shift`.
     calibrated
         Distance of the true live score from that line: the planted gap, and what no line can follow.
     deleted

@@ -319,29 +319,6 @@ def _points(success: NDArray[np.bool_], share: float, top: int, rng: np.random.G
 
 Row = Mapping[str, object]
 
-_GROUPS = {
-    "variant_summary": "variant",
-    "difficulty_summary": "difficulty_bucket",
-    "task_type_summary": "task_type",
-    "num_user_turns_summary": "num_user_turns",
-    "min_required_action_turn_summary": "min_required_action_turn",
-    "behavior_summary": "behavior_bundle",
-    "unstable_behavior_summary": "unstable_behavior",
-    "profile_summary": "profile_bundle",
-}
-
-
-def summarise(rows: Sequence[Row]) -> dict[str, object]:
-    """Summarise samples as the harness does, quirks included.
-
-    The key `semantic_success_rate` holds the relaxed rate; the semantic rate stands under `strict_success_rate`. Judge
-    errors count as zeros. A crashed run counts as a success where nothing was there to fail. Stable samples are
-    "unknown" among the unstable behaviours.
-    """
-    measured = [(row, _measures(row)) for row in rows]
-    groups = {name: _grouped(measured, column) for name, column in _GROUPS.items()}
-    return {"sample_count": len(rows), "missing_runtime_task_ids": [], **_metrics(measured), **groups}
-
 
 def relaxed_success(completion: Row) -> bool:
     """Headline success of the harness: final state as asserted, expected changes made, nothing forbidden done.
@@ -357,73 +334,6 @@ def relaxed_success(completion: Row) -> bool:
         and bool(completion["expected_state_diff_passed"])
         and not completion.get("forbidden_action_violations")
     )
-
-
-class _Measures(NamedTuple):
-    """What a summary averages of a sample."""
-
-    relaxed: float
-    strict: float
-    efficiency: float
-    task_score: float
-    reliability: float
-    faithfulness: float
-    clarification: float
-    discipline: float
-
-
-def _measures(row: Row) -> _Measures:
-    completion, efficiency, reliability = (
-        cast("Mapping[str, float]", row[block]) for block in ("completion", "efficiency", "reliability")
-    )
-    return _Measures(
-        float(relaxed_success(completion)),
-        completion["strict_sr"],
-        efficiency["efficiency"],
-        efficiency["task_score"],
-        reliability["reliability"],
-        reliability["faithfulness_score"],
-        reliability["clarification_score"],
-        reliability["tool_discipline_score"],
-    )
-
-
-def _metrics(measured: Sequence[tuple[Row, _Measures]]) -> dict[str, object]:
-    n = len(measured)
-    mean = _Measures(*(sum(each) / n for each in zip(*(values for _, values in measured), strict=True)))
-    return {
-        "success_rate": mean.relaxed,
-        "sr": mean.relaxed,
-        "completion_rate": mean.relaxed,
-        "semantic_success_rate": mean.relaxed,
-        "strict_success_rate": mean.strict,
-        "avg_efficiency": mean.efficiency,
-        "avg_task_score": mean.task_score,
-        "avg_reliability": mean.reliability,
-        "avg_faithfulness_score": mean.faithfulness,
-        "avg_clarification_score": mean.clarification,
-        "avg_tool_discipline_score": mean.discipline,
-        "avg_faithfulness_norm": mean.faithfulness / 4.0,
-        "avg_clarification_norm": mean.clarification / 3.0,
-        "avg_tool_discipline_norm": mean.discipline / 3.0,
-    }
-
-
-def _grouped(measured: Sequence[tuple[Row, _Measures]], column: str) -> dict[str, object]:
-    groups: dict[str, list[tuple[Row, _Measures]]] = {}
-    for each in measured:
-        value = each[0][column]
-        labels = cast("list[str]", value) if isinstance(value, list) else [str(value) or "unknown"]
-        for label in labels:
-            groups.setdefault(label, []).append(each)
-    return {
-        label: {
-            "sample_count": len(group),
-            **_metrics(group),
-            "run_error_count": sum(1 for row, _ in group if cast("Row", row["run"])["run_error"]),
-        }
-        for label, group in sorted(groups.items())
-    }
 
 
 GENERATED_AT = (
@@ -479,8 +389,8 @@ def simulate_rutbench(
 
     Notes
     -----
-    Tool traces, states and per-requirement lists are left empty; their counts are not. Half of the crashed runs fall on
-    tasks without assertions, where the harness's relaxed criterion passes an empty run.
+    Tool traces, states, per-requirement lists and averages by group are left out; counts are not. Half of the crashed runs
+    fall on tasks without assertions, where the harness's relaxed criterion passes an empty run.
 
     Examples
     --------
@@ -500,7 +410,14 @@ def simulate_rutbench(
         judge_error_rate=options.get("judge_error_rate", JUDGE_ERROR_RATE),
     )
     samples = [sample_row(sample) for sample in facts]
-    return {"metadata": _metadata(known, seed), "summary": summarise(samples), "samples": samples}
+    blocks = [cast("Row", sample["completion"]) for sample in samples]
+    summary: dict[str, object] = {
+        "sample_count": len(samples),
+        "missing_runtime_task_ids": [],
+        "success_rate": sum(map(relaxed_success, blocks)) / len(samples),
+        "strict_success_rate": sum(bool(block["strict_success"]) for block in blocks) / len(samples),
+    }
+    return {"metadata": _metadata(known, seed), "summary": summary, "samples": samples}
 
 
 def write_rutbench(

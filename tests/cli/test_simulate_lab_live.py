@@ -25,9 +25,6 @@ def test_what_was_asked_is_planted_and_said(tmp_path: Path) -> None:
     told = json.loads((tmp_path / "truth.json").read_text(encoding="utf-8"))
     assert [row["planted"] for row in told["models"]] == [0.02, 0, -0.15, 0, 0, 0]
     assert told["live_mix"][0] > 0.7 > told["lab_mix"][0]
-    readme = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "model-03: a gap of -0.15 in success probability" in readme
-    assert "seed 4" in readme
     lab, live = read(tmp_path / "lab", strict=True), read(tmp_path / "live", strict=True)
     assert lab.outcomes.height == 6 * 70
     assert not set(lab.models()) & set(live.models())
@@ -36,7 +33,6 @@ def test_what_was_asked_is_planted_and_said(tmp_path: Path) -> None:
 def test_votes(tmp_path: Path) -> None:
     assert run("-o", tmp_path, "--live", "votes", "--models", 6, "--users", 30).exit_code == 0
     assert read(tmp_path / "live", strict=True).comparisons.height == 450
-    assert "no model has a planted gap" in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

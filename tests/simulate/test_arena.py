@@ -140,7 +140,7 @@ def test_a_seed_gives_the_same_votes_and_another_seed_others() -> None:
 @pytest.mark.parametrize("size", [2, 3])
 def test_the_file_read_back_holds_the_same_votes(tmp_path: Path, size: int) -> None:
     design = ArenaDesign(models=8, event_size=size)
-    attack = ArenaAttack(duplicate_share=0.05, n_bursts=1, burst_size=10)
+    attack = ArenaAttack(duplicate_share=0.05)
     (path,) = write_arena(tmp_path, 600, design=design, sampling="proximity", attack=attack)
     assert all("evalstats" in json.loads(line)["simulated"] for line in path.read_text("utf-8").splitlines())
     data = read(path, strict=True)
@@ -214,29 +214,6 @@ def test_dishonest_votes_are_as_many_as_asked_and_do_what_they_do() -> None:
     assert copies.join(votes.filter(pl.col("made_as") != "copy"), on=keys, how="semi").height == copies.height
 
 
-def test_bursts_are_many_votes_of_one_rater_within_a_minute() -> None:
-    attack = ArenaAttack(n_bursts=2, burst_size=40)
-    votes = simulate_arena(4000, design=SMALL, attack=attack).comparisons
-    minutes = votes.group_by("rater", pl.col("timestamp").dt.truncate("2m")).len().sort("len", descending=True)
-    # A burst may fall across the border of two minutes.
-    assert minutes["len"][:4].sum() >= 80
-    quiet = simulate_arena(4000, design=SMALL).comparisons
-    assert quiet.group_by("rater", pl.col("timestamp").dt.truncate("2m")).len()["len"].max() < 5
-
-
-def test_a_drifting_model_gains_over_time() -> None:
-    name = "sim-model-07"
-    effects = ArenaEffects(drift={name: 1.0})
-    votes = simulate_arena(30_000, design=SMALL, effects=effects).comparisons
-    names = list(SMALL.names)
-    early, late = votes.head(10_000), votes.tail(10_000)
-    place = names.index(name)
-    gained = [fit_strengths(rows_of(part, names)).strengths[place] for part in (early, late)]
-    # Thirds of 90 days are 60 days apart in the middle: 2 log-odds between them, less what tastes and ties take.
-    assert 1.0 < gained[1] - gained[0] < 2.0
-    assert arena_truth(design=SMALL, effects=effects).filter(model=name)["drift"].item() == 1.0
-
-
 def test_deviations_of_apps_and_scenarios_cancel() -> None:
     truth = arena_truth(design=SMALL)
     apps = 0.7 * truth["app_joyland"] + 0.3 * truth["app_t-box"]
@@ -273,7 +250,6 @@ def test_shared_prompts_are_items() -> None:
         (lambda: ArenaAttack(ring_share=0.1), "name its target"),
         (lambda: ArenaAttack(side_share=0.9), "side_share is 0.9"),
         (lambda: simulate_arena(100, attack=ArenaAttack(ring_share=0.1, target="nobody")), "is no model of this arena"),
-        (lambda: simulate_arena(100, effects=ArenaEffects(drift={"nobody": 1.0})), "drift is given for 'nobody'"),
         (lambda: simulate_arena(0), "n_votes is 0"),
         (lambda: simulate_arena(100, design=ArenaDesign(event_size=3), sampling="placement"), "between two models"),
         (lambda: SamplingRule(sampling="fair"), "there is no sampling 'fair'; there are random, active"),

@@ -47,32 +47,6 @@ METADATA = {
     "skip_reliability": bool,
     "simulated": str,
 }
-METRICS = {
-    "success_rate": float,
-    "sr": float,
-    "completion_rate": float,
-    "semantic_success_rate": float,
-    "strict_success_rate": float,
-    "avg_efficiency": float,
-    "avg_task_score": float,
-    "avg_reliability": float,
-    "avg_faithfulness_score": float,
-    "avg_clarification_score": float,
-    "avg_tool_discipline_score": float,
-    "avg_faithfulness_norm": float,
-    "avg_clarification_norm": float,
-    "avg_tool_discipline_norm": float,
-}
-GROUPS = (
-    "variant_summary",
-    "difficulty_summary",
-    "task_type_summary",
-    "num_user_turns_summary",
-    "min_required_action_turn_summary",
-    "behavior_summary",
-    "unstable_behavior_summary",
-    "profile_summary",
-)
 SAMPLE = {
     "sample_id": str,
     "task_id": str,
@@ -190,13 +164,8 @@ def assert_shape(block: dict[str, Any], shape: dict[str, Any], *, without: tuple
 def test_the_document_and_its_summary_have_the_harness_keys(document: dict[str, Any]) -> None:
     assert list(document) == ["metadata", "summary", "samples"]
     assert_shape(document["metadata"], METADATA)
-    summary = document["summary"]
-    assert_shape(
-        summary, {"sample_count": int, "missing_runtime_task_ids": list, **METRICS, **dict.fromkeys(GROUPS, dict)}
-    )
-    for name in GROUPS:
-        for level in summary[name].values():
-            assert_shape(level, {"sample_count": int, **METRICS, "run_error_count": int})
+    shape = {"sample_count": int, "missing_runtime_task_ids": list, "success_rate": float, "strict_success_rate": float}
+    assert_shape(document["summary"], shape)
 
 
 def test_every_sample_has_the_harness_keys(samples: list[dict[str, Any]]) -> None:
@@ -347,21 +316,9 @@ def test_crashes_and_judge_errors_show_the_quirks(samples: list[dict[str, Any]])
 
 def test_the_summary_means_what_the_harness_means_by_its_keys(document: dict[str, Any]) -> None:
     summary, samples = document["summary"], document["samples"]
-    rate = np.mean([relaxed(sample) for sample in samples])
-    assert summary["success_rate"] == pytest.approx(rate, abs=1e-12)
-    assert summary["semantic_success_rate"] == summary["sr"] == summary["completion_rate"] == summary["success_rate"]
+    assert summary["success_rate"] == pytest.approx(np.mean([relaxed(sample) for sample in samples]), abs=1e-12)
     semantic = np.mean([sample["completion"]["semantic_success"] for sample in samples])
     assert summary["strict_success_rate"] == pytest.approx(semantic, abs=1e-12)
-    judged_or_zero = [sample["reliability"]["faithfulness_score"] for sample in samples]
-    assert summary["avg_faithfulness_score"] == pytest.approx(np.mean(judged_or_zero), abs=1e-12)
-    by_behaviour = summary["unstable_behavior_summary"]
-    assert set(by_behaviour) == {"unknown", *BEHAVIOURS[1:]}
-    assert by_behaviour["unknown"] == summary["variant_summary"]["stable"]
-    assert set(summary["behavior_summary"]) == set(BEHAVIOURS[1:])
-    assert {level["sample_count"] for level in by_behaviour.values()} == {234}
-    assert sum(level["run_error_count"] for level in by_behaviour.values()) == 8
-    assert list(summary["min_required_action_turn_summary"]) == ["0"]
-    assert summary["profile_summary"]["unstable_taxonomy_v1"]["sample_count"] == 1404
 
 
 def test_judge_scores_have_the_published_means(samples: list[dict[str, Any]]) -> None:
