@@ -192,18 +192,11 @@ def _suspects(
     n = int(suspect.sum())
     told = f"{n:,} of {plural(panel.items.height, 'key')} {conjugate(n, 'look')} wrong: "
     told += "weak models meet them, strong ones do not" if rivals is None else "strong models agree on another option"
-    shown, examples = list[str](), list[str]()
-    for item, name in zip(places[:_SHOWN].tolist(), panel.item_names(places, _SHOWN), strict=True):
-        if rivals is None or answers is None or not rivals.suspect[item]:
-            shown.append(name)
-            examples.append(f"{name}: correlation with strength {number(float(slopes.correlation[item]), 2)}")
-            continue
-        key, other = answers.labels[answers.keys[item]], answers.labels[rivals.option[item]]
-        share = f"{rivals.n_chosen[item]} of {rivals.n_models[item]}"
-        stronger = share_in_percent(float(rivals.strong_share[item]))
-        shown.append(f"{name} ({share} say {other}, key {key})")
-        examples.append(f"{name}: key {key}, but {share} models say {other}, of the stronger half {stronger}")
-    told += f", as on {shown[0]}"
+    item, names = int(places[0]), panel.item_names(places, _SHOWN)
+    told += f", as on {names[0]}"
+    if rivals is not None and answers is not None and rivals.suspect[item]:
+        key, other = (answers.labels[int(each[item])] for each in (answers.keys, rivals.option))
+        told += f" ({rivals.n_chosen[item]} of {rivals.n_models[item]} say {other}, key {key})"
     treatments = [Treatment(words="without these items", keep=panel.of_items(~suspect))]
     if rivals is not None and answers is not None:
         chosen = rivals.suspect
@@ -216,7 +209,7 @@ def _suspects(
         text=told,
         remedy="Read these items before trusting their keys; leave out those that are wrong",
         n_items=n,
-        examples=tuple(examples),
+        examples=names,
         treatments=tuple(treatments),
     )
 
@@ -295,11 +288,6 @@ def _unread(panel: Panel, answers: Answers, unread: Bools) -> Observation:
         remedy="Report how many answers were read, and never draw the others at random",
         n_rows=panel.number(unread),
         models=tuple(panel.models[j] for j in order[:_SHOWN] if of_model[j].n_unread),
-        examples=tuple(
-            f"{panel.models[j]}: {share_in_percent(of_model[j].share)} unread"
-            for j in order[:_SHOWN]
-            if of_model[j].n_unread
-        ),
         treatments=tuple(treatments),
     )
 
@@ -322,13 +310,6 @@ def _positions(panel: Panel, answers: Answers) -> Iterator[Observation | NotChec
     if not found:
         return
     found.sort(key=lambda pair: -pair[1].excess.estimate)
-    texts: list[str] = []
-    for j, bias in found:
-        low, high = 100 * (bias.excess.conf_low or 0.0), 100 * (bias.excess.conf_high or 0.0)
-        points = number(100 * bias.excess.estimate, 1, sign=True)
-        texts.append(
-            f"{panel.models[j]}: {answers.labels[bias.favourite]}, {points} points ({number(low, 1)} to {number(high, 1)})"
-        )
     first, bias = found[0]
     others = plural(len(found) - 1, "more model")
     rest = f"; {others} {'have favourites' if len(found) > 2 else 'has one'} too" if len(found) > 1 else ""
@@ -340,7 +321,6 @@ def _positions(panel: Panel, answers: Answers) -> Iterator[Observation | NotChec
         ),
         remedy="Shuffle the options, or ask each question in several orders",
         models=tuple(panel.models[j] for j, _ in found),
-        examples=tuple(texts[:_SHOWN]),
     )
 
 
@@ -365,10 +345,5 @@ def _shared(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecked
         remedy="Consistent with one model under two names, or one trained like the other: find out which",
         models=tuple(
             dict.fromkeys(panel.models[int(each[k])] for k in alike[:_SHOWN] for each in (found.first, found.second))
-        ),
-        examples=tuple(
-            f"{panel.models[int(found.first[k])]} and {panel.models[int(found.second[k])]}: kappa "
-            "{} ({} to {})".format(*(number(float(e[k]), 2) for e in (found.kappa, found.conf_low, found.conf_high)))
-            for k in alike[:_SHOWN].tolist()
         ),
     )

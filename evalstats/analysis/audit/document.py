@@ -74,10 +74,7 @@ def _headline(result: Audit) -> str:
     pairs = plural(result.n_pairs, "comparison")
     any_of = "the one comparison" if result.n_pairs == 1 else f"any of {pairs}"
     if not result.n_pairs:
-        found = plural(n, "finding") if n else "Nothing found"
-        if all(each.n_models < 2 for each in result.metrics):
-            return f"{found}; there is one model, so no comparison to change"
-        return f"{found}, and no two models share enough items to compare"
+        return f"{plural(n, 'finding') if n else 'Nothing found'}, and no two models to compare on enough items"
     if not n:
         return f"Nothing was found that could change {any_of}"
     if not flipping:

@@ -288,7 +288,6 @@ def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str
             f"If these {first.n_levels} {plural_of(label[first.factor])} are all you ask about, add ",
             Option("cluster", "none"),
         ),
-        examples=tuple(f"{label[each.factor]}: {_interval(each)}" for each in found),
         treatments=tuple(
             Treatment(words=f"clustered by {label[each.factor]}", clusters=factors[each.factor])
             for each in found[:_SHOWN_FACTORS]
@@ -300,14 +299,6 @@ def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str
 
 def _effect(found: FactorDependence) -> str:
     return number(found.design_effect, 1)
-
-
-def _interval(found: FactorDependence) -> str:
-    icc = found.of_differences.estimate
-    text = f"intraclass correlation of differences {number(icc.estimate, 3)}"
-    if icc.conf_low is None or icc.conf_high is None:
-        return text
-    return f"{text} ({number(icc.conf_low, 3)} to {number(icc.conf_high, 3)})"
 
 
 # --- order ---
@@ -378,6 +369,5 @@ def _drifting(panel: Panel, clear: list[RunDrift], order: Floats) -> Observation
         ),
         remedy="Look in its log for errors, limits or a new version from there on",
         models=tuple(panel.models[each.run] for each in clear),
-        examples=tuple(f"{panel.models[each.run]}: after {share_in_percent(each.at)}" for each in clear),
         treatments=tuple(treatments),
     )

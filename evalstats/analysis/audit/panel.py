@@ -204,11 +204,11 @@ class Panel:
         every = np.bincount(self.model, weights=self.counts, minlength=m)
         return np.bincount(self.model[rows], weights=self.counts[rows], minlength=m) / np.maximum(every, 1)
 
-    def models_of(self, rows: Bools, most: int = 5) -> tuple[str, ...]:
-        """Name the models that some rows are of, those with the largest share first."""
+    def models_of(self, rows: Bools) -> tuple[str, ...]:
+        """Name five models that some rows are of, those with the largest share first."""
         share = self.shares(rows)
         order: list[int] = np.argsort(-share, kind="stable").tolist()
-        return tuple(self.models[j] for j in order[:most] if share[j] > 0)
+        return tuple(self.models[j] for j in order[:5] if share[j] > 0)
 
     def item_names(self, items: Bools | Sequence[int] | Ints, most: int = 10) -> tuple[str, ...]:
         """Name some items, the first of them."""

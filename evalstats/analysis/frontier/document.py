@@ -76,7 +76,7 @@ def document(result: Frontier) -> Document:
         answer=(replace(_figure(result), table=_table(result)),),
         notes=result.notes,
         actions=tuple(_actions(result, what)),
-        evidence=tuple(_evidence(result, what)),
+        evidence=_evidence(result),
         method=(
             _method(result, what),
             result.origin.section(),
@@ -119,7 +119,7 @@ def _table(result: Frontier) -> Table:
 
 def _actions(result: Frontier, what: str) -> list[str]:
     beaten = [row for row in result.rows if row.dominated_by]
-    dropped = [f"Drop {row.name}: {row.dominated_by[0]} scores more for less {what}." for row in beaten]
+    dropped = [f"Drop {row.name}: {and_list(row.dominated_by)} scored more for less {what}." for row in beaten]
     found = list(first_lines(dropped, _NAMED))
     unsettled = [row.name for row in result.rows if row.standing == "open"]
     if unsettled:
@@ -127,29 +127,11 @@ def _actions(result: Frontier, what: str) -> list[str]:
     return found
 
 
-def _evidence(result: Frontier, what: str) -> list[Section]:
-    level = f"{100 * result.conf_level:g}%"
-    sections: list[Section] = []
-    beaten = [row for row in result.rows if row.dominated_by]
-    if beaten:
-        head = f"{and_list([row.name for row in beaten])} {is_are(len(beaten))} dominated"
-        told = [f"{row.name} by {and_list(row.dominated_by)}" for row in beaten]
-        text = f"A system beats another if its score is higher and its {what} lower, each at {level} over all pairs."
-        sections.append(Section(id="beaten", heading=head, blocks=(Text(text=text), Items(items=tuple(told)))))
-    unsettled = [row for row in result.rows if row.standing == "open"]
-    if result.share_reason:
-        sections.append(
-            Section(id="open", heading="How sure the rest is cannot be told", blocks=(Text(text=result.share_reason),))
-        )
-    elif unsettled:
-        head = f"The place of {and_list([row.name for row in unsettled])} is not settled"
-        told = [
-            f"{row.name}: {'on the line' if row.on_frontier else 'behind ' + and_list(row.beaten_by)} as observed, "
-            f"on the frontier in {share_words(row)} of resamples"
-            for row in unsettled
-        ]
-        sections.append(Section(id="open", heading=head, blocks=(Items(items=tuple(told)),)))
-    return sections
+def _evidence(result: Frontier) -> tuple[Section, ...]:
+    if not result.share_reason:
+        return ()
+    text = Text(text=result.share_reason)
+    return (Section(id="open", heading="How sure the rest is cannot be told", blocks=(text,)),)
 
 
 def _method(result: Frontier, what: str) -> Section:

@@ -644,28 +644,13 @@ def _amounts(row: BiasCheck, result: JudgeReport) -> tuple[str, str, str]:
 
 def _bias_heading(result: JudgeReport) -> str:
     judge = result.rows[0].name if result.rows else next((row.judge for row in result.biases), "")
-    own = [row for row in result.biases if row.judge == judge]
+    own = [row for row in result.biases if row.judge == judge and row.check != "inconsistent"]
     if not own:
         return "Place, length and family could not be checked"
-    shown = [row for row in own if row.shown]
-    if not any(map(_phrase, shown)):
-        names = " or ".join(dict.fromkeys(row.check for row in own if row.check != "inconsistent"))
-        return f"{judge} is not shown to go by {names}"
-    liked = [_phrase(row) for row in shown if row.check == "place" or (row.check == "length" and not row.association)]
-    found = [f"prefers {' and '.join(liked)}"] if liked else []
-    found += [_phrase(row) for row in shown if row.check == "own family" or (row.check == "length" and row.association)]
-    return f"{judge} {' and '.join(found)}"
-
-
-def _phrase(row: BiasCheck) -> str:
-    """Say what a judge goes by, to stand behind "prefers" where it is its place or length."""
-    above = (row.estimate or 0.0) > (row.null or 0.0)
-    if row.check == "place":
-        return f"the {'first' if above else 'second'} place"
-    if row.check == "length":
-        more = "longer" if above else "shorter"
-        return f"goes with {more} answers, which may be better" if row.association else f"{more} answers"
-    return f"{'favours' if above else 'is harder on'} its own family" if row.check == "own family" else ""
+    shown = list(dict.fromkeys(row.check for row in own if row.shown))
+    if not shown:
+        return f"{judge} is not shown to go by {' or '.join(dict.fromkeys(row.check for row in own))}"
+    return f"Verdicts of {judge} go with {and_list(shown)}"
 
 
 def bias_method() -> Section:

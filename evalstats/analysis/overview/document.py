@@ -13,8 +13,6 @@ from evalstats.schema.data import UNNAMED
 # Lines of a terminal that answers may take before the rest are left to `--full`.
 _ROOM = 11
 _WIDTH = 78
-# A reason of more letters stands in the full text alone.
-_SHORT = 60
 _RATED: dict[Held, str] = {"scores": "score", "votes": "vote", "ratings": "rating", "published numbers": "number"}
 
 
@@ -36,9 +34,10 @@ def document(result: Overview) -> Document:
     if first < len(lines):
         answer.append(Text(text=f"{plural(len(lines) - first, 'more answer')} with {Option('full', value=True)}."))
     refused = refused_by_reason(result)
-    if refused:
-        short = _in_short(result, refused)
-        answer += [Text(text=f"No answer: {short}.")] if short else []
+    answered = {each.question for each in result.answers}
+    without = list(dict.fromkeys(question for question, _ in refused if question not in answered))
+    if without:
+        answer.append(Text(text=f"No answer: {', '.join(without)} (why: {Option('full', value=True)})."))
     headline = "None of the questions can be answered with these data"
     if said:
         asked = plural(len({answer.question for answer, _ in said}), "question")
@@ -156,20 +155,6 @@ def _scope(result: Overview) -> str:
         if n and kind != "scores":
             told.append(plural(n, "published number" if kind == "published numbers" else noun))
     return "; ".join(told)
-
-
-def _in_short(result: Overview, refused: Mapping[tuple[str, str], Sequence[str]]) -> str:
-    """Name the questions that have no answer at all, with the reason where it is one and short."""
-    answered = {each.question for each in result.answers}
-    told: dict[str, list[str]] = {}
-    for question, reason in refused:
-        if question not in answered:
-            told.setdefault(question, []).append(reason)
-    full = f"why: {Option('full', value=True)}"
-    return ", ".join(
-        f"{question} ({reasons[0] if len(reasons) == 1 and len(reasons[0]) <= _SHORT else full})"
-        for question, reasons in told.items()
-    )
 
 
 def _evidence(

@@ -124,7 +124,7 @@ def test_what_cannot_be_audited_is_refused_by_name():
 def test_one_model_has_no_comparison_and_says_so():
     found = es.audit(read(clean(models=1)))
     assert found.n_pairs == 0
-    assert found.document().headline == "Nothing found; there is one model, so no comparison to change"
+    assert found.document().headline == "Nothing found, and no two models to compare on enough items"
     assert any(each.reason == "there is one model" for each in found.unchecked)
 
 

@@ -96,7 +96,7 @@ def test_without_people_nothing_is_measured_and_length_is_an_association():
     assert any("own family" in reason for reason in report.not_checked)
     document = report.document()
     assert "nobody knows" in document.headline
-    assert "goes with longer answers" in report.to_markdown()
+    assert "go with place and length" in report.to_markdown()
 
 
 def test_one_order_alone_tells_the_place_between_equals():
