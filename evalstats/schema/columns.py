@@ -27,8 +27,6 @@ class GlossaryColumn:
 
     `required` columns may hold no null. `fill` replaces a null (or an absent column) before that check.
     `levels`, where given, are the only values allowed. `low` and `high` bound a number, both inclusive.
-    `since` is the version of stored tables (`evalstats.store.manifest.SCHEMA_VERSION`) that first had the column: in an
-    older one it is absent, or a factor of that name.
     """
 
     name: str
@@ -40,7 +38,6 @@ class GlossaryColumn:
     levels: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
-    since: int = 1
 
 
 _text = GlossaryColumn
@@ -97,15 +94,14 @@ OUTCOMES: tuple[GlossaryColumn, ...] = (
     _count("n_turns", "Turns of the conversation", "turns"),
     _number("cost_usd", "Cost of producing the answer", "US dollars", low=0),
     _number("latency_s", "Time to produce the answer", "seconds", low=0),
-    _count("input_tokens", "Tokens that were given to the model, cached ones included", "tokens", since=2),
-    _count("output_tokens", "Tokens that the model wrote, reasoning included", "tokens", since=2),
+    _count("input_tokens", "Tokens that were given to the model, cached ones included", "tokens"),
+    _count("output_tokens", "Tokens that the model wrote, reasoning included", "tokens"),
     _TIMESTAMP,
     _text(
         "locator",
         "Where in its source the row stands: a line (from 1), a place in a list or a row (from 0), a file in an archive",
-        since=2,
     ),
-    _text("link", "Address of the sample in the harness's own viewer, where there is one", since=5),
+    _text("link", "Address of the sample in the harness's own viewer, where there is one"),
 )
 
 COMPARISONS: tuple[GlossaryColumn, ...] = (
@@ -198,7 +194,7 @@ RUNS: tuple[GlossaryColumn, ...] = (
     _labels("dependence", "Columns whose levels make rows dependent (passage, template, user, session)"),
     _text("config", "Remaining configuration as a JSON object"),
     _text("note", "What a reader must know about the run"),
-    _text("simulated", "Where the run is simulated: by what", since=4),
+    _text("simulated", "Where the run is simulated: by what"),
     _count("n_scored", "Rows with a score", "rows"),
     _count("n_error", "Rows where the harness failed", "rows"),
     _count("n_unscored", "Rows that ran but got no score", "rows"),

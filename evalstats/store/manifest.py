@@ -27,14 +27,11 @@ from polars.selectors import by_name
 
 from evalstats.errors import Option, StoreError
 from evalstats.regular import StrangeFileError, check_regular, read_regular
-from evalstats.schema.columns import KEYS, TABLES, GlossaryColumn, TableName, column_names, schema_of
+from evalstats.schema.columns import KEYS, TABLES, TableName, column_names, schema_of
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import factor_cast, shared_dtypes
 
-# Raised when a standard column or the layout changes so that an older evalstats would misread the store.
-# 3: `higher_is_better` is null where nothing declares it; before, true stood there.
-# 4: `simulated` says that a run is, which stood in its note before.
-# 5: outcomes have `link`.
+# Raised when a standard column or the layout changes: a store of another version is refused, and ingested anew.
 SCHEMA_VERSION = 5
 
 MANIFEST = "manifest.json"
@@ -75,8 +72,8 @@ class SourceOrigin:
 class StoredFile:
     """One Parquet file: its table, size, digest, and the dtypes of its factors (`Null` where all values are null).
 
-    `schema_version` is its source's: which standard columns the file has. `constants` are standard columns with the same text
-    on every row, or with null on every row: what they hold is known without reading them. Older manifests name none.
+    `constants` are standard columns with the same text on every row, or with null on every row: what they hold is known without
+    reading them.
     """
 
     file: str
@@ -86,7 +83,6 @@ class StoredFile:
     sha256: str
     factors: Mapping[str, pl.DataType]
     constants: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
-    schema_version: int = SCHEMA_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +140,8 @@ class Manifest:
         return counts
 
 
-class NewerStoreError(StoreError):
-    """A store or a source was written under a schema that this version does not know."""
+class OtherSchemaError(StoreError):
+    """A store or a source was written under a schema that this version does not read."""
 
 
 class DamagedMarkerError(StoreError):
@@ -156,12 +152,13 @@ class DamagedSourceError(StoreError):
     """The manifest of a stored source is not there or not what was written, so that its parts mean nothing."""
 
 
-def refuse_newer(schema_version: int, where: Path) -> None:
-    """Raise `NewerStoreError` where something was written under a schema that this version does not know."""
-    if schema_version > SCHEMA_VERSION:
-        raise NewerStoreError(
-            f"{where}: was written by a newer evalstats (store schema {schema_version}; this one knows up to "
-            f"{SCHEMA_VERSION}); update evalstats-toolkit"
+def refuse_other_schema(schema_version: int, where: Path) -> None:
+    """Raise `OtherSchemaError` where something was written under a schema that this version does not read."""
+    if schema_version != SCHEMA_VERSION:
+        newer = schema_version > SCHEMA_VERSION
+        raise OtherSchemaError(
+            f"{where}: was written by {'a newer' if newer else 'an older'} evalstats (store schema {schema_version}; this one "
+            f"reads {SCHEMA_VERSION}); {'update evalstats-toolkit' if newer else 'ingest its files into a new store'}"
         )
 
 
@@ -176,7 +173,6 @@ def manifest_text(manifest: Manifest) -> str:
     """Return the manifest as JSON (lone surrogates and control characters in names are escaped)."""
     data = msgspec.to_builtins(manifest, enc_hook=str)
     for part in data["parts"]:
-        del part["schema_version"]
         if not part["constants"]:
             del part["constants"]
     return json.dumps({**data, _SEAL: _seal(data)}, indent=1) + "\n"
@@ -200,7 +196,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
         data = cast("dict[str, Any]", json.loads(read_regular(path)))
-        refuse_newer(_version(data), folder)
+        refuse_other_schema(_version(data), folder)
         if _seal(data) != data.pop(_SEAL, _seal(data)):
             raise ValueError("it is not what was written")
         return _manifest(data)
@@ -217,8 +213,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _manifest(data: dict[str, Any]) -> Manifest:
-    parts = [{**part, "schema_version": data["schema_version"]} for part in data["parts"]]
-    found = msgspec.convert({**data, "parts": parts}, Manifest, dec_hook=lambda _, name: _DTYPES[name])
+    found = msgspec.convert(data, Manifest, dec_hook=lambda _, name: _DTYPES[name])
     listed: dict[str, StoredFile] = {}
     for part in found.parts:
         if listed.setdefault(part.file, part) != part:
@@ -227,6 +222,8 @@ def _manifest(data: dict[str, Any]) -> Manifest:
         if form is None or form[1] != part.table:
             raise ValueError(f"{part.file!r} is no name for a part of {part.table!r}")
         dtypes = schema_of(part.table)
+        if not dtypes.keys().isdisjoint(part.factors):
+            raise ValueError(f"{part.file!r} has a factor that is called like a standard column")
         wrong = [name for name, value in part.constants.items() if value is not None and dtypes.get(name) != pl.String]
         if wrong or not dtypes.keys() >= part.constants.keys():
             raise ValueError(f"{part.file!r} has no text column of each name that its manifest calls constant")
@@ -324,7 +321,7 @@ def check_marker(path: Path) -> None:
         ) from error
     if not known:
         raise DamagedMarkerError(f"{marker}: is not the marker of an evalstats store; choose another folder")
-    refuse_newer(schema_version, path)
+    refuse_other_schema(schema_version, path)
 
 
 class Shelf:
@@ -425,8 +422,6 @@ def _reading_order(source: StoredSource) -> tuple[str, str]:
 
 
 _OTHER: Final = object()
-# Before this version of the schema true also stood for a direction that nobody had declared.
-_DIRECTION_SINCE = 3
 
 
 def files_of(sources: Iterable[StoredSource], table: TableName) -> list[tuple[Path, StoredFile]]:
@@ -443,23 +438,20 @@ def scan_parts(
 
     Factors and their dtypes are those that it would have with the parts `beside`, which are not read.
 
-    A standard column that is younger than a part is null there; where the part has a factor of that name, it is taken for
-    the column. Parts with the same factors are scanned together, so that a store of many small sources stays a short query.
+    Parts with the same factors are scanned together, so that a store of many small sources stays a short query.
     """
     files = list(files)
     fixed = shared_constants([part for _, part in files], table)
-    alike: dict[tuple[int, tuple[tuple[str, pl.DataType], ...]], list[Path]] = {}
+    alike: dict[tuple[tuple[str, pl.DataType], ...], list[Path]] = {}
     for path, part in files:
-        alike.setdefault((part.schema_version, tuple(part.factors.items())), []).append(path)
-    others = {(part.schema_version, tuple(part.factors.items())) for _, part in beside}
+        alike.setdefault(tuple(part.factors.items()), []).append(path)
     if not alike:
         return pl.LazyFrame(schema=schema_of(table))
-    standard = set(column_names(table))
-    shared = shared_dtypes({name: kind for name, kind in held if name not in standard} for _, held in (*alike, *others))
+    shared = shared_dtypes([*map(dict, alike), *(part.factors for _, part in beside)])
     scans: list[pl.LazyFrame] = []
-    for (schema_version, factors), paths in alike.items():
+    for factors, paths in alike.items():
         have = dict(factors)
-        columns = [_standard(column, schema_version, have) for column in TABLES[table] if column.name not in fixed]
+        columns = [pl.col(name) for name in column_names(table) if name not in fixed]
         columns += [factor_cast(name, have.get(name, pl.Null()), dtype) for name, dtype in shared.items()]
         # glob and hive_partitioning are off: a folder may be called `a[b]=c`
         for path in paths:
@@ -489,18 +481,6 @@ def constant_columns(constants: Mapping[str, str | None], table: TableName) -> l
     """Return the columns that are known without reading them."""
     dtypes = schema_of(table)
     return [pl.lit(value, dtype=dtypes[name]).alias(name) for name, value in constants.items()]
-
-
-def _standard(column: GlossaryColumn, schema_version: int, factors: Mapping[str, pl.DataType]) -> pl.Expr:
-    """Expression for a standard column of parts that were written under a schema version."""
-    if column.name == "higher_is_better" and schema_version < _DIRECTION_SINCE:
-        return pl.when(~pl.col(column.name)).then(pl.col(column.name))
-    if column.since <= schema_version:
-        return pl.col(column.name)
-    if column.name not in factors:
-        return pl.lit(None, dtype=column.dtype).alias(column.name)
-    found = pl.col(column.name).cast(column.dtype, strict=False)
-    return found if column.low is None else pl.when(found >= column.low).then(found)
 
 
 # So many hashes of keys are compared at a time: 8 bytes each, and as much again to sort them.

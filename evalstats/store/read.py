@@ -37,7 +37,7 @@ def open_store(path: str | Path) -> "Store":
     Raises
     ------
     StoreError
-        If there is no store at `path`, it is damaged, or a newer evalstats wrote it.
+        If there is no store at `path`, it is damaged, or another version of the schema wrote it.
 
     Examples
     --------

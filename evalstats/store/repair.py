@@ -23,7 +23,7 @@ from evalstats.store.manifest import (
     SOURCES,
     DamagedMarkerError,
     DamagedSourceError,
-    NewerStoreError,
+    OtherSchemaError,
     RunEntry,
     StoredSource,
     check_marker,
@@ -52,11 +52,11 @@ def repair_store(path: str | Path) -> Repairs:
     Raises
     ------
     StoreError
-        If there is no store, a newer evalstats wrote to it (then nothing is touched), or it cannot be written to.
+        If there is no store, another version of evalstats wrote to it (then nothing is touched), or it cannot be written to.
     """
     path = Path(path)
     repair = _Repair(path)
-    repair.refuse_newer()
+    repair.refuse_other_schema()
     with writing_to(path):
         repair.mend_marker()
         repair.look_for_sources()
@@ -74,7 +74,7 @@ class _Repair:
         self.done: list[Problem] = []
         self.left: list[Problem] = []
 
-    def refuse_newer(self) -> None:
+    def refuse_other_schema(self) -> None:
         """Look at all that says its version before anything is touched; damage is no reason to stop."""
         try:
             check_marker(self._store)
@@ -84,14 +84,14 @@ class _Repair:
                     f"{self._store}: holds no sources that could be saved ({str(error).partition('; ')[0]}); "
                     "ingest the files into a new folder"
                 ) from error
-        except NewerStoreError:
+        except OtherSchemaError:
             raise
         except StoreError:
             if (self._store / MARKER).exists() or not self._has_sources():
                 raise
         for folder in folders_of(self._store) if (self._store / SOURCES).is_dir() else ():
             if misplacement(folder) is None:
-                _refuse_newer_source(folder)
+                _refuse_other_source(folder)
 
     def _has_sources(self) -> bool:
         """Whether at least one folder is a source of ours, so that a store is here even without its marker."""
@@ -205,14 +205,14 @@ def _is_source(folder: Path) -> bool:
     try:
         read_manifest(folder)
     except StoreError as error:
-        return isinstance(error, NewerStoreError)
+        return isinstance(error, OtherSchemaError)
     return True
 
 
-def _refuse_newer_source(folder: Path) -> None:
+def _refuse_other_source(folder: Path) -> None:
     try:
         read_manifest(folder)
-    except NewerStoreError:
+    except OtherSchemaError:
         raise
     except StoreError:
         return  # damaged, or not to be read: that comes later

@@ -27,7 +27,6 @@ from evalstats.store.manifest import (
     INCOMING,
     MANIFEST,
     MARKER,
-    SCHEMA_VERSION,
     SOURCES,
     Manifest,
     RunEntry,
@@ -290,13 +289,9 @@ def held_already(shelf: Shelf, origin: SourceOrigin) -> StoredSource | None:
     """
     shelf.refresh()
     for source in shelf.with_digest(origin.digest):
-        if source.origin.place == origin.place and _is_reading(source, origin) and is_whole(source):
+        if source.origin.place == origin.place and source.origin.same_reading(origin) and is_whole(source):
             return source
     return None
-
-
-def _is_reading(source: StoredSource, origin: SourceOrigin) -> bool:
-    return source.origin.same_reading(origin) and source.manifest.schema_version == SCHEMA_VERSION
 
 
 class SourceWriter:
@@ -449,7 +444,7 @@ class SourceWriter:
         readings = self._shelf.with_digest(self._origin.digest)
         earlier = [source for source in readings if source.manifest.same_source(manifest)]
         for source in earlier:
-            same = _is_reading(source, self._origin) and source.manifest.labels == manifest.labels
+            same = source.origin.same_reading(self._origin) and source.manifest.labels == manifest.labels
             if same and is_whole(source):
                 return Committed(outcome="present", manifest=source.manifest)
             if source.folder == target:

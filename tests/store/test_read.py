@@ -1,6 +1,5 @@
 """What a store gives back, and what it says when it cannot."""
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -12,7 +11,7 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError, StoreError
-from evalstats.schema.columns import TABLES, schema_of
+from evalstats.schema.columns import TABLES
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import empty_table, frame_from_rows
 from evalstats.store.manifest import MANIFEST, MARKER, SCHEMA_VERSION, Shelf, shared_constants
@@ -130,20 +129,6 @@ def test_metrics_that_sources_describe_differently_are_reported(shelf: Shelf, to
     ]
 
 
-@pytest.mark.parametrize(("version", "seen"), [(2, [None, False]), (SCHEMA_VERSION, [True, False])])
-def test_a_direction_of_an_older_store_is_not_taken_for_declared(shelf: Shelf, tools, version: int, seen: list) -> None:
-    for name, higher in (("up", True), ("down", False)):
-        with SourceWriter(shelf, tools.origin(name)) as writer:
-            metric = {"benchmark": name, "metric": "acc", "kind": "binary", "higher_is_better": higher}
-            writer.add("metrics", frame_from_rows([metric], "metrics"))
-            writer.add("runs", frame_from_rows([{"run": name, "benchmark": name}], "runs"))
-            writer.commit()
-        manifest = tools.folder(shelf, name) / MANIFEST
-        manifest.write_text(json.dumps({**tools.manifest(manifest.parent), "schema_version": version}))
-    found = open_store(shelf.store).read().metrics.sort("benchmark", descending=True)
-    assert found["higher_is_better"].to_list() == seen
-
-
 def test_a_run_in_two_sources_is_never_counted_twice(shelf: Shelf, tools) -> None:
     tools.put(shelf, tools.origin("a"), [tools.outcome("r1", "i")])
     tools.put(shelf, tools.origin("b"), [tools.outcome("r2", "i")])
@@ -196,73 +181,21 @@ def test_a_damaged_marker(shelf: Shelf, marker: str) -> None:
         open_store(shelf.store)
 
 
-def test_a_store_of_a_newer_evalstats(shelf: Shelf, tools) -> None:
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [(SCHEMA_VERSION + 1, "update evalstats-toolkit"), (SCHEMA_VERSION - 1, "ingest its files into a new store")],
+)
+def test_a_store_of_another_schema(shelf: Shelf, tools, version: int, remedy: str) -> None:
     tools.put(shelf, tools.origin("a"), [tools.outcome("a", "i")])
-    newer = SCHEMA_VERSION + 1
-    message = f"newer evalstats .store schema {newer}; this one knows up to {SCHEMA_VERSION}.; update"
+    message = f"er evalstats .store schema {version}; this one reads {SCHEMA_VERSION}.; {remedy}"
     manifest = tools.folder(shelf, "a") / MANIFEST
-    manifest.write_text(json.dumps({"schema_version": newer, "something": "else"}))
+    manifest.write_text(json.dumps({"schema_version": version, "something": "else"}))
     with pytest.raises(StoreError, match=message):
         open_store(shelf.store).read()
-    (shelf.store / MARKER).write_text(json.dumps({"format": "evalstats-store", "schema_version": newer}))
+    (shelf.store / MARKER).write_text(json.dumps({"format": "evalstats-store", "schema_version": version}))
     for use in (open_store, make_store):
         with pytest.raises(StoreError, match=message):
             use(shelf.store)
-
-
-def age(folder: Path, factors: dict[str, pl.Series]) -> None:
-    """Make a stored source one of schema version 1: its outcomes lack what came later, and may have factors of that name."""
-    path = folder / "outcomes-0000.parquet"
-    later = [column.name for column in TABLES["outcomes"] if column.since > 1]
-    assert later == ["input_tokens", "output_tokens", "locator", "link"]
-    pl.read_parquet(path).drop(later).with_columns(
-        series.alias(name) for name, series in factors.items()
-    ).write_parquet(path)
-    manifest = json.loads((folder / MANIFEST).read_text())
-    del manifest["sha256"]  # no digest stood in a manifest then
-    part = next(part for part in manifest["parts"] if part["table"] == "outcomes")
-    part["bytes"], part["sha256"] = path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest()
-    part["factors"] |= {name: str(series.dtype) for name, series in factors.items()}
-    part.pop("constants", None)  # no manifest of that time has them
-    manifest["schema_version"] = 1
-    (folder / MANIFEST).write_text(json.dumps(manifest))
-
-
-def test_a_store_of_an_older_evalstats_opens_with_nulls_for_what_came_later(shelf: Shelf, tools) -> None:
-    for name in ("old", "older", "young"):
-        rows = [tools.outcome(name, f"i{n}", level=n, input_tokens=5, locator=f"line {n}") for n in range(3)]
-        tools.put(shelf, tools.origin(name), rows)
-    age(tools.folder(shelf, "old"), {})
-    held = {"output_tokens": pl.Series([1.0, -2.0, 3.0]), "input_tokens": pl.Series(["7", "many", None])}
-    age(tools.folder(shelf, "older"), held)
-    store = open_store(shelf.store)
-    assert store.check() == ()
-    outcomes = store.read().outcomes
-    assert dict(list(outcomes.schema.items())[:-1]) == schema_of("outcomes")
-    assert outcomes.columns[-1] == "level"
-    later = ("input_tokens", "output_tokens", "locator", "level")
-    assert outcomes.select("run", *later).rows() == [
-        ("old", None, None, None, 0),
-        ("old", None, None, None, 1),
-        ("old", None, None, None, 2),
-        ("older", 7, 1, None, 0),
-        ("older", None, None, None, 1),  # neither "many" nor -2 is a count
-        ("older", None, 3, None, 2),
-        ("young", 5, None, "line 0", 0),
-        ("young", 5, None, "line 1", 1),
-        ("young", 5, None, "line 2", 2),
-    ]
-    assert store.read(runs=["older"]).outcomes["input_tokens"].to_list() == [7, None, None]
-
-
-def test_a_run_is_taken_out_of_an_older_source_and_the_rest_is_stored_anew(shelf: Shelf, tools) -> None:
-    rows = [tools.outcome(run, f"i{n}") for run in ("a", "b") for n in range(2)]
-    tools.put(shelf, tools.origin("x"), rows)
-    age(tools.folder(shelf, "x"), {"input_tokens": pl.Series([1.5, 2.0, 3.0, 4.0])})
-    store = open_store(shelf.store).remove("a")
-    assert store.check() == ()
-    assert store.read().outcomes.select("run", "input_tokens", "locator").rows() == [("b", 3, None), ("b", 4, None)]
-    assert store.sources()[0].manifest.schema_version == SCHEMA_VERSION
 
 
 def damage(part: Path, how: str) -> None:
@@ -305,10 +238,10 @@ def test_a_source_that_goes_away_while_the_store_is_read(two_models: Shelf, tool
         "",
         "{}",
         "[]",
-        '{"schema_version": 1}',
+        f'{{"schema_version": {SCHEMA_VERSION}}}',
         '{"schema_version": "x"}',
         "[" * 100_000,
-        '{"schema_version": 1, "parts": 3}',
+        f'{{"schema_version": {SCHEMA_VERSION}, "parts": 3}}',
     ],
 )
 def test_a_damaged_manifest_names_its_folder(shelf: Shelf, tools, text: str) -> None:
@@ -333,7 +266,7 @@ def test_a_manifest_leads_nowhere_else(shelf: Shelf, tools, file: str) -> None:
 
 
 def without_constants(store: Path) -> None:
-    """Make the manifests of a store such as earlier versions wrote: they name no column that holds one value."""
+    """Make the manifests of a store name no column that holds one value."""
     for path in (store / "sources").glob(f"*/{MANIFEST}"):
         manifest = json.loads(path.read_text())
         del manifest["sha256"]
