@@ -11,6 +11,7 @@ from importlib.metadata import version
 
 import numpy as np
 
+from dev.validation.arena_rules import SamplingRule
 from dev.validation.arena_trials import (
     POINTS,
     Arenas,
@@ -31,7 +32,6 @@ from dev.validation.arena_trials import (
 )
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow, SamplingStudy
 from evalstats.errors import InputError
-from evalstats.simulate.arena_world import SamplingRule
 from evalstats.simulate.draws import generator
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import t_quantile

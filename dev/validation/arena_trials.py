@@ -10,8 +10,9 @@ from typing import Literal
 
 import numpy as np
 
+from dev.validation.arena_rules import SamplingRule, pair_weights, place
 from evalstats.simulate.arena import choose
-from evalstats.simulate.arena_world import SamplingRule, draw_pairs, mean_share, pair_weights, place, refit, zipf
+from evalstats.simulate.arena_world import draw_pairs, mean_share, refit, zipf
 from evalstats.simulate.draws import generator
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from evalstats.stats.arena.covariance import contrast_variance, covariance_of

@@ -20,16 +20,6 @@ class What(StrEnum):
     LAB_LIVE = "lab-live"
 
 
-class Meeting(StrEnum):
-    """Which models of an arena meet."""
-
-    RANDOM = "random"
-    ACTIVE = "active"
-    VARIANCE = "variance"
-    PROXIMITY = "proximity"
-    PLACEMENT = "placement"
-
-
 class Lived(StrEnum):
     """What the live side of a lab-live simulation holds."""
 
@@ -56,9 +46,6 @@ def simulate(
             help="Model that the simulation knows; may be repeated. Default: all.",
             show_default=False,
         ),
-    ] = None,
-    sampling: Annotated[
-        Meeting | None, typer.Option(help="For an arena: which models meet; default: random.", show_default=False)
     ] = None,
     votes: Annotated[
         int | None,
@@ -112,7 +99,7 @@ def simulate(
     """Write simulated result files with a known truth."""
     from evalstats.cli.output import say
 
-    arena: dict[str, Any] = {"--sampling": sampling, "--votes": votes, "--event-size": event_size}
+    arena: dict[str, Any] = {"--votes": votes, "--event-size": event_size}
     lab_live: dict[str, Any] = {
         "--live": live, "--gap": gap, "--mix-shift": mix_shift or None, "--models": models, "--users": users,
         "--items": items, "--aliases": aliases or None,
@@ -124,7 +111,7 @@ def simulate(
     if what is What.LAB_LIVE:
         paths, invented = _lab_live(output, lab_live, seed)
     elif what is What.ARENA:
-        paths, invented = _arena(output, sampling, votes, event_size, seed)
+        paths, invented = _arena(output, votes, event_size, seed)
     else:
         paths, invented = _written(what, output, model, seed)
     for path in paths:
@@ -187,14 +174,11 @@ def _written(what: What, output: Path, models: list[str] | None, seed: int) -> t
     return write_rutbench(output, models=models, seed=seed), "the rates by user behaviour are invented"
 
 
-def _arena(
-    output: Path, sampling: Meeting | None, votes: int | None, event_size: int | None, seed: int
-) -> tuple[list[Path], str]:
+def _arena(output: Path, votes: int | None, event_size: int | None, seed: int) -> tuple[list[Path], str]:
     from evalstats.simulate.arena import N_VOTES, write_arena
     from evalstats.simulate.arena_world import ArenaDesign
 
     design = ArenaDesign(event_size=event_size or 2)
-    way = (sampling or Meeting.RANDOM).value
-    paths = write_arena(output, N_VOTES if votes is None else votes, seed=seed, design=design, sampling=way)
+    paths = write_arena(output, N_VOTES if votes is None else votes, seed=seed, design=design)
     invented = "all but the number of models, the two apps and the order of the first five is invented"
     return paths, f"{invented}, and the format is assumed"

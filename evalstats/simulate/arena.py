@@ -4,8 +4,8 @@ Published are the numbers of comparisons, models and users, two apps, and which 
 they are, and everything else, is invented (`evalstats.simulate.arena_world`).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,12 +22,8 @@ from evalstats.simulate.arena_world import (
     ArenaDesign,
     ArenaEffects,
     ArenaWorld,
-    Sampling,
-    SamplingRule,
     draw_pairs,
     make_world,
-    pair_weights,
-    place,
     truth_frame,
 )
 from evalstats.simulate.draws import VOTE_LABELS, check_share, generator, named, numbered, times_after
@@ -89,14 +85,14 @@ class DrawnVotes:
     length_b: IntArray
 
 
-def ask(rng: np.random.Generator, world: ArenaWorld, members: IntArray, *, start: float, end: float) -> Events:
-    """Draw everything about events but their outcome; times are sorted and lie between `start` and `end` (days)."""
+def ask(rng: np.random.Generator, world: ArenaWorld, members: IntArray) -> Events:
+    """Draw everything about events but their outcome; times are sorted."""
     n = len(members)
     rater = drawn(rng, world.activity, n)
     prompt = np.full(n, -1, dtype=np.int64) if world.prompts is None else rng.integers(len(world.prompts), size=n)
     scenario = rng.integers(len(SCENARIOS), size=n)
     turn = rng.geometric(0.25, size=n)
-    time = rng.uniform(start, end, size=n)
+    time = rng.uniform(0.0, N_DAYS, size=n)
     kind = np.full(n, HONEST, dtype=np.int64)
     return Events(
         members=rng.permuted(members, axis=1),
@@ -229,7 +225,7 @@ class ArenaAttack:
 
 
 def infiltrated(
-    rng: np.random.Generator, events: Events, attack: ArenaAttack, *, n_raters: int, target: int, weights: FloatArray
+    rng: np.random.Generator, events: Events, attack: ArenaAttack, *, n_raters: int, target: int, allowed: FloatArray
 ) -> Events:
     """Give some events to the ring (the last raters of the list) and to raters of one side (those before them)."""
     if not (attack.ring_share or attack.side_share):
@@ -244,7 +240,7 @@ def infiltrated(
     rater = np.where(side, (n_raters - 1 - n_ring - rng.integers(n_side, size=n)) % n_raters, rater)
     members = events.members
     if attack.waits:
-        members = _with_target(rng, members, ring, target, weights)
+        members = _with_target(rng, members, ring, target, allowed)
     kind = np.where(ring, RING, np.where(side, SIDE, HONEST))
     return replace(events, rater=rater, kind=kind, target=target, members=members)
 
@@ -256,16 +252,16 @@ def sent_twice(rng: np.random.Generator, time: FloatArray, share: float) -> tupl
 
 
 def _with_target(
-    rng: np.random.Generator, members: IntArray, ring: np.ndarray, target: int, weights: FloatArray
+    rng: np.random.Generator, members: IntArray, ring: np.ndarray, target: int, allowed: FloatArray
 ) -> IntArray:
-    """Return members of which those of the ring hold the target; its opponents are those that the schedule gives it."""
+    """Return members of which those of the ring hold the target, with opponents that it may meet."""
     rows = np.flatnonzero(ring & ~(members == target).any(axis=1))
-    near = weights[target].astype(np.float64)
-    if not rows.size or near.sum() <= 0:
+    near = allowed[target]
+    if not rows.size:
         return members
     changed = members.copy()
     k = members.shape[1]
-    # The first opponents in an order drawn by weight (Gumbel), one order an event.
+    # The first opponents in a drawn order, one order an event.
     keys = np.log(np.maximum(near, 1e-300)) + rng.gumbel(size=(rows.size, near.size))
     keys[:, target] = -np.inf
     opponents = np.argsort(-keys, axis=1)[:, : k - 1]
@@ -277,144 +273,27 @@ def _with_target(
 _AT_ONCE = 100_000  # events whose further models are drawn at once: events x models numbers are held
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class VoteBatch:
-    """Votes given between two refits."""
-
-    phase: str
-    events: Events
-    votes: DrawnVotes
+def may_meet(n_models: int, n_islands: int) -> FloatArray:
+    """Return 1 for pairs that may meet, those of two models of one island, and 0 for others."""
+    island = np.arange(n_models) % n_islands
+    same = island[:, None] == island[None, :]
+    return (same & ~np.eye(n_models, dtype=np.bool_)).astype(np.float64)
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Schedule:
-    """An arena while it runs: what is fixed, the wins so far, and how many events are done.
-
-    `present` marks the models that have come in, `wins` are those so far (n_models x n_models, ties as half).
-    """
-
-    world: ArenaWorld
-    design: ArenaDesign
-    effects: ArenaEffects
-    rule: SamplingRule
-    attack: ArenaAttack
-    rng: np.random.Generator
-    n_events: int
-    done: int = 0
-    wins: FloatArray = field(init=False)
-    present: np.ndarray[tuple[int], np.dtype[np.bool_]] = field(init=False)
-    strengths: FloatArray | None = None
-
-    def __post_init__(self) -> None:
-        n = self.world.n_models
-        self.wins = np.zeros((n, n))
-        self.present = np.arange(n) < n - self.rule.newcomers(n)
-
-    def run(self) -> Iterator[VoteBatch]:
-        """Yield batches until all events are done. Models that come in later do so evenly over the second half."""
-        waiting = np.flatnonzero(~self.present).tolist()
-        due = self.n_events * (0.5 + 0.5 * np.arange(len(waiting)) / max(len(waiting), 1))
-        entered = 0
-        while self.done < self.n_events:
-            if entered < len(waiting) and self.done >= due[entered]:
-                yield from self._placement(waiting[entered])
-                self.present[waiting[entered]] = True
-                entered += 1
-                continue
-            left = int(due[entered]) - self.done if entered < len(waiting) else self.n_events - self.done
-            yield self._batch(max(1, left))
-
-    def _batch(self, most: int) -> VoteBatch:
-        """Let a batch of events happen; without a rule that looks at votes there is one batch only."""
-        warm = self.rule.warm_up * int(self.present.sum()) // 2
-        plain = self.rule.sampling == "random" or self.done < warm
-        n = most if self.rule.sampling == "random" else min(most, warm - self.done if plain else self.rule.batch)
-        if plain:
-            weights = np.ones_like(self.wins)
-        else:
-            allowed = self._allowed() > 0
-            weights, self.strengths = pair_weights(self.rule, self.wins, start=self.strengths, allowed=allowed)
-        weights = weights * self._allowed()
-        members = draw_members(self.rng, weights, n, self.design.event_size, self._allowed())
-        return self._happen(members, weights, "random" if plain else _phase(self.rule))
-
-    def _placement(self, new: int) -> Iterator[VoteBatch]:
-        """Place a new model by a short series against each anchor of a binary search."""
-        _, strengths = pair_weights(self.rule, self.wins, start=self.strengths)
-        allowed = self._met_by(new)
-        ranked = np.argsort(-strengths)
-        ranked = ranked[allowed[ranked]]
-        batches: list[VoteBatch] = []
-
-        def asked(anchors: IntArray, n: int) -> FloatArray:
-            n = max(1, min(n, self.n_events - self.done))
-            before = self.wins[new].sum() - self.wins[:, new].sum()
-            members = np.column_stack([np.full(n, new), np.full(n, anchors[0])])
-            batches.append(self._happen(members, np.ones_like(self.wins), "placement"))
-            after = self.wins[new].sum() - self.wins[:, new].sum()
-            return np.array([0.5 + 0.5 * (after - before) / n])
-
-        if ranked.size:
-            place(asked, ranked[None, :], self.rule.series)
-        yield from batches
-
-    def _happen(self, members: IntArray, weights: FloatArray, phase: str) -> VoteBatch:
-        """Ask, let the dishonest in, let all decide, and count."""
-        n = members.shape[0]
-        start, end = N_DAYS * self.done / self.n_events, N_DAYS * min(1.0, (self.done + n) / self.n_events)
-        events = ask(self.rng, self.world, members, start=start, end=end)
-        target = self.attack.target_code(self.world.names)
-        events = infiltrated(
-            self.rng, events, self.attack, n_raters=self.world.activity.size, target=target, weights=weights
-        )
-        self.done += n
-        votes = decide(self.rng, self.world, self.effects, events)
-        self.wins += counted(votes, self.world.n_models)
-        return VoteBatch(phase=phase, events=events, votes=votes)
-
-    def _allowed(self) -> FloatArray:
-        """Return 1 for pairs that may meet: both have come in and are of one island."""
-        island = np.arange(self.world.n_models) % self.design.n_islands
-        same = island[:, None] == island[None, :]
-        allowed = same & self.present[:, None] & self.present[None, :] & ~np.eye(self.world.n_models, dtype=np.bool_)
-        return allowed.astype(np.float64)
-
-    def _met_by(self, new: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        island = np.arange(self.world.n_models) % self.design.n_islands
-        return self.present & (island == island[new])
-
-
-def draw_members(rng: np.random.Generator, weights: FloatArray, n: int, size: int, allowed: FloatArray) -> IntArray:
-    """Draw the models of events, shape (n, size): a pair by its weight, further ones by their weight with the first of the pair.
-
-    Where fewer models than are needed have a weight with the first, others that it may meet fill up.
-    """
-    pairs = draw_pairs(rng, weights, n)
+def draw_members(rng: np.random.Generator, allowed: FloatArray, n: int, size: int) -> IntArray:
+    """Draw the models of events, shape (n, size): a pair that may meet, and others that its first model may meet."""
+    pairs = draw_pairs(rng, allowed, n)
     if size == 2:
         return pairs
     with np.errstate(divide="ignore"):
-        liking = np.log(np.where(allowed > 0, np.maximum(weights, 1e-9), 0.0))
+        liking = np.log(allowed)
     parts: list[IntArray] = []
     for first in range(0, n, _AT_ONCE):
         part = pairs[first : first + _AT_ONCE]
-        keys = liking[part[:, 0]] + rng.gumbel(size=(part.shape[0], weights.shape[0]))
+        keys = liking[part[:, 0]] + rng.gumbel(size=(part.shape[0], allowed.shape[0]))
         np.put_along_axis(keys, part, -np.inf, axis=1)
         parts.append(np.concatenate([part, np.argsort(-keys, axis=1)[:, : size - 2]], axis=1))
     return np.concatenate(parts)
-
-
-def counted(votes: DrawnVotes, n_models: int) -> FloatArray:
-    """Return wins, shape (n_models, n_models), a tie as half a win of either."""
-    place = votes.first * n_models + votes.second
-    share = np.where(votes.outcome == A_WINS, 1.0, np.where(votes.outcome == B_WINS, 0.0, 0.5))
-    shape = (n_models, n_models)
-    won = np.bincount(place, weights=share, minlength=n_models**2).astype(np.float64).reshape(shape)
-    lost = np.bincount(place, weights=1.0 - share, minlength=n_models**2).astype(np.float64).reshape(shape)
-    return won + lost.T
-
-
-def _phase(rule: SamplingRule) -> str:
-    return "proximity" if rule.sampling == "placement" else rule.sampling
 
 
 # --- as tables and files ---
@@ -426,7 +305,6 @@ def simulate_arena(
     seed: int = 0,
     design: ArenaDesign | None = None,
     effects: ArenaEffects | None = None,
-    sampling: Sampling | SamplingRule = "random",
     attack: ArenaAttack | None = None,
 ) -> EvalData:
     """Simulate the votes of a live arena.
@@ -441,8 +319,6 @@ def simulate_arena(
         Models, raters, prompts, size of events, time, islands.
     effects
         What moves a vote.
-    sampling
-        Which models meet: a name, or a rule with its numbers.
     attack
         Votes that are not honest; None: all are.
 
@@ -466,17 +342,15 @@ def simulate_arena(
     """
     design, effects = design or ArenaDesign(), effects or ArenaEffects()
     attack = attack or ArenaAttack()
-    rule = sampling if isinstance(sampling, SamplingRule) else SamplingRule(sampling=sampling)
     pairs = design.event_size - 1
-    if rule.sampling == "placement" and pairs > 1:
-        raise InputError("placement matches are between two models; use event_size=2 with them")
     n_events = check_count(n_votes, "n_votes", least=pairs) // pairs
     rng = generator(seed, "arena", "votes")
     world = make_world(design, effects, n_votes=n_votes, seed=seed)
-    schedule = Schedule(
-        world=world, design=design, effects=effects, rule=rule, attack=attack, rng=rng, n_events=n_events
-    )
-    codes = _codes(list(schedule.run())).head(n_events * pairs)
+    allowed = may_meet(world.n_models, design.n_islands)
+    events = ask(rng, world, draw_members(rng, allowed, n_events, design.event_size))
+    target = attack.target_code(world.names)
+    events = infiltrated(rng, events, attack, n_raters=world.activity.size, target=target, allowed=allowed)
+    codes = _codes(events, decide(rng, world, effects, events))
     return _tables(_with_copies(codes, rng, attack.duplicate_share), world.names, design, seed)
 
 
@@ -511,7 +385,6 @@ def write_arena(
     seed: int = 0,
     design: ArenaDesign | None = None,
     effects: ArenaEffects | None = None,
-    sampling: Sampling | SamplingRule = "random",
     attack: ArenaAttack | None = None,
 ) -> list[Path]:
     """Write simulated votes as JSON Lines, about 350 bytes a vote; same numbers and seed, same bytes.
@@ -532,7 +405,7 @@ def write_arena(
     ...     [path.name for path in write_arena(folder, 100)]
     ['simulated_arena_votes.jsonl']
     """
-    data = simulate_arena(n_votes, seed=seed, design=design, effects=effects, sampling=sampling, attack=attack)
+    data = simulate_arena(n_votes, seed=seed, design=design, effects=effects, attack=attack)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     _records(data.comparisons, seed).write_ndjson(folder / FILE)
@@ -565,27 +438,14 @@ def _records(votes: pl.DataFrame, seed: int) -> pl.DataFrame:
     )
 
 
-def _codes(batches: Sequence[VoteBatch]) -> pl.DataFrame:
+def _codes(events: Events, votes: DrawnVotes) -> pl.DataFrame:
     """Return all votes as numbers, in order of time."""
-    phases = list(dict.fromkeys(batch.phase for batch in batches))
-    parts: list[pl.DataFrame] = []
-    first = 0
-    for batch in batches:
-        events, votes = batch.events, batch.votes
-        of = votes.event
-        asked = {
-            name: getattr(events, name)[of]
-            for name in ("rater", "prompt", "app", "scenario", "language", "turn", "time")
-        }
-        voted = {
-            name: getattr(votes, name)
-            for name in ("first", "second", "outcome", "rank_a", "rank_b", "length_a", "length_b")
-        }
-        named = {"event": of + first, "made_as": events.kind[of]}
-        phase = pl.lit(batch.phase).alias("phase")
-        parts.append(pl.DataFrame({**asked, **voted, **named}).with_columns(phase.cast(pl.Enum(phases))))
-        first += events.n_events
-    return pl.concat(parts).sort("time", maintain_order=True)
+    asked = ("rater", "prompt", "app", "scenario", "language", "turn", "time")
+    voted = ("first", "second", "outcome", "rank_a", "rank_b", "length_a", "length_b")
+    columns = {name: getattr(events, name)[votes.event] for name in asked}
+    columns |= {name: getattr(votes, name) for name in voted}
+    columns |= {"event": votes.event, "made_as": events.kind[votes.event]}
+    return pl.DataFrame(columns)
 
 
 def _with_copies(codes: pl.DataFrame, rng: np.random.Generator, share: float) -> pl.DataFrame:
@@ -620,7 +480,7 @@ def _tables(codes: pl.DataFrame, names: Sequence[str], design: ArenaDesign, seed
             "scenario": named(SCENARIOS, codes["scenario"]),
             "language": named(LANGUAGES, codes["language"]),
             "turn": codes["turn"],
-            "phase": codes["phase"].cast(pl.String),
+            "phase": pl.repeat("random", n, eager=True),
             "timestamp": times_after(START, (codes["time"] * _DAY).round()),
             "setting": pl.repeat("live", n, eager=True),
             "status": pl.repeat("scored", n, eager=True),

@@ -1,14 +1,14 @@
-"""The truth behind a simulated live arena: who is strong, who votes how, what else moves a vote, and which models meet next.
+"""The truth behind a simulated live arena: who is strong, who votes how, and what else moves a vote.
 
 Published of Inclusion Arena (arXiv 2508.11452, and digests of it) are 501,003 comparisons, 49 models, 46,611 users, two apps
 and the order of the first five models. They shape the defaults. Every other number here is invented.
-`evalstats.stats.arena.bradley_terry.fit_strengths` is the estimator for results. A schedule needs something smaller (`refit`):
-it refits after every batch, before all models have won and lost, and in a study for hundreds of simulated arenas at a time.
+`evalstats.stats.arena.bradley_terry.fit_strengths` is the estimator for results; `refit` is one for tables of expected shares,
+and for hundreds of simulated arenas at a time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -47,7 +47,7 @@ def refit(wins: FloatArray, *, prior: float = PRIOR, start: FloatArray | None = 
     strengths = np.zeros_like(wins[..., 0]) if start is None else start.copy()
     scale = np.maximum(met.sum(axis=-1).max(axis=-1), 1.0)
     for _ in range(_MAX_STEPS):
-        gradient, hessian = _derivatives(wins, met, strengths, prior)
+        gradient, hessian = derivatives(wins, met, strengths, prior)
         if np.all(np.abs(gradient).max(axis=-1) <= _GRADIENT * scale):
             return strengths - strengths.mean(axis=-1, keepdims=True)
         # Without a prior the location is free; the added matrix fixes it and changes no contrast.
@@ -56,19 +56,6 @@ def refit(wins: FloatArray, *, prior: float = PRIOR, start: FloatArray | None = 
         largest = np.abs(step).max(axis=-1, keepdims=True)
         strengths = strengths + step * np.minimum(1.0, 2.0 / np.maximum(largest, 1e-300))
     raise CannotAnswerError(f"strengths did not settle in {_MAX_STEPS} steps; are there numbers that are not finite?")
-
-
-def difference_variance(met: FloatArray, strengths: FloatArray, *, prior: float = PRIOR) -> FloatArray:
-    """Return the model-based variance of every difference of two strengths, shape (..., n_models, n_models).
-
-    `met` counts the votes between two models.
-    """
-    n_models = int(met.shape[-1])
-    _, hessian = _derivatives(met / 2, met, strengths, prior)
-    inverse = _as_floats(np.linalg.inv(hessian + (prior == 0) / n_models))
-    own = np.diagonal(inverse, axis1=-2, axis2=-1)
-    # Both halves of an inverse differ in the last digits; a pair has one variance whichever way round.
-    return own[..., :, None] + own[..., None, :] - (inverse + np.swapaxes(inverse, -1, -2))
 
 
 def _connected(wins: FloatArray) -> bool:
@@ -81,7 +68,7 @@ def _connected(wins: FloatArray) -> bool:
     return bool((reach > 0).all())
 
 
-def _derivatives(
+def derivatives(
     wins: FloatArray, met: FloatArray, strengths: FloatArray, prior: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the gradient and the negative second derivative."""
@@ -97,108 +84,6 @@ def _derivatives(
 
 def _as_floats(values: NDArray[np.floating[Any]]) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
-
-
-Sampling = Literal["random", "active", "variance", "proximity", "placement"]
-SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
-Bools = NDArray[np.bool_]
-_TOP = 0.1  # share of the pairs with the largest weights that active sampling draws from
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplingRule:
-    """How pairs are chosen. The paper's threshold and series could not be read; the numbers here are invented.
-
-    Attributes
-    ----------
-    sampling
-        "random": all pairs alike. "active": the tenth of all pairs whose next vote tells most about all strengths at once.
-        "variance": the tenth whose difference is known worst. "proximity": pairs whose estimated strengths differ by at
-        most `threshold`, more often those that met seldom; neighbours in the ranking may always meet. "placement": as
-        proximity, but `n_new` models come in one after the other, each by a placement series.
-    threshold
-        Log-odds.
-    warm_up
-        Votes per model at random before any other rule begins.
-    batch
-        Votes between two refits.
-    n_new
-        Models that come in later, the last ones of the list; None: a quarter of all.
-    series
-        Votes against each anchor of a placement.
-    explore
-        Share of the votes after the warm-up that are between pairs drawn at random all the same.
-    """
-
-    sampling: Sampling = "random"
-    threshold: float = 0.5
-    warm_up: int = 5
-    batch: int = 200
-    n_new: int | None = None
-    series: int = 10
-    explore: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.sampling not in SAMPLINGS:
-            raise InputError(f"there is no sampling {self.sampling!r}; there are {', '.join(SAMPLINGS)}")
-        if not self.threshold > 0:
-            raise InputError(f"threshold is {self.threshold:g}; give log-odds above 0")
-        check_share("explore", self.explore, high=1.0)
-        check_count(self.warm_up, "warm_up", least=1)
-        check_count(self.batch, "batch", least=1)
-        check_count(self.series, "series", least=1)
-
-    def newcomers(self, n_models: int) -> int:
-        """Return how many models come in later."""
-        if self.sampling != "placement":
-            return 0
-        n_new = max(1, n_models // 4) if self.n_new is None else check_count(self.n_new, "n_new", least=1)
-        if n_models - n_new < 2:
-            raise InputError(f"{n_new} of {n_models} models are to come in later; at least two must be there before")
-        return n_new
-
-
-def pair_weights(
-    rule: SamplingRule, wins: FloatArray, *, start: FloatArray | None = None, allowed: Bools | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the weight of every pair for the next batch (symmetric, 0 on the diagonal), and the strengths that it rests on.
-
-    `wins` as in `refit`; `allowed` marks the pairs that may meet (None: all). "active": one more vote between i and j multiplies
-    the determinant of the information by 1 + p(1 - p) v_ij, v_ij the variance of their difference (D-optimal design).
-    "proximity": weight 1/(1 + votes between them).
-    """
-    met = wins + np.swapaxes(wins, -1, -2)
-    strengths = refit(wins, start=start)
-    different = ~np.eye(int(met.shape[-1]), dtype=np.bool_)
-    may = different if allowed is None else allowed & different
-    if rule.sampling == "random":
-        weights = np.broadcast_to(may, met.shape).astype(np.float64)
-    elif rule.sampling in ("active", "variance"):
-        gain = difference_variance(met, strengths)
-        if rule.sampling == "active":
-            p = 1.0 / (1.0 + np.exp(np.abs(strengths[..., :, None] - strengths[..., None, :])))
-            gain = np.log1p(p * (1.0 - p) * gain)
-        weights = _largest(gain, may)
-    else:
-        weights = near(strengths, rule.threshold, may) / (1.0 + met)
-    if rule.explore:
-        weights = (1.0 - rule.explore) * weights / weights.sum(axis=(-1, -2), keepdims=True)
-        weights = weights + rule.explore * may / may.sum()
-    return weights, strengths
-
-
-def near(strengths: FloatArray, threshold: float, allowed: Bools) -> Bools:
-    """Mark allowed pairs that differ by at most `threshold`, and the next stronger and weaker one however far away.
-
-    Without the neighbours a model that leads by more than the threshold would never meet anyone again.
-    """
-    above = strengths[..., None, :] - strengths[..., :, None]
-    close = allowed & (np.abs(above) <= threshold)
-    for gap in (above, -above):
-        ahead = np.where(allowed & (gap > 0), gap, np.inf)
-        nearest = np.isfinite(ahead) & (ahead == ahead.min(axis=-1, keepdims=True))
-        close |= nearest | np.swapaxes(nearest, -1, -2)
-    return close
 
 
 def draw_pairs(rng: np.random.Generator, weights: FloatArray, n: int) -> IntArray:
@@ -217,36 +102,6 @@ def draw_pairs(rng: np.random.Generator, weights: FloatArray, n: int) -> IntArra
     cell = (drawn.reshape(-1, n) - lift * flat.shape[1]).clip(0, flat.shape[1] - 1)
     # Both orders of a pair are cells of their own with equal weights: the side is a coin already.
     return np.stack(np.divmod(cell, n_models), axis=-1).reshape(*weights.shape[:-2], n, 2)
-
-
-Ask = Callable[[IntArray, int], FloatArray]
-
-
-def place(asked: Ask, order: IntArray, series: int) -> IntArray:
-    """Return below how many ranked models a new one is placed: binary search by short series against the middle of what is left.
-
-    `asked` is called with the anchors, shape (n_arenas,), -1 where an arena has finished, and the length of a series; it returns
-    the new model's share of the votes. `order`, of shape (n_arenas, n_anchors), holds the models from best to worst.
-    """
-    arenas = np.arange(len(order))
-    low, high = np.zeros(order.shape[0], dtype=np.int64), np.full(order.shape[0], order.shape[1])
-    while np.any(low < high):
-        open_ = low < high
-        middle = (low + high) // 2
-        anchors = np.where(open_, order[arenas, np.minimum(middle, order.shape[1] - 1)], -1)
-        won = asked(anchors, series) > 0.5
-        high = np.where(open_ & won, middle, high)
-        low = np.where(open_ & ~won, middle + 1, low)
-    return low
-
-
-def _largest(gain: FloatArray, may: Bools) -> FloatArray:
-    """Weigh the largest tenth of the allowed pairs alike, all others 0."""
-    upper = np.nonzero(np.triu(may, 1))
-    each = gain[..., upper[0], upper[1]]
-    wanted = max(1, round(_TOP * each.shape[-1]))
-    least = np.partition(each, each.shape[-1] - wanted, axis=-1)[..., each.shape[-1] - wanted]
-    return ((gain >= least[..., None, None]) & may).astype(np.float64)
 
 
 # Published.

@@ -1,4 +1,4 @@
-"""`evalstats simulate arena` and `evalstats report arena-sampling`."""
+"""`evalstats simulate arena`."""
 
 from pathlib import Path
 
@@ -15,14 +15,13 @@ def run(*arguments: object) -> Result:
 
 
 def test_votes_are_written_and_said_to_be_invented(tmp_path: Path) -> None:
-    done = run("simulate", "arena", "-o", tmp_path, "--votes", 400, "--sampling", "proximity", "--seed", 3)
+    done = run("simulate", "arena", "-o", tmp_path, "--votes", 400, "--seed", 3)
     assert done.exit_code == 0
     words = " ".join(done.output.split())
     assert "all but the number of models, the two apps and the order of the first five is invented" in words
     votes = read(tmp_path, strict=True).comparisons
     assert votes.height == 400
     assert votes["simulated"].unique().to_list() == ["by evalstats, seed 3"]
-    assert "proximity" in set(votes["phase"])
 
 
 def test_events_may_hold_several_models(tmp_path: Path) -> None:
@@ -34,7 +33,7 @@ def test_events_may_hold_several_models(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["rutbench", "-o", "x", "--sampling", "active"], "--sampling is for an arena; rutbench has no such option"),
+        (["rutbench", "-o", "x", "--votes", "400"], "--votes is for an arena; rutbench has no such option"),
         (["arena", "-o", "x", "--model", "m"], "leave out --model"),
         (["arena"], "no folder is named"),
         (["rutbench"], "no folder is named"),

@@ -246,7 +246,6 @@ _COUNTS = ("0", "1", "-1", "2", "7", "100", "1e3", "nan", "", "x", "999999999999
 _RIGHT = {
     "--to": ("html", "pdf", "csv", "json", "parquet", "eee"),
     "--engine": ("embedded", "polars", "duckdb"),
-    "--sampling": ("random", "active", "proximity"),
     "--live": ("outcomes", "votes", "published"),
     "--gap": ("sim-model-01=-0.15", "lab-01=0.2"),
 }

@@ -17,7 +17,6 @@ from evalstats.simulate.arena_world import (
     TOP_FIVE,
     ArenaDesign,
     ArenaEffects,
-    SamplingRule,
     expected_shares,
     make_world,
     mean_share,
@@ -64,17 +63,6 @@ def test_a_fit_finds_the_marginal_truth(size: int) -> None:
     votes = simulate_arena(60_000, design=design, effects=effects).comparisons
     names = truth["model"].to_list()
     assert np.abs(distances(rows_of(votes, names), truth["marginal"].to_numpy())).max() < FAR
-
-
-@pytest.mark.parametrize("sampling", ["active", "variance", "proximity", "placement"])
-def test_with_many_votes_every_sampling_finds_it(sampling: str) -> None:
-    """Adaptive schedules are biased with few votes; with 15,000 a model the bias is small against the standard error."""
-    design = ArenaDesign(models=8, n_raters=20_000, activity=0.0)
-    truth = arena_truth(design=design, effects=PLAIN)
-    votes = simulate_arena(60_000, design=design, effects=PLAIN, sampling=sampling).comparisons
-    found = fit_strengths(rows_of(votes, truth["model"].to_list()), ties="davidson")
-    off = found.strengths - truth["strength"].to_numpy()
-    assert np.abs(off / np.sqrt(np.diag(found.bread)[:8])).max() < FAR
 
 
 def test_davidsons_parameter_side_and_style_are_found() -> None:
@@ -141,10 +129,10 @@ def test_a_seed_gives_the_same_votes_and_another_seed_others() -> None:
 def test_the_file_read_back_holds_the_same_votes(tmp_path: Path, size: int) -> None:
     design = ArenaDesign(models=8, event_size=size)
     attack = ArenaAttack(duplicate_share=0.05)
-    (path,) = write_arena(tmp_path, 600, design=design, sampling="proximity", attack=attack)
+    (path,) = write_arena(tmp_path, 600, design=design, attack=attack)
     assert all("evalstats" in json.loads(line)["simulated"] for line in path.read_text("utf-8").splitlines())
     data = read(path, strict=True)
-    simulated = simulate_arena(600, design=design, sampling="proximity", attack=attack).comparisons
+    simulated = simulate_arena(600, design=design, attack=attack).comparisons
     shared = [name for name in simulated.columns if name not in ("run", "made_as", "event_size")]
     assert data.comparisons.select(shared).equals(simulated.select(shared))
     assert data.comparisons["event_size"].drop_nulls().max() == size
@@ -157,7 +145,7 @@ def test_the_same_numbers_write_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_an_event_of_several_models_has_one_choice_and_one_rater() -> None:
-    votes = simulate_arena(900, design=ArenaDesign(models=8, event_size=4), sampling="proximity").comparisons
+    votes = simulate_arena(900, design=ArenaDesign(models=8, event_size=4)).comparisons
     assert votes.height == 900
     for _, event in votes.group_by("event"):
         assert event.height == 3
@@ -173,22 +161,9 @@ def test_an_event_of_several_models_has_one_choice_and_one_rater() -> None:
 
 def test_islands_never_meet() -> None:
     names = ArenaDesign(models=8).names
-    votes = simulate_arena(2000, design=ArenaDesign(models=8, n_islands=2), sampling="active").comparisons
+    votes = simulate_arena(2000, design=ArenaDesign(models=8, n_islands=2)).comparisons
     found = connection(rows_of(votes, list(names)))
     assert {frozenset(part) for part in found.components} == {frozenset(range(0, 8, 2)), frozenset(range(1, 8, 2))}
-
-
-def test_models_that_come_in_later_are_placed_first() -> None:
-    rule = SamplingRule(sampling="placement", n_new=2, series=6)
-    votes = simulate_arena(3000, design=SMALL, sampling=rule).comparisons
-    for name in SMALL.names[-2:]:
-        own = votes.filter((pl.col("model_a") == name) | (pl.col("model_b") == name))
-        placed = own.filter(phase="placement")
-        # A binary search among 6 or 7 models asks 2 or 3 of them.
-        assert placed.height in (12, 18)
-        assert own["phase"].head(placed.height).to_list() == ["placement"] * placed.height
-        assert own["timestamp"].min() >= votes["timestamp"][1400]
-    assert set(votes["phase"]) == {"random", "proximity", "placement"}
 
 
 def test_dishonest_votes_are_as_many_as_asked_and_do_what_they_do() -> None:
@@ -251,11 +226,6 @@ def test_shared_prompts_are_items() -> None:
         (lambda: ArenaAttack(side_share=0.9), "side_share is 0.9"),
         (lambda: simulate_arena(100, attack=ArenaAttack(ring_share=0.1, target="nobody")), "is no model of this arena"),
         (lambda: simulate_arena(0), "n_votes is 0"),
-        (lambda: simulate_arena(100, design=ArenaDesign(event_size=3), sampling="placement"), "between two models"),
-        (lambda: SamplingRule(sampling="fair"), "there is no sampling 'fair'; there are random, active"),
-        (lambda: SamplingRule(threshold=0.0), "threshold is 0"),
-        (lambda: SamplingRule(explore=1.5), "explore is 1.5"),
-        (lambda: SamplingRule(sampling="placement", n_new=7).newcomers(8), "at least two must be there before"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(make, words: str) -> None:

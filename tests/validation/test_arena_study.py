@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dev.validation.arena_rules import SamplingRule
 from dev.validation.arena_study import MEASURES, N_ARENAS, RULE_WORDS, SEED, WORLD_WORDS, Found, arena_study, rows_of
 from dev.validation.arena_trials import (
     POINTS,
@@ -25,7 +26,6 @@ from dev.validation.arena_trials import (
 )
 from evalstats.datasets.arena_sampling import SamplingMeasure, load_arena_sampling, study_from_text
 from evalstats.errors import InputError
-from evalstats.simulate.arena_world import SamplingRule
 
 WORLD = TrialWorld(name="test", spread=0.6, n_models=8, n_raters=50)
 
