@@ -114,9 +114,7 @@ def _connections(result: ArenaRanking) -> Section | None:
             text += f" {and_list(graph.unbeaten)} never lost, so no rating is high enough."
         if graph.winless:
             text += f" {and_list(graph.winless)} never won, so no rating is low enough."
-        return Section(
-            id="parts", heading=heading, blocks=(Text(text=text), figures.vote_graph(result, table) or table)
-        )
+        return Section(id="parts", heading=heading, blocks=(Text(text=text), table))
     weak = weak_links_of(graph)
     if not weak:
         return None
@@ -134,7 +132,7 @@ def _connections(result: ArenaRanking) -> Section | None:
     )
     heading = f"{plural(len(weak), 'group')} {conjugate(len(weak), 'hang')} by fewer than 10 votes"
     text = "Without these votes the group could not be compared with the others."
-    return Section(id="links", heading=heading, blocks=(Text(text=text), figures.vote_graph(result, table) or table))
+    return Section(id="links", heading=heading, blocks=(Text(text=text), table))
 
 
 # --- who is separated ---

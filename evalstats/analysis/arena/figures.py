@@ -1,10 +1,9 @@
-"""Figures of an arena (ratings, wins, the vote graph, drift, categories, other choices), and its numbers in words."""
+"""Figures of an arena (ratings, wins, drift, categories, other choices), and its numbers in words."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evalstats.analysis.arena.checks import weak_links_of
 from evalstats.analysis.arena.result import Alternative, ArenaRanking, PairContrast, RatingRow, turned
 from evalstats.analysis.result import columns, level
 from evalstats.document.model import Figure, Table
@@ -96,42 +95,6 @@ def wins(result: ArenaRanking, table: Table) -> Figure | None:
         alt=f"How often those who decide prefer one of {plural(len(names), 'model')} to each other; {len(separated)} of "
         f"{plural(len(tested), 'pair')} separated.",
         caption="Probability in percent that a user who decides prefers the model of the row; filled pairs are separated.",
-        table=table,
-    )
-
-
-def vote_graph(result: ArenaRanking, table: Table) -> Figure | None:
-    """Return how votes connect the models; None where no two of them are connected."""
-    graph = result.graph
-    order = {row.name: place for place, row in enumerate(result.rows)}
-    found = [] if graph is None else [sorted(part, key=order.__getitem__) for part in graph.components if len(part) > 1]
-    if graph is None or not found:
-        return None
-    weak = {name for link in weak_links_of(graph) for name in link.group}
-    shown = [(number, name) for number, part in enumerate(found, 1) for name in part[:MOST_MODELS]]
-    names = {name for _, name in shown}
-    edges = [pair for pair in result.pairs if pair.n_votes > 0 and pair.first in names and pair.second in names]
-    lone = [part[0] for part in graph.components if len(part) == 1]
-    alone = f"On no scale with others: {', '.join(lone)}." if lone else ""
-    return Figure(
-        id="vote-graph",
-        plot="network",
-        rows={
-            "model": [name for _, name in shown],
-            "part": [f"Part of {plural(len(found[number - 1]), 'model')}{' ' * number}" for number, _ in shown],
-            "weak": [name in weak for _, name in shown],
-        },
-        options={
-            "edges": {
-                **columns(edges, "first", "second"),
-                "n": [pair.n_votes for pair in edges],
-                "dashed": [(pair.first in weak) != (pair.second in weak) for pair in edges],
-            },
-            "note": alone,
-        },
-        alt=f"{graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} of {plural(graph.n_models, 'model')} met; "
-        f"{plural(len(found), 'part')} on a scale of {'its' if len(found) == 1 else 'their'} own.",
-        caption="A line joins two models that met, the darker the more votes; squares hang by fewer than 10 wins or losses.",
         table=table,
     )
 
