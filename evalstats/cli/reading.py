@@ -359,8 +359,6 @@ class TwoSettings(DataForm):
             )
             for files, where in sides
         ]
-        if self.paths:
-            _ask_which_is_live(self.paths, read[0])
         if self.near_names is not None:
             _write_near_names(self.near_names, read, call.given["aliases"])
         return dict(zip(("lab", "live"), read, strict=False))
@@ -368,20 +366,6 @@ class TwoSettings(DataForm):
     def typed(self, call: Call) -> dict[str, Any]:
         """Leave out the file that was written."""
         return {name: value for name, value in DataForm.typed(self, call).items() if name != "near_names"}
-
-
-def _ask_which_is_live(paths: Sequence[Path], data: "EvalData") -> None:
-    """Ask in one sentence where two sides were named and neither says which it is: guessed, it could be the wrong way round."""
-    from evalstats.errors import InputError
-
-    tables = (data.outcomes, data.comparisons, data.aggregates)
-    settings = {setting for table in tables if "setting" in table.columns for setting in table["setting"].unique()}
-    if len(paths) == 2 and len(settings - {None}) < 2:
-        lab, live = sorted(paths, key=lambda path: ("live" in path.name.lower(), paths.index(path)))
-        raise InputError(
-            f"neither {paths[0]} nor {paths[1]} says which of them is live: write gap --lab {lab} --live {live}, or the other "
-            "way round"
-        )
 
 
 def _write_near_names(path: Path, sides: "Sequence[EvalData]", aliases: Mapping[str, str] | None) -> None:

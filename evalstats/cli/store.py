@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evalstats.cli import options
-from evalstats.document.escape import cell_width, clean, wrapped
+from evalstats.document.escape import clean, wrapped
 from evalstats.document.model import Column, Table
 from evalstats.grammar import plural
 
@@ -60,11 +60,8 @@ def store(
         say(_sound(len(opened.sources())))
     else:
         table, values = listing(opened)
-        lines = listing_lines(table, values) if style is options.OutputStyle.TEXT else []
-        if lines:
-            typer.echo("\n".join(lines))
-        else:
-            typer.echo(table_written(table, values, style))
+        text = style is options.OutputStyle.TEXT
+        typer.echo("\n".join(listing_lines(table, values)) if text else table_written(table, values, style))
 
 
 def _sound(n: int) -> str:
@@ -88,7 +85,6 @@ def _repair(folder: Path) -> None:
 
 
 _WIDTH = 80
-_GAP = 2
 # Rows of these tables have no status, so that the counts of scored rows do not tell of them.
 _OTHER: tuple["TableName", ...] = ("aggregates", "ratings")
 _KEPT = ("run", "model", "benchmark", "n_scored", "n_error", "n_unscored", "loader", "source")
@@ -117,14 +113,11 @@ def listing(store: "Store") -> tuple[Table, list[dict[str, Any]]]:
 
 
 def listing_lines(table: Table, values: list[dict[str, Any]]) -> list[str]:
-    """Return two lines for each run where the table is wider than the terminal; none where it fits.
+    """Return two lines for each run.
 
     A run's name stands whole on a line of its own: other commands ask for it, so it must be told from any other and
     copied.
     """
-    columns = zip([column.title for column in table.columns], *table.written(), strict=True)
-    if sum(max(map(cell_width, column)) + _GAP for column in columns) - _GAP <= _WIDTH:
-        return []
     lines = wrapped(table.caption, _WIDTH)
     for row in values:
         about = " · ".join(str(row[name]) for name in ("model", "benchmark") if row[name] is not None)

@@ -164,15 +164,3 @@ def test_filters_keep_rows_of_whatever_there_is(outcomes: Path, folder: Path) ->
     assert filtered(published, None) is published
     with pytest.raises(InputError, match="COLUMN=LEVEL"):
         filtered(published, ["model"])
-
-
-@pytest.mark.parametrize("names", [("first.csv", "second.csv"), ("live.csv", "lab.csv")])
-def test_of_two_tables_it_is_asked_which_is_live(names: tuple[str, str], tmp_path: Path) -> None:
-    """Taken by their order, a gap could be read the wrong way round."""
-    paths = [tmp_path / name for name in names]
-    for k, path in enumerate(paths):
-        rows = [f"q{i},m{m},{(i * (m + 2) + k) % 3 > 0:d}" for m in range(4) for i in range(20)]
-        path.write_text("\n".join(["item,model,score", *rows]) + "\n", encoding="utf-8")
-    lab, live = paths if names[0] == "first.csv" else reversed(paths)
-    with pytest.raises(InputError, match=f"write gap --lab {lab} --live {live}, or the other way round"):
-        run(*paths)
