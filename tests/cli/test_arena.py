@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from evalstats.cli.load import load, with_votes_of
-from evalstats.errors import EvalStatsError, InputError
+from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.simulate.arena import write_arena
 from evalstats.simulate.arena_world import ArenaDesign
@@ -84,19 +84,6 @@ def test_no_clusters_and_models(folder: Path) -> None:
     assert "dependence" in {note["kind"] for note in values["notes"]}
 
 
-def test_where_keeps_votes(folder: Path, votes: EvalData) -> None:
-    language = votes.comparisons["language"].drop_nulls()[0]
-    n = votes.comparisons.filter(pl.col("language") == language).height
-    values = json.loads(run(folder, "--no-checks", "--where", f"language={language}", "-f", "json").stdout)
-    assert values["n_votes"] + values["n_unscored"] == n
-
-
-def test_categories(folder: Path) -> None:
-    values = json.loads(run(folder, "--no-checks", "--by", "scenario", "-f", "json").stdout)
-    assert values["categories"]["by"] == "scenario"
-    assert values["categories"]["levels"]
-
-
 def test_islands_are_refused_a_rank_over_all_and_a_prior_joins_them(tmp_path: Path) -> None:
     write_arena(tmp_path, 1500, design=ArenaDesign(models=6, n_islands=2), seed=1)
     result = run(tmp_path, "--no-checks")
@@ -167,13 +154,3 @@ def test_where_that_means_nothing_is_an_error(votes: EvalData) -> None:
         with_votes_of(votes, ["continent=Asia"])
     with pytest.raises(InputError, match=r"no vote has app 'chess'; there is .*'t-box'"):
         with_votes_of(votes, ["app=chess"])
-
-
-def test_advice_and_clusters_are_said_as_a_reader_says_them(tmp_path: Path) -> None:
-    path = tmp_path / "votes.csv"
-    path.write_text("model_a,model_b,winner\n" + "x,y,model_a\n" * 9)
-    with pytest.raises(EvalStatsError, match=r"give a prior \(--prior 0\.5\)"):
-        run(path)
-    votes = [f"{'xy'[k % 2]},{'yx'[k % 2]},model_{'ab'[k // 2 % 2]},ann-{k % 30},p{k},{k}" for k in range(120)]
-    path.write_text("\n".join(["model_a,model_b,winner,judge,prompt,tstamp", *votes]))
-    assert "120 votes, 30 judges." in " ".join(run(path).output.split())

@@ -8,9 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from evalstats.cli.load import filtered, load
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.schema.data import EvalData
 from tests.cli.once import answered_once
 from tests.cli.running import run as typed_command
 
@@ -85,16 +83,6 @@ def test_json_is_the_result(folder: Path) -> None:
     assert "live top 3" in [part["label"] for part in values["agreement"]["parts"]]
 
 
-def test_explain_is_added_and_a_margin_calls_models_aligned(folder: Path) -> None:
-    result = run(
-        "--lab", folder / "lab.csv", "--live", folder / "live.csv", *FEW[:-1], "--margin", "40", "--explain", "--models",
-        ",".join(name for name in MODELS if name != "model-03"),
-    )  # fmt: skip
-    assert result.exit_code == 0
-    assert "ALIGNED: All 11 models" in " ".join(result.stdout.split())
-    assert "What it takes for granted" in result.stdout
-
-
 def test_without_standard_errors_the_status_says_that_there_is_no_answer(tmp_path: Path) -> None:
     lab = table(tmp_path / "lab.csv", MODELS, LAB, None, "bench")
     live = table(tmp_path / "live.csv", MODELS, LIVE, None, "arena")
@@ -150,17 +138,3 @@ def test_an_unknown_model_is_named(folder: Path) -> None:
 
 
 # --- parts ---
-
-
-def read(path: Path) -> EvalData:
-    return load([path], quiet=True)
-
-
-def test_filters_keep_rows_of_whatever_there_is(outcomes: Path, folder: Path) -> None:
-    data = read(outcomes)
-    assert set(filtered(data, ["scenario=plain", "scenario=hard"]).outcomes["scenario"]) == {"plain", "hard"}
-    published = read(folder / "lab.csv")
-    assert filtered(published, ["model=model-01"]).aggregates["model"].to_list() == ["model-01"]
-    assert filtered(published, None) is published
-    with pytest.raises(InputError, match="COLUMN=LEVEL"):
-        filtered(published, ["model"])

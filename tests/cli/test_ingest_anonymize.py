@@ -149,12 +149,6 @@ def test_a_forgotten_option_does_not_bring_plain_ids_back(tmp_path: Path) -> Non
     assert not ingest([path], tmp_path / "store").failed
 
 
-def test_plain_sources_beside_are_told(tmp_path: Path) -> None:
-    ingest([write_votes(tmp_path / "a", n=30)], tmp_path / "store")
-    report = ingest([write_votes(tmp_path / "b")], tmp_path / "store", anonymize=KEY)
-    assert "also holds 1 sources that are not anonymised" in report.notes[-1].message
-
-
 def test_a_fault_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_votes(tmp_path / "in")
 
@@ -221,12 +215,6 @@ def test_the_key_may_stand_in_the_environment(tmp_path: Path, monkeypatch: pytes
     ingest([path], tmp_path / "two", anonymize=KEY)
     one, two = (open_store(tmp_path / name).read().comparisons for name in ("one", "two"))
     assert one["rater"].equals(two["rater"])
-
-
-def test_without_a_key_one_is_made_for_this_ingest_and_said_so(tmp_path: Path) -> None:
-    path = write_votes(tmp_path / "in")
-    found = run("ingest", path, "--store", tmp_path / "store", "--anonymize")
-    assert "a key for this ingest alone" in flat(found.output)
 
 
 @pytest.mark.parametrize(

@@ -90,19 +90,6 @@ def test_every_line_is_wrapped_and_says_all(texts: list[str]) -> None:
     assert all(" ".join(f"note: a.json: {text}".split()) in said for text in texts[:20])
 
 
-def test_nothing_found_and_nothing_new() -> None:
-    assert IngestReport(store="s").summary_lines() == ["no result files were found"]
-    again = IngestReport(store="s", sources=(SourceReport(path="a", status="skipped", runs=(run("m", "b", 2),)),))
-    assert again.summary_lines() == ["1 source: 0 read, 1 already in the store"]
-
-
-def test_many_notes_are_counted() -> None:
-    report = IngestReport(store="s", notes=tuple(note(f"number {n}") for n in range(25)))
-    lines = report.summary_lines()
-    assert lines[1] == "note: a.json: number 0"
-    assert lines[-1] == "and 5 more notes; the store keeps those of each source"
-
-
 def test_no_line_carries_a_control_character() -> None:
     evil = "\x1b[2Jevil\u202e\n"
     report = IngestReport(

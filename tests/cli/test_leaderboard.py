@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.simulate.benchmark_files import write_tenacious_traces
 from tests.cli.once import answered_once
 from tests.cli.running import run as typed_command
 
@@ -84,13 +83,6 @@ def test_models_baseline_and_adjustment(table: Path) -> None:
         assert pair["p_adjusted"] == pair["p_holm"]
 
 
-def test_where_keeps_some_items(table: Path) -> None:
-    values = json.loads(run(table, "--where", "half=h1", "-f", "json").stdout)
-    assert values["n_items"] == 60
-    with pytest.raises(InputError, match="half has no level 'h9'"):
-        run(table, "--where", "half=h9")
-
-
 def test_too_few_clusters_leave_no_rank_and_the_status_says_so(table: Path) -> None:
     result = run(table, "--cluster", "topic")
     assert result.exit_code == 3
@@ -106,17 +98,6 @@ def test_bad_usage(table: Path, tmp_path: Path) -> None:
     one.write_text("item,model,score\n" + "\n".join(f"q{i},m,1" for i in range(20)) + "\n", encoding="utf-8")
     with pytest.raises(CannotAnswerError, match="needs two systems"):
         run(one)
-
-
-def test_published_traces_of_two_systems(tmp_path: Path) -> None:
-    write_tenacious_traces(tmp_path / "tenacious")
-    values = json.loads(run(tmp_path / "tenacious", "-f", "json", "-q").stdout)
-    assert [(row["name"], row["rank_low"], row["rank_high"]) for row in values["rows"]] == [
-        ("trained", 1, 2),
-        ("baseline", 1, 2),
-    ]
-    assert values["these_items"]["best"] == ["trained"]
-    assert values["pairs"][0]["estimate"] == pytest.approx(21 / 43)
 
 
 def test_published_numbers_are_filtered_and_refused_without_standard_errors(shared_data: Path) -> None:

@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-import evalstats as es
 from evalstats.cli.ingest_run import ingest
 from evalstats.cli.main import app
 from evalstats.errors import CannotAnswerError, InputError
@@ -89,12 +88,3 @@ def test_a_table_of_no_rows_is_refused_in_words(tmp_path: Path) -> None:
     pl.DataFrame({"item": [], "model": [], "score": []}).write_csv(tmp_path / "empty.csv")
     with pytest.raises((CannotAnswerError, InputError)):
         run("overview", tmp_path / "empty.csv")
-
-
-def test_a_store_of_ratings_alone(tmp_path: Path) -> None:
-    wide = pl.DataFrame({"item": [f"q{i}" for i in range(60)], "ann": [i % 2 for i in range(60)]})
-    wide = wide.with_columns(gpt=pl.when(pl.arange(60) % 7 == 0).then(1 - pl.col("ann")).otherwise("ann"))
-    found = es.overview(es.from_ratings(wide, raters=["ann", "gpt"], humans=["ann"]))
-    assert [each.question for each in found.answers] == ["judges"]
-    found.save(tmp_path / "overview.json")
-    assert "judges" in run("show", tmp_path / "overview.json")

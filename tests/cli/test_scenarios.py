@@ -92,12 +92,6 @@ def test_json_is_the_result_and_alone_on_stdout(table: Path) -> None:
         assert row["observed"] == pytest.approx(share)
 
 
-def test_models_are_kept_by_name(small: Path) -> None:
-    values = values_of(small, "--models", "big", "--models", "comma,name", "--reference", "ideal", "--seed", "3")
-    assert {row["name"] for row in values["models"]} == {"big", "comma,name"}
-    assert values["origin"]["seed"] == 3
-
-
 def test_another_column_may_name_the_scenarios(small: Path) -> None:
     values = values_of(small, "--scenario", "topic", "--where", "scenario=ideal", "--models", "big,small")
     assert values["scenario"] == "topic"
@@ -106,26 +100,6 @@ def test_another_column_may_name_the_scenarios(small: Path) -> None:
     assert values_of(small, "--as", "fixed", "--reference", "ideal")["scenario_as"] == "fixed"
     with pytest.raises(InputError, match="fewer than 5"):
         run(small, "--as", "random", "--bootstrap", "0")
-
-
-def test_weights_move_the_means_and_no_change(small: Path) -> None:
-    equal = values_of(small, "--reference", "ideal")
-    mixed = values_of(small, "--reference", "ideal", "--weights", "ideal=70%,vague=0.3,hostile=0")
-    assert [row["estimate"] for row in mixed["drops"]] == pytest.approx([row["estimate"] for row in equal["drops"]])
-    of = {(row["model"], row["scenario"]): row["estimate"] for row in mixed["cells"]}
-    for row in mixed["models"]:
-        assert row["estimate"] == pytest.approx(0.7 * of[row["name"], "ideal"] + 0.3 * of[row["name"], "vague"])
-    with pytest.raises(InputError, match="no scenario"):
-        run(small, "--weights", "ideal=1,rude=2", "--bootstrap", "0")
-
-
-def test_a_formula_and_clusters_are_handed_on(small: Path) -> None:
-    of_two = ("--models", "big,small", "--reference", "ideal")
-    values = values_of(small, "--formula", "score ~ model * scenario + (1 | item)", *of_two)
-    assert "(1 | item)" in values["formula"]
-    clustered = values_of(small, "--cluster", "topic", *of_two)
-    assert clustered["clusters"] == ["topic"]
-    assert clustered["n_clusters"] == 9
 
 
 def test_bad_usage(table: Path, tmp_path: Path) -> None:

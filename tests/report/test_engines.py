@@ -131,11 +131,6 @@ def test_an_unknown_engine_is_refused() -> None:
         choose_engine("latex")
 
 
-def test_descriptions_name_versions(quarto: Path) -> None:
-    assert QuartoEngine(quarto).description == "Quarto 1.7.99"
-    assert choose_engine("embedded").description.startswith("the embedded engine (Pandoc 3.")
-
-
 @pytest.mark.parametrize(("to", "format_name"), [("html", "evalstats-html"), ("pdf", "evalstats-typst")])
 def test_command(job: Job, to: str, format_name: str) -> None:
     from dataclasses import replace
@@ -236,11 +231,6 @@ def test_the_extension_names_files_that_are_there() -> None:
 def test_the_template_has_the_mark_that_quarto_looks_for() -> None:
     template = find_page("compare").extension / "template.html"
     assert "<!-- htmldependencies:E3FAD763 -->" in template.read_text()
-
-
-def test_code_stands_on_one_ground_under_quarto() -> None:
-    template = (find_page("compare").extension / "typst-template.typ").read_text()
-    assert "show raw.where(block: true): set block(fill: none, inset: 0pt" in template
 
 
 def test_cells_run_once_for_all_forms_and_again_for_other_data(

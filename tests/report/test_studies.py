@@ -136,13 +136,6 @@ def test_a_promise_is_kept_missed_or_undecided(given: dict[str, Any], standing: 
     assert promise(**given).standing == standing
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "limit"), [(None, 0.065, "at most 6.5%"), (0.04, 0.06, "4% to 6%"), (0.7, None, "at least 70%")]
-)
-def test_words_of_a_limit(low: float | None, high: float | None, limit: str) -> None:
-    assert promise(found=0.05, low=low, high=high).limit == limit
-
-
 def test_the_chance_of_a_rate_is_wilsons() -> None:
     for claim in names("validation")["claims"]:
         if claim.replicates is not None:
@@ -204,21 +197,6 @@ def test_what_is_drawn_is_what_is_stored() -> None:
     rows = found["differences"]("far").rows
     assert list(rows["estimate"]) == [row.difference for row in stored]
     assert [bool(settled) for settled in rows["settled"]] == [row.verdict in ("better", "worse") for row in stored]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "sign", "words"),
-    [
-        ("violations", 0.9434, False, "94.3%"),
-        ("violations", -0.012, True, "−1.2"),
-        ("violations", -0.0001, True, "0.0"),
-        ("far", 12.34, True, "+12.3"),
-        ("needed", 1234.5, False, "1,234"),
-        ("growth", 1.234, False, "1.23"),
-    ],
-)
-def test_amounts_have_the_digits_of_their_unit(key: str, value: float, sign: bool, words: str) -> None:
-    assert names("arena-sampling")["amount"](key, value, sign=sign) == words
 
 
 # Tenacious-Bench
