@@ -349,20 +349,12 @@ def _gap_verdict(gaps: DeletedGaps, j: int, margin: float | None, *, bent: bool)
 
 def _why_not(gaps: DeletedGaps, j: int, adjusted: str) -> str:
     """Say why a model is neither aligned nor flagged."""
-    n, limit, p_adjusted = gaps.gap.size, 1.0 - gaps.conf_level, float(gaps.p_adjusted[j])
-    if p_adjusted <= limit and n < FULL_MODELS:
+    if float(gaps.p_adjusted[j]) > 1.0 - gaps.conf_level:
+        return f"it does not stand out over all {gaps.gap.size} models ({adjusted})"
+    if gaps.gap.size < FULL_MODELS:
         bound = "no margin is declared" if gaps.margin is None else "its interval reaches inside the margin"
-        return f"with {n} models a gap is called only beyond a declared margin, and {bound}"
-    if p_adjusted <= limit:
-        return "it stands out among the models, but the adjusted interval of its gap includes 0"
-    if not (gaps.adjusted_low[j] > 0.0 or gaps.adjusted_high[j] < 0.0):
-        return f"the {_percent(gaps.conf_level)} interval of its gap includes 0"
-    if float(gaps.p_outlier[j]) > limit:
-        return (
-            f"its gap is more than noise (p {p_value(float(gaps.p_value[j]))}), and no larger than gaps of the other models "
-            f"make likely ({adjusted})"
-        )
-    return f"its gap is more than noise, and does not stand out over all {n} models ({adjusted})"
+        return f"with {gaps.gap.size} models a gap is called only beyond a declared margin, and {bound}"
+    return "it stands out among the models, but the adjusted interval of its gap includes 0"
 
 
 def _difference(shared: SharedModels, levels: LevelGaps | None, j: int) -> dict[str, Any]:
@@ -424,7 +416,6 @@ def _levels(shared: SharedModels) -> LevelGaps | None:
 
 def _level(shared: SharedModels, levels: LevelGaps) -> LevelGap:
     apart = levels.conf_low > 0.0 or levels.conf_high < 0.0
-    law = "t" if np.isfinite(levels.df) else "normal"
     each = levels.deviations
     return LevelGap(
         estimate=levels.mean,
@@ -436,7 +427,6 @@ def _level(shared: SharedModels, levels: LevelGaps) -> LevelGap:
         equivalence_low=levels.equivalence_low,
         equivalence_high=levels.equivalence_high,
         verdict=verdict_of(levels.equivalence_low, levels.equivalence_high, shared.margin, flagged=apart),
-        method=f"mean over models of live minus lab, {law} interval from the errors of both sides",
         deviations=tuple(
             Deviation(
                 name=name,

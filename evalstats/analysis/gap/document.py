@@ -222,28 +222,14 @@ def _rests_on(side: SideAccount) -> str:
 
 def _sentences(found: LabLiveGap) -> list[str]:
     """Say in two sentences what stands behind the headline."""
-    if found.verdict == "invalid":
-        return [found.verdict_reason]
-    if found.verdict == "inconclusive" and (
-        flagged(found) or (found.level is not None and found.level.verdict == "gap")
-    ):
+    apart_alone = flagged(found) or (found.level is not None and found.level.verdict == "gap")
+    if found.verdict == "invalid" or (found.verdict == "inconclusive" and apart_alone):
         return [found.verdict_reason]
     live = ShownSide(found, found.live)
     said = _within(found)
     if not said and found.level is not None and (_off(found) or not _level_is_off(found)):
         value, ends = printed(found.level.estimate, found), printed_ends(found.level.ends, found)
         said = [f"Live minus lab is {live.difference(value)} on average over models ({live.ends(ends)})"]
-    alone = [
-        row.name
-        for row in found.rows
-        if row.excludes_zero and row.p_adjusted is not None and row.p_adjusted > 1 - found.conf_level
-    ]
-    if alone and not _off(found):
-        one = len(alone) == 1
-        said.append(
-            f"{'One gap looks' if one else f'{len(alone)} gaps look'} real alone ({and_list(alone, _NAMED)}); "
-            f"{'it does not survive' if one else 'none survives'} adjustment for {found.n_models} models"
-        )
     return said
 
 

@@ -12,12 +12,6 @@ from evalstats.stats.errors_in_variables.hierarchy import NewModels, Predicted, 
 from evalstats.stats.errors_in_variables.scores import centred_variance
 from evalstats.stats.errors_in_variables.true_gaps import LEAST_MODELS
 
-_METHOD = (
-    "One model of both sides: true lab scores normal, live scores on a line in them, true gaps normal about it, the noise of "
-    "both sides as estimated; mean and intercept integrated exactly, slope and spreads on a lattice; nothing is drawn at random. "
-    "A prediction is of the true live score, with the spread of true gaps in it; what is measured live has noise of its own on "
-    "top, which predictions of left-out models contain"
-)
 _DEPENDENCE = (
     "predictions of left-out models share the line through the others: "
     "the interval of their coverage is somewhat too narrow"
@@ -101,7 +95,6 @@ def hierarchy_of(shared: SharedModels) -> Hierarchy:
         gap_high=tuple(gap_high[order].tolist()),
         priors=fit.priors,
         sensitivity=fit.sensitivity,
-        method=_METHOD,
         notes=as_notes("fit", (*fit.warnings, _DEPENDENCE), caution=False),
     )
 

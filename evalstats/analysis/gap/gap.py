@@ -237,13 +237,9 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
     line, level = calibration.line, calibration.level
     estimand = f"live {shared.live.about.name} less what the lab's {shared.lab.about.name} leads to expect"
     if line is not None:
-        method, estimand = _BY_LINE, f"{estimand}, by the relation that holds among the other models"
-        why_method = "the lab is measured with error, so ordinary regression would call noise a gap"
-    else:
-        method = "differences of scores" if level is not None else "none"
-        why_method = calibration.reason or f"{shared.n_models} models carry no line"
-        if shared.same_scale:
-            estimand = f"live minus lab {shared.live.about.name} of these models"
+        estimand = f"{estimand}, by the relation that holds among the other models"
+    elif shared.same_scale:
+        estimand = f"live minus lab {shared.live.about.name} of these models"
     near: tuple[Note, ...] = ()
     if shared.names.near:
         pairs = and_list([" / ".join(pair) for pair in shared.names.near], 3)
@@ -263,8 +259,6 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
         verdict_reason=reason,
         conf_level=shared.conf_level,
         margin=shared.margin,
-        method=method,
-        method_reason=why_method,
         estimand=estimand,
         rows=rows,
         agreement=agreement,
@@ -294,11 +288,6 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
         ),
     )
     return without_small_cells(result, shared)
-
-
-_BY_LINE = (
-    "York's line with errors on both sides and a spread between models; each model against the line of the others"
-)
 
 
 def _rows(shared: SharedModels, calibration: Calibration) -> tuple[GapRow, ...]:

@@ -234,7 +234,7 @@ def _pairs(found: LabLiveGap) -> list[Section]:
 def _drops(found: LabLiveGap) -> list[Section]:
     """Return what difficult users take in the lab, and the live score to expect from that."""
     drops = found.drops
-    if drops is None or all(row.reason for row in drops.rows):
+    if drops is None:
         return []
     shown, cost = of_parts(found), drops.mean_drop
     heading = (
@@ -252,7 +252,7 @@ def _drops(found: LabLiveGap) -> list[Section]:
             f"{level(found)} CI {low} to {high})"
         )
     place = {row.name: i for i, row in enumerate(found.rows)}
-    rows = sorted((row for row in drops.rows if row.reason is None), key=lambda row: place.get(row.model, len(place)))
+    rows = sorted(drops.rows, key=lambda row: place[row.model])
     table = Table(
         id="drops",
         columns=(

@@ -242,7 +242,6 @@ class Weighting:
     the lab never covers.
     """
 
-    method: str
     n: int
     effective_n: float
     ratio: float
@@ -264,7 +263,6 @@ class Decomposition:
     weighting: Weighting | None = None
     mix_source: str = "counted in the live data"
     conf_level: float = 0.95
-    method: str = ""
     notes: tuple[Note, ...] = ()
 
 
@@ -321,7 +319,6 @@ class ScenarioGaps:
     tau_interaction: float | None = None
     p_interaction: float | None = None
     conf_level: float = 0.95
-    method: str = ""
     notes: tuple[Note, ...] = ()
 
 
@@ -341,7 +338,6 @@ class ModelDrop:
     forecast: Estimate
     live: Estimate | None = None
     miss: Estimate | None = None
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,7 +369,6 @@ class DropForecast:
     spread_p: float | None = None
     slope: DropSlope
     flips: tuple[tuple[str, str], ...] = ()
-    method: str = ""
     notes: tuple[Note, ...] = ()
     conf_level: float = 0.95
 
@@ -618,7 +613,6 @@ class Hierarchy:
     gap_high: tuple[float, ...] = ()
     priors: str = ""
     sensitivity: tuple[tuple[str, float], ...] = ()
-    method: str = ""
     notes: tuple[Note, ...] = ()
 
 
@@ -660,8 +654,6 @@ class LabLiveGap(OfOrigin, Result):
     verdict_reason: str
     conf_level: float
     margin: float | None
-    method: str
-    method_reason: str
     estimand: str
     rows: tuple[GapRow, ...]
     agreement: Agreement

@@ -21,12 +21,6 @@ from evalstats.stats.gap import CellRates, Differences, cell_rates, combined, po
 from evalstats.stats.standardisation import CellTable
 
 _CLUSTERS_FOR_INTERACTION = 20
-_METHOD = (
-    "live minus lab by model and scenario, CR2 errors clustered on both sides, Welch t; Benjamini-Hochberg over the table; "
-    "partially pooled by REML"
-)
-
-
 # What a row takes of the differences as it is.
 _TAKEN = (
     *("estimate", "std_error", "df", "conf_low", "conf_high", "p_value", "p_adjusted"),
@@ -103,7 +97,6 @@ def scenario_gaps_of(shared: SharedModels) -> ScenarioGaps:
         tau_interaction=None if pooled is None else pooled.tau,
         p_interaction=None if pooled is None or few else pooled.p_value,
         conf_level=level,
-        method=_METHOD,
         notes=(*as_notes("left_out", dropped, caution=False), *_notes(table, cells, few, why_not)),
     )
 

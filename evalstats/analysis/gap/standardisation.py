@@ -19,14 +19,6 @@ from evalstats.stats.standardisation import CellTable, GapStatistic, Linearised,
 
 _THIN = 10
 _MOST_NAMES = 5
-_METHOD = (
-    "Kitagawa's decomposition, symmetric in the two sides, by cells of {factors}; intervals by linearisation over clusters "
-    "of either side, the lab's shares taken as chosen and the live ones as estimated, Student's t with Satterthwaite df"
-)
-_POST = (
-    "The lab's rates in live shares of {factors} (post-stratified); intervals by linearisation over clusters, Student's t "
-    "with Satterthwaite df"
-)
 # A variance below this share of the square of what is estimated is rounding.
 _ROUNDING = 1e-24
 
@@ -72,7 +64,6 @@ def decomposition_of(shared: SharedModels) -> Decomposition:
         rows=tuple(_decomposed(name, place.get(name), fit, n) for name, n in zip(shared.models, counts, strict=True)),
         cells=_cell_parts(fit),
         weighting=Weighting(
-            method="post-stratified",
             n=round(float(items.sum())),
             effective_n=weights.effective_n,
             ratio=weights.ratio,
@@ -80,7 +71,6 @@ def decomposition_of(shared: SharedModels) -> Decomposition:
         ),
         mix_source=counted if tables.outside is None else outside,
         conf_level=shared.conf_level,
-        method=(_METHOD if tables.comparable else _POST).format(factors=" x ".join(tables.factors)),
         notes=_notes(shared, tables),
     )
 

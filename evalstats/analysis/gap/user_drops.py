@@ -67,8 +67,6 @@ def drop_forecast_of(shared: SharedModels) -> DropForecast:
     level = shared.conf_level
     flips = [(lab.models[i], lab.models[j]) for i, j in flipped_pairs(drops, pooled, conf_level=level)]
     mean = combined(lab.rates, _cell_weights(lab, used)[1].mean(axis=0, keepdims=True))
-    how = "within items" if lab.paired.all() else "of means where items are not shared"
-    how_pooled = "pooled over models by REML" if lab.keep.size > 2 else "not pooled: fewer than three models"
     return DropForecast(
         rows=tuple(_rows(shared, lab, drops, pooled)),
         share_non_ideal=shares.non_ideal,
@@ -78,8 +76,6 @@ def drop_forecast_of(shared: SharedModels) -> DropForecast:
         spread_p=pooled.spread_p,
         slope=slope,
         flips=tuple((behind, ahead) if shared.lab.sign < 0 else (ahead, behind) for ahead, behind in flips),
-        method=f"differences {how} to {behaviours.ideal!r} users by {behaviours.column}, errors clustered; "
-        f"{how_pooled}{'; ' if slope.method else ''}{slope.method}",
         notes=(
             *shares.notes,
             *lab.notes,
@@ -467,13 +463,10 @@ def drop_slope(shared: SharedModels, keep: IntArray, drops: Drops, share: float)
     score makes by entering gap and drop. On different scales live scores are fitted on ideal score and drop together.
     """
     n, level = keep.size, shared.conf_level
-    if n < FEWEST_FOR_SLOPE:
-        why = f"{n} models with a drop and a live score; a slope over models needs {FEWEST_FOR_SLOPE}"
-        return DropSlope(estimate=None, reason=why)
     scores = shared.own_scores.subset(keep)
     live, noise = scores.live, scores.live_covariance
-    if noise is None:
-        why = "the live scores have no standard errors, so noise and gap cannot be told apart"
+    if n < FEWEST_FOR_SLOPE or noise is None:
+        why = f"a slope over models needs {FEWEST_FOR_SLOPE} with a drop and a live score, and the errors of these"
         return DropSlope(estimate=None, reason=why)
     turn = shared.lab.sign
     own = replace(drops, ideal=turn * drops.ideal, drop=turn * drops.drop).smooth()
@@ -489,13 +482,11 @@ def drop_slope(shared: SharedModels, keep: IntArray, drops: Drops, share: float)
             fit, df = fit_line(gap, conf_level=level), float(n - 2)
             slope, variance = fit.slope, slope_covariance(gap, fit.slope, fit.tau2)
             expected, alone = share, spread_beyond_noise(gap.live, noise + own.of_ideal)
-            method = "York's line of live less ideal score on the drop"
         else:
             fit, df = fit_plane(live, np.stack([own.ideal, own.drop]), noise, own.covariance), float(n - 3)
             slope, variance = float(fit.slopes[1]), float(fit.covariance[1, 1])
             on_ideal = LabLiveScores(lab=own.ideal, live=live, lab_covariance=own.of_ideal, live_covariance=noise)
             expected, alone = share * float(fit.slopes[0]), fit_line(on_ideal, conf_level=level).tau2
-            method = "plane of live scores on ideal score and drop, errors on all sides"
         unlike = no_spread_p(own) <= 1.0 - level
     except (CannotAnswerError, np.linalg.LinAlgError) as error:
         return DropSlope(estimate=None, reason=str(error))
@@ -504,7 +495,6 @@ def drop_slope(shared: SharedModels, keep: IntArray, drops: Drops, share: float)
         estimate=None,
         conf_level=level,
         df=known_df,
-        method=method,
         expected=expected,
         explained=None if alone <= 0.0 else float(np.clip(1.0 - fit.tau2 / alone, 0.0, 1.0)),
         converged=fit.converged,

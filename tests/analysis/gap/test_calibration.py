@@ -51,11 +51,6 @@ def test_no_gap_within_a_wide_margin_is_aligned_and_without_one_inconclusive() -
     assert {row.verdict for row in calibrated(_material(12, margin=0.3)).rows} == {"aligned"}
     plain = calibrated(_material(12))
     assert {row.verdict for row in plain.rows} == {"inconclusive"}
-    assert all(
-        "interval of its gap includes 0" in row.reason
-        for row in plain.rows
-        if (row.conf_low or 0) < 0 < (row.conf_high or 0)
-    )
 
 
 def test_six_to_nine_models_need_a_margin() -> None:
