@@ -70,19 +70,16 @@ def document(result: Audit) -> Document:
 
 
 def _headline(result: Audit) -> str:
-    n, flipping = len(result.findings), result.n_flipping
+    flipping, findings = result.n_flipping, plural(len(result.findings), "finding")
     pairs = plural(result.n_pairs, "comparison")
-    any_of = "the one comparison" if result.n_pairs == 1 else f"any of {pairs}"
     if not result.n_pairs:
-        return f"{plural(n, 'finding') if n else 'Nothing found'}, and no two models to compare on enough items"
-    if not n:
-        return f"Nothing was found that could change {any_of}"
+        return f"{findings if result.findings else 'Nothing found'}, and no two models to compare on enough items"
+    if not result.findings:
+        return f"Nothing was found that could change a verdict ({pairs})"
     if not flipping:
-        whose = "The one finding does not change" if n == 1 else f"None of {n} findings changes"
-        return f"{whose} {any_of}"
-    which = f"{flipping} of {n} findings {conjugate(flipping, 'change')}" if n > 1 else "The one finding changes"
-    depend = conjugate(result.n_depend, "depend")
-    return f"{which} a conclusion; {result.n_depend:,} of {pairs} {depend} on {'it' if flipping == 1 else 'them'}"
+        return f"{findings}, and no verdict of {pairs} hangs on them"
+    changes = f"{flipping} of {findings} {conjugate(flipping, 'change')} a conclusion"
+    return f"{changes}; {result.n_depend:,} of {pairs} would have another verdict"
 
 
 def _answer(result: Audit) -> tuple[Block, ...]:
@@ -126,11 +123,9 @@ def _consequence(audited: Audited, finding: Finding) -> str:
     change = _CHANGES[flip.verdict_before, flip.verdict_after].format(first=flip.first, second=flip.second)
     # How many comparisons change beside the one that is told.
     others = ""
-    if shift.n_lost and shift.n_flips + shift.n_lost > 1:
-        flips = f"{plural(shift.n_flips, 'flip')} and " if shift.n_flips else ""
-        others = f"; of {shift.n_pairs:,} comparisons {flips}{shift.n_lost:,} cannot be made"
-    elif shift.n_flips > 1:
-        others = f"; {shift.n_flips:,} of {shift.n_pairs:,} comparisons flip"
+    if shift.n_flips + shift.n_lost > 1:
+        lost = f", {shift.n_lost:,} cannot be made" if shift.n_lost else ""
+        others = f"; {shift.n_flips:,} of {shift.n_pairs:,} comparisons flip{lost}"
     return f"{when}, {change}: {numbers}{others}{top}."
 
 

@@ -263,9 +263,7 @@ def _evidence(result: Changes) -> list[Section]:
         found.append(Section(id="earlier", heading=head, blocks=(told,)))
     changed = [(row, day) for row in result.rows for day in result.days_of(row) if day.changes]
     if changed:
-        cut = {(day.name, day.benchmark) for day in result.days if not day.watched}
-        anew = f"For {plural(len(cut), 'model')} watching began anew when something else changed"
-        heading = anew if cut else "What else changed between runs"
+        heading = "What else changed between runs"
         found.append(Section(id="settings", heading=heading, blocks=(_settings_table(result),)))
     found.append(Section(id="days", heading="Every score by day", blocks=(days_table(result),)))
     return found
@@ -303,7 +301,6 @@ def days_table(result: Changes) -> Table:
         Column(title=f"{level(result)} CI", kind="amount"),
         Column(title="Items", kind="count", spare=True),
         Column(title="Without a score", kind="count", spare=True),
-        Column(title="Changed", kind="text", spare=True),
     )
     several_benchmarks = len(result.benchmarks) > 1
     rows = tuple(
@@ -315,7 +312,6 @@ def days_table(result: Changes) -> Table:
             None if day.conf_low is None else interval_words(day.conf_low, day.conf_high, row.scale, 1),
             day.n_items,
             day.n_lost or None,
-            "; ".join(each.split(" changed")[0].split(":")[0] for each in day.changes) or None,
         )
         for row in result.rows
         for day in result.days_of(row)

@@ -372,17 +372,9 @@ def _curve(plan: PowerPlan) -> Table:
         if any(getattr(point, name) is not None for point in plan.curve):
             columns.append((_difference(plan, title), [getattr(point, name) for point in points]))
     frame = plan.to_frame().filter(term="curve").to_dict(as_series=False)
-    goal = percent(plan.power_goal)
+    caption = f"By size: power for what is asked, and what is found with {percent(plan.power_goal)} power"
     if plan.test == "precision":
         caption = "Half the expected width of the interval, by size"
-    elif plan.solved in ("delta", "margin"):
-        caption = f"{'Difference found' if plan.solved == 'delta' else 'Margin shown'} with {goal} power, by size"
-    elif plan.test != "difference":
-        caption = f"Power at the margin of {_margin_words(plan)}, and the margin shown with {goal} power"
-    else:
-        caption = (
-            f"Power for a true difference of {shown(plan, plan.delta)}, and the difference detected with {goal} power"
-        )
     return _table("curve", columns, caption, frame=frame)
 
 
@@ -489,14 +481,10 @@ def _next(plan: PowerPlan) -> list[Section]:
     reasons = tuple(sentence(f"{step.buy}: {step.reason}") for step in plan.next_steps if step.reason)
     if reasons:
         blocks.append(Items(items=reasons))
-    sections = [Section(id="next", heading=heading, blocks=tuple(blocks))]
     if len(plan.parts) > 1:
-        main = max(plan.parts, key=lambda part: part.share)
         shares = "; ".join(f"{part.part} {percent(part.share)}" for part in plan.parts)
-        text = f"The pilot's squared standard error by source: {shares}."
-        heading = f"Most of the pilot's noise comes from {main.part}"
-        sections.append(Section(id="noise", heading=heading, blocks=(Text(text=text),)))
-    return sections
+        blocks.append(Text(text=f"The pilot's squared standard error by source: {shares}."))
+    return [Section(id="next", heading=heading, blocks=tuple(blocks))]
 
 
 def _next_table(plan: PowerPlan) -> Table:
