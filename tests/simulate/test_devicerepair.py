@@ -87,11 +87,6 @@ def test_scores_are_whole_points_on_the_scale(rows: list[dict[str, Any]]) -> Non
     assert all(row["model"].startswith("sim-") and row["simulated"].startswith("by evalstats, seed 0;") for row in rows)
 
 
-def test_runs_say_that_they_are_simulated(data: EvalData) -> None:
-    assert data.models() == tuple(f"sim-model-{n}" for n in range(1, 7))
-    assert all(text.startswith("by evalstats, seed 0; the design is published") for text in data.runs["simulated"])
-
-
 def test_criteria_of_an_answer_and_models_on_a_question_go_together(data: EvalData) -> None:
     """What the random effects are there for: positive correlations within answers and between models."""
     wide = (
@@ -147,14 +142,6 @@ def test_same_seed_same_bytes_and_other_models_change_nothing(tmp_path: Path) ->
     both = write_devicerepair(tmp_path / "both", names, seed=3, n_questions=20)
     alone = write_devicerepair(tmp_path / "alone", names[1:], seed=3, n_questions=20)
     assert both[1].read_bytes() == alone[0].read_bytes()
-
-
-@pytest.mark.parametrize("n_questions", [1, 2, 7])
-def test_any_number_of_questions(n_questions: int, tmp_path: Path) -> None:
-    (path,) = write_devicerepair(tmp_path, ["sim-model-1"], n_questions=n_questions)
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert len(rows) == 2 * n_questions
-    assert len({row["question_id"] for row in rows}) == n_questions
 
 
 def test_faults_are_refused(tmp_path: Path) -> None:

@@ -46,13 +46,6 @@ def test_all_baseline_errors_are_ties_as_in_the_published_file(tmp_path: Path) -
     assert all(row["baseline_chosen_score"] == row["baseline_rejected_score"] for row in wrong)
 
 
-def test_a_readme_beside_says_what_is_made_up(tmp_path: Path) -> None:
-    readme = write_tenacious_traces(tmp_path).with_name("README.md").read_text(encoding="utf-8")
-    assert "scores are placeholders" in readme
-    assert "SignalForge @ 7d1a806" in readme
-    assert "licence MIT" in write_tau_airline(tmp_path).with_name("README.md").read_text(encoding="utf-8")
-
-
 def test_tau_rows_have_the_keys_and_the_order_of_the_format(tmp_path: Path) -> None:
     path = write_tau_airline(tmp_path)
     rows = json.loads(path.read_text(encoding="utf-8"))

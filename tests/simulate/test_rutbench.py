@@ -3,6 +3,7 @@
 import csv
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,114 +25,54 @@ from evalstats.simulate.rutbench_truth import (
 )
 
 NULL = type(None)
-
-# Keys and types as in github.com/Miaow-Lab/RUT-Bench @ d41a3fc: run_eval.py, completion.py and reliability.py in eval/,
+# Keys by type as in github.com/Miaow-Lab/RUT-Bench @ d41a3fc: run_eval.py, completion.py and reliability.py in eval/,
 # efficiency.py in benchmark_builder/eval/.
-METADATA = {
-    "generated_at": str,
-    "benchmark_file": str,
-    "blueprint_file": str,
-    "model": str,
-    "agent_provider": str,
-    "agent_base_url": NULL,
-    "thinking_budget": NULL,
-    "temperature": float,
-    "judge_model": str,
-    "judge_base_url": NULL,
-    "judge_temperature": float,
-    "variant_filter": str,
-    "sample_id_filter": str,
-    "max_samples": int,
-    "max_steps": int,
-    "max_workers": int,
-    "skip_reliability": bool,
-    "simulated": str,
-}
-SAMPLE = {
-    "sample_id": str,
-    "task_id": str,
-    "env_id": str,
-    "variant": str,
-    "difficulty_bucket": str,
-    "task_type": str,
-    "num_user_turns": int,
-    "min_required_action_turn": int,
-    "profile_bundle": list,
-    "behavior_bundle": list,
-    "unstable_behavior": str,
-    "run": dict,
-    "completion": dict,
-    "efficiency": dict,
-    "reliability": dict,
-}
-RUN = {
-    "sample_id": str,
-    "agent_context_mode": str,
-    "transcript": list,
-    "actual_actions": list,
-    "actual_tool_trace": list,
-    "initial_state": dict,
-    "final_state": dict,
-    "final_state_diff": dict,
-    "constraints_rules_text": str,
-    "run_error": (str, NULL),
-}
-COMPLETION = {
-    "passed": bool,
-    "success": bool,
-    "sr": float,
-    "semantic_success": bool,
-    "semantic_sr": float,
-    "strict_success": bool,
-    "strict_sr": float,
-    "agent_context_mode": str,
-    "task_type": str,
-    "required_read_match_count": int,
-    "required_read_total": int,
-    "required_write_match_count": int,
-    "required_write_total": int,
-    "required_write_tool_name_match_count": int,
-    "required_write_tool_name_total": int,
-    "precedence_satisfied_count": int,
-    "precedence_total": int,
-    "final_state_assertion_pass_count": int,
-    "final_state_assertion_total": int,
-    "critical_final_state_assertion_pass_count": int,
-    "critical_final_state_assertion_total": int,
-    "expected_state_diff_passed": bool,
-    "clarification_satisfied": bool,
-    "refusal_satisfied": bool,
-    "forbidden_action_violations": list,
-    "read_results": list,
-    "write_results": list,
-    "write_tool_name_results": list,
-    "precedence_results": list,
-    "final_state_results": list,
-    "hard_failures": list,
-    "soft_failures": list,
-    "failures": list,
-}
-EFFICIENCY = {
-    "min_required_action_turns": int,
-    "actual_user_turn_count": int,
-    "actual_assistant_response_turn_count": int,
-    "actual_assistant_tool_call_count": int,
-    "actual_total_action_turns": int,
-    "success": bool,
-    "sr": float,
-    "efficiency": float,
-    "task_score": float,
-}
-RELIABILITY = {
-    "judge_model": str,
-    "faithfulness_score": int,
-    "clarification_score": int,
-    "tool_discipline_score": int,
-    "faithfulness_reason": str,
-    "clarification_reason": str,
-    "tool_discipline_reason": str,
-    "reliability": float,
-    "judge_error": (str, NULL),
+SHAPES: dict[str, dict[Any, str]] = {
+    "metadata": {
+        str: "generated_at benchmark_file blueprint_file model agent_provider judge_model variant_filter sample_id_filter "
+        "simulated",
+        NULL: "agent_base_url thinking_budget judge_base_url",
+        float: "temperature judge_temperature",
+        int: "max_samples max_steps max_workers",
+        bool: "skip_reliability",
+    },
+    "summary": {int: "sample_count", list: "missing_runtime_task_ids", float: "success_rate strict_success_rate"},
+    "sample": {
+        str: "sample_id task_id env_id variant difficulty_bucket task_type unstable_behavior",
+        int: "num_user_turns min_required_action_turn",
+        list: "profile_bundle behavior_bundle",
+        dict: "run completion efficiency reliability",
+    },
+    "run": {
+        str: "sample_id agent_context_mode constraints_rules_text",
+        list: "transcript actual_actions actual_tool_trace",
+        dict: "initial_state final_state final_state_diff",
+        (str, NULL): "run_error",
+    },
+    "completion": {
+        bool: "passed success semantic_success strict_success expected_state_diff_passed clarification_satisfied "
+        "refusal_satisfied",
+        float: "sr semantic_sr strict_sr",
+        str: "agent_context_mode task_type",
+        int: "required_read_match_count required_read_total required_write_match_count required_write_total "
+        "required_write_tool_name_match_count required_write_tool_name_total precedence_satisfied_count precedence_total "
+        "final_state_assertion_pass_count final_state_assertion_total critical_final_state_assertion_pass_count "
+        "critical_final_state_assertion_total",
+        list: "forbidden_action_violations read_results write_results write_tool_name_results precedence_results "
+        "final_state_results hard_failures soft_failures failures",
+    },
+    "efficiency": {
+        int: "min_required_action_turns actual_user_turn_count actual_assistant_response_turn_count "
+        "actual_assistant_tool_call_count actual_total_action_turns",
+        bool: "success",
+        float: "sr efficiency task_score",
+    },
+    "reliability": {
+        str: "judge_model faithfulness_reason clarification_reason tool_discipline_reason",
+        int: "faithfulness_score clarification_score tool_discipline_score",
+        float: "reliability",
+        (str, NULL): "judge_error",
+    },
 }
 
 
@@ -153,29 +94,23 @@ def relaxed(sample: dict[str, Any]) -> bool:
     return state and completion["expected_state_diff_passed"] and not completion["forbidden_action_violations"]
 
 
-def assert_shape(block: dict[str, Any], shape: dict[str, Any], *, without: tuple[str, ...] = ()) -> None:
-    wanted = {key: kinds for key, kinds in shape.items() if key not in without}
-    assert list(block) == list(wanted)
+def assert_shape(block: dict[str, Any], name: str, *, without: str = "") -> None:
+    wanted = {key: kinds for kinds, keys in SHAPES[name].items() for key in keys.split() if key != without}
+    assert set(block) == set(wanted)
     for key, kinds in wanted.items():
-        allowed = kinds if isinstance(kinds, tuple) else (kinds,)
-        assert type(block[key]) in allowed, f"{key} is {block[key]!r}"
+        assert type(block[key]) in (kinds if isinstance(kinds, tuple) else (kinds,)), f"{key} is {block[key]!r}"
 
 
-def test_the_document_and_its_summary_have_the_harness_keys(document: dict[str, Any]) -> None:
+def test_the_document_and_every_sample_have_the_harness_keys(document: dict[str, Any]) -> None:
     assert list(document) == ["metadata", "summary", "samples"]
-    assert_shape(document["metadata"], METADATA)
-    shape = {"sample_count": int, "missing_runtime_task_ids": list, "success_rate": float, "strict_success_rate": float}
-    assert_shape(document["summary"], shape)
-
-
-def test_every_sample_has_the_harness_keys(samples: list[dict[str, Any]]) -> None:
-    for sample in samples:
-        assert_shape(sample, SAMPLE)
+    assert_shape(document["metadata"], "metadata")
+    assert_shape(document["summary"], "summary")
+    for sample in document["samples"]:
+        assert_shape(sample, "sample")
         crashed = sample["run"]["run_error"] is not None
-        assert_shape(sample["run"], RUN, without=("agent_context_mode",) if crashed else ())
-        assert_shape(sample["completion"], COMPLETION)
-        assert_shape(sample["efficiency"], EFFICIENCY)
-        assert_shape(sample["reliability"], RELIABILITY)
+        assert_shape(sample["run"], "run", without="agent_context_mode" if crashed else "")
+        for block in ("completion", "efficiency", "reliability"):
+            assert_shape(sample[block], block)
 
 
 def test_base_tasks_are_crossed_with_behaviours(samples: list[dict[str, Any]]) -> None:
@@ -409,16 +344,6 @@ def test_the_truth_table_counts_what_the_file_holds(samples: list[dict[str, Any]
         assert kind == ("ideal" if scenario == "stable" else "non_ideal")
 
 
-def test_probabilities_have_the_shape_of_the_design() -> None:
-    design = make_design(n_tasks=10)
-    draw = draw_run(
-        RutModel(name="m", success_rate=0.5), design, RutEffects(), seed=0, run=0, calibrate="rate", crash_rate=0.0
-    )
-    assert draw.probability.shape == draw.success.shape == draw.crashed.shape == (10, 7)
-    assert not draw.crashed.any()
-    assert draw.probability.mean() == pytest.approx(0.5, abs=1e-9)
-
-
 @pytest.mark.parametrize("n_tasks", [1, 2, 7, 59, 100, 235, 500])
 def test_any_number_of_tasks_gives_a_feasible_design(n_tasks: int) -> None:
     design = make_design(n_tasks=n_tasks, seed=2)
@@ -442,29 +367,22 @@ def test_the_intercept_meets_extreme_rates() -> None:
         assert (1 / (1 + np.exp(-(intercept_for_rate(eta, rate) + eta)))).mean() == pytest.approx(rate, abs=1e-9)
 
 
-def test_own_models_are_marked_as_asked_for() -> None:
-    document = simulate_rutbench(RutModel(name="mine", success_rate=0.5), n_tasks=10)
-    assert "the overall success rate was asked for" in document["metadata"]["simulated"]
-    assert document["metadata"]["model"] == "mine"
-
-
-def test_faults_are_refused() -> None:
-    with pytest.raises(InputError, match=r"no published model is called 'GPT-9'; known are GPT-5\.4"):
-        simulate_rutbench("GPT-9")
-    with pytest.raises(InputError, match=r"crash_rate is 0\.9; give a proportion from 0 to 0\.5"):
-        simulate_rutbench("GLM-5", crash_rate=0.9)
-    with pytest.raises(InputError, match="n_tasks is 0"):
-        simulate_rutbench("GLM-5", n_tasks=0)
-    with pytest.raises(InputError, match="seed is -1"):
-        simulate_rutbench("GLM-5", seed=-1)
-    with pytest.raises(InputError, match="sd_task is -1; a standard deviation is at least 0"):
-        RutEffects(sd_task=-1.0)
-    with pytest.raises(InputError, match="behaviour effects are given for stable; give exactly stable, undersp"):
-        RutEffects(behaviour={"stable": 0.0})
-    with pytest.raises(InputError, match="success_rate of 'm' is nan"):
-        RutModel(name="m", success_rate=float("nan"))
-    with pytest.raises(InputError, match="model's name is empty"):
-        RutModel(name=" ", success_rate=0.5)
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: simulate_rutbench("GPT-9"), r"no published model is called 'GPT-9'; known are GPT-5\.4"),
+        (lambda: simulate_rutbench("GLM-5", crash_rate=0.9), "crash_rate is 0.9"),
+        (lambda: simulate_rutbench("GLM-5", n_tasks=0), "n_tasks is 0"),
+        (lambda: simulate_rutbench("GLM-5", seed=-1), "seed is -1"),
+        (lambda: RutEffects(sd_task=-1.0), "sd_task is -1"),
+        (lambda: RutEffects(behaviour={"stable": 0.0}), "effects are given for stable; give exactly stable, undersp"),
+        (lambda: RutModel(name="m", success_rate=float("nan")), "success_rate of 'm' is nan"),
+        (lambda: RutModel(name=" ", success_rate=0.5), "name is empty"),
+    ],
+)
+def test_faults_are_refused(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        make()
 
 
 def test_two_models_in_one_file_are_refused(tmp_path: Path) -> None:

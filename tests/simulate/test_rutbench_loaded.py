@@ -1,7 +1,5 @@
 """Simulated RUT-Bench files, read by the loader of real ones."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
 
@@ -64,8 +62,3 @@ def test_the_only_doubts_are_the_crashes_and_the_run_says_that_it_is_simulated(d
     assert [problem.severity for problem in data.problems] == ["note", "note"]
     assert all("8 samples crashed" in problem.message for problem in data.problems)
     assert all("by evalstats, seed 0" in text for text in data.runs["simulated"])
-
-
-def test_a_file_is_found_by_any_name(tmp_path: Path) -> None:
-    (path,) = write_rutbench(tmp_path, ["GLM-5"], n_tasks=3)
-    assert read(path.rename(tmp_path / "results.json"), strict=True).runs["loader"].to_list() == ["rutbench"]

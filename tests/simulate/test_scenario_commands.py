@@ -54,22 +54,3 @@ def test_one_model_may_be_chosen(what: str, names: list[str], words: str, tmp_pa
     assert [path.name for path in tmp_path.iterdir()] == names
     assert words in " ".join(done.output.split())
     assert "seed 3" in (tmp_path / names[0]).read_text(encoding="utf-8").splitlines()[0]
-
-
-def test_a_result_says_that_it_is_simulated_and_its_format_assumed(tmp_path: Path) -> None:
-    run("simulate", "harmamp", "--output", tmp_path, "--model", "sim-frontier")
-    shown = run(
-        "compare", tmp_path, "--baseline", "sim-frontier + none", "--candidate", "sim-frontier + trajsafe", "--full"
-    )
-    words = " ".join(shown.stdout.split())
-    assert words.startswith("The data are simulated: by evalstats, seed 0")
-    assert "HarmAmp publishes no format of results" in words
-    assert "seed_id is declared as a source of dependence" in words
-
-
-def test_the_formats_are_listed_as_assumed() -> None:
-    listed = run("formats").output
-    for name in ("harmamp", "devicerepair"):
-        (line,) = [line for line in listed.splitlines() if line.startswith(name)]
-        assert "columns assumed" in line
-        assert len(line) <= 80
