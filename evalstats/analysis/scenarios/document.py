@@ -55,7 +55,7 @@ _TONES: dict[Verdict, Tone] = {
 
 
 def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
-    """Return how it was computed, what it assumes, what would change it, and the references."""
+    """Return how it was computed, what it assumes, and the references."""
     how = Text(text=" ".join(text.how for text in texts_for(result.method)))
     ranking = [result.ranking.method] if result.ranking is not None else []
     names = [result.method, result.covariance_method, result.penalty, *(test.method for test in result.tests), *ranking]
@@ -64,17 +64,13 @@ def method_sections(result: ScenarioModel) -> tuple[Section, ...]:
         "Benjamini & Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x (adjusted for all changes)",
         "Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907 (intervals of those shown)",
     }
-    parts = [
-        ("assumptions", "What this assumes", _assumptions(result)),
-        ("changing", "What would change the answer", _what_would_change(result) if result.answered else []),
-    ]
     return (
         Section(
             id="method",
             heading="How models and scenarios are estimated",
             blocks=(how, Items(items=_facts(result))),
         ),
-        *(listed(name, heading, items) for name, heading, items in parts if items),
+        listed("assumptions", "What this assumes", _assumptions(result)),
         Section(id="references", heading="References", blocks=(Items(items=tuple(sorted(sources))),)),
     )
 
@@ -97,8 +93,6 @@ def _facts(result: ScenarioModel) -> tuple[str, ...]:
         tested_by.append(("Whether models differ in where they break", result.interaction.method))
     if result.ranking is not None and result.ranking.method:
         tested_by.append(("Whether models swap order", result.ranking.method))
-    known = (("log-likelihood", result.log_likelihood), ("AIC", result.aic), ("BIC", result.bic))
-    criteria = "".join(f", {name} {number(value, 1)}" for name, value in known if value is not None)
     said = [
         f"Model: {result.formula}, by {result.method}, because {result.method_reason}",
         f"Scenarios are {result.scenario_as}: {result.scenario_reason}",
@@ -113,7 +107,7 @@ def _facts(result: ScenarioModel) -> tuple[str, ...]:
             for question, method in tested_by
         ),
         f"Penalty: {result.penalty}" if result.penalty else "",
-        f"The fit: {result.convergence}{criteria}" if result.convergence else "",
+        f"The fit: {result.convergence}" if result.convergence else "",
     ]
     return tuple(sentence(text) for text in said if text)
 
@@ -144,19 +138,6 @@ def _assumptions(result: ScenarioModel) -> list[str]:
         found.append(f"In the model {and_list(result.singular)}, and taken for 0, which is not shown")
     if not result.converged:
         found.append("The fit ends at an optimum, which it did not")
-    return found
-
-
-def _what_would_change(result: ScenarioModel) -> list[str]:
-    known = [row for row in result.judged if row.p_adjusted is not None]
-    shown, missed = ([row for row in known if row.verdict == verdict] for verdict in ("drop", "not shown"))
-    found: list[str] = []
-    if len(shown) > 1:
-        row = max(shown, key=lambda each: each.p_adjusted or 0.0)
-        found.append(f"The first drop to fall would be {named(row)} (adjusted {p_words(row.p_adjusted)})")
-    if missed and len(known) > 1:
-        row = min(missed, key=lambda each: each.p_adjusted or 1.0)
-        found.append(f"The next drop to be shown would be {named(row)} (adjusted {p_words(row.p_adjusted)})")
     return found
 
 
@@ -342,7 +323,6 @@ def _scope(result: ScenarioModel) -> str:
 def _answer(result: ScenarioModel) -> tuple[Block, ...]:
     if not result.answered:
         return ()
-    drawn = figures.drop_map(result) if result.drops else figures.score_map(result)
     goal = "the model's mean" if result.n_models == 1 else "each model's mean"
     shrunk = f"Scores are shrunk towards {goal}, since scenarios count as a sample."
     said = " ".join(text for text in (shrunk if result.scenario_as == "random" else "", _differ(result)) if text)
@@ -350,7 +330,8 @@ def _answer(result: ScenarioModel) -> tuple[Block, ...]:
         _one_model(result) if result.n_models == 1 and result.drops else _by_scenario(result),
         frame=(result.drops_frame() if result.drops else result.to_frame()).to_dict(as_series=False),
     )
-    return (replace(drawn, table=table), *([Text(text=said)] if said else []))
+    drawn = replace(figures.drop_map(result), table=table) if result.drops else table
+    return (drawn, *([Text(text=said)] if said else []))
 
 
 def _differ(result: ScenarioModel) -> str:

@@ -256,12 +256,8 @@ def _spread(result: ScenarioModel) -> list[Section]:
         caption=f"What scores vary by: shares of the variance, and standard deviations{unit and f' in {unit}'}",
         frame=result.variances_frame().to_dict(as_series=False),
     )
-    blocks: list[Block] = [replace(figures.variance_shares(result), table=table)]
-    nothing = [row.label or row.term for row in known if row.singular]
-    if nothing:
-        blocks.append(Text(text=f"Estimated as 0, though some may be left: {and_list(nothing)}."))
     heading = _spread_heading([row for row in known if not row.singular], result)
-    return [Section(id="variation", heading=heading, blocks=tuple(blocks))]
+    return [Section(id="variation", heading=heading, blocks=(replace(figures.variance_shares(result), table=table),))]
 
 
 def _spread_heading(rows: Sequence[VarianceRow], result: ScenarioModel) -> str:
@@ -318,8 +314,7 @@ def _cells(result: ScenarioModel) -> list[Section]:
         caption=f"Scores{shrunk}{some}",
         frame=result.to_frame().to_dict(as_series=False),
     )
-    drawn: Block = replace(figures.score_map(result), table=table) if result.drops else table
-    return [Section(id="cells", heading="The score in every cell", blocks=(drawn,))]
+    return [Section(id="cells", heading="The score in every cell", blocks=(table,))]
 
 
 def _pairs(result: ScenarioModel) -> list[Section]:
@@ -403,7 +398,6 @@ def _study(result: ScenarioModel) -> list[Section]:
             Column(title="Of", kind="text"),
             Column(title="Number", kind="count"),
             Column(title="Order (Eρ²)", kind="amount"),
-            ends_column(result, scale=1.0, digits=2),
             Column(title="Scores (Φ)", kind="amount"),
         ),
         rows=tuple(
@@ -411,7 +405,6 @@ def _study(result: ScenarioModel) -> list[Section]:
                 facet_words(point.facet, found),
                 point.n,
                 reliability_words(point.relative),
-                None if point.relative_low is None else (point.relative_low, point.relative_high),
                 reliability_words(point.absolute),
             )
             for point in points

@@ -1,7 +1,6 @@
 """Figures of scenarios: the map of models and scenarios, every change, what scores vary by."""
 
 import math
-from itertools import product
 from typing import Any
 
 from evalstats.analysis.result import as_columns, columns, scaled_values, shown_numbers
@@ -19,7 +18,7 @@ _TONES: dict[str, str] = {"drop": "bad", "gain": "good", "invalid": "caution"}
 
 def drop_map(result: ScenarioModel) -> Figure:
     """Return the map of every model's change in every scenario, beside the score that changes are counted from."""
-    models, scenarios, models_down = drawn_names(result, show="drop")
+    models, scenarios, models_down = drawn_names(result)
     base = base_name(result)
     made = {(row.model, row.scenario): row for row in result.drops}
     cells: list[dict[str, Any]] = []
@@ -49,36 +48,6 @@ def drop_map(result: ScenarioModel) -> Figure:
         f"{base}; {worse} of {len(result.drops)} changes are shown to be worse.",
         caption=f"The change in {result.metric} from {base}; filled cells are shown by the data, the line in a cell is its "
         "interval.",
-    )
-
-
-def score_map(result: ScenarioModel) -> Figure:
-    """Return the map of every model's score in every scenario."""
-    models, scenarios, models_down = drawn_names(result, show="score")
-    made = {(row.model, row.scenario): row for row in result.cells}
-    cells: list[dict[str, Any]] = []
-    for model, name in product(models, scenarios):
-        found = _numbers(result, made.get((model, name)))
-        settled = found["conf_low"] is not None
-        cells.append({"model": model, "scenario": name, **found, "tone": "good", "settled": settled})
-    if not models_down:
-        cells.sort(key=lambda cell: scenarios.index(cell["scenario"]))
-    values = [cell["estimate"] for cell in cells if cell["estimate"] is not None]
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    return Figure(
-        id="scores",
-        plot="heatmap",
-        rows=as_columns(cells),
-        options={
-            "row": "model" if models_down else "scenario",
-            "column": "scenario" if models_down else "model",
-            "centre": low,
-            "reach": high - low or 1.0,
-            "digits": result.digits,
-        },
-        alt=f"Map of {plural(len(models), 'model')} by {plural(len(scenarios), 'scenario')}: {result.metric}, from "
-        f"{number(low, result.digits)} to {number(high, result.digits)}.",
-        caption=f"{result.metric} of every model in every scenario, with half the width of its interval.",
     )
 
 
@@ -140,9 +109,9 @@ def base_name(result: ScenarioModel) -> str:
     return "average" if result.reference == AVERAGE else result.reference
 
 
-def drawn_names(result: ScenarioModel, show: str = "drop") -> tuple[list[str], list[str], bool]:
+def drawn_names(result: ScenarioModel) -> tuple[list[str], list[str], bool]:
     """Return the models and scenarios of a map, and whether models stand in rows: unless scenarios are many and models fewer."""
-    compared = [name for name in result.scenario_names if show == "score" or name != result.reference]
+    compared = [name for name in result.scenario_names if name != result.reference]
     models_down = len(compared) <= MOST_ACROSS or len(result.model_names) >= len(compared)
     models = result.model_names[: MOST_DOWN if models_down else MOST_ACROSS]
     scenarios = compared[: MOST_ACROSS if models_down else MOST_DOWN]
@@ -251,8 +220,6 @@ def reliability(result: ScenarioModel) -> Figure | None:
             "line": ["relative (order of models)"] * len(points) + ["absolute (scores)"] * len(points),
             "x": [point.n for point in points] * 2,
             "estimate": [*(point.relative for point in points), *(point.absolute for point in points)],
-            "conf_low": [*(point.relative_low for point in points), *([None] * len(points))],
-            "conf_high": [*(point.relative_high for point in points), *([None] * len(points))],
         },
         options={
             "goals": {

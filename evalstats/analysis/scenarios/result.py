@@ -214,8 +214,6 @@ class DesignPoint:
     n: int
     relative: float
     absolute: float
-    relative_low: float | None = None
-    relative_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
