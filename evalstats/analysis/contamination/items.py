@@ -203,9 +203,7 @@ class SuspectCase:
     invalid: str | None = None
     old_score: float | None = None
     new_score: float | None = None
-    own_low: float | None = None
-    own_high: float | None = None
-    own_method: str = ""
+    own_ends: tuple[float | None, float | None] | None = None
     dated: DateBreak | None = None
     groups: dict[str, Ints] = field(default_factory=dict[str, Ints])
     notes: tuple[Note, ...] = ()

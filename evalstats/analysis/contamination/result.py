@@ -82,7 +82,6 @@ class ContaminationRow(Estimate):
     own: float | None = None
     own_low: float | None = None
     own_high: float | None = None
-    own_method: str = ""
     reference: float | None = None
     item_std_error: float | None = None
     item_p_value: float | None = None
@@ -123,7 +122,6 @@ class ContaminationCheck(OfMetric, Result):
     suspects: tuple[str, ...] = ()
     references: tuple[str, ...]
     method: str
-    method_reason: str
     estimand: str
     clusters: tuple[str, ...] = ()
     dependence: tuple[Dependence, ...] = ()

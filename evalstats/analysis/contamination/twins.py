@@ -168,4 +168,4 @@ def _own(data: EvalData, table: ItemTable, case: SuspectCase, conf_level: float,
     sign = 1.0 if table.metric.higher_is_better else -1.0
     limits = [each for each in (found.conf_low, found.conf_high) if each is not None]
     low, high = sorted(sign * each for each in limits) if len(limits) == 2 else (None, None)
-    return replace(case, own_low=low, own_high=high, own_method=found.method)
+    return replace(case, own_ends=(low, high))
