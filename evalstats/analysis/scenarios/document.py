@@ -219,27 +219,7 @@ def _breaks(result: ScenarioModel) -> str:
         if len(names) > _NAMED:
             return f"{worst.model} does worse in {len(rows)} scenarios{_elsewhere(result)}, most in {worst.scenario}"
         return f"{worst.model} does worse in {and_list(names)}{_elsewhere(result)}"
-    weakest = _weakest(result)
-    if weakest:
-        sizes = sorted(abs(row.estimate or 0.0) * result.scale for row in result.drops if row.scenario in weakest)
-        ends = " to ".join(dict.fromkeys(number(size, 0) for size in (sizes[0], sizes[-1])))
-        return f"{_everyone(result)} are weakest in {and_list(weakest)}: {ends} points below their average"
     return f"{_who_and_where(rows, result)}; {worst.scenario} costs {worst.model} most"
-
-
-def _weakest(result: ScenarioModel) -> list[str]:
-    """Return the scenarios, one or two, that are shown to be the weakest of every model; against averages alone."""
-    if result.reference != AVERAGE or result.n_models < 2 or not result.higher_is_better or result.unit != "pp":
-        return []
-    of_models = [
-        worst_first((row for row in result.drops if row.model == model), result) for model in result.model_names
-    ]
-    for many in (1, _NAMED):
-        sets = {frozenset(row.scenario for row in own[:many] if row.verdict == "drop") for own in of_models}
-        if len(sets) == 1 and len(next(iter(sets))) == many:
-            found = next(iter(sets))
-            return [row.name for row in best_first(result.scenarios, result)[::-1] if row.name in found]
-    return []
 
 
 def _who_and_where(rows: Sequence[ChangeRow], result: ScenarioModel) -> str:
@@ -278,10 +258,8 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
     """Return the largest drop with its interval, or what is left open."""
     if result.verdict == "breaks shown":
         row = worst_first((row for row in result.drops if row.verdict == "drop"), result)[0]
-        # Where the headline is about all models it does not name the one that this is.
-        of = f" ({named(row)})" if _weakest(result) else ""
         ends = interval_words(row.conf_low, row.conf_high, result.scale, result.digits, sign=False)
-        return _change(row.estimate, result), f"{level(result)} CI {ends}{of}"
+        return _change(row.estimate, result), f"{level(result)} CI {ends}"
     if result.verdict == "none shown":
         rows = [row for row in result.judged if row.verdict == "not shown"]
         # The end of each interval that lies farther to the worse.

@@ -140,24 +140,6 @@ def test_the_headline_counts_who_does_worse_and_the_number_is_the_worst() -> Non
     assert document.number_words.startswith("95% CI −37.9 to −20.5")
 
 
-def test_one_change_has_its_number_and_interval() -> None:
-    document = example.small().document()
-    row = example.small().drop("alpha", "impatient")
-    assert document.headline == "alpha does worse in impatient than in ideal"
-    assert document.number == "−27.0 pp"
-    ends = f"−{-100 * (row.conf_low or 0):.1f} to −{-100 * (row.conf_high or 0):.1f}"
-    assert document.number_words == f"95% CI {ends}"
-
-
-def test_scenarios_that_are_the_weakest_of_all_models_are_named_with_their_range() -> None:
-    rates = np.array([[0.8, 0.82, 0.6, 0.62, 0.81], [0.7, 0.72, 0.5, 0.48, 0.71], [0.6, 0.6, 0.4, 0.42, 0.61]])
-    domains = ("physics", "biology", "law", "engineering", "history")
-    found = example.made(rates, ("a", "b", "c"), domains, n_items=800, reference="average", scenario="domain")
-    document = found.document()
-    assert document.headline == "All 3 models are weakest in law and engineering: 13 to 18 points below their average"
-    assert re.search(r"\([abc] in (law|engineering)\)", document.number_words)
-
-
 def test_what_is_open_is_said_with_the_largest_drop_that_it_leaves() -> None:
     found = example.small()
     drops = tuple(

@@ -251,18 +251,6 @@ def test_plan_is_followed_and_departures_are_said(scores):
     assert any("conf" in text or "0.9" in text or "90" in text for text in lines(departed))
 
 
-def test_steps_are_told(right_or_wrong):
-    told = []
-
-    def step(text, done=0, total=0):
-        told.append(text)
-        assert done <= total
-
-    scenarios(table(right_or_wrong[:, :, :12], kind="binary"), n_resamples=0, on_step=step)
-    assert told[0] == "fitting the model"
-    assert "tests" in told
-
-
 def test_unused_rows_leave_no_trace(scores, found):
     """Rows of another metric, and a run of harness errors."""
     every = rows(scores)
