@@ -16,6 +16,10 @@ from evalstats.schema.tables import check_table, frame_from_rows
 from evalstats.simulate.arena_world import zipf
 from evalstats.simulate.draws import VOTE_LABELS, generator, named, numbered, times_after
 from evalstats.simulate.lab_live_world import (
+    ACTIVITY,
+    SD_ITEM,
+    SD_USER,
+    USER_MIX,
     LabLiveDesign,
     LabLiveTruth,
     LabLiveWorld,
@@ -109,7 +113,7 @@ def draw_lab_live(world: LabLiveWorld, *, draw: int = 0) -> LabLiveDraw:
     lab = generator(world.seed, "lab-live", "lab", str(draw))
     live = generator(world.seed, "lab-live", "live", str(draw))
     design = world.design
-    difficulty = design.sd_item * lab.standard_normal(design.n_items)
+    difficulty = SD_ITEM * lab.standard_normal(design.n_items)
     item, scenario = np.arange(design.n_items), world.item_scenario
     if design.crossed:
         n_scenarios = len(design.scenarios)
@@ -117,9 +121,7 @@ def draw_lab_live(world: LabLiveWorld, *, draw: int = 0) -> LabLiveDraw:
     chance = expit(world.lab_logits[:, scenario].T + difficulty[item, None])
     # One stream for each model would let a model more move no other; one table of draws by item does the same.
     success = chance > lab.random((len(world.names), item.size)).T
-    user = live.choice(
-        world.design.n_users, size=world.design.sessions, p=zipf(world.design.n_users, world.design.activity)
-    )
+    user = live.choice(design.n_users, size=design.sessions, p=zipf(design.n_users, ACTIVITY))
     brought = _brought(world, user, live)
     none, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
     parts = {"model": none, "first": none, "second": none, "outcome": none}
@@ -136,15 +138,12 @@ def draw_lab_live(world: LabLiveWorld, *, draw: int = 0) -> LabLiveDraw:
 
 def _brought(world: LabLiveWorld, user: IntArray, rng: np.random.Generator) -> IntArray:
     """Return the scenario of every session: from the user's own mix, whose mean is the live mix."""
-    mix, own = world.live_mix, world.design.user_mix
+    mix = world.live_mix
     place = rng.random(user.size)
-    if own is None:
-        shares = np.broadcast_to(mix, (world.design.n_users, mix.size))
-    else:
-        # A Dirichlet draw is a row of gammas over their sum; a share of 0 stays 0.
-        drawn = rng.gamma(np.maximum(own * mix, 1e-300), size=(world.design.n_users, mix.size)) * (mix > 0.0)
-        total = drawn.sum(axis=1, keepdims=True)
-        shares = np.where(total > 0.0, drawn / np.where(total > 0.0, total, 1.0), mix)
+    # A Dirichlet draw is a row of gammas over their sum; a share of 0 stays 0.
+    drawn = rng.gamma(np.maximum(USER_MIX * mix, 1e-300), size=(world.design.n_users, mix.size)) * (mix > 0.0)
+    total = drawn.sum(axis=1, keepdims=True)
+    shares = np.where(total > 0.0, drawn / np.where(total > 0.0, total, 1.0), mix)
     edges = np.cumsum(shares, axis=1)
     edges[:, -1] = np.inf
     last = int(np.flatnonzero(mix > 0.0)[-1])
@@ -156,7 +155,7 @@ def _live_sessions(
 ) -> tuple[IntArray, BoolArray]:
     design, n = world.design, world.n_models
     assert world.live_logits is not None, "sessions have probabilities of success"  # noqa: S101 - for the type
-    ease = design.sd_user * rng.standard_normal(design.n_users)
+    ease = SD_USER * rng.standard_normal(design.n_users)
     liking = design.sd_user_model * rng.standard_normal((design.n_users, n))
     model = rng.integers(n, size=user.size)
     chance = expit(world.live_logits[model, scenario] + ease[user] + liking[user, model])

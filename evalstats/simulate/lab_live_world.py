@@ -16,6 +16,11 @@ from evalstats.stats.checks import FloatArray, IntArray, check_count
 Live = Literal["outcomes", "comparisons", "aggregates"]
 FEWEST_MODELS = 2
 _LOWEST_EFFECT = -1.0
+# Standard deviations, in logits, all invented: of a model's own deviation with all users that are not ideal, and in each of
+# those scenarios; of an item's difficulty and of a user's, both shared by all models.
+SD_DROP, SD_CELL, SD_ITEM, SD_USER = 0.25, 0.1, 1.0, 0.5
+USER_MIX = 10.0  # how alike the users' own mixes of scenarios are: concentration of a Dirichlet law around the live mix
+ACTIVITY = 0.6  # exponent of Zipf's law of sessions by user
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +57,8 @@ class LabLiveDesign:
         Standard deviation of further true gaps, one for each model, in the unit of `gaps`.
     mean, spread
         Of the models' abilities: logits of success with the ideal user. Evenly spaced quantiles of a normal law.
-    sd_drop, sd_cell
-        Standard deviations of a model's own deviation with all users that are not ideal, and in each of those scenarios.
-    sd_item, sd_user, sd_user_model
-        Standard deviations, in logits, of an item's difficulty (shared by all models), of a user's (shared by all models)
-        and of a user's with one model. For votes only the last one counts: a user's own liking of each model.
-    user_mix
-        How alike the users' own mixes of scenarios are: concentration of a Dirichlet law around the live mix. None: all have
-        the live mix.
-    activity
-        Exponent of Zipf's law of sessions by user; 0: all alike.
+    sd_user_model
+        Standard deviation, in logits, of a user's own liking of each model.
     tie
         For votes: ties as a share of the most that leaves the shares of wins what they are, 0 to 1.
     aliases
@@ -89,13 +86,7 @@ class LabLiveDesign:
     tau: float = 0.0
     mean: float = 1.0
     spread: float = 0.6
-    sd_drop: float = 0.25
-    sd_cell: float = 0.1
-    sd_item: float = 1.0
-    sd_user: float = 0.5
     sd_user_model: float = 0.3
-    user_mix: float | None = 10.0
-    activity: float = 0.6
     tie: float = 0.3
     aliases: bool = False
 
@@ -111,13 +102,8 @@ class LabLiveDesign:
         check_count(self.n_items, "n_items", least=len(self.scenarios))
         check_count(self.n_users, "n_users", least=2)
         check_count(self.sessions, "n_live", least=len(names))
-        sds = ("tau", "spread", "sd_drop", "sd_cell", "sd_item", "sd_user", "sd_user_model", "activity")
-        check_spread(**{name: getattr(self, name) for name in sds})
+        check_spread(tau=self.tau, spread=self.spread, sd_user_model=self.sd_user_model)
         check_share("tie", self.tie, high=1.0)
-        if self.user_mix is not None and not self.user_mix > 0:
-            raise InputError(
-                f"user_mix is {self.user_mix:g}; give a number above 0, or None for users who are all alike"
-            )
         self._check_scenarios()
         self._check_gaps()
 
@@ -256,7 +242,7 @@ def make_lab_live_world(design: LabLiveDesign, *, seed: int = 0) -> LabLiveWorld
     votes = design.live == "comparisons"
     live_cells = None if votes else _live_cells(design, names, lab_cells, gaps)
     strengths = _strengths(design, lab_cells @ lab_mix, gaps) if votes else None
-    sd_user = float(np.hypot(design.sd_user, design.sd_user_model))
+    sd_user = float(np.hypot(SD_USER, design.sd_user_model))
     pair_logits = None
     if strengths is not None:
         own = strengths[: len(design.names)]
@@ -273,7 +259,7 @@ def make_lab_live_world(design: LabLiveDesign, *, seed: int = 0) -> LabLiveWorld
         live_cells=live_cells,
         strengths=strengths,
         gaps=gaps,
-        lab_logits=logit_for_mean(lab_cells, design.sd_item),
+        lab_logits=logit_for_mean(lab_cells, SD_ITEM),
         live_logits=None if live_cells is None else logit_for_mean(live_cells, sd_user),
         pair_logits=pair_logits,
     )
@@ -308,10 +294,7 @@ def _lab_cells(design: LabLiveDesign, seed: int) -> FloatArray:
     more = design.mean + design.spread * generator(seed, "lab-live", "lab-only").standard_normal(n_more)
     own = [generator(seed, "lab-live", "model", name) for name in (*design.names, *design.lab_only)]
     deviation = np.array(
-        [
-            design.sd_drop * stream.standard_normal() + design.sd_cell * stream.standard_normal(n_scenarios)
-            for stream in own
-        ]
+        [SD_DROP * stream.standard_normal() + SD_CELL * stream.standard_normal(n_scenarios) for stream in own]
     )
     deviation[:, 0] = 0.0  # the ideal user is what abilities are about
     return expit(np.concatenate([ability, more])[:, None] + design.effects() + deviation)
