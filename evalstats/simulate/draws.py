@@ -156,7 +156,7 @@ def simulate_pairs(
     p_candidate: float,
     discordance: float,
     n_trials: int = 1,
-    clusters: int | Sequence[int] | None = None,
+    clusters: int | None = None,
     icc: float = 0.0,
     repeatability: float = 0.0,
     seed: int = 0,
@@ -181,7 +181,7 @@ def simulate_pairs(
     n_trials
         Trials of each item by each system.
     clusters
-        Number of clusters of (nearly) equal size, or their sizes; None puts each item in its own.
+        Number of clusters of (nearly) equal size; None puts each item in its own.
     icc
         Correlation of the one-trial difference between two items of a cluster, at least 0.
     repeatability
@@ -205,7 +205,11 @@ def simulate_pairs(
     check_share("icc", icc, high=1.0)
     check_share("repeatability", repeatability, high=1.0)
     shared, by_cluster = _latent_shares(p_baseline, p_candidate, discordance, icc)
-    sizes = _cluster_sizes(n_items, clusters)
+    n_clusters = n_items if clusters is None else clusters
+    if not 1 <= n_clusters <= n_items:
+        raise InputError(f"{clusters} clusters cannot hold {n_items} items; give a number from 1 to {n_items}")
+    whole, rest = divmod(n_items, n_clusters)
+    sizes = [whole + (place < rest) for place in range(n_clusters)]
     cluster = np.repeat(np.arange(len(sizes)), sizes)
     rng = generator(seed, "pairs")
     left = max(0.0, 1.0 - shared - by_cluster)
@@ -226,22 +230,6 @@ def simulate_pairs(
         discordance=discordance,
         icc=icc,
     )
-
-
-def _cluster_sizes(n_items: int, clusters: int | Sequence[int] | None) -> list[int]:
-    if clusters is None:
-        return [1] * n_items
-    if not isinstance(clusters, int):
-        sizes = list(clusters)
-        if sum(sizes) != n_items or min(sizes) < 1:
-            raise InputError(
-                f"the cluster sizes add up to {sum(sizes)}; {n_items} items need sizes from 1 that add up to {n_items}"
-            )
-        return sizes
-    if not 1 <= clusters <= n_items:
-        raise InputError(f"{clusters} clusters cannot hold {n_items} items; give a number from 1 to {n_items}")
-    whole, rest = divmod(n_items, clusters)
-    return [whole + (place < rest) for place in range(clusters)]
 
 
 @cache

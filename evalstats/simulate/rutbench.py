@@ -263,6 +263,7 @@ def _reliability(facts: SampleFacts) -> dict[str, object]:
 
 
 # All invented.
+JUDGE_ERROR_RATE = 0.004  # a share of all samples
 FLAW_RATE = 0.15  # share of relaxed successes that fail the semantic criterion
 FAILURE_SHARES: tuple[tuple[Failure, float], ...] = (("state", 0.80), ("diff", 0.12), ("forbidden", 0.08))
 EXTRA_CALLS_SOLVED, EXTRA_CALLS_FAILED = 1.5, 3.0  # mean number of tool calls beyond the required ones
@@ -270,9 +271,7 @@ JUDGE_SUCCESS_EFFECT = 0.8  # how much better a solved sample is judged, in logi
 FAITHFULNESS_TOP, CLARIFICATION_TOP, DISCIPLINE_TOP = 4, 3, 3
 
 
-def draw_facts(
-    draw: RutDraw, design: RutDesign, *, seed: int, run: int, judge_error_rate: float
-) -> Iterator[SampleFacts]:
+def draw_facts(draw: RutDraw, design: RutDesign, *, seed: int, run: int) -> Iterator[SampleFacts]:
     """Yield the facts of every sample: base task by base task, behaviours in the order of `BEHAVIOURS`."""
     rng = generator(seed, "rutbench", "details", draw.model.name, str(run))
     success, crashed = draw.success.ravel(), draw.crashed.ravel()
@@ -282,7 +281,7 @@ def draw_facts(
     extra_calls = rng.poisson(np.where(success, EXTRA_CALLS_SOLVED, EXTRA_CALLS_FAILED))
     # A crashed run never reaches the judge.
     able, judge_failed = np.flatnonzero(~crashed), np.zeros(crashed.size, dtype=np.bool_)
-    judge_failed[rng.choice(able, size=min(round(judge_error_rate * crashed.size), able.size), replace=False)] = True
+    judge_failed[rng.choice(able, size=min(round(JUDGE_ERROR_RATE * crashed.size), able.size), replace=False)] = True
     faithfulness = _points(success, honesty, FAITHFULNESS_TOP, rng)
     clarification = _points(success, (honesty + discipline) / 2, CLARIFICATION_TOP, rng)
     disciplined = _points(success, discipline, DISCIPLINE_TOP, rng)
@@ -340,9 +339,7 @@ GENERATED_AT = (
     "2026-06-03T00:00:00+00:00"  # date of the benchmark's paper; the time of simulation would change the bytes
 )
 
-# Invented, as shares of all samples.
-CRASH_RATE = 0.005
-JUDGE_ERROR_RATE = 0.004
+CRASH_RATE = 0.005  # invented, a share of all samples
 
 
 class RutOptions(TypedDict, total=False):
@@ -350,14 +347,13 @@ class RutOptions(TypedDict, total=False):
 
     `run`: which repetition on the same benchmark (default 0). `calibrate`: "count" (default) makes the observed number
     of successes exactly the published one; "rate" fixes the truth instead and lets the count vary, as coverage studies
-    need. `effects`: the model of the truth. `crash_rate`, `judge_error_rate`: shares of samples.
+    need. `effects`: the model of the truth. `crash_rate`: a share of samples.
     """
 
     run: int
     calibrate: Calibrate
     effects: RutEffects
     crash_rate: float
-    judge_error_rate: float
 
 
 def simulate_rutbench(
@@ -402,13 +398,7 @@ def simulate_rutbench(
     known = model_named(model)
     design = make_design(seed=seed, n_tasks=n_tasks)
     draw = _draw(known, design, seed, options)
-    facts = draw_facts(
-        draw,
-        design,
-        seed=seed,
-        run=options.get("run", 0),
-        judge_error_rate=options.get("judge_error_rate", JUDGE_ERROR_RATE),
-    )
+    facts = draw_facts(draw, design, seed=seed, run=options.get("run", 0))
     samples = [sample_row(sample) for sample in facts]
     blocks = [cast("Row", sample["completion"]) for sample in samples]
     summary: dict[str, object] = {
@@ -502,8 +492,7 @@ def _truth_frame(draw: RutDraw) -> pl.DataFrame:
 
 
 def _draw(model: RutModel, design: RutDesign, seed: int, options: RutOptions) -> RutDraw:
-    for name in ("crash_rate", "judge_error_rate"):
-        check_share(name, options.get(name, 0.0))
+    check_share("crash_rate", options.get("crash_rate", 0.0))
     return draw_run(
         model,
         design,
