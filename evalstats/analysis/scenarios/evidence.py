@@ -77,7 +77,7 @@ def evidence_sections(result: ScenarioModel) -> list[Section]:
 
 
 def _changes(result: ScenarioModel) -> list[Section]:
-    """Return the changes one by one: a forest of few, the largest of many."""
+    """Return the changes one by one, the largest of many."""
     rows = worst_first(result.drops, result)
     drops = sum(row.verdict == "drop" for row in rows)
     gains = sum(row.verdict == "gain" for row in rows)
@@ -87,15 +87,12 @@ def _changes(result: ScenarioModel) -> list[Section]:
     n = plural(len(rows), "change")
     heading = f"{drops:,} of {n} {'is a drop' if drops == 1 else 'are drops'} beyond chance"
     heading += f", {gains:,} {'is a gain' if gains == 1 else 'are gains'}" if gains else ""
-    table = _drops_table(result, rows)
-    drawn = figures.drops(result) if len(rows) <= figures.MOST_DROPS else None
     said = "That one change is shown and another is not does not make the two different."
     if rows[0].pooled is not None and drops > 1:
         unit = f" {result.unit}".rstrip()
         pooled = f"{scaled(rows[0].pooled, result.scale, result.digits, sign=True)}{unit}"
         said = f"The largest of many estimates are inflated by selection; shrunk, {named(rows[0])} is {pooled}."
-    block = table if drawn is None else replace(drawn, table=table)
-    return [Section(id="changes", heading=heading, blocks=(Text(text=said), block))]
+    return [Section(id="changes", heading=heading, blocks=(Text(text=said), _drops_table(result, rows)))]
 
 
 def _drops_table(result: ScenarioModel, rows: Sequence[ChangeRow]) -> Table:

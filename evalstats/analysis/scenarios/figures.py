@@ -1,9 +1,8 @@
 """Figures of scenarios: the map of models and scenarios, every change, what scores vary by."""
 
-import math
 from typing import Any
 
-from evalstats.analysis.result import as_columns, columns, scaled_values, shown_numbers
+from evalstats.analysis.result import as_columns, columns, scaled_values
 from evalstats.analysis.scenarios.result import CellRow, ChangeRow, EffectRow, ScenarioMean, ScenarioModel
 from evalstats.document.model import Figure
 from evalstats.document.numbers import number
@@ -11,7 +10,6 @@ from evalstats.grammar import plural
 
 AVERAGE = "average"
 MOST_ACROSS, MOST_DOWN = 14, 40
-MOST_DROPS = 30
 _MOST_EFFECTS = 4
 _TONES: dict[str, str] = {"drop": "bad", "gain": "good", "invalid": "caution"}
 
@@ -48,29 +46,6 @@ def drop_map(result: ScenarioModel) -> Figure:
         f"{base}; {worse} of {len(result.drops)} changes are shown to be worse.",
         caption=f"The change in {result.metric} from {base}; filled cells are shown by the data, the line in a cell is its "
         "interval.",
-    )
-
-
-def drops(result: ScenarioModel) -> Figure:
-    """Return every change with its interval, model by model: at most 30, in the order of the result."""
-    shown = result.drops[:MOST_DROPS]
-    one_scenario = len({row.scenario for row in result.drops}) == 1
-    rest = len(result.drops) - len(shown)
-    worse = sum(row.verdict == "drop" for row in result.drops)
-    return Figure(
-        id="drops",
-        plot="forest",
-        rows={
-            "label": [row.model if one_scenario else row.scenario for row in shown],
-            "group": ["" if one_scenario else row.model for row in shown],
-            **shown_numbers(shown, result.scale),
-            "tone": [_TONES.get(row.verdict, "neutral") for row in shown],
-            "settled": [row.verdict in ("drop", "gain") for row in shown],
-        },
-        options=_drop_options(result) | ({"note": f"{plural(rest, 'further change')}: in the table."} if rest else {}),
-        alt=f"Change in {result.metric} of each model in each scenario from {base_name(result)}; {worse} of "
-        f"{len(result.drops)} are shown to be worse.",
-        caption=f"Every change in {result.metric} from {base_name(result)}; filled points are shown by the data.",
     )
 
 
@@ -143,19 +118,6 @@ def _base_cell(result: ScenarioModel, model: str, base: str) -> dict[str, Any]:
         "words": number(found["estimate"], result.digits),
         "base": True,
         "tone": "neutral",
-    }
-
-
-def _drop_options(result: ScenarioModel) -> dict[str, Any]:
-    unit = {"pp": "percentage points"}.get(result.unit, result.unit)
-    up, down = ("better", "worse") if result.higher_is_better else ("worse", "better")
-    reach = result.scale if result.metric_kind in ("binary", "proportion") else math.inf
-    return {
-        "title": f"Change in {result.metric} from {base_name(result)}" + (f" ({unit})" if unit else ""),
-        "sides": (f"← {down}", f"{up} →"),
-        "side_tones": ("bad", "good") if result.higher_is_better else ("good", "bad"),
-        "digits": result.digits,
-        **({"bounds": (-reach, reach)} if math.isfinite(reach) else {}),
     }
 
 
