@@ -81,7 +81,7 @@ def as_names(value: object, dtype: pl.DataType | None = None) -> object:
     return name_of(cast("object", value), dtype) if isinstance(value, _NUMBERS) else value
 
 
-def unknown_name(name: str, known: list[str], *, what: str = "model", most: int = 10) -> str:
+def unknown_name(name: str, known: list[str], *, what: str = "model") -> str:
     """Say that a name is not known, what comes closest, and what there is.
 
     >>> print(unknown_name("gpt4o", ["gpt-4o", "claude"]))
@@ -91,7 +91,7 @@ def unknown_name(name: str, known: list[str], *, what: str = "model", most: int 
         get_close_matches(name, known, n=3, cutoff=0.5) or [each for each in known if name.lower() in each.lower()][:3]
     )
     closest = f"; closest: {', '.join(name if name == name.strip() else repr(name) for name in close)}" if close else ""
-    return f"no {what} {name!r}{closest}; all {len(known):,}: {comma_list(known, most)}"
+    return f"no {what} {name!r}{closest}; all {len(known):,}: {comma_list(known, 10)}"
 
 
 # --- characters that no eye sees ---

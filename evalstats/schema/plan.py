@@ -280,19 +280,14 @@ def plan_account(
     plan: Plan, *, benchmark: str = "", metric: str = "", span: float | None = 1.0, **given: object
 ) -> PlanAccount:
     """Return what a result says of its plan; the options are as in `departures`."""
+    declared = [(name, _in_words(value)) for name, value in _declared(plan, benchmark, metric).items() if _said(value)]
+    margin = plan.margin_for(benchmark, metric)
     return PlanAccount(
         source=plan.source,
         digest=plan.digest,
-        declared=declared_values(plan, benchmark=benchmark, metric=metric),
+        declared=(*declared, *([("reason for the margin", margin.reason)] if margin else [])),
         departures=departures(plan, benchmark=benchmark, metric=metric, span=span, **given),
     )
-
-
-def declared_values(plan: Plan, *, benchmark: str = "", metric: str = "") -> tuple[tuple[str, str], ...]:
-    """Return what a plan declares for one metric of one benchmark, as (key, value in words)."""
-    found = [(name, _in_words(value)) for name, value in _declared(plan, benchmark, metric).items() if _said(value)]
-    margin = plan.margin_for(benchmark, metric)
-    return (*found, ("reason for the margin", margin.reason)) if margin else tuple(found)
 
 
 def departures(
@@ -306,9 +301,6 @@ def departures(
     primary.
     """
     declared = _declared(plan, benchmark, metric)
-    unknown = [name for name in given if name not in declared]
-    if unknown:
-        raise InputError(f"{unknown[0]!r} is no key of a plan; there are {', '.join(declared)}")
     found: list[str] = []
     for name, value in given.items():
         if value is None or _same(name, value, declared[name], span):

@@ -191,7 +191,6 @@ class Store:
     def read_merged(
         self,
         *,
-        models: Collection[str] | None = None,
         tables: Collection[TableName] | None = None,
         named: Collection[str] = (),
         without: Collection[str] = (),
@@ -206,7 +205,7 @@ class Store:
 
         Parameters
         ----------
-        models, tables, benchmarks
+        tables, benchmarks
             As in `read`.
         named
             Columns that are kept even if they keep rows apart.
@@ -224,20 +223,16 @@ class Store:
         CannotMergeError
             If trials are not told apart, most rows differ, or too many would be left.
         InputError
-            If a model or table of that name is not there.
+            If a table of that name is not there.
         StoreError
             If a part is damaged, or a run is in two sources.
         """
         sources = self._sound_sources()
-        self._refuse_unknown_models(models)
         holders, beside = _of_benchmarks(sources, benchmarks)
         files = files_of(holders, "outcomes")
         fixed = shared_constants([part for _, part in files], "outcomes")
-        wanted = _selection("outcomes", None, models)
-        rows = self._scan("outcomes", holders, beside).filter(wanted)
-        stretches = [
-            (self._scan("outcomes", some, [*holders, *beside]).filter(wanted), n) for some, n in _stretches(holders)
-        ]
+        rows = self._scan("outcomes", holders, beside)
+        stretches = [(self._scan("outcomes", some, [*holders, *beside]), n) for some, n in _stretches(holders)]
         outcomes, left_out = merged_outcomes(
             rows,
             stretches or [(rows, 0)],
@@ -250,7 +245,7 @@ class Store:
             always=always,
         )
         frames: dict[TableName, pl.DataFrame] = {
-            table: self._collect(table, sources, _selection(table, None, models))
+            table: self._collect(table, sources, pl.lit(value=True))
             for table in _tables_wanted(tables)
             if table != "outcomes"
         }

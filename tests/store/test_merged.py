@@ -177,12 +177,9 @@ def test_a_store_needs_no_columns_and_no_other_engine(tools: Any, shelf: Shelf) 
         es.scan(pl.LazyFrame({"item": ["q"]}))
 
 
-def test_models_and_benchmarks_are_read_alone(tools: Any, shelf: Shelf) -> None:
+def test_benchmarks_are_read_alone(tools: Any, shelf: Shelf) -> None:
     store = open_store(stored(tools, shelf, drawn(tools)))
-    assert store.read_merged(models=["a"]).models() == ("a",)
     assert not store.read_merged(benchmarks=["other"]).outcomes.height
-    with pytest.raises(es.InputError, match="holds no model 'c'"):
-        store.read_merged(models=["c"])
 
 
 def test_a_changed_byte_is_found_before_anything_is_counted(tools: Any, shelf: Shelf) -> None:
