@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 # How the text of a flag becomes a value, where its type does not tell: A,B,C of names or metrics, or what a file holds.
-Reads = Literal["", "text", "names", "metrics", "amount", "shares", "weights", "labels", "aliases", "mix"]
-OF_FILES = ("shares", "labels", "aliases", "mix")
+Reads = Literal["", "text", "names", "metrics", "amount", "shares", "weights", "labels", "ballots", "aliases", "mix"]
+OF_FILES = ("shares", "labels", "ballots", "aliases", "mix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,6 +465,10 @@ VoteResamples = Annotated[
     int | None, _DesignFlag("Rounds of a bootstrap of clusters beside the intervals.", "--resamples")
 ]
 Checks = Annotated[bool, _DesignFlag("Whether to test fit, trust and drift, which takes longer.")]
+VoteLabels = Annotated[
+    object | None,
+    Flag("People's votes on a part of the battles, to correct a judge: votes too.", metavar="FILE", reads="ballots"),
+]
 WithoutSuspects = Annotated[bool, _DesignFlag("Leave out the votes that the checks suspect, and say how many.")]
 
 # --- gap ---

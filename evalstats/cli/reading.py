@@ -252,7 +252,7 @@ class Ballots(DataForm):
         merged = None
         if self.engine is not None:
             merged = self._on_engine(single=single or self.store is not None)
-        elif not single and not any(call.given[name] for name in _OF_SINGLE_VOTES):
+        elif not single and all(call.given[name] in (None, False, [], ()) for name in _OF_SINGLE_VOTES):
             merged = _large_votes([*([self.store] if self.store else []), *self.paths], quiet=call.quiet)
         if merged is not None:
             return {"battles": merged}
@@ -272,7 +272,7 @@ class Ballots(DataForm):
 
 
 # What needs single votes, which are not merged then.
-_OF_SINGLE_VOTES = ("covariates", "by", "models", "side", "without_suspects")
+_OF_SINGLE_VOTES = ("covariates", "by", "models", "side", "labels", "without_suspects")
 
 
 def _large_votes(paths: Sequence[Path], *, quiet: bool) -> "pl.LazyFrame | None":

@@ -142,6 +142,14 @@ def _label_table(path: Path) -> "EvalData | pl.DataFrame":
     return read_table(path).with_columns(pl.col(pl.String).str.replace(r"^'([=+@\t\r-])", "$1"))
 
 
+def _ballots(path: Path) -> "EvalData":
+    """Read people's votes, from a store or files of votes."""
+    from evalstats.cli.load import load
+    from evalstats.store.manifest import is_store
+
+    return load((), store=path, quiet=True) if is_store(path) else load((path,), quiet=True)
+
+
 def _mix_of(given: str, by: str | Sequence[str] | None) -> "LiveMix":
     """Return the live mix that --mix names: the one that ships, or that of a file."""
     if given == _SHIPPED_MIX:
@@ -170,6 +178,7 @@ _READERS: Mapping[str, Callable[[Any, Offered], Any]] = {
     "amount": _amount,
     "weights": lambda texts, _: weights_of(texts),
     "labels": lambda path, _: _label_table(path),
+    "ballots": lambda path, _: _ballots(path),
     "aliases": _aliases,
 }
 

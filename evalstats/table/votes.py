@@ -40,7 +40,7 @@ _ONE_SOURCE = (
 )  # the first of these clusters votes that are merged
 _ALIASES = {"prompt": "item", "user": "rater", "judge_id": "rater"}
 _FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
-_BY_VOTE = ("first", "second", "outcome", "share", "weight", "covariates")
+_BY_VOTE = ("first", "second", "outcome", "share", "weight", "label_weight", "covariates")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,8 @@ class VoteTable:
         One row per vote, columns of the glossary and the factors of the file. None where votes came merged.
     first, second, outcome, share, weight, codes, covariates
         The same votes coded as in `VoteRows`, in the order of `votes`; empty where `votes` is None.
+    label_weight
+        Of a judge's votes that people's correct (`with_labels`): the weight of votes that the label of each stands for, else 0.
     rows
         All of them merged, with covariates and clusters.
     cluster_names, nameless
@@ -96,6 +98,7 @@ class VoteTable:
     outcome: IntArray
     share: FloatArray
     weight: FloatArray
+    label_weight: FloatArray
     rows: VoteRows
     cluster_names: tuple[str, ...] = ()
     codes: tuple[IntArray, ...] = ()
@@ -182,6 +185,7 @@ class VoteTable:
             outcome=outcome,
             share=share,
             weight=weight,
+            label_weight=np.zeros(votes.height),
             rows=vote_rows(
                 first,
                 second,
@@ -244,6 +248,7 @@ class VoteTable:
             outcome=none,
             share=np.zeros(0),
             weight=np.zeros(0),
+            label_weight=np.zeros(0),
             rows=rows if keep_both_bad else rows.take(kept),
             cluster_names=names,
             unclustered=tuple((name, 0) for name in unused),
@@ -264,6 +269,15 @@ class VoteTable:
             covariates=self.covariates[at],
             clusters=(*(codes[at] for codes in self.codes), *further),
         )
+
+    def with_labels(self, share: FloatArray, label_weight: FloatArray) -> Self:
+        """Return the votes with shares corrected by labels, and the weight of votes that each label stands for."""
+        found = replace(self, share=share, label_weight=label_weight)
+        return replace(found, rows=found.rows_at(np.ones(share.size, dtype=np.bool_)))
+
+    def labelled_rows(self) -> VoteRows:
+        """Return the votes with a label, of the weight that each stands for."""
+        return replace(self, weight=self.label_weight).rows_at(self.label_weight > 0.0)
 
     def with_covariates(self, names: Sequence[str], *, side: bool) -> Self | None:
         """Return the votes that have other covariates, with these; None where fewer than half have them, or none can."""

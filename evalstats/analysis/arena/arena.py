@@ -11,6 +11,12 @@ from evalstats import options as opt
 from evalstats.analysis.arena.alternatives import alternatives_of, categories_of
 from evalstats.analysis.arena.checks import connection_line, graph_of, guarded
 from evalstats.analysis.arena.fit_checks import drift_of, fit_checks
+from evalstats.analysis.arena.labels import (
+    corrected_parts,
+    judge_notes,
+    refuse_with_labels,
+    with_accounts,
+)
 from evalstats.analysis.arena.notes import few_votes_notes, scale_notes, source_levels, vote_notes
 from evalstats.analysis.arena.pairing import pairing_notes, pairing_of, with_pairing
 from evalstats.analysis.arena.ratings import (
@@ -67,6 +73,7 @@ _REASONS: dict[Ties, str] = {
     "davidson": "it was asked for: a tie is an outcome with a probability of its own, likeliest between equals",
     "rao-kupper": "it was asked for: a tie is a difference too small to see",
 }
+_OF_LABELS = "people voted on a random part of the battles, and the judge's votes on all are corrected by theirs"
 
 
 @recorded
@@ -86,6 +93,7 @@ def arena(
     conf_level: opt.PlannedLevel = None,
     n_resamples: opt.VoteResamples = None,
     checks: opt.Checks = True,
+    labels: opt.VoteLabels = None,
     without_suspects: opt.WithoutSuspects = False,
     top: opt.Top = (1, 3, 5),
     plan: Plan | None = None,
@@ -128,6 +136,10 @@ def arena(
         Rounds of a bootstrap to show beside the sandwich intervals; None for none.
     checks
         Whether to test fit, trust and drift, which takes longer than the rating.
+    labels
+        People's votes on a random part of the battles, where a judge model gave the votes: votes too, of the same battle (or
+        item) and models, with the chance of each in `label_prob` where these differ. Ratings are then those that people's votes
+        on all battles would give. At least 50, and 20 of each model.
     without_suspects
         Whether to leave out votes that the checks of all votes suspect: those of raters unlike the others, repeats after the
         first, bursts, answers that name their model. The checks saw the outcomes, so that such ratings stand beside those of all
@@ -138,7 +150,7 @@ def arena(
     InputError
         If a name, column or option is unknown.
     CannotAnswerError
-        If no vote has an outcome, or no two models can be rated.
+        If no vote has an outcome, or no two models can be rated; with labels, if they are too few, or no random part.
 
     Notes
     -----
@@ -183,6 +195,8 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _checked(asked: opt.GivenOptions) -> RatingOptions:
+    if asked.labels is not None:
+        refuse_with_labels(asked)
     if asked.prior is not None and not 0.0 < asked.prior < np.inf:
         raise InputError(f"prior is {asked.prior:g}; give the wins and losses to add to every model, such as 0.5")
     if asked.n_resamples is not None:
@@ -230,7 +244,10 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
         have = comma_list(table.models, 12)
         raise InputError(f"the anchor {asked.anchor!r} has no votes; models with votes: {have}")
     found = connection(table.rows)
-    parts = _parts(table, found, options)
+    judged = _parts(table, found, options)
+    parts, labels, tuning = (
+        (judged, None, 0.0) if asked.labels is None else corrected_parts(judged, table, asked.labels)
+    )
     graph = graph_of(table.rows, table.models, found)
     pairing, pairing_line = pairing_of(table, options)
     alone = _by_votes_alone(table, found, options)
@@ -253,24 +270,26 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
     # Tastes for prompts are there, whatever the claims are for.
     lines, fit, trust, drift = [connection_line(graph)], None, None, None
     if asked.checks:
-        fit, trust, drift, further = checks_of(replace(main, table=all_shared), side)
+        # A judge's votes are checked as they are.
+        checked = judged[0] if labels else replace(main, table=all_shared)
+        fit, trust, drift, further = checks_of(checked, side)
         lines = [*lines, pairing_line, *further]
     if options.prior > 0.0:
         placement = None  # the prior rates every model: its line is like the others
     rows, order = rating_rows(table, parts, found, placement, options)
     pairs = tuple(pair for part in parts for pair in pair_rows(part, options))
+    if labels is not None:
+        rows, pairs = with_accounts(rows, pairs, main, judged=table, labels=labels, tuning=tuning)
     if placement is not None:
         place = {row.name: at for at, row in enumerate(rows)}
         every = (*pairs, *unbounded_pairs(placement, met_table(table.rows), options))
         pairs = tuple(sorted(every, key=lambda pair: (place[pair.first], place[pair.second])))
     style = () if table.covariate_names or table.votes is None else style_pairs(table.votes)
-    styled = table.with_covariates(style, side=False) if style else None
-    sided = None
-    if SIDE not in table.covariate_names:
-        sided = table.with_covariates(table.covariate_names, side=True)
+    styled = table.with_covariates(style, side=False) if style and labels is None else None
+    sided = None if SIDE in table.covariate_names else table.with_covariates(table.covariate_names, side=True)
     covariates, style_notes = _covariates(main, side, styled if whole else None)
     alternatives = ()
-    if whole:
+    if whole and labels is None:
         alternatives = alternatives_of(
             main,
             table.rows,
@@ -278,16 +297,16 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
             styled=None if styled is None else styled.rows,
             sided=None if sided is None else sided.rows,
         )
-    counts = table.counts
+    counts, unit = table.counts, "Elo points" if options.scale == "elo" else "log-odds"
     return ArenaRanking(
         arena=name,
         ties=options.ties,
         scale=options.scale,
-        unit="Elo points" if options.scale == "elo" else "log-odds",
+        unit=unit,
         anchor=options.anchor,
         conf_level=options.conf_level,
         method=METHODS[options.ties],
-        method_reason=_REASONS[options.ties],
+        method_reason=_REASONS[options.ties] if labels is None else _OF_LABELS,
         rank_method="none" if main.claims is None else main.claims.ranks.method,
         estimand=_estimand(table, main, graph, levels),
         rows=rows,
@@ -319,6 +338,7 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
         n_resamples=options.n_resamples,
         converged=all(part.fit.converged for part in parts),
         rank_reason=_rank_reason(graph, main),
+        labels=None if labels is None else f"people's votes on {np.isfinite(labels.values).sum():,} of them",
         origin=Origin(sources=sources, version=toolkit_version(), seed=options.seed),
         notes=_ordered(
             *remarks,
@@ -327,6 +347,7 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
             *pairing_notes(pairing, parts),
             *vote_notes(table, asked.cluster, graded=asked.ties == "half"),
             *main.notes,
+            *judge_notes(rows, labels, unit),
             *style_notes,
             *_check_notes(table, all_shared, checks=asked.checks),
             *_cluster_notes(main, levels),

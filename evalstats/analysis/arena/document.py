@@ -38,7 +38,8 @@ _FRAGILE = {"one rater": "one rater", "few votes": "a few votes"}
 def method_sections(result: ArenaRanking) -> tuple[Section, ...]:
     """Return how it was computed, what ratings and ranks mean, what is assumed, the checks, the references."""
     sources = sorted({source for name in methods_of(result) for text in texts_for(name) for source in text.sources})
-    texts = [text for name in (result.method, error_method(result)) if name for text in texts_for(name)]
+    of_labels = "" if result.labels is None else "votes corrected by labels"
+    texts = [text for name in (result.method, of_labels, error_method(result)) if name for text in texts_for(name)]
     not_run = [f"{line.title}: not run, {line.finding}" for line in result.checks if line.status == "not run"]
     silence = "A check that passed is no proof: votes bought to look like others cannot be told from them"
     checking = tuple(map(sentence, (BUDGET, silence, *not_run)))
@@ -61,7 +62,8 @@ def methods_of(result: ArenaRanking) -> list[str]:
     by = [] if result.categories is None else [result.categories.method]
     over = [] if result.drift is None else [result.drift.method]
     ranks = [result.rank_method] if result.has_ranks else []
-    names = [result.method, error_method(result), *ranks, *by, *over, *arena_ranks]
+    of_labels = "" if result.labels is None else "votes corrected by labels"
+    names = [result.method, of_labels, error_method(result), *ranks, *by, *over, *arena_ranks]
     return [name for name in names if name]
 
 
@@ -166,7 +168,8 @@ def document(result: ArenaRanking) -> Document:
     met = ""
     if graph is not None and graph.n_pairs_met < graph.n_pairs:
         met = f"; {graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} met"
-    scope = f"{plural(result.n_votes, 'vote')}{tied}{f', {by}' if by else ''}{met}"
+    who = "" if result.labels is None else f" of a judge, corrected by {result.labels}"
+    scope = f"{plural(result.n_votes, 'vote')}{who}{tied}{f', {by}' if by else ''}{met}"
     return Document(
         kind="arena",
         title=f"Whom do users prefer{'' if result.arena == 'votes' else f' on {result.arena}'}?",
@@ -314,6 +317,7 @@ def _table(result: ArenaRanking) -> Table:
         Column(title=f"{level(result)} CI", kind="interval", digits=digits),
         Column(title="Ranks", kind="amount"),
         *([Column(title="Arena", kind="amount")] if arena else []),
+        *([Column(title="By the judge", kind="number", digits=digits)] if result.labels else []),
         Column(title="Votes", kind="count"),
         *([] if whole(result) else [Column(title="Part", kind="count")]),
         *([Column(title="Bootstrap", kind="interval", digits=digits, spare=True)] if booted else []),
@@ -325,6 +329,7 @@ def _table(result: ArenaRanking) -> Table:
             row.ends,
             row.ranks.replace("-", "–"),
             *(["–" if row.rank_arena is None else str(row.rank_arena)] if arena else []),
+            *([row.labels and row.labels.judged.estimate] if result.labels else []),
             row.n_votes,
             *([] if whole(result) else [row.component]),
             *([(row.boot_low, row.boot_high) if row.boot_low is not None else None] if booted else []),
@@ -414,6 +419,8 @@ def _actions(result: ArenaRanking) -> list[str]:
     best = result.best()
     if label == _OPEN[0] and len(best) > 1:
         found.append(f"Choose among these {len(best)} by cost or by a test of your own; their order says nothing.")
+    if label == _OPEN[0] and result.labels:
+        found.append("Have people vote on more of the battles of those that could be best, drawn at random.")
     pair = nearest_open(result)
     if label == _OPEN[0] and pair is not None and pair.more_votes:
         names = [

@@ -10,6 +10,7 @@ import polars as pl
 from evalstats.analysis.arena import figures
 from evalstats.analysis.arena.checks import side_words, weak_links_of
 from evalstats.analysis.arena.figures import apart, compared, digits_of, percent, rough, unit_of, whole
+from evalstats.analysis.arena.labels import is_misrated
 from evalstats.analysis.arena.result import (
     Alternative,
     ArenaRanking,
@@ -52,6 +53,7 @@ def evidence(result: ArenaRanking) -> tuple[Section, ...]:
     """Return the parts in the order in which a sceptic asks."""
     found = [
         _connections(result),
+        _labels(result),
         _pairs(result),
         _choices(result),
         _style(result),
@@ -84,6 +86,48 @@ def nearest_open(result: ArenaRanking) -> PairContrast | None:
     open_ = [pair for pair in result.pairs if pair.verdict == "not separated" and pair.p_adjusted is not None]
     first = [pair for pair in open_ if pair.more_votes and result.rows[0].name in (pair.first, pair.second)]
     return min(first or open_, key=lambda pair: (pair.more_votes is None, pair.more_votes or 0), default=None)
+
+
+def _labels(result: ArenaRanking) -> Section | None:
+    """Show what the judge, people's votes and both together say of each rating, and how the judge errs."""
+    if result.labels is None:
+        return None
+    rows, digits = [(row, row.labels) for row in result.rows if row.labels is not None], digits_of(result)
+    wrong = sum(is_misrated(account) for _, account in rows)
+    head = (
+        f"The judge misrates {wrong} of {plural(len(rows), 'model')}"
+        if wrong
+        else "The judge is not shown to misrate any model"
+    )
+    table = Table(
+        id="labels",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title="Corrected", kind="number", digits=digits),
+            Column(title="Judge alone", kind="number", digits=digits),
+            Column(title="Judge too high by", kind="number", digits=digits, sign=True),
+            Column(title=f"{level(result)} CI", kind="interval", digits=digits, sign=True),
+            Column(title="Labels alone", kind="number", digits=digits),
+            Column(title="Labels", kind="count"),
+        ),
+        rows=tuple(
+            (
+                row.name,
+                row.estimate,
+                each.judged.estimate,
+                each.estimate,
+                each.ends,
+                each.labels_only.estimate,
+                each.n_labels,
+            )
+            for row, each in rows
+        ),
+        caption="Ratings by the judge's votes, by people's, and by both; each interval is for its model alone",
+        most=_SHOWN,
+    )
+    worth = sorted(account.label_worth / account.n_labels for _, account in rows)[len(rows) // 2]
+    text = f"The judge makes each label worth {number(worth, 1)} labels alone (median)." if worth > 1.0 else ""
+    return Section(id="labels", heading=head, blocks=(table, *([Text(text=text)] if text else [])))
 
 
 # --- who was compared ---
@@ -188,8 +232,8 @@ def _neighbours(result: ArenaRanking) -> Table:
             for pair in pairs
         ),
         caption=(
-            f"Each model against the next: the lead in {unit_of(result)}, how often those who decide prefer it, and the votes "
-            "between the two that would separate them with 80% power"
+            f"Each model against the next: the lead in {unit_of(result)}, how often those who decide prefer it"
+            + ("" if result.labels else ", and the votes between the two that would separate them with 80% power")
         ),
         most=_SHOWN,
         frame=result.pairs_frame().to_dict(as_series=False),

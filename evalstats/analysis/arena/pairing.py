@@ -93,6 +93,8 @@ def _factor(part: RatedPart) -> float:
     Estimated strengths are drawn together by the noise in them. The factor that the largest of all contrasts needs is taken.
     """
     table, options, claims = part.table, part.options, part.claims
+    if table.label_weight.any():
+        raise CannotAnswerError("votes are corrected by labels")
     order, _ = _order(table)
     first, second, share = table.first[order], table.second[order], table.share[order]
     if claims is None or not np.isfinite(claims.ranks.critical):

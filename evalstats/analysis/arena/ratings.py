@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-from evalstats.analysis.arena.notes import source_word
+from evalstats.analysis.arena.notes import source_levels, source_word
 from evalstats.analysis.arena.result import ClusterCount, PromptLevels, VoteCovariate
+from evalstats.analysis.result import Estimate, finite
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
@@ -25,21 +26,25 @@ from evalstats.stats.arena.contrasts import (
     strength_ranks,
 )
 from evalstats.stats.arena.covariance import (
+    FEWEST_CLUSTERS,
     StrengthCovariance,
     clustered_meat,
     combination_variance,
     covariance_of,
     covariance_of_meat,
+    plus,
     vote_meat,
 )
+from evalstats.stats.arena.labelled import with_labels
 from evalstats.stats.arena.likelihood import PairFit, connection
-from evalstats.stats.arena.votes import A_WINS, TIE, stacked
+from evalstats.stats.arena.votes import A_WINS, TIE, VoteRows, stacked
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.table.votes import PEOPLE, SIDE, VoteTable
 
 ELO_BASE = 1000.0
 _NO_DF = 1e-6
+UNKNOWN = "standard error cannot be estimated"
 _LEAST_WORTH = 2.0  # clusters: with fewer the t law has less than 1 degree of freedom
 _HELD = 30_000_000  # rows of votes by cluster that may be held, at most
 _FEWEST_DECIDED = 6  # 2 x .5^6 is the first p below .05
@@ -226,6 +231,21 @@ class RatedPart:
         fixed = strengths[names.index(options.anchor)] if options.anchor in names else 0.0
         return options.base + options.points * (strengths - fixed)
 
+    def estimate(self, place: int) -> Estimate:
+        """Return the rating of one model with its interval, or why it has none."""
+        options, rating = self.options, float(self.ratings[place])
+        error, df, reason = finite(self.std_errors[place]), finite(model_df(self.covariance)[place]), self.reason
+        known = error is not None and df is not None
+        if self.table.models[place] == options.anchor:
+            reason = "its rating is fixed: it is the anchor"
+        elif reason is None and not known:
+            reason = f"its {UNKNOWN}: all its votes are ties, or lie in hardly more than one cluster"
+        found = Estimate(estimate=rating, conf_level=options.conf_level, reason=reason)
+        if error is None or df is None:
+            return found
+        reach = t_quantile(options.conf_level, df) * error
+        return replace(found, std_error=error, df=df, conf_low=rating - reach, conf_high=rating + reach)
+
 
 def rate(
     table: VoteTable,
@@ -244,6 +264,10 @@ def rate(
     table, covariance = _covariance(table, fit)
     if options.prior > 0.0:
         covariance = _with_prior(covariance, fit)
+    if table.label_weight.any():
+        labelled = table.labelled_rows()
+        covariance = with_labels(covariance, fit, labelled)
+        withheld = withheld or _too_few_labelled(table, labelled)
     if widening != 1.0:
         covariance = replace(
             covariance,
@@ -320,14 +344,17 @@ def _with_prior(covariance: StrengthCovariance, fit: PairFit) -> StrengthCovaria
     win = expit(fit.strengths)
     meat = np.zeros_like(fit.bread)
     meat[np.arange(n), np.arange(n)] = fit.prior * (win**2 + (1.0 - win) ** 2)
-    added = fit.bread @ meat @ fit.bread
-    return replace(
-        covariance,
-        covariance=covariance.covariance + added,
-        joint=covariance.joint + added[:n, :n],
-        votes=covariance.votes + added,
-        one_way=tuple(each + added for each in covariance.one_way),
-    )
+    return plus(covariance, fit.bread @ meat @ fit.bread)
+
+
+def _too_few_labelled(table: VoteTable, labelled: VoteRows) -> str | None:
+    """Say why no interval is given where people labelled votes of a few clusters alone."""
+    for name, codes in zip(table.cluster_names, labelled.clusters, strict=True):
+        n = np.unique(codes).size
+        if n < FEWEST_CLUSTERS:
+            words = source_levels(name, int(n))
+            return f"the labelled votes come from {words}, too few for an interval; label votes of {FEWEST_CLUSTERS} or more"
+    return None
 
 
 def _too_unequal(covariance: StrengthCovariance) -> str | None:

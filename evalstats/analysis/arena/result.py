@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, RankedRow, Result, frame_of, row_named
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
@@ -41,6 +42,9 @@ class RatingRow(RankedRow):
         For each of the result's clusters, how many of its levels the votes come from; a vote that names none is one.
     rank_arena
         The rank live arenas print: 1 + the models whose whole interval lies above this one's.
+    labels
+        Where people's votes correct a judge's: by how much the judge rates the model too high, and what the judge and people's
+        votes say by themselves. Votes, wins and ties are the judge's.
     """
 
     strength: float | None = None
@@ -55,6 +59,7 @@ class RatingRow(RankedRow):
     n_opponents: int = 0
     n_clusters: tuple[int, ...] = ()
     rank_arena: int | None = None
+    labels: LabelAccount | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -522,6 +527,8 @@ class ArenaRanking(OfOrigin, Result):
         Median over pairs of the standard error over the one that takes every vote as independent.
     covariates
         Side effect and style, with coefficients; `alternatives` holds the ratings without them.
+    labels
+        Whose votes correct those of the judge, and of how many; None where votes count as they are.
     without_suspects
         Whether the votes that the checks suspect were left out.
     checks
@@ -568,6 +575,7 @@ class ArenaRanking(OfOrigin, Result):
     converged: bool = True
     rank_reason: str | None = None
     notes: tuple[Note, ...] = ()
+    labels: str | None = None
     without_suspects: bool = False
     origin: Origin = field(default_factory=Origin)
 
@@ -633,6 +641,8 @@ class ArenaRanking(OfOrigin, Result):
         rows: list[dict[str, Any]] = []
         for row in self.rows:
             values = {each.name: getattr(row, each.name) for each in dataclasses.fields(row)}
+            account = values.pop("labels")
+            values |= {"judged": account and account.judged.estimate} if self.labels else {}
             values.update({f"top_{k}": inside for k, inside in values.pop("top")})
             for name in ("df", "p_value", "p_adjusted", "method"):
                 del values[name]

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from evalstats.analysis.arena.checks import votes_of
-from evalstats.analysis.arena.ratings import Claims, RatedPart, RatingOptions, model_df, strength_reach
+from evalstats.analysis.arena.ratings import UNKNOWN, Claims, RatedPart, RatingOptions, strength_reach
 from evalstats.analysis.arena.result import PairContrast, PairVerdict, RatingRow
 from evalstats.analysis.result import finite
 from evalstats.grammar import plural
@@ -20,7 +20,6 @@ from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile
 from evalstats.table.votes import VoteTable
 
-_UNKNOWN = "standard error cannot be estimated"
 _SHARE = 0.1  # of the error rate of all ranks together, for pairs with a model without a finite rating
 
 
@@ -152,23 +151,15 @@ def met_table(rows: VoteRows) -> IntArray:
 
 
 def _rated_row(line: RatingRow, part: RatedPart, place: int) -> RatingRow:
-    options = part.options
-    rating, error = float(part.ratings[place]), finite(part.std_errors[place])
-    df = finite(model_df(part.covariance)[place])
-    reach = None if error is None or df is None else t_quantile(options.conf_level, df) * error
-    reason = part.reason
-    if part.table.models[place] == options.anchor:
-        reason = "its rating is fixed: it is the anchor"
-    elif reason is None and reach is None:
-        reason = f"its {_UNKNOWN}: all its votes are ties, or lie in hardly more than one cluster"
+    options, own = part.options, part.estimate(place)
     line = replace(
         line,
-        estimate=rating,
+        estimate=own.estimate,
         strength=float(part.fit.strengths[place]),
-        std_error=None if reach is None else error,
-        conf_low=None if reach is None else rating - reach,
-        conf_high=None if reach is None else rating + reach,
-        reason=reason,
+        std_error=own.std_error,
+        conf_low=own.conf_low,
+        conf_high=own.conf_high,
+        reason=own.reason,
     )
     if part.boot is not None:
         low, high = (finite(float(ends[place])) for ends in (part.boot.conf_low, part.boot.conf_high))
@@ -233,7 +224,7 @@ def pair_rows(part: RatedPart, options: RatingOptions) -> tuple[PairContrast, ..
 def _with_error(pair: PairContrast, claims: Claims, options: RatingOptions, i: int, j: int) -> PairContrast:
     error, df, estimate = finite(claims.std_error[i, j]), finite(claims.df[i, j]), pair.estimate or 0.0
     if error is None or df is None:
-        why = f"its {_UNKNOWN}: all votes on one of the two are ties, or lie in hardly more than one cluster"
+        why = f"its {UNKNOWN}: all votes on one of the two are ties, or lie in hardly more than one cluster"
         return replace(pair, reason=why)
     reach = t_quantile(options.conf_level, df) * error
     low, high = estimate - reach, estimate + reach

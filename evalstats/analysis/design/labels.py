@@ -163,7 +163,7 @@ def labels_of(labels: EvalData | object, table: ScoreTable, clusters: Sequence[s
     ]
     values = np.column_stack(columns).astype(np.float64)
     some = np.asarray(np.isfinite(values).any(axis=1))
-    chances, codes = _chances(means, there, key, some), [table.codes(name) for name in clusters]
+    chances, codes = label_chances(means, there, key, some), [table.codes(name) for name in clusters]
     if chances is None:
         _refuse_chosen(table, some, codes[0] if len(codes) == 1 else None)
     people = levels_of(sides["rater"]) if "rater" in sides.columns else []
@@ -268,8 +268,8 @@ def _check_once(rows: pl.DataFrame, key: Sequence[str]) -> None:
         )
 
 
-def _chances(means: pl.DataFrame, there: pl.DataFrame, key: list[str], some: Bools) -> Floats | None:
-    """Return the chance of each item to be labelled; None where no chances are given."""
+def label_chances(means: pl.DataFrame, there: pl.DataFrame, key: list[str], some: Bools) -> Floats | None:
+    """Return the chance of each row to be labelled; None where no chances are given, or all are the same."""
     if "unknown" not in means.columns or means["low"].null_count() == means.height:
         return None
     each = means.group_by(key).agg(pl.col("low").min(), pl.col("high").max(), pl.col("unknown").sum())

@@ -453,6 +453,18 @@ def contrast_p(fit: PairFit, covariance: StrengthCovariance, i: ArrayLike, j: Ar
     return np.where(known, np.maximum(p, SMALLEST_P), np.nan)
 
 
+def plus(covariance: StrengthCovariance, added: FloatArray) -> StrengthCovariance:
+    """Return the covariance with a further part, of shape (n_parameters, n_parameters), that votes do not share."""
+    n = covariance.n_models
+    return replace(
+        covariance,
+        covariance=covariance.covariance + added,
+        joint=covariance.joint + added[:n, :n],
+        votes=covariance.votes + added,
+        one_way=tuple(each + added for each in covariance.one_way),
+    )
+
+
 def df_words(df: float) -> str:
     """Write degrees of freedom, with a decimal where they are few."""
     return f"{df:.3g}" if df < 100.0 else f"{df:,.0f}"

@@ -28,7 +28,8 @@ class VoteRows:
     outcome
         int64: A_WINS, B_WINS, TIE or BOTH_BAD.
     share
-        float64: how much of the vote the first model got: 1, 0, .5 for a tie, or a graded preference.
+        float64: how much of the vote the first model got: 1, 0, .5 for a tie, or a graded preference; corrected by labels, a
+        share may lie beyond 0 and 1.
     weight, weight_squares
         float64: sum of the weights of the votes that the row stands for (their number if all weigh 1), and of their squares.
     count
@@ -96,7 +97,7 @@ def vote_rows(
     """Check votes and merge equal ones.
 
     `first`, `second`: integers, shape (n,): models on sides a and b. `outcome`: integers, shape (n,): A_WINS, B_WINS, TIE or
-    BOTH_BAD. `share`: shape (n,), in [0, 1]: a graded preference for side a. None: 1, 0 and .5 as the outcome says. `weight`,
+    BOTH_BAD. `share`: shape (n,), finite: a graded preference for side a. None: 1, 0 and .5 as the outcome says. `weight`,
     `count`: shape (n,): weight of each entry (None: its count) and the votes that it stands for (None: one). An entry of
     several votes is taken as votes of equal weight. `covariates`: shape (n, n_covariates), finite. `clusters`: integer codes,
     each of shape (n,).
@@ -118,11 +119,11 @@ def vote_rows(
     models = highest + 1 if n_models is None else n_models
     if highest >= models or (n and min(a.min(), b.min()) < 0):
         raise InputError(f"models are numbered up to {highest}, but there are {models}; number them from 0")
-    part = np.array([1.0, 0.0, 0.5, 0.5])[won] if share is None else _floats(share, n, "shares", 0.0, 1.0)
+    part = np.array([1.0, 0.0, 0.5, 0.5])[won] if share is None else _floats(share, n, "shares")
     votes = np.ones(n, dtype=np.int64) if count is None else _integers(count, "counts")
     if votes.shape != (n,) or (n and votes.min() < 1):
         raise InputError(f"counts have shape {votes.shape} or lie below 1; give {n} counts of at least 1")
-    mass = votes.astype(np.float64) if weight is None else _floats(weight, n, "weights", 0.0, np.inf)
+    mass = votes.astype(np.float64) if weight is None else _floats(weight, n, "weights", 0.0)
     beside = np.zeros((n, 0)) if covariates is None else np.asarray(covariates, dtype=np.float64)
     if beside.ndim != 2 or beside.shape[0] != n or not np.isfinite(beside).all():
         raise InputError(f"covariates have shape {beside.shape} or are not finite; give {n} rows of numbers")
@@ -214,13 +215,10 @@ def _integers(values: ArrayLike, what: str) -> IntArray:
     return array.astype(np.int64)
 
 
-def _floats(values: ArrayLike, n: int, what: str, low: float, high: float) -> FloatArray:
+def _floats(values: ArrayLike, n: int, what: str, low: float = -np.inf) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (n,):
         raise InputError(f"{what} have shape {array.shape}, but there are {n} votes; give one per vote")
-    if not np.isfinite(array).all() or (n and (array.min() < low or array.max() > high)):
-        raise InputError(
-            f"{what} are not all finite numbers of at least {low:g}"
-            + (f" and at most {high:g}" if high < np.inf else "")
-        )
+    if not np.isfinite(array).all() or (n and array.min() < low):
+        raise InputError(f"{what} are not all finite numbers" + (f" of at least {low:g}" if low > -np.inf else ""))
     return array

@@ -34,6 +34,7 @@ def vote_table(first, second, outcome, *, names=None, clusters=None, covariates=
         outcome=outcome,
         share=part,
         weight=np.ones(n),
+        label_weight=np.zeros(n),
         rows=rows,
         cluster_names=tuple(clusters),
         codes=codes,

@@ -148,7 +148,6 @@ def test_no_votes():
         ({"outcome": [np.nan, 0]}, "outcome are of type float64"),
         ({"outcome": ["a", "b"]}, "give one whole number per vote"),
         ({"n_models": 2}, "numbered up to 2, but there are 2"),
-        ({"share": [0.5, 1.5]}, "at most 1"),
         ({"share": [0.5, np.nan]}, "shares are not all finite"),
         ({"share": [0.5]}, r"shape \(1,\), but there are 2 votes"),
         ({"weight": [1.0, -1.0]}, "weights are not all finite numbers of at least 0"),
