@@ -59,6 +59,7 @@ CHAPTERS: Final = {
         "arena/bradley_terry",
         "arena/contrasts",
         "arena/covariance",
+        "arena/labelled",
         "arena/likelihood",
         "arena/parametric_bootstrap",
         "arena/slices",

@@ -77,9 +77,12 @@ def label(
     ] = None,
     blind: Annotated[bool, typer.Option("--blind", help="Leave out who answered.")] = False,
     half_width: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            "--half-width", metavar="AMOUNT", help="Of status: how closely scores are wanted.", show_default=False
+            "--half-width",
+            metavar="AMOUNT",
+            help="Of status: how closely scores are wanted, such as 0.03 or 5pp.",
+            show_default=False,
         ),
     ] = None,
     rater: Annotated[
@@ -87,6 +90,12 @@ def label(
     ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", help="Seed of the draw.", show_default=False)
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where", metavar="COLUMN=LEVEL", help="Draw from rows with it; may be repeated.", show_default=False
+        ),
     ] = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
@@ -99,7 +108,7 @@ def label(
     """
     of_draw = {
         "--n": n, "--how": how, "--system": system, "--metric": metric, "--show": show, "--blind": blind or None, "--seed": seed,
-        "--map": map_, "--input-format": input_format,
+        "--where": where, "--map": map_, "--input-format": input_format,
     }  # fmt: skip
     own = {SheetAction.DRAW: [*of_draw], SheetAction.STATUS: ["--half-width"], SheetAction.READ: ["--rater"]}
     given = {**of_draw, "--half-width": half_width, "--rater": rater}
@@ -112,7 +121,7 @@ def label(
         from evalstats.cli.load import column_map, load
         from evalstats.exporters.label_sheet import draw_labels
 
-        data = load(paths, columns=column_map(map_), input_format=input_format, quiet=quiet)
+        data = load(paths, where=where, columns=column_map(map_), input_format=input_format, quiet=quiet)
         sheet = draw_labels(
             data,
             system or None,
@@ -158,7 +167,7 @@ def _tell_drawn(sheet: "LabelSheet", output: Path, *, quiet: bool) -> None:
         typer.echo(sheet.label_studio_config(), nl=False)
 
 
-def _tell_status(sheet: "LabelSheet", half_width: float | None) -> None:
+def _tell_status(sheet: "LabelSheet", half_width: str | None) -> None:
     from evalstats.document.escape import wrapped
     from evalstats.document.numbers import interval_words, scaled, with_unit
     from evalstats.grammar import plural
@@ -166,6 +175,10 @@ def _tell_status(sheet: "LabelSheet", half_width: float | None) -> None:
 
     metric = sheet.metric
     typer.echo(f"{sheet.n_filled} of {plural(len(sheet.places), 'drawn item')} labelled, {len(sheet.judged):,} in all.")
+    if n := sheet.n_partly:
+        typer.echo(
+            f"{plural(n, 'item')} labelled for some systems only: {'it counts' if n == 1 else 'they count'} once all are."
+        )
     if sheet.n_filled < FEWEST_LABELS:
         typer.echo(f"From {FEWEST_LABELS} on it is known how precise scores are, and what more labels buy.")
         return
@@ -203,8 +216,6 @@ def _write_ratings(sheet: "LabelSheet", output: Path, rater: str, *, quiet: bool
     # Names stay what they are, or no answer is found again: a mark before a formula alone, which reading takes away.
     marked = pl.col(pl.String).str.replace(r"^([=+@\t\r-])", "'$1")
     write_whole(output, ratings.select(names).with_columns(marked).write_csv())
-    some = {(row.task, row.item, row.variant) for row in sheet.rows if row.row in sheet.labels}
-    partly = len(some) - sheet.n_filled
-    if partly > 0:
-        say(f"note: {plural(partly, 'item')} with labels of some answers only dropped", quiet=quiet)
+    if n := sheet.n_partly:
+        say(f"note: {plural(n, 'item')} labelled for some systems only, and dropped", quiet=quiet)
     say(f"written: {output}, {plural(ratings.height, 'label')} of {plural(sheet.n_filled, 'item')}", quiet=quiet)

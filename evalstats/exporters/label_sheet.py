@@ -22,6 +22,8 @@ import polars as pl
 
 from evalstats.analysis.design.entries import entries_of
 from evalstats.analysis.design.labels import corrected_score
+from evalstats.analysis.design.metric import difference_in_unit
+from evalstats.analysis.design.suite import suite_between
 from evalstats.atomic import write_whole
 from evalstats.document.escape import for_csv, one_line
 from evalstats.errors import CannotAnswerError, InputError, Option
@@ -184,6 +186,11 @@ class LabelSheet:
         """Drawn items whose answers all have a label."""
         return len(self._filled())
 
+    @property
+    def n_partly(self) -> int:
+        """Drawn items of which some answers have a label and others none: none of their labels count."""
+        return len({(row.task, row.item, row.variant) for row in self.rows if row.row in self.labels}) - self.n_filled
+
     def n_naming(self) -> int:
         """Return how many rows of a blind sheet show a text that names a system."""
         names = [name.casefold() for name in self.systems]
@@ -203,26 +210,29 @@ class LabelSheet:
         frame = pl.DataFrame(
             {
                 **{name: [getattr(row, name) for row in own] for name in ("task", "item", "variant", "model")},
+                # Tasks may have items of one name.
+                "run": [f"{row.task or self.metric.benchmark}~{row.row.partition('-')[0]}~{rater}" for row in own],
                 "rater": rater,
                 "value": [self.labels[row.row] for row in own],
                 "label_prob": [chance[row.stratum] for row in own],
             }
         )
-        named = {"model": "model", "label_prob": "label_prob", "variant": "variant"}
+        named = {name: name for name in ("model", "label_prob", "variant", "run")}
         return from_ratings(frame, humans=rater, benchmark=self.metric.benchmark, **named)
 
-    def status(self, half_width: float | None = None, *, conf_level: float = 0.95) -> pl.DataFrame:
+    def status(self, half_width: float | str | None = None, *, conf_level: float = 0.95) -> pl.DataFrame:
         """Say how precise scores are by the labels that there are, and how many buy how much.
 
         One row for each system and, of two, for their difference: name, n_labels, estimate, conf_low, conf_high, half_width, and
-        `n_needed` labels in all for a half width of `wanted`, by default half of what it is; null where labels of all items would
-        not do. CannotAnswerError with fewer than 20 labelled items.
+        `n_needed` labels in all for a half width of `wanted` (what is given, such as 0.03 or "5pp"; else half of what it is);
+        null where labels of all items would not do. CannotAnswerError with fewer than 20 labelled items.
         """
         filled, n = self._filled(), len(self.systems)
         if len(filled) < FEWEST_LABELS:
             raise CannotAnswerError(
                 f"{plural(len(filled), 'item')} of {len(self.places)} labelled; {FEWEST_LABELS} tell how precise scores are"
             )
+        wanted = None if half_width is None else difference_in_unit(half_width, self.metric, name="half_width")
         judged, chance = np.array(self.judged, dtype=np.float64), self._chances()
         labels, chances = np.full(judged.shape, np.nan), np.full(len(judged), np.nan)
         for place in filled:
@@ -236,14 +246,14 @@ class LabelSheet:
         for j, name in enumerate(self.systems):
             score = corrected_score(judged[:, j], labels[:, j], weighed, None, self.metric, conf_level=conf_level)
             found.append(
-                _status_row(name, score.estimate, judged[known, j], labels[known, j], len(judged), wanted=half_width)
+                _status_row(name, score.estimate, judged[known, j], labels[known, j], len(judged), wanted=wanted)
             )
         if n == 2:
             pair = judged_pair(judged, labels, probabilities=weighed)
             difference = powered_difference(pair, conf_level=conf_level).estimate
             f, y = (each[known, 1] - each[known, 0] for each in (judged, labels))
             name = f"{self.systems[1]} minus {self.systems[0]}"
-            found.append(_status_row(name, difference, f, y, len(judged), wanted=half_width))
+            found.append(_status_row(name, difference, f, y, len(judged), wanted=wanted))
         return pl.DataFrame(
             found, schema_overrides={"n_needed": pl.Int64, "half_width": pl.Float64}, infer_schema_length=None
         )
@@ -402,7 +412,8 @@ def draw_labels(
     Parameters
     ----------
     data
-        What `evalstats.read`, `from_frame` or a store gave: the judge's scores.
+        What `evalstats.read`, `from_frame` or a store gave: the judge's scores. Of several benchmarks items are drawn from those
+        that all systems have run, as from one.
     systems
         Whose answers; None for all. Every drawn item is labelled for each of them.
     n
@@ -434,6 +445,8 @@ def draw_labels(
     <LabelSheet: 0 of 20 items labelled>
     """
     data = as_data(data)
+    if (suite := suite_between(data, systems, metric=metric, contrast="model")) is not None:
+        data, metric = suite.data, suite.metric
     chosen, arms, _ = entries_of(data, metric=metric, models=systems, contrast="model", least=1)
     table = ScoreTable.of(arms, chosen)
     refuse_unpaired(table) if len(arms) > 1 else None
@@ -445,12 +458,6 @@ def draw_labels(
     if not FEWEST_LABELS <= n <= len(table):
         raise InputError(
             f"n is {n}; draw at least {FEWEST_LABELS} items, and at most the {len(table):,} that all have a score of"
-        )
-    names = table.items.select(name for name in ("item", "variant") if name in table.items.columns)
-    if names.n_unique() < len(table):
-        raise InputError(
-            "items of several tasks have the same names, by which labels are found again; draw from one task: "
-            f"{Option('where', of='task', blank='NAME')}"
         )
     if chosen.name in show or "score" in show:
         raise InputError("a sheet that shows what the judge says is no check of it; leave the score out of show")

@@ -138,6 +138,10 @@ def test_status_says_how_precise_scores_are_and_what_more_labels_buy(sheet):
     f, y = np.array([judged[item] for item in given]), np.array(list(given.values()))
     needed = labels_needed(f, y, 0.1 / normal_quantile(0.95), n_items=N).n
     assert opened.status(0.1)["n_needed"][0] == needed
+    for same in ("10pp", "10%", "0.1"):
+        assert opened.status(same).equals(opened.status(0.1))
+    with pytest.raises(InputError, match="half_width 'wide' is not a difference"):
+        opened.status("wide")
     assert 20 <= needed < N
 
 
@@ -249,18 +253,43 @@ def test_a_sheet_shows_no_score_of_the_judge():
         es.draw_labels(scores(), n=30, show=["score"])
 
 
-def test_items_of_several_tasks_with_the_same_names_are_refused_before_they_are_labelled():
-    frame = pl.concat([scores().with_columns(task=pl.lit(task)) for task in ("math", "law")])
-    with pytest.raises(InputError, match="have the same names, by which labels are found again"):
-        es.draw_labels(frame, n=30)
-    assert (
-        len(
-            es.draw_labels(
-                es.from_frame(frame, item="item", score="score", model="model").where(task="law"), n=30
-            ).places
-        )
-        == 30
+def two_tasks(column):
+    """The items of `scores` twice, under one name, in two tasks or benchmarks, of which the second has other scores."""
+    parts = [scores().with_columns(pl.lit(name).alias(column)) for name in ("math", "law")]
+    parts[1] = parts[1].with_columns(score=1.0 - pl.col("score"))
+    return es.from_frame(pl.concat(parts), item="item", score="score", model="model", **{column: column})
+
+
+@pytest.mark.parametrize("column", ["task", "benchmark"])
+@pytest.mark.parametrize("most", [200, 10**9])
+def test_items_of_several_tasks_with_the_same_names_find_their_labels(tmp_path, column, most):
+    data, path = two_tasks(column), tmp_path / "sheet.csv"
+    es.draw_labels(data, n=150, seed=2).write(path)
+    key = {row["row"]: row for row in json.loads(key_path(path).read_text())["sheet"]["rows"]}
+    with path.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["task"] for row in rows} == {"math", "law"}
+    # People say what the judge says, in either task: then labels change nothing.
+    judged = {(row[column], row["item"], row["model"]): row["score"] for row in data.outcomes.to_dicts()}
+    sheet = es.open_labels(path).with_labels(
+        {r["row"]: judged[key[r["row"]]["task"], key[r["row"]]["item"], key[r["row"]]["model"]] for r in rows[:most]}
     )
+    found = es.score(data, "new", labels=sheet.ratings())
+    assert found.labels.n_labels == sheet.n_filled == min(150, most // 2)
+    assert found.labels.estimate == 0.0
+    assert found.estimate == pytest.approx(0.5, abs=1e-3)  # the judge's weight is a hair below 1
+    frame = sheet.ratings().ratings.select("task", "item", "model", "value", "label_prob")
+    assert es.score(data, "new", labels=frame).estimate == found.estimate
+
+
+def test_labels_of_one_task_are_of_this_task_alone():
+    data = two_tasks("task")
+    sheet = es.draw_labels(data.where(task="law"), n=60)
+    filled = sheet.with_labels({row.row: 1 for row in sheet.rows})
+    for labels in (filled.ratings(), filled.ratings().ratings.drop("label_prob")):
+        with pytest.raises(CannotAnswerError, match="one task holds 100% of them, and 44% of the others"):
+            es.score(data, "new", labels=labels)
+        assert es.score(data.where(task="law"), "new", labels=labels).labels.n_labels == 60
 
 
 def test_words_are_answers_to_yes_or_no(tmp_path):

@@ -187,14 +187,18 @@ _WORDS = {
     "extremeness": "{own} of the judge's scores of them lie far from its mean, and {rest} of the others",
     "disagreement": "the judge sets the systems far apart on {own} of them, and on {rest} of the others",
 }
+_OF_TASK = "one task holds {own} of them, and {rest} of the others"
 
 
 def _refuse_chosen(table: ScoreTable, labelled: Bools, clusters: Ints | None) -> None:
-    found = chosen_part(table.values(), labelled, clusters)
+    found, words = chosen_part(table.values(), labelled, clusters), _WORDS
+    if found is None and "task" in table.items.columns:
+        of_task = table.items["task"].cast(pl.String).to_dummies().to_numpy().astype(np.float64)
+        found, words = chosen_part(of_task, labelled, clusters), dict.fromkeys(_WORDS, _OF_TASK)
     if found is None:
         return
     feature, own, rest = found
-    shares = _WORDS[feature].format(own=share_in_percent(own), rest=share_in_percent(rest))
+    shares = words[feature].format(own=share_in_percent(own), rest=share_in_percent(rest))
     raise CannotAnswerError(
         f"labelled items are no random part: {shares}, so their errors are not those of all. Label items drawn by label draw, or "
         "give the chance with which each was chosen in a column label_prob"
@@ -203,12 +207,13 @@ def _refuse_chosen(table: ScoreTable, labelled: Bools, clusters: Ints | None) ->
 
 def _key(rows: pl.DataFrame, table: ScoreTable) -> list[str]:
     """Return the columns that name an item in the labels and in the scores."""
-    key = ["item"]
+    key, items = ["item"], table.items
+    doubled = items["item"].n_unique() < items.height
     for name in ("task", "variant"):
-        several = name in table.items.columns and table.items.select("item").n_unique() < table.items.height
-        if name in rows.columns and name in table.items.columns and rows[name].n_unique() > 1:
+        needed = name in items.columns and doubled and items[name].n_unique() > 1
+        if name in rows.columns and name in items.columns and (needed or rows[name].n_unique() > 1):
             key.append(name)
-        elif several and name in table.items.columns and table.items[name].n_unique() > 1 and name not in rows.columns:
+        elif needed:
             raise InputError(f"an item has several levels of {name} in the scores; labels need a column {name} as well")
     there = table.items.select(key)
     if there.n_unique() < there.height:
