@@ -137,7 +137,7 @@ def labelled(value: object, model_a: str, model_b: str) -> VoteOutcome:
     """
     label = as_text(value)
     if label is None or not label.strip() or label.strip().lower() in {"nan", "none", "null"}:
-        return VoteOutcome(raw=label, reason="there is no winner's label")
+        return VoteOutcome(raw=label, reason="the winner's label is missing")
     key = label.strip().lower()
     named = {model_a: "a", model_b: "b"}.get(label) if model_a != model_b else None
     outcome, words = _LABELS.get(key, (None, None))

@@ -104,7 +104,7 @@ def _verdicts(record: Mapping[str, object], models: list[str]) -> Iterator[_Verd
             yield place, VoteOutcome(raw=raw, outcome=draw), (None, None)
         return
     missing = not label or label.lower() in {"nan", "none", "null"}
-    reason = "there is no winner's label" if missing else "the winner is not one of the event's models"
+    reason = "the winner's label is missing" if missing else "the winner is not one of the event's models"
     if raw in models:
         reason = "the winner stands more than once among the event's models"
     for other in range(1, len(models)):

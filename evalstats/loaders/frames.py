@@ -581,7 +581,7 @@ def _problems(table: pl.DataFrame) -> list[Problem]:
     lost = table.filter(pl.col("outcome").is_null())
     words = {
         "the winner's label is not known": "a winner's label that is not known",
-        "there is no winner's label": "no winner's label",
+        "the winner's label is missing": "no winner's label",
         "a model against itself": "a model against itself",
         _AMBIGUOUS: "a model whose name is also a label of the winner",
     }

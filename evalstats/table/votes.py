@@ -627,7 +627,7 @@ def _counts_of(cells: VoteCells) -> VoteCounts:
     by = np.bincount(cells.outcome, weights=cells.count, minlength=4).astype(np.int64)
     reasons = {
         "the winner's label is not known": sum(count for _, count in cells.unknown),
-        "there is no winner's label": cells.n_unscored,
+        "the winner's label is missing": cells.n_unscored,
         "a model against itself": cells.n_self,
         "a model without a name": cells.n_unnamed,
     }

@@ -145,11 +145,11 @@ def test_labels(votes: Any, label: str, outcome: str, strength: str | None) -> N
         ("neither", "the winner's label is not known"),
         ("0", "the winner's label is not known"),
         (2, "the winner's label is not known"),
-        (None, "there is no winner's label"),
-        ("", "there is no winner's label"),
-        ("nan", "there is no winner's label"),
-        (float("nan"), "there is no winner's label"),
-        (["model_a"], "there is no winner's label"),
+        (None, "the winner's label is missing"),
+        ("", "the winner's label is missing"),
+        ("nan", "the winner's label is missing"),
+        (float("nan"), "the winner's label is missing"),
+        (["model_a"], "the winner's label is missing"),
     ],
 )
 def test_a_label_that_is_unknown_or_missing_is_never_a_tie(votes: Any, label: object, reason: str) -> None:

@@ -48,7 +48,7 @@ def vote_notes(table: VoteTable, asked: tuple[str, ...] | None, *, graded: bool)
     counts, votes = table.counts, table.votes
     without: list[Note] = []
     if counts.n_unscored:
-        why = comma_list((f"{n:,} {reason}" for reason, n in counts.reasons), _SHOWN)
+        why = comma_list((f"{reason} ({n:,})" for reason, n in counts.reasons), _SHOWN)
         text = f"{counts.n_unscored:,} of {counts.n_rows:,} votes have no outcome and are left out, not taken for ties: {why}"
         if counts.labels:
             text += f"; labels: {comma_list((f'{label[:40]!r} ({n:,})' for label, n in counts.labels), _SHOWN)}"

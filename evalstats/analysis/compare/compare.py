@@ -393,7 +393,9 @@ def _answer(
         seed=asked.seed,
         clusters=clusters,
         average=average,
-        labels=None if asked.labels is None else labels_of(asked.labels, paired, clusters),
+        labels=None
+        if asked.labels is None
+        else labels_of(asked.labels, paired, data, clusters=clusters, contrast=column),
         ignorable=settings.missing == "ignorable",
         sequential=asked.sequential,
         planned_n=asked.planned_n,
@@ -576,17 +578,22 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         cause="harness errors" if only_errors else "",
     )
     trials = replace(design.trials, shared=False)
-    sides = [
-        score_of(
-            item_scores(side, design.clusters, trials, average=design.average),
-            side,
-            design.data,
-            clusters=design.clusters,
-            conf_level=design.conf_level,
-            trials=trials,
+    sides: list[Score] = []
+    for j in (0, 1):
+        side = paired.select(j)
+        own = item_scores(side, design.clusters, trials, average=design.average)
+        if design.labels is not None and found.labels is not None:
+            own = replace(own, labels=design.labels.of_side(j, found.labels.tuning))
+        sides.append(
+            score_of(
+                own,
+                side,
+                design.data,
+                clusters=design.clusters,
+                conf_level=design.conf_level,
+                trials=trials,
+            )
         )
-        for side in (paired.select(0), paired.select(1))
-    ]
     clusters = tuple(label_of(name, design.data.factor_names()) for name in design.clusters)
     average = plain_average(design.data, paired.items, design.clusters)
     # Effect sizes take every item alike, which an average over levels does not; with labels they are the judge's.

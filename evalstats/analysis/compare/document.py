@@ -145,8 +145,7 @@ def _scope(result: Comparison) -> str:
         items = f"{result.n_items:,} variants of {of}"
     elif result.n_clusters is not None and not widened:
         items += f" in {result.n_clusters} {plural_of(clusters)}"
-    judge = " by the judge" if account is not None else ""
-    parts = [f"{sides} in {result.metric}{judge}, on the {items} that both answered"]
+    parts = [f"{sides} in {result.metric}, on the {items} that both answered"]
     if result.different:
         n = " against ".join(f"{side.n_items:,}" for side in (result.candidate, result.baseline))
         rows = (
@@ -308,7 +307,7 @@ def _scores(result: Comparison) -> Section:
     )
     shared = Text(text="The difference is paired item by item, so it is surer than these two intervals suggest.")
     blocks: tuple[Block, ...] = (table, shared) if result.conf_low is not None and not result.different else (table,)
-    judge = " by the judge" if result.labels is not None else ""
+    judge = ", corrected" if result.labels is not None else ""
     scores = " against ".join(own_score(side, digits) for side in sides)
     return Section(id="scores", heading=f"Each side on its own{judge}: {scores}", blocks=blocks)
 

@@ -232,7 +232,8 @@ class Comparison(OfMetric, Result, Estimate):
     qualifiers
         What limits the verdict, such as scores that are missing; the first line of every output says so.
     labels
-        Where people's labels correct the judge: what the judge and the labels say by themselves. The two scores are the judge's.
+        Where people's labels correct the judge: what the judge and the labels say by themselves. The two scores are corrected,
+        with the judge weighted as in the difference.
     loss_slices
         Slices of the items (levels of factors, tags) in which losses concentrate, the surest first.
     texts

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -74,12 +74,21 @@ class LabelAccount(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """People's labels of items, shape (n_items, n_systems), NaN where there is none; and the chance of each to be labelled."""
+    """People's labels of items, shape (n_items, n_systems), NaN where there is none; and the chance of each to be labelled.
+
+    `tuning` is the judge's weight where something else has settled it.
+    """
 
     values: Floats
     chances: Floats | None
     people: tuple[str, ...]
+    tuning: float | None = None
     notes: tuple[Note, ...] = ()
+
+    def of_side(self, place: int, tuning: float) -> "Labels":
+        """Return the labels of one of two systems, for a score that adds up with the difference of both."""
+        own = np.where(np.isfinite(self.values).all(axis=1), self.values[:, place], np.nan)
+        return replace(self, values=own[:, np.newaxis], notes=(), tuning=tuning)
 
     def words(self) -> str:
         """Say of how many items there are labels."""
@@ -131,9 +140,17 @@ def label_rows(labels: EvalData | object, names: Sequence[str]) -> pl.DataFrame:
     return frame
 
 
-def labels_of(labels: EvalData | object, table: ScoreTable, clusters: Sequence[str] = ()) -> Labels:
+def labels_of(
+    labels: EvalData | object,
+    table: ScoreTable,
+    data: EvalData,
+    *,
+    clusters: Sequence[str] = (),
+    contrast: str = "model",
+) -> Labels:
     """Find the labels of the items of a table; several people's labels of one answer are averaged.
 
+    Whether labelled items were chosen is asked of the scores of all systems of the data, whichever of them the table has.
     InputError if columns are missing, labels name none of the items or systems, or are of another scale than the scores;
     CannotAnswerError if they have no known chance and are no random part of the items.
     """
@@ -165,7 +182,7 @@ def labels_of(labels: EvalData | object, table: ScoreTable, clusters: Sequence[s
     some = np.asarray(np.isfinite(values).any(axis=1))
     chances, codes = label_chances(means, there, key, some), [table.codes(name) for name in clusters]
     if chances is None:
-        _refuse_chosen(table, some, codes[0] if len(codes) == 1 else None)
+        _refuse_chosen(table, _scores_of_all(table, data, contrast), some, codes[0] if len(codes) == 1 else None)
     people = levels_of(sides["rater"]) if "rater" in sides.columns else []
     told: list[Note] = []
     if lost.height:
@@ -185,13 +202,30 @@ def labels_of(labels: EvalData | object, table: ScoreTable, clusters: Sequence[s
 _WORDS = {
     "score": "the judge scores {own} of them above its mean, and {rest} of the others",
     "extremeness": "{own} of the judge's scores of them lie far from its mean, and {rest} of the others",
-    "disagreement": "the judge sets the systems far apart on {own} of them, and on {rest} of the others",
+    "disagreement": "the judge sets two systems far apart on {own} of them, and on {rest} of the others",
 }
 _OF_TASK = "one task holds {own} of them, and {rest} of the others"
 
 
-def _refuse_chosen(table: ScoreTable, labelled: Bools, clusters: Ints | None) -> None:
-    found, words = chosen_part(table.values(), labelled, clusters), _WORDS
+def _scores_of_all(table: ScoreTable, data: EvalData, contrast: str) -> Floats:
+    """Return the scores of every system of the data on the items of a table, NaN where there is none."""
+    column, metric = "system" if contrast == "model" else contrast, table.metric
+    of_metric = (pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name)
+    key = [name for name in _KEY if name in table.items.columns]
+    rows = data.outcomes.filter(of_metric & pl.col("score").is_not_null(), pl.col(column).is_not_null())
+    rows = rows.select(pl.col(key).cast(pl.String), "score", level=pl.col(column).cast(pl.String).rank("dense"))
+    wide = rows.pivot("level", index=key, values="score", aggregate_function="mean")
+    items = table.items.select(pl.col(name).cast(pl.String) for name in key)
+    return (
+        items.join(wide, on=key, how="left", maintain_order="left", nulls_equal=True)
+        .drop(key)
+        .cast(pl.Float64)
+        .to_numpy()
+    )
+
+
+def _refuse_chosen(table: ScoreTable, scores: Floats, labelled: Bools, clusters: Ints | None) -> None:
+    found, words = chosen_part(scores, labelled, clusters), _WORDS
     if found is None and "task" in table.items.columns:
         of_task = table.items["task"].cast(pl.String).to_dummies().to_numpy().astype(np.float64)
         found, words = chosen_part(of_task, labelled, clusters), dict.fromkeys(_WORDS, _OF_TASK)
@@ -305,10 +339,12 @@ def corrected_score(
     metric: MetricFacts,
     *,
     conf_level: float,
+    tuning: float | None = None,
 ) -> PoweredMean:
     """Return the prediction-powered mean of one system's scores.
 
     `judged`, `labels`: float64, shape (n_items,); labels are NaN where there is none. `clusters` are codes of one column.
+    `tuning`: the judge's weight; None: as it goes best with the labels.
     CannotAnswerError where labels are too few, or cover all items.
     """
     known = np.isfinite(labels)
@@ -321,6 +357,7 @@ def corrected_score(
         probabilities=None if chances is None else chances[known],
         clusters=None if clusters is None else (clusters[~known], clusters[known]),
         bounds=metric.bounds,
+        tuning=tuning,
         pseudo=pseudo_residual(judged, labels, metric),
         conf_level=conf_level,
     )

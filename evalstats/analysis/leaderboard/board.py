@@ -140,12 +140,14 @@ class Board(EntryTable):
         ]
         return np.column_stack(columns)
 
-    def corrected_by(self, labels: object, clusters: Sequence[str]) -> "Board":
+    def corrected_by(self, labels: object, clusters: Sequence[str], contrast: str) -> "Board":
         """Correct scores by people's labels, on the items that all systems have."""
         table = self.table.take(self.table.paired())
         if not len(table):
             raise CannotAnswerError("no item has a score of every model, and labels correct those that have")
-        return replace(self, table=table, labels=labels_of(labels, table, clusters))
+        return replace(
+            self, table=table, labels=labels_of(labels, table, self.data, clusters=clusters, contrast=contrast)
+        )
 
     def averaged_over(self, average: Average) -> "Board":
         """Average over the levels of a factor, on the items that all systems have."""

@@ -267,7 +267,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     board = Board.of(entries, trials, apart=unpaired)
     averaged = wanted_average(data, board.table.items, average=asked.average, over=asked.over, weights=asked.weights)
     if asked.labels is not None:
-        board = board.corrected_by(asked.labels, named)
+        board = board.corrected_by(asked.labels, named, column)
     board = (board if averaged is None else board.averaged_over(averaged)).best_first()
     clusters, of_clusters = chosen_clusters(
         data, board.table, asked.cluster, board.runs, contrast=column, counted=board.counted

@@ -254,7 +254,7 @@ def _score_alone(
     refuse_clusters(average, clusters, table)
     scores = item_scores(table, clusters, trials, average=average)
     if labels is not None:
-        scores = replace(scores, labels=labels_of(labels, table, clusters))
+        scores = replace(scores, labels=labels_of(labels, table, data, clusters=clusters, contrast=contrast))
     found = score_of(scores, table, data, clusters=clusters, conf_level=conf_level, trials=trials)
     if scores.labels is not None and found.labels is not None and not scores.clusters and scores.labels.chances is None:
         by_errors = by_error_rates(scores.means, scores.labels.values[:, 0], conf_level=conf_level)
@@ -461,7 +461,9 @@ def _counting(found: IntervalEstimate, scores: ItemScores) -> IntervalEstimate:
 
 def _corrected(scores: ItemScores, labels: Labels, conf_level: float) -> PoweredMean:
     codes, values = one_cluster_column(scores.clusters), labels.values[:, 0]
-    return corrected_score(scores.means, values, labels.chances, codes, scores.metric, conf_level=conf_level)
+    return corrected_score(
+        scores.means, values, labels.chances, codes, scores.metric, conf_level=conf_level, tuning=labels.tuning
+    )
 
 
 def _headline(scores: ItemScores, conf_level: float) -> IntervalEstimate:

@@ -222,7 +222,7 @@ def powered_mean(
     probabilities: ArrayLike | None = None,
     clusters: tuple[ArrayLike, ArrayLike] | None = None,
     bounds: tuple[float, float] | None = None,
-    tuned: bool = True,
+    tuning: float | None = None,
     pseudo: float = 0.0,
     conf_level: float = 0.95,
 ) -> PoweredMean:
@@ -235,8 +235,8 @@ def powered_mean(
     labelled item was chosen, where they differ (Horvitz-Thompson weights, normalised); `judged` then holds every item that
     was not chosen. Labels without it must be a simple random part. `clusters`: codes of clusters of the items without and
     with a label; an item and its cluster may stand in both. `bounds`: the scale's ends, for a score of one model: the
-    interval then stays within them. None for differences. `tuned`: weigh the judge by how well it goes with the labels
-    (PPI++); without, its weight is 1. `pseudo`: two residuals more are counted, so far above and below their mean: half of the
+    interval then stays within them. None for differences. `tuning`: the judge's weight; None: by how well it goes with the
+    labels (PPI++). `pseudo`: two residuals more are counted, so far above and below their mean: half of the
     scale where scores are yes or no. A judge who agrees with all of few labels would seem never to err; not for clusters.
     """
     level = check_level(conf_level)
@@ -250,7 +250,8 @@ def powered_mean(
     weights = _weights(probabilities, y.size)
     chance = None if probabilities is None else as_values(probabilities, "probabilities")
     codes = None if clusters is None else _shared_codes(clusters, f_u.size, y.size)
-    tuning = _tuning(f_u, f, y, weights) if tuned else 1.0
+    tuned = tuning is None
+    tuning = _tuning(f_u, f, y, weights) if tuning is None else tuning
     n, extra = y.size, f_u.size
     # The judge's weight was fitted to these very residuals: without it they are longer.
     longer = 1.0 / (1.0 - _leverage(f, weights)) if tuned else np.ones(n)

@@ -7,6 +7,7 @@ References: Neyman 1934, doi:10.2307/2342192; Cochran 1977, Sampling Techniques,
 doi:10.1080/01621459.1952.10483446.
 """
 
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -111,9 +112,9 @@ def chosen_part(
     """Say in what labelled items differ from the rest by more than a random draw would give, once in 1,000 such draws; or None.
 
     Returns the feature and the share of items above its mean among those with a label and among the others. The features are the
-    judge's score of each system, how far it lies from its mean, and how far the systems' scores lie apart. Of each, items above
-    the mean are counted: their number among labelled ones is hypergeometric (Fisher's exact test); p is adjusted for the number
-    of features (Bonferroni). Where whole clusters are labelled or not, clusters are the units.
+    judge's score of each system, how far it lies from its mean, and how far the scores of any two systems lie apart. Of each,
+    items above the mean are counted: their number among labelled ones is hypergeometric (Fisher's exact test); p is adjusted for
+    the number of features (Bonferroni). Where whole clusters are labelled or not, clusters are the units.
 
     `judged`: float64, shape (n_items, n_systems), NaN where there is none. `labelled`: shape (n_items,).
     """
@@ -128,25 +129,26 @@ def chosen_part(
             labelled = share[own] == 1.0
     columns = [judged[:, place] for place in range(judged.shape[1])]
     features: list[tuple[Feature, FloatArray]] = [("score", column) for column in columns]
-    off = [np.asarray(np.abs(column - _mean(column)), dtype=np.float64) for column in columns]
-    features.extend(("extremeness", each) for each in off)
-    if len(columns) > 1:
-        seen = np.isfinite(judged).any(axis=1)
-        spread = np.full(len(judged), np.nan)
-        spread[seen] = np.nanmax(judged[seen], axis=1) - np.nanmin(judged[seen], axis=1)
-        features.append(("disagreement", spread))
-    found: list[tuple[float, Feature, float, float]] = []
+    features.extend(("extremeness", np.asarray(np.abs(each - _mean(each)))) for each in columns)
+    features.extend(("disagreement", np.asarray(np.abs(one - other))) for one, other in combinations(columns, 2))
+    names, counts = list[Feature](), list[tuple[int, int, int, int]]()
     for feature, values in features:
         here = np.isfinite(values)
         above, own = (values > _mean(values) + 1e-9 * np.abs(_mean(values)))[here], labelled[here]
         n, n_above, n_own = int(here.sum()), int(above.sum()), int(own.sum())
         if 0 < n_own < n and 0 < n_above < n:
-            both = int((above & own).sum())
-            law = hypergeom(n, n_above, n_own)
-            p = min(1.0, 2.0 * min(float(law.cdf(both)), float(law.sf(both - 1))))
-            found.append((p, feature, both / n_own, (n_above - both) / (n - n_own)))
-    p, feature, own_share, rest_share = min(found, default=(1.0, "score", 0.0, 0.0), key=lambda each: each[0])
-    return (feature, own_share, rest_share) if p * max(len(found), 1) < CHOSEN_AT else None
+            names.append(feature)
+            counts.append((int((above & own).sum()), n, n_above, n_own))
+    if not names:
+        return None
+    both, n, n_above, n_own = np.array(counts).T
+    law = hypergeom(n, n_above, n_own)
+    p = 2.0 * np.minimum(law.cdf(both), law.sf(both - 1))
+    least = int(np.argmin(p))
+    if p[least] * len(names) >= CHOSEN_AT:
+        return None
+    both, n, n_above, n_own = counts[least]
+    return names[least], both / n_own, (n_above - both) / (n - n_own)
 
 
 def _mean(values: FloatArray) -> float:

@@ -56,6 +56,48 @@ def test_the_difference_is_the_prediction_powered_one_of_items():
     assert (found.labels.n_labels, found.labels.n_judged) == (LABELLED, N)
 
 
+@pytest.mark.parametrize("scores", ["binary", "graded"])
+def test_the_two_scores_are_corrected_and_add_up_with_the_difference(scores):
+    rows, labels = world(scores=scores)
+    found = es.compare(rows, "old", "new", labels=labels)
+    assert found.candidate.estimate - found.baseline.estimate == pytest.approx(found.estimate, abs=1e-12)
+    judged = es.compare(rows, "old", "new")
+    for side, plain in ((found.baseline, judged.baseline), (found.candidate, judged.candidate)):
+        assert side.labels.judged.estimate == pytest.approx(plain.estimate)
+        assert side.conf_high - side.conf_low > plain.conf_high - plain.conf_low
+    section = next(each for each in found.document().evidence if each.id == "scores")
+    assert section.heading.startswith("Each side on its own, corrected: ")
+
+
+def test_labels_where_two_of_three_systems_differ_are_refused_by_all_questions_alike():
+    """Once `score` took them, which looked at one system alone; so did a comparison with the third."""
+    rows, _ = world()
+    third = rows.filter(model="old").with_columns(
+        model=pl.lit("third"), score=pl.Series(np.random.default_rng(9).integers(0, 2, N).astype(float))
+    )
+    data = pl.concat([rows, third])
+    wide = rows.pivot("model", index="item", values="score")
+    apart = wide.with_columns(apart=pl.col("old") != pl.col("new")).sort("apart", descending=True)["item"][:LABELLED]
+    labels = data.filter(pl.col("item").is_in(apart.to_list())).rename({"score": "value"})
+    for ask in (
+        lambda: es.score(data, "new", labels=labels),
+        lambda: es.score(data, "third", labels=labels),
+        lambda: es.compare(data, "old", "new", labels=labels),
+        lambda: es.compare(data, "old", "third", labels=labels),
+        lambda: es.leaderboard(data, labels=labels),
+    ):
+        with pytest.raises(CannotAnswerError, match="the judge sets two systems far apart on 100% of them"):
+            ask()
+
+
+@pytest.mark.parametrize("name", ["item", "task", "score", "level"])
+def test_a_system_may_have_the_name_of_a_column(name):
+    rows, labels = world()
+    called = {"model": pl.col("model").replace({"new": name})}
+    found = es.compare(rows.with_columns(**called), "old", name, labels=labels.with_columns(**called))
+    assert found.estimate == pytest.approx(es.compare(rows, "old", "new", labels=labels).estimate)
+
+
 def test_a_judge_that_favours_a_side_is_found_and_undone():
     rows, labels = world()
     naive, found = es.compare(rows, "old", "new"), es.compare(rows, "old", "new", labels=labels)

@@ -32,7 +32,7 @@ def golden_case(golden):
 
 def test_prediction_powered_means_of_the_golden_case(golden):
     stored, unlabelled, judged, labels = golden_case(golden)
-    plain = powered_mean(unlabelled, judged, labels, tuned=False)
+    plain = powered_mean(unlabelled, judged, labels, tuning=1.0)
     assert plain.estimate.estimate == pytest.approx(stored["ppi"][0], abs=1e-12)
     # Theirs divides by n, ours by n - 1; the part of the 2,000 without label is so small that the ratio is that of 150 and 149.
     assert plain.estimate.std_error == pytest.approx(stored["ppi"][1], rel=4e-3)
@@ -48,7 +48,7 @@ def test_prediction_powered_means_of_the_golden_case(golden):
 def test_a_judge_without_errors_is_all_items_and_a_useless_one_is_the_labels():
     rng = np.random.default_rng(1)
     truth = (rng.random(1200) < 0.4).astype(float)
-    perfect = powered_mean(truth[200:], truth[:200], truth[:200], tuned=False)
+    perfect = powered_mean(truth[200:], truth[:200], truth[:200], tuning=1.0)
     assert perfect.estimate.estimate == pytest.approx(truth[200:].mean())
     useless = powered_mean(rng.random(1000), rng.random(200), truth[:200])
     assert useless.tuning < 0.2
@@ -93,7 +93,7 @@ def test_known_probabilities_give_the_mean_and_error_of_the_formula():
     people = judge + rng.normal(0, 0.2, n)
     chance = np.where(judge > 0.5, 0.3, 0.1)
     chosen = rng.random(n) < chance
-    found = powered_mean(judge[~chosen], judge[chosen], people[chosen], probabilities=chance[chosen], tuned=False)
+    found = powered_mean(judge[~chosen], judge[chosen], people[chosen], probabilities=chance[chosen], tuning=1.0)
     w = sum(1 / p for p in chance[chosen])
     rest = sum((people[i] - judge[i]) / chance[i] for i in range(n) if chosen[i]) / w
     assert found.estimate.estimate == pytest.approx(judge.mean() + rest)
@@ -182,7 +182,7 @@ def test_labels_drawn_from_strata_have_the_error_of_a_stratified_mean(sizes):
     chosen = np.r_[np.arange(30), sizes[0] + np.arange(25)]
     rest = np.setdiff1d(np.arange(400), chosen)
     chance = np.array(counts)[stratum] / np.array(sizes)[stratum]
-    found = powered_mean(judge[rest], judge[chosen], people[chosen], probabilities=chance[chosen], tuned=False)
+    found = powered_mean(judge[rest], judge[chosen], people[chosen], probabilities=chance[chosen], tuning=1.0)
     shares, off = np.array(sizes) / 400, (people - judge)[chosen]
     parts = [off[:30], off[30:]]
     assert found.estimate.estimate == pytest.approx(
@@ -203,13 +203,13 @@ def test_two_residuals_more_are_counted_half_a_scale_off():
     y = (rng.random(40) < 0.6).astype(float)
     f = np.where(np.arange(40) < 5, 1 - y, y)
     rest = (rng.random(400) < 0.6).astype(float)
-    plain, found = (powered_mean(rest, f, y, tuned=False, pseudo=pseudo).estimate for pseudo in (0.0, 0.5))
+    plain, found = (powered_mean(rest, f, y, tuning=1.0, pseudo=pseudo).estimate for pseudo in (0.0, 0.5))
     of_judge = rest.var() / 400 * 40 / 39
     squares = np.square(y - f - (y - f).mean()).sum()
     assert plain.std_error**2 == pytest.approx(of_judge + squares / 39 / 40)
     assert found.std_error**2 == pytest.approx(of_judge + (squares * 40 / 39 + 2 * 0.5**2) / 42 / 40)
     assert found.estimate == plain.estimate
-    same = powered_mean(rest, y, y, tuned=False, pseudo=0.5).estimate
+    same = powered_mean(rest, y, y, tuning=1.0, pseudo=0.5).estimate
     assert same.std_error**2 == pytest.approx(of_judge + 0.5 / 42 / 40)
     # Where all are right the interval begins where Wilson's of some 40 items does, not near 0.
     right = powered_mean(np.repeat([1.0, 0.0], [380, 20]), np.ones(40), np.ones(40), bounds=(0, 1), pseudo=0.5).estimate
@@ -329,7 +329,7 @@ def test_a_corrected_mean_beyond_the_scale_has_ends_on_it():
     rng = np.random.default_rng(0)
     judged = np.zeros(300)
     labels, of_labels = np.zeros(40), (rng.random(40) < 0.3).astype(float)
-    found = powered_mean(judged, of_labels, labels, tuned=False, bounds=(0.0, 1.0)).estimate
+    found = powered_mean(judged, of_labels, labels, tuning=1.0, bounds=(0.0, 1.0)).estimate
     assert found.estimate < 0
     assert found.conf_low == pytest.approx(0.0, abs=1e-12)
     assert 0 < found.conf_high < 1

@@ -41,7 +41,7 @@ def test_alpha_is_that_of_krippendorff(metric, seed):
 
 def assert_as_theirs(labels, judged_labelled, judged, plain, tuned):
     n = len(labels)
-    ours = powered_mean(judged, judged_labelled, labels, tuned=False).estimate
+    ours = powered_mean(judged, judged_labelled, labels, tuning=1.0).estimate
     assert ours.estimate == pytest.approx(plain["estimate"], abs=1e-10)
     # Theirs divides squares by n, ours by n - 1.
     assert plain["std_error"] <= ours.std_error <= plain["std_error"] * (1 + 0.6 / (n - 1))
