@@ -1,5 +1,6 @@
 """Scores of a judge corrected by people's labels of a part of the items: the labels of a table, and what they say of a score."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,8 +16,9 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars, levels_of
-from evalstats.stats.estimate import IntervalEstimate
+from evalstats.stats.estimate import IntervalEstimate, t_estimate
 from evalstats.stats.raters.correction import (
+    FEWEST_LABELS,
     PoweredMean,
     judge_errors,
     powered_mean,
@@ -24,6 +26,7 @@ from evalstats.stats.raters.correction import (
     rogan_gladen_smoothed,
 )
 from evalstats.stats.raters.label_sample import chosen_part
+from evalstats.stats.stratified import Strata
 from evalstats.table.items import Bools, Floats, Ints
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
@@ -360,6 +363,45 @@ def corrected_score(
         tuning=tuning,
         pseudo=pseudo_residual(judged, labels, metric),
         conf_level=conf_level,
+    )
+
+
+def corrected_average(
+    judged: Floats,
+    labels: Floats,
+    chances: Floats | None,
+    strata: Strata,
+    metric: MetricFacts,
+    *,
+    conf_level: float,
+) -> IntervalEstimate:
+    """Return the average over levels of a factor, each corrected by its own labels; t with Satterthwaite's degrees of freedom.
+
+    CannotAnswerError where a level has too few labels, or nothing but labels.
+    """
+    parts: list[IntervalEstimate] = []
+    fewest = int(np.bincount(strata.codes[np.isfinite(labels)], minlength=len(strata.shares)).min())
+    if fewest < FEWEST_LABELS:
+        raise CannotAnswerError(f"one level has {plural(fewest, 'label')}, and each needs {FEWEST_LABELS}")
+    for code in range(len(strata.shares)):
+        at = strata.codes == code
+        own = None if chances is None else chances[at]
+        parts.append(corrected_score(judged[at], labels[at], own, None, metric, conf_level=conf_level).estimate)
+    value = float(strata.shares @ [each.estimate for each in parts])
+    variances = np.square(strata.shares * [each.std_error or np.nan for each in parts])
+    variance, df = float(variances.sum()), np.array([each.df or np.nan for each in parts])
+    if not np.isfinite(variance):
+        raise CannotAnswerError("the labels of some level are all as the judge has it, which gives its score no error")
+    low, high = metric.bounds or (None, None)
+    return t_estimate(
+        value,
+        math.sqrt(variance),
+        variance**2 / float((np.square(variances) / df).sum()),
+        conf_level,
+        method="prediction-powered mean of each level",
+        n=sum(each.n for each in parts),
+        low=low,
+        high=high,
     )
 
 

@@ -48,7 +48,7 @@ def as_one(
         return data, asked, ()
     changes: dict[str, object] = {"metric": suite.metric}
     if asked.values.get("labels") is not None:
-        text = f"Labels correct the mean over all items: the micro average over {len(suite.tasks)} tasks, not the macro average"
+        text = f"Labels correct the mean over all items: the micro average over {len(suite.tasks)} tasks"
         return suite.data, asked.but(**changes), (*suite.notes, Note(kind="choice", text=text, caution=False))
     if not asked.values.get("sequential"):
         if not asked.average and not asked.weights:
