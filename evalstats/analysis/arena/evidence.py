@@ -125,9 +125,7 @@ def _labels(result: ArenaRanking) -> Section | None:
         caption="Ratings by the judge's votes, by people's, and by both; each interval is for its model alone",
         most=_SHOWN,
     )
-    worth = sorted(account.label_worth / account.n_labels for _, account in rows)[len(rows) // 2]
-    text = f"The judge makes each label worth {number(worth, 1)} labels alone (median)." if worth > 1.0 else ""
-    return Section(id="labels", heading=head, blocks=(table, *([Text(text=text)] if text else [])))
+    return Section(id="labels", heading=head, blocks=(table,))
 
 
 # --- who was compared ---

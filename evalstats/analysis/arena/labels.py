@@ -47,11 +47,9 @@ def vote_labels(labels: object, table: VoteTable) -> Labels:
     """
     if table.votes is None:
         raise InputError("labels correct single votes; collect the lazy frame first")
-    people = comparisons_of(labels)
-    if "judge" in people.columns:
-        people = people.filter(pl.col("judge").is_null())
-        if not people.height:
-            raise InputError("all votes of the labels are a judge's; people's votes are needed")
+    people = comparisons_of(labels).filter(pl.col("judge").is_null())
+    if not people.height:
+        raise InputError("all votes of the labels are a judge's; people's votes are needed")
     if table.votes["judge"].null_count() not in (0, table.votes.height):
         raise InputError(
             "some of the votes to correct are people's own; rate those of the judge alone: "
@@ -59,7 +57,8 @@ def vote_labels(labels: object, table: VoteTable) -> Labels:
         )
     people = _sided(people.filter(pl.col("outcome").is_not_null()))
     votes = _sided(table.votes)
-    keys = [["battle", *_SIDES], ["item", *_turn(people, votes), *_SIDES]]
+    turn = [] if people["turn"].null_count() or votes["turn"].null_count() else ["turn"]
+    keys = [["battle", *_SIDES], ["item", *turn, *_SIDES]]
     if people["battle"].to_list() in ([f"{k + first}" for k in range(people.height)] for first in (0, 1)):
         keys = keys[1:]  # rows that were numbered name no battle
     matched = ((people.join(votes.select(key).unique(), on=key, how="semi"), key) for key in keys)
@@ -93,11 +92,10 @@ def vote_labels(labels: object, table: VoteTable) -> Labels:
     names = set(table.models)
     lost = int((people["model_a"].is_in(names) & people["model_b"].is_in(names)).sum()) - found.height
     text = f"{plural(lost, 'label')} {'is' if lost == 1 else 'are'} of no battle that has a vote, and dropped"
-    raters = found["rater"].drop_nulls().unique().sort().to_list() if "rater" in found.columns else []
     return Labels(
         values=values,
         chances=chances,
-        people=tuple(map(str, raters)),
+        people=tuple(found["rater"].drop_nulls().unique().sort().to_list()),
         notes=(Note(kind="left_out", text=text),) if lost else (),
     )
 
@@ -108,10 +106,6 @@ def _sided(votes: pl.DataFrame) -> pl.DataFrame:
     return votes.with_columns(
         pl.min_horizontal(a, b).alias(_SIDES[0]), pl.max_horizontal(a, b).alias(_SIDES[1]), (a > b).alias("turned")
     )
-
-
-def _turn(*frames: pl.DataFrame) -> list[str]:
-    return ["turn"] if all("turn" in each.columns and not each["turn"].null_count() for each in frames) else []
 
 
 def _refuse_few(table: VoteTable, known: np.ndarray) -> None:

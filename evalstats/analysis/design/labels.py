@@ -18,7 +18,6 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats.estimate import IntervalEstimate, t_estimate
 from evalstats.stats.raters.correction import (
-    FEWEST_LABELS,
     PoweredMean,
     judge_errors,
     powered_mean,
@@ -219,12 +218,8 @@ def _scores_of_all(table: ScoreTable, data: EvalData, contrast: str) -> Floats:
     rows = rows.select(pl.col(key).cast(pl.String), "score", level=pl.col(column).cast(pl.String).rank("dense"))
     wide = rows.pivot("level", index=key, values="score", aggregate_function="mean")
     items = table.items.select(pl.col(name).cast(pl.String) for name in key)
-    return (
-        items.join(wide, on=key, how="left", maintain_order="left", nulls_equal=True)
-        .drop(key)
-        .cast(pl.Float64)
-        .to_numpy()
-    )
+    found = items.join(wide, on=key, how="left", maintain_order="left", nulls_equal=True).drop(key)
+    return found.cast(pl.Float64).to_numpy()
 
 
 def _refuse_chosen(table: ScoreTable, scores: Floats, labelled: Bools, clusters: Ints | None) -> None:
@@ -353,6 +348,8 @@ def corrected_score(
     known = np.isfinite(labels)
     if known.all():
         raise CannotAnswerError("every item has a label: score the labels themselves, no judge is needed")
+    if not known.any():
+        raise CannotAnswerError("no item has a label")
     return powered_mean(
         judged[~known],
         judged[known],
@@ -380,18 +377,15 @@ def corrected_average(
     CannotAnswerError where a level has too few labels, or nothing but labels.
     """
     parts: list[IntervalEstimate] = []
-    fewest = int(np.bincount(strata.codes[np.isfinite(labels)], minlength=len(strata.shares)).min())
-    if fewest < FEWEST_LABELS:
-        raise CannotAnswerError(f"one level has {plural(fewest, 'label')}, and each needs {FEWEST_LABELS}")
     for code in range(len(strata.shares)):
         at = strata.codes == code
         own = None if chances is None else chances[at]
         parts.append(corrected_score(judged[at], labels[at], own, None, metric, conf_level=conf_level).estimate)
+    if any(each.std_error is None or each.df is None for each in parts):
+        raise CannotAnswerError("the labels of some level are as the judge has it, which gives its score no error")
     value = float(strata.shares @ [each.estimate for each in parts])
-    variances = np.square(strata.shares * [each.std_error or np.nan for each in parts])
-    variance, df = float(variances.sum()), np.array([each.df or np.nan for each in parts])
-    if not np.isfinite(variance):
-        raise CannotAnswerError("the labels of some level are all as the judge has it, which gives its score no error")
+    variances = np.square(strata.shares * np.array([each.std_error for each in parts], dtype=np.float64))
+    variance, df = float(variances.sum()), np.array([each.df for each in parts], dtype=np.float64)
     low, high = metric.bounds or (None, None)
     return t_estimate(
         value,

@@ -279,9 +279,7 @@ def _score_alone(
     tasks = _of_each(table, by, clusters, trials, conf_level) if several else ()
     short = [f"{row.level} ({row.n_items})" for row in tasks if row.n_items < FEW_ITEMS and average is not None]
     few = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list(short, 3)}"
-    others, uncorrected = _other_averages(
-        data, table, clusters, trials, found=found, average=average, labels=scores.labels
-    )
+    others = _other_averages(data, table, clusters, trials, found=found, average=average, labels=scores.labels)
     return replace(
         found,
         average=words,
@@ -294,7 +292,6 @@ def _score_alone(
             *(draws_note(table.items, [system], trials) if wanted is None else ()),
             *as_notes("missing", [undone] if undone else []),
             *as_notes("few", [few] if short else []),
-            *as_notes("average", uncorrected, caution=False),
             *found.notes,
             *as_notes("left_out", dropped, caution=False),
             *as_notes("choice", notes, caution=False),
@@ -324,18 +321,16 @@ def _other_averages(
     found: Score,
     average: Average | None,
     labels: Labels | None,
-) -> tuple[tuple[OtherAverageScore, ...], list[str]]:
-    """Return the score by each other average that could have been meant, and why labels correct some of these not."""
+) -> tuple[OtherAverageScore, ...]:
+    """Return the score by each other average that could have been meant, and that `labels` are enough for."""
     rows: list[OtherAverageScore] = []
-    told: list[str] = []
     for other in other_averages(data, table.items, but=average):
-        if any(fixed_by(other, table, name) for name in clusters):
+        if any(fixed_by(other, table, name) for name in clusters) or (clusters and labels is not None):
             continue
         scores = item_scores(table, clusters, trials, average=None if other.kind == "micro" else other)
         try:
             own = _counting(_headline(replace(scores, labels=labels), found.conf_level), scores)
-        except CannotAnswerError as error:
-            told.append(f"The macro average over {other.label} is not corrected: {error}")
+        except CannotAnswerError:
             continue
         low, high = found.conf_low, found.conf_high
         inside = low is None or high is None or low - _ROUNDING <= own.estimate <= high + _ROUNDING
@@ -348,7 +343,7 @@ def _other_averages(
                 agrees=inside,
             )
         )
-    return tuple(rows), told
+    return tuple(rows)
 
 
 # --- the score of one system ---
@@ -479,8 +474,6 @@ def _headline(scores: ItemScores, conf_level: float) -> IntervalEstimate:
     """Return the interval that a score is reported with, alone; it has no p, which would be that of a score of 0."""
     means, metric, clusters, strata = scores.means, scores.metric, scores.clusters, scores.strata
     if scores.labels is not None and strata is not None:
-        if clusters:
-            raise CannotAnswerError("items are clustered")
         values, chances = scores.labels.values[:, 0], scores.labels.chances
         found = corrected_average(means, values, chances, strata, metric, conf_level=conf_level)
         return replace(found, p_value=None, statistic=None)
