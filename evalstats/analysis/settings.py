@@ -397,8 +397,8 @@ def python_code(settings: Settings) -> str:
     arguments = {name: name for name in settings.files}
     arguments |= {name: _argument(name, value, shell) for name, value in settings.options.items()}
     for name in settings.unsaid:
-        file = shell.get(name)
-        lines.append(f"# {name}: as given" if file is None else f"{name} = read_table(Path({_literal(file)}))")
+        file, read = shell.get(name), "es.read({})" if question.form == "votes" else "read_table(Path({}))"
+        lines.append(f"# {name}: as given" if file is None else f"{name} = {read.format(_literal(file))}")
     by_place = {name for name in arguments if parameters[name].kind is Parameter.POSITIONAL_OR_KEYWORD}
     written = [value if name in by_place else f"{name}={value}" for name, value in arguments.items()]
     written += [f"{name}={name}" for name in settings.unsaid]

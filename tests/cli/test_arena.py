@@ -1,9 +1,11 @@
 """`evalstats arena` as a user types it: what is printed where, and the exit status."""
 
 import json
+import textwrap
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,6 +15,7 @@ from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.simulate.arena import write_arena
 from evalstats.simulate.arena_world import ArenaDesign
+from tests.analysis.arena.test_labels import world
 from tests.cli.once import answered_once
 from tests.cli.running import run as typed_command
 
@@ -154,3 +157,23 @@ def test_where_that_means_nothing_is_an_error(votes: EvalData) -> None:
         with_votes_of(votes, ["continent=Asia"])
     with pytest.raises(InputError, match=r"no vote has app 'chess'; there is .*'t-box'"):
         with_votes_of(votes, ["app=chess"])
+
+
+def test_a_judge_is_corrected_by_a_file_of_people_s_votes_and_the_python_of_it_runs(tmp_path, monkeypatch) -> None:
+    judged, people, drawn = world(2)
+    judged.rename({"battle": "battle_id", "item": "question_id", "outcome": "winner"}).write_csv(tmp_path / "judge.csv")
+    names = {"battle": "battle_id", "item": "question_id", "outcome": "winner"}
+    people[drawn].rename(names).write_csv(tmp_path / "people.csv")
+    monkeypatch.chdir(tmp_path)
+    done = run("judge.csv", "--labels", "people.csv", "--no-checks", "--full")
+    text = " ".join(done.stdout.split())
+    assert "1,600 votes of a judge, corrected by people's votes on 300 of them" in text
+    assert "The judge rates delta" in text
+    assert "the votes between the two that would separate them" not in text
+    code = done.stdout.split("Repeat this")[1].split("import evalstats as es")[1].split("\n\nNotes")[0]
+    scope: dict[str, Any] = {}
+    exec("import evalstats as es\n" + textwrap.dedent(code), scope)  # noqa: S102 - the printed lines are ours
+    values = json.loads(run("judge.csv", "--labels", "people.csv", "--no-checks", "--format", "json").stdout)
+    assert [row.estimate for row in scope["result"].rows] == [row["estimate"] for row in values["rows"]]
+    with pytest.raises(InputError, match="all votes of the labels are a judge's; people's votes are needed"):
+        run("judge.csv", "--labels", "judge.csv", "--no-checks")
