@@ -512,6 +512,29 @@ def arena_anchored() -> es.ArenaRanking:
 
 
 @case
+def arena_of_labels() -> es.ArenaRanking:
+    """A judge that prefers one of three models, corrected by people's votes on a third of 300 battles."""
+    rng = np.random.default_rng(23)
+    names, a = ("high", "mid", "liked"), rng.integers(0, 3, 300)
+    b, strength = (a + rng.integers(1, 3, 300)) % 3, np.array([0.5, 0.0, -0.5])
+    lead = strength[a] - strength[b]
+    people = rng.random(300) < 1 / (1 + np.exp(-lead))
+    judged = np.where(
+        rng.random(300) < 0.5, people, rng.random(300) < 1 / (1 + np.exp(-lead - 2 * ((a == 2) * 1.0 - (b == 2))))
+    )
+    votes = pl.DataFrame(
+        {
+            "battle": [f"v{k}" for k in range(300)],
+            "model_a": [names[k] for k in a],
+            "model_b": [names[k] for k in b],
+            "outcome": np.where(judged, "a", "b"),
+        }
+    )
+    labels = votes.with_columns(outcome=pl.Series(np.where(people, "a", "b")))
+    return es.arena(votes, labels=labels[rng.choice(300, 100, replace=False).tolist()], checks=False)
+
+
+@case
 def arena_of_judges() -> es.ArenaRanking:
     """Four judges on 60 prompts; one model wins every game."""
     rng = np.random.default_rng(21)

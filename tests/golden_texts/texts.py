@@ -25,7 +25,7 @@ from tests.frozen.cases import CASES
 FOLDER = Path(__file__).parent
 # One of each kind of result, by the names of its case.
 WHOLE = frozenset({
-    "comparison_shipped", "comparison_of_different_users",
+    "arena_of_labels", "comparison_shipped", "comparison_of_different_users",
     "comparisons_by_three_metrics", "score_clusters", "leaderboard_baseline_clusters",
     "scenarios_rut", "arena_simulated", "gap_of_outcomes", "contamination_split",
     "frontier_of_cost", "power_of_a_difference", "judges_of_labels", "audit_of_scores", "overview_of_trials",
