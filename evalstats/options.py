@@ -228,8 +228,8 @@ HigherIsBetter = Annotated[
         "Which way the metric is better, where neither files nor plan say.", "--higher-is-better/--lower-is-better"
     ),
 ]
-Baseline = Annotated[str, Flag("Run, system or model to compare against.", names=("contrast",))]
-Candidate = Annotated[str, Flag("Run, system or model under test.", names=("contrast",))]
+Baseline = Annotated[str | None, Flag("Run, system or model to compare against.", names=("contrast",))]
+Candidate = Annotated[str | None, Flag("Run, system or model under test.", names=("contrast",))]
 System = Annotated[str | None, Flag("Run, system or model; default: all.", "--system", names=("contrast",))]
 Head = Annotated[str | None, Flag("Compare all others with this model.", names=("contrast",))]
 PilotBaseline = Annotated[str | None, Flag("One system of the pilot.", names=("contrast",))]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from evalstats.cli.output import say
-from evalstats.errors import CannotAnswerError, InputError, Option, together
-from evalstats.grammar import and_list, comma_list, plural
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import and_list, plural
 from evalstats.options import OF_COLUMNS, names_in
 
 if TYPE_CHECKING:
@@ -397,12 +397,16 @@ def two_sides(
     InputError if it is not clear which two sides are meant; the message shows the three forms.
     """
     from evalstats.store.manifest import is_store
+    from evalstats.table.systems import only_two
 
     first, second = names
     if (first is None or second is None) and len(targets) == 1 and targets[0].exists() and not is_store(targets[0]):
         data = load(targets, store=store, **reading)
         data = data.trials_from_runs() if trials_from_runs else data
-        return data, _only_two(targets[0], data, names, quiet=reading["quiet"])
+        first, second = only_two(data, names, where=str(targets[0]))
+        told = f"note: {targets[0]}: holds two systems; {first!r} is the baseline and {second!r} the candidate"
+        say(told, quiet=reading["quiet"])
+        return data, (first, second)
     if (first is None) is not (second is None) or (first is None and len(targets) != 2):
         raise InputError(
             f"two sides are needed, found {plural(len(targets), 'argument')}"
@@ -417,22 +421,6 @@ def two_sides(
     else:
         data, (first, second) = _two_files(targets, reading, trials_from_runs=trials_from_runs)
     return data.trials_from_runs() if trials_from_runs else data, (first, second)
-
-
-def _only_two(path: Path, data: "EvalData", names: tuple[str | None, str | None], *, quiet: bool) -> tuple[str, str]:
-    """Name the two systems that data hold: the one that stands first is the baseline, unless one of them is named."""
-    held: list[str] = data.outcomes["system"].unique(maintain_order=True).to_list()
-    first, second = names
-    others = [name for name in held if name not in names]
-    if len(held) != 2 or len(others) != 2 - sum(name is not None for name in names):
-        advice = f"name two of them: {together(Option('baseline', blank='NAME'), Option('candidate', blank='NAME'))}"
-        raise InputError(
-            f"two sides are needed, and {path} holds {plural(len(held), 'system')} ({comma_list(held, 5)}); {advice}"
-        )
-    first = others.pop(0) if first is None else first
-    second = others.pop(0) if second is None else second
-    say(f"note: {path}: holds two systems; {first!r} is the baseline and {second!r} the candidate", quiet=quiet)
-    return first, second
 
 
 def _two_files(

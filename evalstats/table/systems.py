@@ -7,8 +7,8 @@ from difflib import get_close_matches
 
 import polars as pl
 
-from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import and_list, quoted_list
+from evalstats.errors import CannotAnswerError, InputError, Option, together
+from evalstats.grammar import and_list, comma_list, plural, quoted_list
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import is_constant, levels_of
@@ -170,6 +170,24 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
         f"the {role}'s file holds several systems: {quoted_list(rows['system'])}; name one with {Option(role)}, or, if they are "
         f"runs of one system (seeds), add {Option('trials_from_runs')}"
     )
+
+
+def only_two(
+    data: EvalData, names: tuple[str | None, str | None], *, contrast: str = "model", where: str = "the data"
+) -> tuple[str, str]:
+    """Name the two systems that data hold: the one that stands first is the baseline, unless one of them is named."""
+    first, second = names
+    if first is not None and second is not None:
+        return first, second
+    column = "system" if contrast == "model" else data.factor(contrast)
+    held = [str(name) for name in data.outcomes[column].drop_nulls().unique(maintain_order=True)]
+    others = [name for name in held if name not in names]
+    if len(held) != 2 or len(others) != 2 - sum(name is not None for name in names):
+        advice = f"name two of them: {together(Option('baseline', blank='NAME'), Option('candidate', blank='NAME'))}"
+        shown = f" ({comma_list(held, 5)})" if held else ""
+        raise InputError(f"two sides are needed, and {where} holds {plural(len(held), 'system')}{shown}; {advice}")
+    first = others.pop(0) if first is None else first
+    return first, others.pop(0) if second is None else second
 
 
 def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> None:

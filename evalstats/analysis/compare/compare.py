@@ -75,7 +75,7 @@ from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with
 from evalstats.stats.runs import RunSpread
 from evalstats.table.items import ITEM_OF_VARIANTS, trial_sets
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
-from evalstats.table.systems import require_outcomes
+from evalstats.table.systems import only_two, require_outcomes
 
 P = ParamSpec("P")
 _LEVEL = 0.95
@@ -86,7 +86,13 @@ class _ByMetrics(Protocol[P]):
 
     @overload
     def __call__(
-        self, data: object, baseline: str, candidate: str, *, metric: list[str] | tuple[str, ...], **options: Any
+        self,
+        data: object,
+        baseline: str | None = None,
+        candidate: str | None = None,
+        *,
+        metric: list[str] | tuple[str, ...],
+        **options: Any,
     ) -> Comparisons: ...
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Comparison: ...
@@ -100,8 +106,8 @@ def _by_metrics(function: Callable[P, Comparison | Comparisons]) -> _ByMetrics[P
 @recorded
 def compare(
     data: EvalData | object,
-    baseline: opt.Baseline,
-    candidate: opt.Candidate,
+    baseline: opt.Baseline = None,
+    candidate: opt.Candidate = None,
     *,
     metric: opt.Metrics = None,
     by: opt.By = None,
@@ -136,7 +142,8 @@ def compare(
     data
         What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
     baseline, candidate
-        A run, else a system or model; or levels of the column named by `contrast`.
+        A run, else a system or model; or levels of the column named by `contrast`. Of data that hold just two, the one that
+        stands first is the baseline.
     metric
         The score to compare; needed only where the benchmark declares no headline. Several in a list are answered each in its
         own unit and direction, with intervals and p adjusted for their number (Bonferroni), as those of `by` are.
@@ -234,6 +241,7 @@ def compare(
     several = () if metric is None or isinstance(metric, str) else tuple(metric)
     data = as_data(data, asked.names(baseline=baseline, candidate=candidate))
     data = data if plan is None else with_plan(data, plan)
+    baseline, candidate = only_two(data, (baseline, candidate), contrast=contrast)
     _check_options(asked, (baseline, candidate))
     if sequential or labels is not None:
         data.need_rows("a sequential interval or a correction by labels")

@@ -848,3 +848,15 @@ def test_a_plans_split_gives_way_to_looks_on_the_way() -> None:
     plan = Plan(families=("scenario",))
     assert len(compare(data, "a", "b", plan=plan).groups) == 2
     assert compare(data, "a", "b", plan=plan, sequential=True).groups == ()
+
+
+def test_of_two_systems_the_first_is_the_baseline_and_of_three_some_must_be_named() -> None:
+    rows = {"item": ["q", "r"] * 30, "score": [1, 0] * 30}
+    items = [f"{item}{k // 4}" for k, item in enumerate(rows["item"])]
+    frame = pl.DataFrame({**rows, "item": items, "model": ["old", "old", "new", "new"] * 15})
+    alone, named = compare(frame), compare(frame, "old", "new")
+    assert (alone.baseline.name, alone.candidate.name) == ("old", "new")
+    assert alone.estimate == named.estimate
+    assert compare(frame, "new").candidate.name == "old"
+    with pytest.raises(InputError, match=r"holds 3 systems .*; name two of them: baseline=NAME, candidate=NAME"):
+        compare(frame.with_columns(model=pl.Series(["a", "a", "b", "c"] * 15)))
