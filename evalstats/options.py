@@ -136,7 +136,7 @@ class GivenOptions:
         """Return the same with other values of some options."""
         return replace(self, values={**self.values, **changes})
 
-    def names(self, **others: str) -> dict[str, tuple[str, ...]]:
+    def names(self, **others: str | None) -> dict[str, tuple[str, ...]]:
         """Return the names that the options use, with those of `others`, as `as_data` takes them."""
         return names_in({**others, **self.values})._asdict()
 
