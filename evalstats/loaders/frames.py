@@ -23,6 +23,7 @@ from evalstats.loaders.table import completed, fitted, named_otherwise
 from evalstats.loaders.tidy import Tidier
 from evalstats.schema.columns import TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
+from evalstats.schema.names import name_of, names_of
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows
 
 _NAME = "frame"
@@ -111,9 +112,9 @@ def from_frame(
         raise InputError(
             "say score=COLUMN, and model=COLUMN where one names the model; or models=[...] for a column a model"
         )
-    given = models if models is not None else score or ()
-    scores = (given,) if isinstance(given, str) else tuple(given)
-    named = {
+    given = models if models is not None else score
+    scores = () if given is None else names_of(given)
+    named: dict[str, str | None] = {
         "item": item,
         "model": model if models is None else COLUMNS,
         "run": run,
@@ -124,7 +125,8 @@ def from_frame(
         "metric": metric,
         **columns,
     }
-    dependence = (dependence,) if isinstance(dependence, str) else dependence
+    named = {role: None if name is None else name_of(name) for role, name in named.items()}
+    dependence = names_of(dependence)
     table = _as_table(_with_index(frame, (*named.values(), *scores)))
     map_ = frame_map(
         named,

@@ -6,6 +6,7 @@ looks at: each check first asks what a column knows cheaply (its nulls, sum, end
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -53,10 +54,12 @@ def as_polars(frame: object) -> pl.DataFrame:
 
 
 def _dense(frame: Any) -> Any:
-    """Return a pandas table with sparse columns as plain ones, which arrow cannot read; any other table as it is."""
+    """Return a pandas table with sparse columns, which arrow cannot read, as plain ones; any other table as it is."""
     is_pandas = any(base.__module__.split(".")[0] == "pandas" for base in type(frame).__mro__)
     if not is_pandas or not hasattr(frame, "columns"):
         return frame
+    if twice := next((name for name, n in Counter(map(str, frame.columns)).items() if n > 1), None):
+        raise InputError(f"column {twice!r} stands twice in the table; rename one of the two")
     sparse = {name: dtype.subtype for name, dtype in frame.dtypes.items() if type(dtype).__name__ == "SparseDtype"}
     return frame.astype(sparse) if sparse else frame
 

@@ -277,3 +277,13 @@ def test_repeated_rows_are_kept_as_is_said(repeats: str, kept: list[float] | Non
         }
     found = from_frame(frame, item="item", score="score", repeats=repeats)
     assert found.outcomes.sort("item")["score"].to_list() == (kept or [0.0, 0.0])
+
+
+def test_columns_may_be_numbers_and_none_stands_twice() -> None:
+    table = pd.DataFrame({0: ["q1", "q2"], 1: [1, 0], 2: ["m", "m"]})
+    numbered: dict[str, Any] = {"item": 0, "score": 1, "model": 2, "dependence": 0}
+    assert from_frame(table, **numbered).outcomes["score"].to_list() == [1, 0]
+    doubled = pd.DataFrame([["q1", 1, 0]], columns=["item", "score", "score"])
+    for question in (from_frame, es.score, es.from_votes, es.from_ratings):
+        with pytest.raises(InputError, match="column 'score' stands twice in the table; rename one of the two"):
+            question(doubled)
