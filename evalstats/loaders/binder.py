@@ -33,6 +33,7 @@ from evalstats.schema.columns import KEYS
 Record = Mapping[str, object]
 
 _ABSENT: Final = NO_VALUE | {"-", "–", "—"}
+_TRUTH: Final = frozenset({"true", "false", "yes", "no"})
 _MOST_OF_ONE: Final = 8
 _LOOKED_AT: Final = 200
 _NAME_CHARS: Final = 120
@@ -55,7 +56,7 @@ _MOST_COLUMNS: Final = 200
 # Also a name in camel case has words.
 _CASED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
-_FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)$")
+_FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)(?=_|$)|_(?:mean|avg|average)$")
 _WORD: Final = re.compile(r"[^_\-./ ]+")
 _MOST_WORDS, _MOST_SIDES = 8, 20
 _ANSWERED: Final = frozenset(
@@ -175,7 +176,7 @@ class SampledColumn:
     @property
     def is_text(self) -> bool:
         """Whether it holds sentences, or what was answered by its name."""
-        return self.chars > _ID_CHARS or not ANSWERS.isdisjoint(self.tokens)
+        return self.chars > _ID_CHARS or not (ANSWERS.isdisjoint(self.tokens) or self.words.endswith("_id"))
 
     def named(self, role: str) -> float:
         """How surely it has a role by its name."""
@@ -220,11 +221,13 @@ class SampledColumn:
             if same and not named:
                 return 0.0
             told = any(word_score(cell) is not None and letter_grade(cell) is None for cell in self.levels)
-            asked_for = not ROLES["score"].unless_named.isdisjoint(self.tokens) and not named
             # What people labelled may be whether an answer is right.
             if told and self.words == "label":
                 return 0.5
-            weight = max(named, 0.5 if told and not asked_for else 0.0 if barred else 0.35)
+            # Yes and no may answer anything; passed and failed is a score whatever it is called.
+            truth = {cell.lower() for cell in self.levels} <= {*_TRUTH, *_ABSENT}
+            wanted = not ROLES["score"].unless_named.isdisjoint(self.tokens)
+            weight = max(named, 0.0 if barred and (truth or wanted or not told) else 0.5 if told else 0.35)
             return weight + 0.3 * (
                 (told or named > 0) and 0.35 < weight < SURE and self.scored == 1 and len(self.levels) > 1
             )
@@ -390,6 +393,11 @@ class _Table:
         self.free = [column for column in self.columns if column.name not in asked.factors]
         self.like_items = {column for column in self.free if column.named("item") or column.as_item()}
         self.metric = self._metric()
+        named = [
+            c for c in self.columns if JUDGES & c.tokens and c.is_complete and not c.scored and c.chars < _NAME_CHARS
+        ]
+        self.judges = [c for c in named if c.words.endswith(("name", "model", "id", *JUDGES))]
+        self.judge = next((c for c in self.judges if len(c.levels) > 1), None)
         self.crossed = crossed_names(column.name for column in self.free)
 
     def _metric(self) -> SampledColumn | None:
@@ -471,6 +479,8 @@ class _Table:
         if {"model"} & {*self.given.columns, *self.given.constants}:
             return [(_ASKED_FOR, self._fixed("model"))]
         pool = [column for column in self.free if column is not self.metric]
+        if self.judge is not None:  # a model for each judge is the judge's
+            pool = [column for column in pool if column.partition != self.judge.partition]
         weighed = _ranked(pool, lambda column: column.as_model(self.asked))
         alone = 0.5 if not weighed or weighed[0][0] < 0.6 else 0.0
         return [*weighed, (alone, None)]
@@ -522,9 +532,9 @@ class _Table:
         """Return what tells rows of one item and model apart, whether the key is then one, and what speaks against the item."""
         against = 0.0
         if self.n_rows > 1:
-            several = [c for c in (model, self.metric) if c and len({*map(str.casefold, c.levels)}) > 1]
+            several = [c for c in (model, self.metric, self.judge) if c and len({*map(str.casefold, c.levels)}) > 1]
             alone = [c for c in several if len({*zip(item.values, c.values, strict=True)}) == len(item.levels)]
-            # No two systems, or metrics, share an item; users may have met one system each.
+            # No two systems, metrics or judges share an item; users may have met one system each.
             against += 0.0 if _SOMEBODY & item.tokens else _APART * len(alone)
             against += _APART * (len(item.levels) < (len(model.levels) if model else 1) // 2)
         mapped = {column_named(each) for name, found in self.given.columns.items() if name in _KEY for each in found}
@@ -571,10 +581,7 @@ class _Table:
         whole = [
             column for column in rest if column.is_complete and column.source not in used and column is not self.metric
         ]
-        judges = [
-            c for c in whole if JUDGES & c.tokens and not c.scored and c.chars < _NAME_CHARS and c.name != "judge"
-        ]
-        judges = [c for c in judges if c.words.endswith(("name", "model", "id", *JUDGES))]
+        judges = [c for c in self.judges if c in whole and c.name != "judge"]
         # Where item and score are called so, all else is taken for what it is called.
         judges = [] if {"item", "score"} <= {*self.given.columns} else judges
         options = [f"judge={column.source}" for column in judges[:1] if "judge" not in told]
@@ -606,6 +613,8 @@ class _Table:
         ):
             if len(scores) < 2 or (scores is numbers and long and not by_model):
                 continue
+            if len({bool(column.numbers) for column in scores}) > 1:
+                continue  # words in one and numbers in another are not of one metric
             # Columns of several metrics are not one model each.
             if scores is not wanted and not crossed.isdisjoint(column.name for column in scores):
                 continue
@@ -692,6 +701,8 @@ def crossed_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
                     sides.setdefault(f"{name[:start]}*{name[end:]}", {})[name[start:end]] = None
     crossed: dict[frozenset[str], list[str]] = {}
     for pattern, found in sides.items():
+        if not any(map(str.isalpha, pattern)) or names_a_model(pattern.replace("*", "")):
+            continue  # the rest of a name is a metric's
         if 1 < len(found) <= _MOST_SIDES and 2 * sum(map(_is_no_side, found)) < len(found):
             crossed.setdefault(frozenset(found), []).append(pattern)
     best = max(crossed.values(), key=lambda each: (len(each), len("".join(sides[each[0]]))), default=list[str]())
@@ -756,7 +767,6 @@ def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[ob
         if tells(trial):
             return [option(trial)]
     other = next((column for column in few if not column.is_measured and tells(column)), None)
-    other = other or next((column for column in few if tells(column)), None)
     if other is not None:
         # What is compared where the model is one and the same is a system.
         side = "system" if other.named("model") else "variant"

@@ -79,9 +79,10 @@ ROLES: Final[Mapping[str, Role]] = {
         w100="item item_id id idx index uid uuid question_id sample_id example_id instance_id problem_id task_id doc_id case_id "
         "test_id prompt_id qid sample_idx seg_id segment_id scenario_id record_id trace_id dataset_item_id test_case_id "
         "test_case_name query_id sentence_id utt_id image_id video_id conversation_id dialog_id dialogue_id ticket_id hit_id "
-        "request_id puzzle_id row_id case_number question_number test_number question_no",
+        "puzzle_id row_id case_number question_number test_number question_no",
         w95="example instance sample key question_# test_name conversation dialogue dialog",
-        w70="question query prompt problem input instruction test test_case case task episode no # nr number src source_text",
+        w70="request_id question query prompt problem input instruction test test_case case task episode no # nr number src "
+        "source_text",
         w40="name title description user_input utterance sentence goal behavior behaviour",
         never=f"{_WHO} session run model worker account experiment system batch trial time date ts timestamp at created updated",
     ),
@@ -89,7 +90,7 @@ ROLES: Final[Mapping[str, Role]] = {
         w100="score correct is_correct passed success resolved is_resolved pass solved accuracy acc exact_match em grade ok "
         "is_ok pass_fail is_right correctness",
         w95="hit right rating reward f1 final_score judgement_score return wer cer csat refused jailbroken is_jailbroken "
-        "converted",
+        "converted win won",
         w85="helpfulness harmlessness honesty toxicity relevance relevancy faithfulness coherence consistency fluency adequacy "
         "conciseness groundedness completeness safety quality precision recall bleu rouge bertscore similarity clarity "
         "hallucination comet chrf cider meteor iou ndcg mrr rr rate auc auroc map psnr ssim mae rmse mqm perplexity bias "
@@ -104,8 +105,8 @@ ROLES: Final[Mapping[str, Role]] = {
         "threshold cutoff tp fp tn fn loss version port std stderr sd se ci "
         "order position attempts retries calls errors attempt rep repeat "
         "replicate draw hour hours day month error exception timeout cached items samples responses decided ranked ungraded "
-        "learning sampling frame bit complexity",
-        unless_named="expected gold truth reference target label labels prediction predictions predicted pred actual answer "
+        "learning sampling frame bit complexity parse cache delta diff iteration flipped swapped warmup expected gold target",
+        unless_named="truth reference label labels prediction predictions predicted pred actual answer "
         "response output difficulty low high lower upper top k start end reason explanation comment should must requires needs "
         "expects logp logit logits mean median",
     ),

@@ -218,6 +218,25 @@ def test_the_vocabularies_are_many_and_differ() -> None:
             ["item=id", "models=*_f1,*_em"],
         ),
         ("id,score_a,score_b\n1,.5,.25\n2,.25,.75\n3,.5,.5\n", ["item=id", "models=score_a,score_b"]),
+        # Whether something could be parsed, or was cached, is no score; nor is what was aimed at, or a difference.
+        ("id,quality,parse_ok,cache_hit\n1,3,True,False\n2,5,False,True\n", ["item=id", "score=quality"]),
+        ("id,target_score,score\n1,.5,.25\n2,.5,.75\n3,.75,.5\n", ["item=id", "score=score"]),
+        (
+            "id,recall_at_k_dense,recall_at_k_bm25,delta\n1,.5,.25,.25\n2,.25,.75,-.5\n3,.5,.5,0\n",
+            ["item=id", "models=recall_at_k_dense,recall_at_k_bm25"],
+        ),
+        # Means over raters or trials are scores of what they average.
+        ("id,accuracy_mean,clarity_avg\n1,3.5,2\n2,4,5\n", ["item=id", "score=accuracy_mean,clarity_avg"]),
+        # A model for each judge is the judge's, and what no two judges share is no item.
+        (
+            "call_id,answer_id,grader,model_used,score\nc1,x,a,m1,1\nc2,x,b,m2,2\nc3,y,a,m1,3\nc4,y,b,m2,4\n",
+            ["item=answer_id", "score=score", "judge=grader"],
+        ),
+        # Models whose names end alike are not crossed with anything; a score tells no rows apart.
+        (
+            "id,claude-opus-4-5,claude-sonnet-4-5,x/claude-opus-4.5,x/claude-sonnet-4.5\n1,0,1,1,1\n2,1,0,0,1\n",
+            ["item=id", "models=claude-opus-4-5,claude-sonnet-4-5,x/claude-opus-4.5,x/claude-sonnet-4.5"],
+        ),
     ],
 )
 def test_what_fits_small_tables(text: str, options: list[str]) -> None:
