@@ -153,6 +153,13 @@ def labelled(value: object, model_a: str, model_b: str) -> VoteOutcome:
     return VoteOutcome(raw=label, reason=UNKNOWN)
 
 
+def sides_of(winner: pl.Series, loser: pl.Series) -> dict[str, pl.Series]:
+    """Return two sides of votes that say who won and who lost: in the order of their names, which tells nothing."""
+    both = pl.DataFrame({"winner": winner.cast(pl.String), "loser": loser.cast(pl.String)})
+    sided = both.select(model_a=pl.min_horizontal(pl.all()), model_b=pl.max_horizontal(pl.all()))
+    return {name: sided[name] for name in sided.columns}
+
+
 def _accepted(value: object) -> VoteOutcome:
     """Read which completion a programmer accepted: 0 is the first (a), 1 the second (b)."""
     raw = as_text(value)

@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from evalstats.errors import InputError, Option, UnreadableFileError
-from evalstats.loaders.arena_cells import MAX_CELL_CHARS, VoteOutcome, parsed_list, winner_of
+from evalstats.loaders.arena_cells import MAX_CELL_CHARS, VoteOutcome, parsed_list, sides_of, winner_of
 from evalstats.loaders.arena_records import (
     ANSWERS,
     TEXTS,
@@ -199,6 +199,8 @@ class ArenaVotesLoader(SingleFileLoader):
             return None
         names = columns_of(head)
         won = names & {"winner", "win", "acceptedIndex"} or names >= {"winner_model_a", "winner_model_b"}
+        if names >= {"winner", "loser"} and "model_a" not in names:
+            return Match(confidence=0.7, reason="columns winner and loser")
         if won and names >= {"model_a", "model_b"}:
             return Match(confidence=0.85, reason="columns model_a, model_b and a winner")
         if won and names >= {"left", "right", "prompt"}:
@@ -293,8 +295,8 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
     taken |= {rival for name in taken for rival in _RIVALS.get(name, ())}
     rename |= {name: f"source_{name}" for name in names if name in taken and name not in rename}
     constants = {name: value for name, value in map_.constants.items() if name not in _OF_THE_RUN}
-    made = ("winner",) if scores else ()
-    found = frozenset((*(rename.get(name, name) for name in names), *constants, *made))
+    found = frozenset((*(rename.get(name, name) for name in names), *constants, *(("winner",) if scores else ())))
+    found |= frozenset({"model_a", "model_b"} if "loser" in found else ())
     if map_.columns.keys() | constants.keys() and not found >= {"model_a", "model_b"} and not is_event(found):
         missing = next(name for name in ("model_a", "model_b") if name not in found)
         raise InputError(f"no column names {missing}; say which one does: {Option('map', blank='COLUMN', of=missing)}")
@@ -309,21 +311,22 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
             block = VoteBlock(columns=named, places=places, numbers=range(number, number + len(places)))
             number += block.height
             fixed = {name: pl.Series([value]).new_from_index(0, block.height) for name, value in constants.items()}
-            if scores:
-                of_a, of_b = (
-                    texts(block.get(rename.get(name, name))).cast(pl.Float64, strict=False) for name in scores
-                )
-                fixed["winner"] = pl.select(
-                    pl.when(of_a > of_b)
-                    .then(pl.lit("model_a"))
-                    .when(of_a < of_b)
-                    .then(pl.lit("model_b"))
-                    .when(of_a == of_b)
-                    .then(pl.lit("tie"))
-                ).to_series()
+            fixed |= _made(block, [rename.get(name, name) for name in scores or ()])
             yield from _pairs(replace(block, columns={**block.columns, **fixed}), events=is_event(found))
 
     return VoteFile(names=found, blocks=blocks, left_out=left_out)
+
+
+def _made(block: VoteBlock, scores: Sequence[str]) -> dict[str, pl.Series]:
+    """Return the winner where the side with the higher score won, and the sides where a vote says who won and who lost."""
+    if "loser" in block.columns and "model_a" not in block.columns:
+        return sides_of(texts(block.get("winner")), texts(block.get("loser")))
+    if not scores:
+        return {}
+    of_a, of_b = (texts(block.get(name)).cast(pl.Float64, strict=False) for name in scores)
+    sides = [(of_a > of_b, "model_a"), (of_a < of_b, "model_b"), (of_a == of_b, "tie")]
+    winner = pl.coalesce(*(pl.when(won).then(pl.lit(side)) for won, side in sides))
+    return {"winner": pl.select(winner).to_series()}
 
 
 def _scores_of_sides(map_: ColumnMap, names: frozenset[str]) -> tuple[str, str] | None:
@@ -342,7 +345,9 @@ def mapped_arena(arena: Arena, map_: ColumnMap) -> Arena:
     """Return what is known of an arena with what the user says of it in place of what its columns tell."""
     said = {**map_.constants}
     named = {*map_.columns, *said}
-    labels = {label.strip().lower(): str(meaning) for label, meaning in map_.values.get("winner", {}).items()}
+    # A side may be called as its column.
+    labels = {map_.columns[side][0].strip().lower(): side for side in ("model_a", "model_b") if side in map_.columns}
+    labels |= {label.strip().lower(): str(meaning) for label, meaning in map_.values.get("winner", {}).items()}
     wrong = [meaning for meaning in labels.values() if winner_of({"winner": meaning}, "\x00", "\x01").outcome is None]
     if wrong:
         raise InputError(f"[values.winner] {wrong[0]!r} is no outcome; use model_a, model_b, tie or both_bad")

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import Final
 
 from evalstats.errors import Option, together
+from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, source_of_column
 from evalstats.loaders.published_numbers import plain
-from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, PAIRS, ROLES, SCORERS, SIDES, SURE, names_a_model
+from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, ROLES, SCORERS, SIDES, SURE, are_sides, names_a_model
 from evalstats.loaders.values import (
     NO_VALUE,
     as_number,
@@ -345,28 +346,47 @@ def assigned(
 
 
 def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
+    """Return the options of a table of votes: its two sides and who won, by their names or by what the cells say; () for none."""
     by_words = {column.words: column for column in columns}
-    for first, second in PAIRS:
-        if first not in by_words or second not in by_words:
-            continue
-        sides = [by_words[first], by_words[second]]
-        rest = [column for column in columns if column not in sides]
-        ends = [name.rpartition("_")[2] for name in (first, second)]
+    told = next((c for name in ROLES["rater"].names if (c := by_words.get(name))), None)
+    rater = () if told is None else (f"rater={told.source}",)
+    for column in columns:
+        if "winner" in column.tokens and (lost := by_words.get(column.words.replace("winner", "loser"))):
+            return (f"winner={column.source}", f"loser={lost.source}", *rater)
+    names = [
+        c
+        for c in columns
+        if c.cells and not c.numbers and c.chars < _ID_CHARS and (ANSWERS | JUDGES).isdisjoint(c.tokens)
+    ]
+    sides = [pair for pair in combinations(names, 2) if are_sides(*(column.words for column in pair))]
+    for pair in sides:
+        rest = [column for column in columns if column not in pair]
+        ends = [column.words.rpartition("_")[2] for column in pair]
         scores = [[c for c in rest if c.is_measured and c.words.endswith(f"score_{end}")] for end in ends]
         others = [column for column in rest if column not in scores[0] + scores[1]]
-        winner = next(
-            (c for name in ROLES["winner"].names for c in others if c.words.rstrip("_0123456789") == name), None
-        )
-        winner = winner or next(
-            (c for name in ROLES["winner"].names for c in others if c.words.endswith(f"_{name}")), None
-        )
-        if winner is None and not all(scores):
-            return ()
-        won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
-        rater = next((by_words[name] for name in ROLES["rater"].names if name in by_words), None)
-        named = (f"model_a={sides[0].source}", f"model_b={sides[1].source}", f"winner={won}")
-        return (*named, *([] if rater is None else [f"rater={rater.source}"]))
+        winner = max(others, key=lambda c: c.named("winner"), default=None)
+        if winner is None or not winner.named("winner"):
+            winner = next((column for column in others if _says_who_won(column, pair)), None)
+        if winner is not None or all(scores):
+            won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
+            return (f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *rater)
+    # Of three columns of names one may say which of the others won, whatever they are called.
+    few = [column for column in names if 4 * len(column.levels) <= len(column.values) > _MOST_OF_ONE][:_MOST_SIDES]
+    for first, second in combinations(few, 2):
+        for winner in few:
+            apart = first.values != winner.values != second.values != first.values
+            if apart and winner.levels & (first.levels | second.levels) and _says_who_won(winner, (first, second)):
+                return (f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *rater)
     return ()
+
+
+def _says_who_won(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn]) -> bool:
+    """Whether each of a column's cells is a label of a side, the name of its column, or the system that stands there."""
+    rows = zip(column.values, sides[0].values, sides[1].values, strict=True)
+    called = {side.name for side in sides}
+    return bool(column.cells) and all(
+        value in called or labelled(value, first or "", second or "").outcome for value, first, second in rows if value
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list
-from evalstats.loaders.arena_cells import winner_of
+from evalstats.loaders.arena_cells import sides_of, winner_of
 from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_ASKED, NOTHING_FITS, AskedNames, assigned
 from evalstats.loaders.blocks import frame_block
@@ -212,7 +212,8 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
 
 def _one_model(map_: ColumnMap, columns: Iterable[str]) -> list[str]:
     """Return what names the model of a table where no column does, as the option of a map."""
-    return [] if {"model", "system", "model_a"} & {*columns, *map_.columns, *map_.constants} else [f"model=@{_CALLED}"]
+    named = {"model", "system", "model_a"} & {*columns, *map_.columns, *map_.constants} or "winner" in map_.columns
+    return [] if named else [f"model=@{_CALLED}"]
 
 
 def _as_call(options: Iterable[str]) -> str:
@@ -229,7 +230,7 @@ def _as_call(options: Iterable[str]) -> str:
         else f"{name}={column.split(',') if name in several and ',' in column else column!r}"
         for name, column in pairs
     ]
-    maker = "from_votes" if any(name == "model_a" for name, _ in pairs) else "from_frame"
+    maker = "from_votes" if any(name == "winner" for name, _ in pairs) else "from_frame"
     return f"evalstats.{maker}({', '.join(['table', *given])})"
 
 
@@ -423,6 +424,7 @@ def from_votes(
     arena: str = "votes",
     setting: str = "live",
     labels: Mapping[str, str] | None = None,
+    loser: str | None = None,
     **columns: str,
 ) -> EvalData:
     """Make `EvalData` of a table with one row for each vote between two models.
@@ -440,6 +442,8 @@ def from_votes(
         "live", or "lab" for votes of hired raters and judge models.
     labels
         What further labels stand for: `{"1": "a", "2": "b", "neither": "both_bad"}`.
+    loser
+        In place of `model_a` and `model_b`: the column with the model that lost, where `winner` holds the one that won.
     **columns
         Any other standard column of `comparisons` and the column that holds it (`rater="user_id"`, `item="prompt_id"`,
         `session="conversation"`, `timestamp="tstamp"`). Columns that are not named are kept as factors.
@@ -470,10 +474,15 @@ def from_votes(
     table = as_polars(frame)
     if not table.height:
         raise InputError("the frame holds no rows")
+    if loser is not None:
+        in_standard_columns(table, {"model_a": loser, "model_b": winner}, "comparisons")
+        table = table.with_columns(**sides_of(table[winner], table[loser])).drop(loser)
+        model_a, model_b = "model_a", "model_b"
+    labels = {model_a: "a", model_b: "b", **(labels or {})}  # a side may be called as its column
     renamed = in_standard_columns(
         table, {"model_a": model_a, "model_b": model_b, "winner": winner, **columns}, "comparisons", ("winner",)
     )
-    read, problems = _outcomes(renamed, {str(key).strip().lower(): value for key, value in (labels or {}).items()})
+    read, problems = _outcomes(renamed, {str(key).strip().lower(): value for key, value in labels.items()})
     digest = digest_of_rows(table)
     run = f"{arena}~{digest[:8]}"
     filled = read.with_columns(pl.lit(run).alias("run"))

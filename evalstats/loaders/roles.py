@@ -60,10 +60,6 @@ def _role(never: str = "", unless_named: str = "", **groups: str) -> Role:
     return Role(names, frozenset(never.split()), frozenset(unless_named.split()))
 
 
-def _ordered(text: str) -> list[str]:
-    return text.split()
-
-
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -137,8 +133,8 @@ ROLES: Final[Mapping[str, Role]] = {
     # Inside such a part of a benchmark items are counted anew.
     "task": _role(w100="task subtask dataset subset subject category domain benchmark split config language"),
     "winner": _role(
-        w100="winner choice preferred preference vote chosen outcome result label verdict judgement judgment selection "
-        "selected win decision answer",
+        w100="winner choice preferred preference vote chosen",
+        w95="outcome result label verdict judgement judgment selection selected win decision answer",
     ),
 }
 JUDGES: Final = _words(_JUDGES)
@@ -153,14 +149,8 @@ ANSWERS: Final = _words(
 SIDES: Final = _words(
     "old new before after baseline candidate control treatment base tuned finetuned original ours reference"
 )
-PAIRS: Final = tuple(
-    tuple(pair.split("/"))
-    for pair in _ordered(
-        "model_a/model_b model_1/model_2 model1/model2 modela/modelb left/right left_model/right_model model_left/model_right "
-        "system_a/system_b system_1/system_2 assistant_a/assistant_b player_a/player_b player_1/player_2 a/b "
-        "first_model/second_model model_x/model_y candidate_a/candidate_b option_a/option_b"
-    )
-)
+# What the names of two sides of a vote differ in, and nothing else.
+_EITHER: Final = (("a", "b"), ("1", "2"), ("x", "y"), ("left", "right"), ("first", "second"))
 # Who is said to have scored in the names of scores (`human_tone`).
 SCORERS: Final = JUDGES | _words("human llm")
 _WHOSE: Final = SIDES | SCORERS | _words("model system a b first second")
@@ -170,6 +160,20 @@ _FAMILIES: Final = re.compile(
     r"palm|bard|koala|alpaca|dbrx|jamba|solar|granite|smollm|pythia|internlm|starcoder|wizardlm|zephyr|tulu|doubao)"
     r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-hxyz])(?![a-z])"
 )
+
+
+def are_sides(first: str, second: str) -> bool:
+    """Whether two names, in plain words, are those of the sides of a vote.
+
+    >>> are_sides("model_a", "model_b"), are_sides("left_bot", "right_bot"), are_sides("model1", "model2")
+    (True, True, True)
+    >>> are_sides("model_a", "model_c"), are_sides("question", "answer")
+    (False, False)
+    """
+    either = [
+        (re.sub(rf"{one}$|^{one}(?=_)", "", first), re.sub(rf"{two}$|^{two}(?=_)", "", second)) for one, two in _EITHER
+    ]
+    return any(one == two != first and two != second for one, two in either)
 
 
 def names_a_model(text: str) -> bool:

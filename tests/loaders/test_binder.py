@@ -7,6 +7,7 @@ import re
 import shlex
 import time
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,27 @@ def test_what_fits_small_tables(text: str, options: list[str]) -> None:
     header, *rows = (line.split(",") for line in text.splitlines())
     found = assigned(header, [dict(zip(header, row, strict=True)) for row in rows])[0]
     assert list(found.options) == options
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        ({"gen_a": "mn", "gen_b": "nm", "better": ["gen_a", "gen_b"]}, "model_a=gen_a model_b=gen_b winner=better"),
+        ({"winning": "mn"}, ""),
+        ({"bot_winner": "mn", "bot_loser": "nm"}, "winner=bot_winner loser=bot_loser"),
+        (
+            {"shown": "mno" * 4, "against": "nom" * 4, "picked": "mom" * 4},
+            "model_a=shown model_b=against winner=picked",
+        ),
+        # Two names and a third that is neither of them, and names that stand once each.
+        ({"shown": "mno" * 4, "against": "nom" * 4, "picked": "mox" * 4}, ""),
+        ({"option_a": "abcdefghi", "option_c": "jklmnopqr", "key": "abcdefghi"}, ""),
+    ],
+)
+def test_votes_are_told_by_names_of_sides_or_by_who_won(columns: dict[str, Sequence[str]], options: str) -> None:
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    found = assigned([*columns], rows)[0].options
+    assert " ".join(found) == options if options else not any(option.startswith("winner") for option in found)
 
 
 def test_numbers_of_no_item_are_no_models() -> None:

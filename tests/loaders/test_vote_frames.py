@@ -4,8 +4,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import evalstats as es
 from evalstats.errors import InputError
 from evalstats.loaders.frames import from_votes
+from evalstats.schema.data import as_data
 
 
 def _votes(**more: list[object]) -> dict[str, list[object]]:
@@ -85,3 +87,18 @@ def test_names_that_do_not_fit_are_refused(named, said):
 def test_an_empty_frame_is_refused():
     with pytest.raises(InputError, match="holds no rows"):
         from_votes({"model_a": [], "model_b": [], "winner": []})
+
+
+def test_winners_and_losers_are_sides_in_the_order_of_their_names():
+    table = {"winner": ["y", "x", "z"], "loser": ["x", "z", "x"]}
+    votes = from_votes(table, loser="loser").comparisons
+    assert votes.select("model_a", "model_b", "outcome").rows() == [("x", "y", "b"), ("x", "z", "a"), ("x", "z", "b")]
+    assert as_data(table).comparisons.select("model_a", "outcome").rows() == votes.select("model_a", "outcome").rows()
+    with pytest.raises(InputError, match=r"from_votes\(table, winner='winner_model', loser='loser_model'\)"):
+        es.arena({f"{name}_model": cells for name, cells in table.items()})
+
+
+def test_a_side_may_be_called_as_its_column():
+    table = {"gen_a": ["x", "y"], "gen_b": ["y", "z"], "better": ["gen_a", "gen_b"]}
+    votes = from_votes(table, model_a="gen_a", model_b="gen_b", winner="better")
+    assert votes.comparisons["outcome"].to_list() == ["a", "b"]
