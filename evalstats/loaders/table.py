@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -21,12 +21,24 @@ from evalstats.loaders.binder import (
     assigned,
     is_called_score,
     looks_like_score,
+    words_of,
 )
-from evalstats.loaders.blocks import SHOWN_COLUMNS, TableBlock, flat, listings, open_table, oriented, rows_at, seen
+from evalstats.loaders.blocks import (
+    EACH,
+    SHOWN_COLUMNS,
+    TableBlock,
+    flat,
+    listings,
+    open_table,
+    oriented,
+    rows_at,
+    seen,
+)
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
+from evalstats.loaders.roles import ROLES, SURE
 from evalstats.loaders.score_table import is_absent, json_or_none, prices_in, records_of_head
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_dict
@@ -41,6 +53,8 @@ _SHAPES = frozenset({"text", "lines", "array", "parquet"})
 _LOOKED_AT = 200
 # How many levels of objects below the fields of a record's objects are looked into for what fits.
 _DEEPER = 3
+# As many lists of a document are looked at, the longest first.
+_LISTS = 8
 # As many maps are tried, the likeliest first.
 _TRIED = 4
 # Texts in a column of systems that are longer than this on average are prompts.
@@ -77,7 +91,7 @@ class TableLoader(SingleFileLoader):
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a table whose item and score are found; any loader of a known format is surer."""
-        found = completed(ColumnMap(), *_sampled(head), self.asked)
+        found = _found_in(head, ColumnMap(), self.asked)
         if found is None:
             return None
         columns = {*head.columns, *head.keys}
@@ -90,11 +104,9 @@ class TableLoader(SingleFileLoader):
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""
         head = read_head(source.path)
-        map_ = self.column_map
-        if map_.rows is None:
-            map_ = completed(map_, *_sampled(head), self.asked) or map_
+        map_ = _found_in(head, self.column_map, self.asked) or self.column_map
         table = open_table(head, map_.rows, lenient=True, deep=map_.paths)
-        survey, blocks = surveyed(table, _watched(map_, head))
+        survey, blocks = surveyed(table, _watched(map_))
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
@@ -139,7 +151,10 @@ def named_otherwise(map_: ColumnMap) -> list[str]:
     if map_.makes("model"):
         columns = {**columns, "models": columns["score"]}
         del columns["score"], columns["model"]
-    options = [f"{name}={','.join(found)}" for name, found in columns.items()]
+    options = [
+        *([f"rows={map_.rows}"] if map_.rows else ()),
+        *(f"{name}={','.join(found)}" for name, found in columns.items()),
+    ]
     options += [f"dependence={','.join(map_.dependence)}"] if map_.dependence else []
     if map_.scale is not None:
         scale = map_.scale
@@ -189,6 +204,20 @@ def completed(
     return map_ if {"item", "score"} <= {*fixed.columns, *fixed.constants} else None
 
 
+def _found_in(head: Head, map_: ColumnMap, asked: AskedNames) -> ColumnMap | None:
+    """Return a map completed by what a file holds; of a document also where the rows lie, if it has one sure list of them."""
+    columns, records = _sampled(head)
+    if (records and map_.rows is None) or head.shape != "object":
+        return completed(map_, columns, records, asked)
+    _, lists = _inside(head)
+    found: list[ColumnMap] = []
+    for path, rows in lists.items():
+        if map_.rows in {None, path}:
+            each = completed(map_, tuple(dict.fromkeys(name for row in rows for name in row)), rows, asked)
+            found += [replace(each, rows=path)] if each is not None and not each.makes("item") else []
+    return found[0] if len(found) == 1 else None
+
+
 def _sampled(head: Head) -> tuple[list[str], list[dict[str, object]]]:
     """Return the columns of a table and its first rows; nothing of a file that is none."""
     rows: Sequence[Record] = ()
@@ -217,11 +246,10 @@ def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Bind
     return bind(map_, survey.columns, model=model, unfit=unfit)
 
 
-def _watched(map_: ColumnMap, head: Head) -> tuple[tuple[str, str], ...]:
+def _watched(map_: ColumnMap) -> tuple[tuple[str, str], ...]:
     """Pairs of columns of which must be known what stands together, to tell whether one is what it is called."""
-    names = head.columns or tuple(head.keys)
     pairs = [("item", "system"), ("model", "run"), ("benchmark", "run")]
-    return tuple((_source(map_, first), second) for first, second in pairs if second in names)
+    return tuple((_source(map_, first), second) for first, second in pairs)
 
 
 def _source(map_: ColumnMap, name: str) -> str:
@@ -269,7 +297,13 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     columns, flat_rows = _sampled(head)
     path, told = "", ""
     if head.shape == "object" and not flat_rows:
-        told, path, flat_rows = _inside(head)
+        told, lists = _inside(head)
+        found = {path: assigned(tuple(rows[0]), rows)[0].options for path, rows in lists.items()}
+        open_ends = {
+            path: sum(each.endswith(("=COLUMN", "=#row")) for each in options) for path, options in found.items()
+        }
+        path = min(lists, key=lambda path: (open_ends[path], path.count(".")), default="")
+        flat_rows = lists.get(path, [])
         columns = list(dict.fromkeys(name for row in flat_rows for name in row))
     if not columns:
         return ""
@@ -336,24 +370,28 @@ def _is_spreadsheet(head: Head) -> bool:
     return head.data.startswith(_OLD_EXCEL) or (head.shape == "zip" and any(mark in head.data for mark in marks))
 
 
-def _inside(head: Head) -> tuple[str, str, list[dict[str, object]]]:
-    """Return what a document is, and of its lists the one whose rows look most like results: its path and first rows."""
+def _inside(head: Head) -> tuple[str, dict[str, list[dict[str, object]]]]:
+    """Return what a document is, and the first rows of its lists by their paths, with the model that the document names."""
     try:
         document = load_json(head.path)
     except UnreadableFileError:
-        return "", "", []
-    best: tuple[int, str, list[dict[str, object]]] | None = None
-    for each in (lists := listings(document)):
+        return "", {}
+    beside = {
+        f"/{name}": value
+        for name, value in flat(dict(as_dict(document))).items()
+        if isinstance(value, str) and ROLES["model"].names.get(words_of(name), 0) >= SURE
+    }
+    found: dict[str, list[dict[str, object]]] = {}
+    for each in (lists := listings(document))[:_LISTS]:
         try:
-            records = [flat(row) for row in islice(rows_at(document, each.path), _LOOKED_AT)]
+            rows = islice(rows_at(document, each.path), _LOOKED_AT)
+            found[each.path] = [{**flat(row), **beside} for row in rows] if each.length > 1 else []
         except InputError:
             continue
-        open_ends = sum(
-            option.endswith(("=COLUMN", "=#row")) for option in assigned(tuple(records[0]), records)[0].options
-        )
-        if best is None or open_ends < best[0]:
-            best = open_ends, each.path, records
-    return ("", "", []) if best is None else (f"It is one JSON object, and {seen(lists)}. ", *best[1:])
+    # Objects with the same keys beside a longer list sum it up.
+    most = max(map(len, found.values()), default=0)
+    kept = {path: rows for path, rows in found.items() if len(rows) == most or (rows and not path.endswith(EACH))}
+    return (f"It is one JSON object, and {seen(lists)}. " if most else ""), kept if most else {}
 
 
 def unnamed_benchmarks(paths: Sequence[str]) -> Problem:

@@ -122,10 +122,10 @@ TABLES: list[tuple[str, str, str]] = [
     ("camel.json", json.dumps(named("questionId", "modelName", "isCorrect")), "open"),
     ("wide.csv", csv(WIDE), "open"),
     ("wide_systems.csv", csv([{"id": i, "baseline": i % 2, "tuned": 1} for i in range(8)]), "one line"),
-    ("inside.json", json.dumps({"meta": {"date": "x"}, "items": STANDARD}), "one line"),
-    ("deep.json", json.dumps({"results": {"items": named("id", "llm", "passed")}}), "one line"),
+    ("inside.json", json.dumps({"meta": {"date": "x"}, "items": STANDARD}), "open"),
+    ("deep.json", json.dumps({"results": {"items": named("id", "llm", "passed")}}), "open"),
     ("promptfoo.json", json.dumps(PROMPTFOO), "open"),
-    ("by_run.json", json.dumps(BY_RUN), "one line"),
+    ("by_run.json", json.dumps(BY_RUN), "open"),
     ("langsmith.csv", csv(LANGSMITH), "open"),
     (
         "mt_bench.jsonl",
@@ -361,6 +361,25 @@ def test_rows_at_a_path() -> None:
         list(rows_at(RUNS, "runs.other"))
     with pytest.raises(InputError, match="holds a int where a record was expected"):
         list(rows_at({"a": [1]}, "a"))
+
+
+def test_the_one_list_of_results_in_a_document_is_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    rows = [{"id": q, "correct": ok} for q, model, ok in ROWS if model == MODELS[0]]
+    summary = {"accuracy": 0.5, "by_topic": {"a": {"right": 1, "wrong": 2}, "b": {"right": 3, "wrong": 0}}}
+    path.write_text(json.dumps({"model": "m", "summary": summary, "results": rows}))
+    data = read(path, strict=True)
+    assert data.outcomes.select("model", "score").rows() == [("m", float(row["correct"])) for row in rows]
+    assert any("read with --map rows=results --map item=id --map score=correct" in each.message for each in data.problems)
+    # Of two nobody can say which is meant; where the user says it, the rest is found.
+    path.write_text(json.dumps({"results": rows, "others": [{**row, "ms": 1} for row in rows[:4]]}))
+    with pytest.raises(InputError, match="--map rows=results --map item=id --map score=correct"):
+        read(path, strict=True)
+    assert read(path, column_map=ColumnMap.from_options(["rows=others"]), strict=True).outcomes.height == 4
+    # Objects that sum the list up are not its rows, wherever they stand.
+    path.write_text(json.dumps({"summary": summary, "results": [{"id": q, "winner": "A"} for q in range(9)]}))
+    with pytest.raises(InputError, match="no column looks like a score"):
+        read(path, strict=True)
 
 
 def test_lists_keyed_by_model_open_with_the_line_of_the_error(tmp_path: Path) -> None:
