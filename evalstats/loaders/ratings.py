@@ -8,18 +8,26 @@ import polars as pl
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import read_head
+from evalstats.loaders.binder import words_of
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.frames import digest_of_rows, in_standard_columns, runs_of_frame
 from evalstats.loaders.roles import ROLES, SURE
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
-from evalstats.schema.column_names import plain
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of
 from evalstats.schema.tables import as_polars, check_table, levels_of
 
 # What these hold are names, also where all are digits: "007" is not 7.
 _NAMES = frozenset({"task", "item", "variant", "model", "run", "rater"})
+# Words for the steps of a scale, the lowest first.
+_STEPS = (
+    "very poor, poor, fair, good, very good, excellent",
+    "very bad, bad, neutral, good, very good",
+    "strongly disagree, disagree, neutral, agree, strongly agree",
+    "never, rarely, sometimes, often, always",
+    "low, medium, high",
+)
 
 
 def from_ratings(
@@ -178,7 +186,7 @@ def _there(table: pl.DataFrame, names: Sequence[str]) -> None:
 
 def _called(table: pl.DataFrame, role: str, *own: str) -> str:
     """Return the column called as a role is, else the only one with a sure name for it; `own[0]` where there is none."""
-    likely = [name for name in table.columns if ROLES[role].weight(plain(name)) >= SURE]
+    likely = [name for name in table.columns if ROLES[role].weight(words_of(name)) >= SURE]
     exact = [name for name in own if name in table.columns]
     return exact[0] if exact else likely[0] if len(likely) == 1 else own[0]
 
@@ -200,7 +208,8 @@ def _in_one_vocabulary(table: pl.DataFrame) -> pl.DataFrame:
     """Bring ratings that raters spell differently to one spelling, as agreement is of meanings: "PASS" is "pass", "1" is 1.0.
 
     Numbers in text are numbers, and so are words for right and wrong where one rater's "true" is another's "yes" or 1. Words for
-    no value ("N/A") are no rating. Labels that differ in case or blanks take the spelling that is used most.
+    no value ("N/A") are no rating. Words for the steps of a scale ("poor", "fair", "good") are numbered. Labels that differ in
+    case or blanks take the spelling that is used most.
     """
     text = table["label"].str.strip_chars()
     text = text.set(text.str.to_lowercase().is_in(list(NO_VALUE)).fill_null(value=False), None)
@@ -212,6 +221,11 @@ def _in_one_vocabulary(table: pl.DataFrame) -> pl.DataFrame:
     if meanings and (None not in numbers or (None not in meanings.values() and synonyms)):
         value = folded.replace_strict(list(meanings), list(meanings.values()), default=None, return_dtype=pl.Float64)
         return table.drop("label").with_columns(value.alias("value"))
+    for steps in _STEPS:
+        used = [word for word in steps.split(", ") if word in meanings]
+        if len(used) == len(meanings) > 2:
+            value = folded.replace_strict(used, [*range(1, len(used) + 1)], default=None, return_dtype=pl.Float64)
+            return table.drop("label").with_columns(value.alias("value"))
     spellings = pl.DataFrame({"folded": folded, "label": text}).drop_nulls().group_by("folded", "label").len()
     usual = spellings.sort(["len", "label"], descending=[True, False]).unique("folded", keep="first")
     return table.with_columns(folded.replace_strict(usual["folded"], usual["label"], default=None).alias("label"))

@@ -602,7 +602,8 @@ def _assumed(roles: Roles, numbers: PublishedRows, records: Sequence[Record]) ->
     notes: list[str] = []
     if unitless:
         notes.append(f"the unit of {comma_list(unitless, _FEW)} is not told (share, percent, rating) and not guessed")
-    cells = {name: [as_text(row.get(name)) or "" for row in records] for name in (records[0] if records else ())}
+    named = [name for m in roles.metrics for name in (m.column, m.error, m.interval) if name]
+    cells = {name: [as_text(row.get(name)) or "" for row in records] for name in named}
     signed = [m for m in roles.metrics for name in (m.column, m.error) if name and "±" in "".join([name, *cells[name]])]
     if signed:
         notes.append(

@@ -370,7 +370,9 @@ def test_the_one_list_of_results_in_a_document_is_the_table(tmp_path: Path) -> N
     path.write_text(json.dumps({"model": "m", "summary": summary, "results": rows}))
     data = read(path, strict=True)
     assert data.outcomes.select("model", "score").rows() == [("m", float(row["correct"])) for row in rows]
-    assert any("read with --map rows=results --map item=id --map score=correct" in each.message for each in data.problems)
+    assert any(
+        "read with --map rows=results --map item=id --map score=correct" in each.message for each in data.problems
+    )
     # Of two nobody can say which is meant; where the user says it, the rest is found.
     path.write_text(json.dumps({"results": rows, "others": [{**row, "ms": 1} for row in rows[:4]]}))
     with pytest.raises(InputError, match="--map rows=results --map item=id --map score=correct"):

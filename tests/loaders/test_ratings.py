@@ -61,3 +61,19 @@ def test_labels_that_have_nothing_in_common_are_no_disagreement() -> None:
         agreement([("bad", "good")[each] for each in TRUTH], [("cold", "hot")[each] for each in OFTEN])
     # Of somebody who only ever said one word it cannot be known.
     assert agreement([("bad", "good")[each] for each in TRUTH], ["other"] * 60)[1] == 0.0
+
+
+def test_words_for_the_steps_of_a_scale_are_numbered_in_their_order() -> None:
+    words = {"item": [1, 2, 3, 4], "rater": ["ann"] * 4, "Quality": ["Good", "poor", "excellent", "fair"]}
+    assert from_ratings(words, value="Quality", humans="ann").ratings["value"].to_list() == [3, 1, 4, 2]
+    # Categories are no steps, and two words may be anything.
+    for labels in (["good", "poor", "spam", "fair"], ["good", "poor", "good", "poor"]):
+        assert (
+            from_ratings({**words, "Quality": labels}, value="Quality", humans="ann").ratings["label"].to_list()
+            == labels
+        )
+
+
+def test_what_is_said_of_a_scale_in_a_header_is_no_part_of_its_name() -> None:
+    table = {"Item": [1, 2], "Rater": ["ann", "ann"], "Stars (1-5)": [4, 5]}
+    assert from_ratings(table, humans="ann").ratings["value"].to_list() == [4, 5]

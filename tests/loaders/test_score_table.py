@@ -96,6 +96,10 @@ def test_what_a_cell_says_behind_its_score_is_read_and_what_cannot_be_is_told(ta
     assert "stderr of 1 models could not be read and is left out" in told(data)
 
 
+def test_records_need_not_have_all_columns(table: Any) -> None:
+    assert table([{"model": "a"}, {"model": "b", "acc": 0.5, "ci": "±0.1"}], "bench.json").aggregates.height == 1
+
+
 def test_a_long_board_with_errors_has_no_items(tmp_path: Path) -> None:
     path = tmp_path / "board.csv"
     path.write_text("task,model,acc,stderr\nx,a,0.7,0.01\nx,b,0.6,0.01\ny,a,0.9,0.02\ny,b,0.8,0.02\n")
