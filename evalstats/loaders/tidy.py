@@ -41,6 +41,8 @@ DEFAULT_BENCHMARK = UNNAMED
 # What scores are called where the columns that hold them are called like models.
 DEFAULT_METRIC = "score"
 _SHOWN = 3
+# What no row may lack.
+_NEEDED = ("item", "model", "run", "benchmark", "metric")
 _SHOWN_LEVELS = 12
 _LOOKED_AT = 200
 _REASON_CHARS = 500
@@ -93,6 +95,9 @@ class Tidier:
         if self.map_.repeats is not None and self._places is None:
             self._places = self._places_kept(self.map_.repeats)
         frame = self._rows(block)
+        for name in _NEEDED:
+            if name in frame.columns:
+                Places(self.word, frame[PLACE]).reject(frame[name] == "", f"has no {name}; every row needs one")
         if self._places is not None:
             n_before = frame.height
             frame = frame.filter(frame[PLACE].is_in(self._places.implode()))
@@ -143,6 +148,7 @@ class Tidier:
                 "simulated": "; ".join(sorted(self._makers.get(run, ()))) or None,
             }
             for run, (model, system, benchmark) in self._runs.items()
+            if model and benchmark
         ]
 
     def _take_note_of_makers(self, frame: pl.DataFrame) -> None:
@@ -264,9 +270,9 @@ class Tidier:
                     columns[TRIAL_LABEL] = text_of(cells)
                     cells = self._numbers_of_trials(columns[TRIAL_LABEL])
                 columns[column.name] = read_standard(column, cells, places)
-        for name in ("item", "model", "run", "benchmark", "metric"):
+        for name in _NEEDED:  # a row of another level than is asked for may lack them
             if name in columns:
-                places.reject(columns[name].is_null() | (columns[name] == ""), f"has no {name}; every row needs one")
+                columns[name] = columns[name].fill_null("")
         for name, source in self.binding.factors.items():
             if self.survey.is_factor(source):
                 columns[name] = factor_of(block.cells(source), self.survey.dtype(source))

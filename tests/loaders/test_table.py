@@ -865,3 +865,13 @@ def test_models_that_differ_only_in_case_are_named(csv: Any) -> None:
     assert said == ""  # one file is read alone by its loader; the reading of files says it
     path = Path(csv("item,model,score\n1,GPT-4o,1\n1,gpt-4o ,0\n").runs["source"][0])
     assert "'GPT-4o' and 'gpt-4o' differ only in case or blanks" in notes(read(path))
+
+
+def test_a_row_that_is_not_asked_for_may_lack_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("item,model,score,state\nq1,a,1,ok\nq2,,,crash\nq1,b,0,ok\n")
+    with pytest.raises(InputError, match=r"a row has no model; every row needs one \(line 3\)"):
+        read(path, strict=True)
+    data = read(path, where={"state": ["ok"]}, strict=True)
+    assert data.outcomes.select("model", "score").rows() == [("a", 1.0), ("b", 0.0)]
+    assert data.runs["model"].to_list() == ["a", "b"]
