@@ -313,7 +313,7 @@ class ScoreTableLoader(SingleFileLoader):
             shown = comma_list((metric.column for metric in summary.metrics), _FEW)
             return Match(confidence=SUMMARY, reason=f"a summary with a row for each {summary.model}: {shown}")
         model = model_column(columns)
-        if model is None and _is_one_model(columns, records):
+        if model is None and len(head.data) < HEAD_BYTES and _is_one_model(columns, records):
             return Match(confidence=0.05, reason="one row of numbers, for the model that the file is called after")
         if model is None or item_column(columns) is not None or not records or prices_in(columns, records):
             return None

@@ -10,6 +10,7 @@ import pytest
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.files import HEAD_BYTES
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.loaders.score_table import LOADER, board_in, summary_in
 from evalstats.schema.data import EvalData
@@ -94,6 +95,12 @@ def test_what_a_cell_says_behind_its_score_is_read_and_what_cannot_be_is_told(ta
         (50.0, None, None, None),
     ]
     assert "stderr of 1 models could not be read and is left out" in told(data)
+
+
+def test_the_first_of_many_long_records_is_no_row_of_one_model() -> None:
+    record = {"indicator": "logic", "passed": 9, "wrong": 4, "rate": 0.75, "cases": ["x" * 70_000]}
+    head = Head(path=Path("x.json"), size=10**6, data=json.dumps([record] * 9).encode()[:HEAD_BYTES])
+    assert sniffed(head)[0] is None
 
 
 def test_records_need_not_have_all_columns(table: Any) -> None:
