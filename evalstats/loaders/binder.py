@@ -18,7 +18,19 @@ from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, source_of_column
 from evalstats.loaders.published_numbers import plain
-from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, ROLES, SCORERS, SIDES, SURE, are_sides, names_a_model
+from evalstats.loaders.roles import (
+    ANSWERED,
+    ANSWERS,
+    ASKED,
+    JUDGES,
+    NO_SIDES,
+    ROLES,
+    SCORERS,
+    SIDES,
+    SURE,
+    are_sides,
+    names_a_model,
+)
 from evalstats.loaders.values import (
     NO_VALUE,
     as_number,
@@ -60,24 +72,6 @@ _IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
 _FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)(?=_|$)|_(?:mean|avg|average)$")
 _WORD: Final = re.compile(r"[^_\-./ ]+")
 _MOST_WORDS, _MOST_SIDES = 8, 20
-_ANSWERED: Final = frozenset(
-    [
-        "response",
-        "answer",
-        "ans",
-        "output",
-        "completion",
-        "generation",
-        "prediction",
-        "pred",
-        "translation",
-        "summary",
-        "report",
-    ]
-)
-_NO_SIDES: Final = frozenset(
-    ["human", "llm", "train", "test", "val", "dev", "easy", "medium", "hard", "user", "system"]
-)
 _SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 
 
@@ -681,9 +675,7 @@ class _Table:
         named = [pattern for pattern in scores if ROLES["score"].weight(metrics[pattern]) >= _CALLED]
         # Criteria, raters, turns and parts stand so too: criteria have one score each, and what a judge said of it.
         known = any(names_a_model(side) or {*words_of(side).split("_")} & SIDES for side in sides)
-        answers = [
-            p for p in patterns if _ANSWERED & {*metrics[p].split("_")} and not JUDGES & {*metrics[p].split("_")}
-        ]
+        answers = [p for p in patterns if ANSWERED & {*metrics[p].split("_")} and not JUDGES & {*metrics[p].split("_")}]
         if not (known or answers or {*sides} <= {*by_name} or len(scores) > 1):
             return []
         sure = bool(named) and (known or bool(self.asked.sides and self.asked.sides <= {*sides}))
@@ -731,7 +723,7 @@ def crossed_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
 
 def _is_no_side(word: str) -> bool:
     words = words_of(word)
-    other = ANSWERS | ASKED | JUDGES | _NO_SIDES
+    other = ANSWERS | ASKED | JUDGES | NO_SIDES
     return ROLES["score"].weight(words) > 0 or ROLES["score"].bars(words) or not other.isdisjoint(words.split("_"))
 
 

@@ -145,6 +145,10 @@ ANSWERS: Final = _words(
     "context explanation reason comment comments notes feedback rationale reasoning transcript trajectory messages evidence "
     "justification critique"
 )
+# What each system wrote where columns are named by system.
+ANSWERED: Final = _words("response answer ans output completion generation prediction pred translation summary report")
+# What columns may be named by, and no system.
+NO_SIDES: Final = _words("human llm train test val dev easy medium hard user system")
 # Sides of a comparison, by which columns of scores are told from metrics.
 SIDES: Final = _words(
     "old new before after baseline candidate control treatment base tuned finetuned original ours reference"
