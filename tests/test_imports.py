@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "evalstats"
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "grammar": set(),
-    "options": {"schema"},
+    "options": {"errors", "schema"},
     "questions": {"options"},
     "regular": set(),
     "atomic": {"errors", "regular"},

@@ -30,15 +30,22 @@ _SETTINGS: dict[str, Any] = {
     "rich_markup_mode": None,
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 80},
 }
-# The sections of the help: the questions, then commands in a module of their own.
+# The sections of the help: the questions, then modules of which each registers a command of its name.
 _SECTIONS: dict[str, tuple[str, ...]] = {
     "Questions": tuple(QUESTIONS),
-    "Items and runs": ("flips", "run", "label"),
-    "Data": ("ingest", "store", "formats", "export", "simulate"),
-    "Pages": ("report", "show"),
-    "First steps": ("demo", "doctor"),
+    "Items and runs": ("evalstats.cli.flips", "evalstats.cli.run", "evalstats.cli.label"),
+    "Data": (
+        "evalstats.cli.ingest",
+        "evalstats.cli.store",
+        "evalstats.cli.formats",
+        "evalstats.cli.export",
+        "evalstats.cli.simulate",
+    ),
+    "Pages": ("evalstats.cli.report", "evalstats.cli.show"),
+    "First steps": ("evalstats.cli.demo", "evalstats.cli.doctor"),
 }
-COMMANDS = tuple(name for names in _SECTIONS.values() for name in names)
+_PLACES = {place.rpartition(".")[2]: place for places in _SECTIONS.values() for place in places}
+COMMANDS = tuple(_PLACES)
 
 
 class _Commands(Mapping[str, TyperCommand]):
@@ -64,7 +71,7 @@ def _command(name: str) -> TyperCommand:
 
         register(QUESTIONS[name], alone)
     else:
-        import_module(f"evalstats.cli.{name}").register(alone)
+        import_module(_PLACES[name]).register(alone)
     return cast("TyperCommand", get_command(alone))
 
 
@@ -82,7 +89,8 @@ class _Group(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the names are known without it
         """Write the commands section by section."""
         width = max(map(len, COMMANDS))
-        for section, names in _SECTIONS.items():
+        for section, places in _SECTIONS.items():
+            names = [place.rpartition(".")[2] for place in places]
             with formatter.section(section):
                 formatter.write_dl(
                     [

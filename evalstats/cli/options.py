@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, cast, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, cast, get_args, get_origin
 
 import typer
 from typer.core import TyperArgument, TyperCommand
@@ -61,7 +61,7 @@ def _read(value: Any, kind: Any) -> Any:
     if get_origin(kind) is list and isinstance(value, list | tuple):
         read = [_read(each, get_args(kind)[0]) for each in cast("Sequence[Any]", value)]
         return _UNREAD if any(each is _UNREAD for each in read) else read
-    if isinstance(kind, type) and type(value) is kind:
+    if (isinstance(kind, type) and type(value) is kind) or (get_origin(kind) is Literal and value in get_args(kind)):
         return value
     if kind is Path and isinstance(value, str) and _may_be_read(Path(value)):
         return Path(value)
