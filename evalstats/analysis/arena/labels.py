@@ -1,6 +1,7 @@
 """Votes of a judge corrected by people's votes on a part of the same battles, and what the judge gets wrong."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +27,7 @@ from evalstats.table.votes import VoteTable, comparisons_of
 
 _SIDES = ("low_model", "high_model")
 _SHOWN = 3
+_FAR = 10.0  # log-odds between two models
 
 
 def refuse_with_labels(asked: GivenOptions) -> None:
@@ -151,13 +153,14 @@ def corrected_parts(
         table.weight,
         probabilities=None if found.chances is None else found.chances[np.isfinite(found.values)],
     )
-    try:
-        return [rate(table.with_labels(share, label_weight), own.models, own.options)], found, tuning
-    except CannotAnswerError as error:
-        raise CannotAnswerError(
-            "the labels are too few for these models: corrected by them, some model wins or loses more than all its votes; label "
-            "more battles of the models that nearly always win or lose"
-        ) from error
+    with suppress(CannotAnswerError):
+        part = rate(table.with_labels(share, label_weight), own.models, own.options)
+        if np.ptp(part.fit.strengths) < _FAR:
+            return [part], found, tuning
+    raise CannotAnswerError(
+        "the labels are too few for these models: corrected by them, some model wins or loses all its votes, or more; label more "
+        "battles of the models that nearly always win or lose"
+    )
 
 
 def _expected(part: RatedPart) -> FloatArray:

@@ -155,6 +155,17 @@ def test_a_lazy_frame_has_no_single_votes():
         es.arena(JUDGED.lazy(), labels=LABELS)
 
 
+@pytest.mark.parametrize("says", ["a", "b"])
+def test_labels_by_which_a_model_always_wins_are_too_few(says):
+    """A judge that passes x in 197 of 200 battles, and 60 labels all for one side: the corrected share is beyond any rating."""
+    votes = pl.DataFrame(
+        {"battle": [f"b{k}" for k in range(200)], "model_a": "x", "model_b": "y", "outcome": ["a"] * 197 + ["b"] * 3}
+    )
+    drawn = np.random.default_rng(1).choice(200, 60, replace=False).tolist()
+    with pytest.raises(CannotAnswerError, match="some model wins or loses all its votes, or more"):
+        es.arena(votes, labels=votes.with_columns(outcome=pl.lit(says))[drawn], checks=False)
+
+
 def test_labels_of_few_prompts_give_no_interval():
     judged, people, _ = world(3)
     prompts = pl.Series([f"p{k % 40}" for k in range(1600)])
