@@ -467,9 +467,7 @@ VoteResamples = Annotated[
 Checks = Annotated[bool, _DesignFlag("Whether to test fit, trust and drift, which takes longer.")]
 VoteLabels = Annotated[
     object | None,
-    _DesignFlag(
-        "People's votes on a part of the battles, to correct a judge: votes too.", metavar="FILE", reads="ballots"
-    ),
+    _DesignFlag("People's votes on a random part of the battles, to correct a judge.", metavar="FILE", reads="ballots"),
 ]
 WithoutSuspects = Annotated[bool, _DesignFlag("Leave out the votes that the checks suspect, and say how many.")]
 
