@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Margin, Plan
 from evalstats.schema.tables import frame_from_rows
@@ -258,13 +258,6 @@ def test_a_constant_side_orders_nothing() -> None:
     assert found.verdict == "invalid"
 
 
-def test_nothing_shared_is_refused_with_names() -> None:
-    lab, live = line_of(8)
-    other = EvalData(aggregates=live.aggregates.with_columns(model=pl.col("model").str.to_uppercase()))
-    with pytest.raises(CannotAnswerError, match="'m00' and 'M00'"):
-        es.gap(lab, other)
-
-
 def test_no_verdict_without_an_interval() -> None:
     lab, live = line_of(12, off={4: -60.0})
     for row in es.gap(lab, live, n_resamples=ROUNDS, margin=40.0).rows:
@@ -352,14 +345,6 @@ def test_a_model_of_few_users_is_withheld_as_a_whole(few_models) -> None:
     assert "model-02" not in [row.name for row in found.rows]
     assert "odel-02 has fewer than 10 users" in lines_of(found.notes, "left_out", caution=True)
     assert "model-02" in [row.name for row in es.gap(both.lab, live, n_resamples=ROUNDS, min_cell=1).rows]
-
-
-def test_one_set_of_data_is_split_by_its_setting() -> None:
-    lab, live = line_of(10)
-    together = EvalData(aggregates=pl.concat([lab.aggregates, live.aggregates]))
-    assert es.gap(together, n_resamples=ROUNDS).n_models == 10
-    with pytest.raises(InputError, match="setting 'live'"):
-        es.gap(lab)
 
 
 def test_the_result_can_be_written_down(planted) -> None:

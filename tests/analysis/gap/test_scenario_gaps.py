@@ -124,15 +124,6 @@ def test_aligned_needs_a_margin_and_the_interval_inside_it(planted: tuple[Shared
     assert {row.verdict for row in wide.rows} == {"aligned", "gap"}
 
 
-def test_a_level_of_confidence_changes_intervals_only(planted: tuple[SharedModels, ScenarioGaps]):
-    made, found = planted
-    tight = scenario_gaps_of(replace(made, conf_level=0.8))
-    assert tight.conf_level == 0.8
-    for a, b in zip(found.rows, tight.rows, strict=True):
-        assert a.estimate == b.estimate
-        assert (b.conf_high or 0.0) < (a.conf_high or 0.0)
-
-
 def test_several_factors_are_summed_to_the_first():
     rng = np.random.default_rng(1)
     models = names_of(3)

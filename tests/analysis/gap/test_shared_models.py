@@ -55,14 +55,6 @@ def test_an_alias_joins_and_is_named() -> None:
     assert found.names.by_alias == (("GPT", "gpt-x"),)
 
 
-def test_names_that_look_alike_are_proposed_and_not_joined() -> None:
-    lab = published(["gpt-4o-2024-05-13", "b", "c", "d"], live=False)
-    live = published(["GPT-4o (2024-05-13)", "b", "c", "d"], live=True)
-    found = joined(lab, live)
-    assert found.models == ("b", "c", "d")
-    assert ("gpt-4o-2024-05-13", "GPT-4o (2024-05-13)") in found.names.near
-
-
 def test_no_shared_model_is_refused_with_proposals() -> None:
     lab = published(["Claude-3-Opus", "x1"], live=False)
     live = published(["claude-3-opus", "y2"], live=True)

@@ -74,17 +74,6 @@ def test_live_rows_are_clustered_by_user(both) -> None:
     assert np.sqrt(np.diag(found.covariance)).mean() > np.sqrt(np.diag(alone.covariance)).mean()
 
 
-def test_rows_in_another_order_change_nothing(both) -> None:
-    for data, live in ((both.lab, False), (both.live, True)):
-        shuffled = EvalData(
-            outcomes=data.outcomes.sample(fraction=1.0, shuffle=True, seed=1), runs=data.runs, metrics=data.metrics
-        )
-        first, again = side(data, live=live), side(shuffled, live=live)
-        assert first.models == again.models
-        np.testing.assert_allclose(first.estimate, again.estimate, atol=ROUNDING)
-        np.testing.assert_allclose(first.covariance, again.covariance, atol=ROUNDING)
-
-
 def test_weights_of_live_rows_count(both) -> None:
     rows = both.live.outcomes
     twice = rows.with_columns(weight=pl.when(pl.col("score") == 1).then(2.0).otherwise(1.0))

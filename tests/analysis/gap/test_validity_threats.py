@@ -51,18 +51,10 @@ def data(**runs: object) -> EvalData:
     return EvalData(runs=check_table(frame, "runs"))
 
 
-def test_there_are_seven_in_a_fixed_order_with_a_sentence_each() -> None:
+def test_there_are_seven_in_a_fixed_order_and_none_is_seen_where_nothing_shows() -> None:
     found = threats_of(made_of())
     assert tuple(each.key for each in found) == KEYS
-    for each in found:
-        assert len(each.text) > 40
-        assert not each.text.endswith(".")
-        assert "None" not in each.text
-
-
-def test_what_no_data_can_exclude_is_never_ruled_out() -> None:
-    for key in ("self-selection", "versions", "prompts", "contamination", "judge"):
-        assert threat(key, made_of()).status == "possible"
+    assert {each.status for each in found} == {"possible"}
 
 
 # --- self-selection ---
@@ -171,20 +163,13 @@ def test_preference_is_not_success() -> None:
     assert threat("outcome", made_of(live=votes)).status == "seen"
 
 
-def test_one_metric_on_one_scale_rules_it_out_and_another_name_does_not() -> None:
-    assert threat("outcome", made_of()).status == "possible"
+def test_another_name_on_one_scale_shows_nothing() -> None:
     assert threat("outcome", made_of(live=side(about=replace(SHARE, name="solved")))).status == "possible"
-    assert (
-        threat("outcome", made_of(live=side(about=about(name="stars", kind="ordinal")), same_scale=False)).status
-        == "seen"
-    )
+    stars = side(about=about(name="stars", kind="ordinal"))
+    assert threat("outcome", made_of(live=stars, same_scale=False)).status == "seen"
 
 
 # --- survivorship ---
-
-
-def test_models_on_both_sides_rule_survivorship_out() -> None:
-    assert threat("survivorship", made_of()).status == "possible"
 
 
 def test_lost_models_that_score_lower_are_seen() -> None:

@@ -193,13 +193,6 @@ def test_weights(right_or_wrong):
     )
 
 
-def test_conf_level(scores, found):
-    wide = scenarios(table(scores), reference="s0", n_resamples=0, conf_level=0.99)
-    for one, two in zip(found.drops, wide.drops, strict=True):
-        assert two.conf_low < one.conf_low < one.conf_high < two.conf_high
-        assert two.p_value == pytest.approx(one.p_value, rel=1e-9)
-
-
 def test_a_model_more_changes_no_plain_mean(scores, found):
     fewer = scenarios(table(scores), models=["m0", "m1"], reference="s0", n_resamples=0)
     drops = {(row.model, row.scenario): row for row in found.drops}
