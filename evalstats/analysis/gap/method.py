@@ -1,14 +1,14 @@
-"""How lab and live were set against each other, what that assumes, and what would change the answer."""
+"""How lab and live were set against each other, and what that assumes."""
 
 from collections.abc import Sequence
 
 from evalstats.analysis.gap.result import CalibrationLine, LabLiveGap, SideAccount
-from evalstats.analysis.gap.shown import ShownSide, flagged, of_parts, share
+from evalstats.analysis.gap.shown import ShownSide, of_parts, share
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.result import level
 from evalstats.document.model import Column, Items, Section, Table, Text, listed, sentence
 from evalstats.document.numbers import number, p_words, titled
-from evalstats.grammar import and_list, is_are, plural
+from evalstats.grammar import and_list, plural
 
 _NAMED = 4
 _KINDS = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
@@ -32,7 +32,6 @@ def method(found: LabLiveGap) -> list[Section]:
     sections = (
         ("method", "How it was computed", (f"Estimated: {found.estimand}", *how)),
         ("assumptions", "What it takes for granted", (*(text.takes for text in texts), *_errors(found))),
-        ("change", "What would change the answer", _would_change(found)),
         ("unanswered", "What these data cannot answer", unanswered),
         ("sides", "The two sides", (_side(found.lab, "Lab"), _side(found.live, "Live"), *joined)),
         ("fine-print", "Fine print of the parts", _fine_print(found)),
@@ -40,12 +39,12 @@ def method(found: LabLiveGap) -> list[Section]:
     )
     made = [listed(name, heading, items) for name, heading, items in sections if any(items)]
     return [
-        *made[:3],
+        *made[:2],
         *_line(found),
         *_slices(found),
         *_pairs(found),
         *_drops(found),
-        *made[3:],
+        *made[2:],
         found.origin.section(),
     ]
 
@@ -92,36 +91,6 @@ def _errors(found: LabLiveGap) -> list[str]:
             f"Of the {' and '.join(marginal)} scores only published standard errors are known, not what the models share: noise "
             "is an upper bound, flags and the interval of the mean difference are conservative, and the ceiling is a lower bound."
         )
-    return said
-
-
-# --- what would change it ---
-
-
-def _would_change(found: LabLiveGap) -> list[str]:
-    """Say which finding is the weakest, which is the nearest miss, and which other choice would say otherwise."""
-    live, said = ShownSide(found, found.live), list[str]()
-    sizes = {
-        row.name: min(abs(low), abs(high))
-        for row in flagged(found)
-        for low, high in [row.deciding or (None, None)]
-        if low is not None and high is not None
-    }
-    if sizes:
-        name = min(sizes, key=lambda each: sizes[each])
-        said.append(f"The least certain gap is that of {name}: it may be as small as {live.size(sizes[name])}")
-    near = [row for row in found.rows if row.verdict == "inconclusive" and row.p_adjusted is not None]
-    if near:
-        row = min(near, key=lambda row: (row.p_adjusted or 1.0, row.p_outlier or 1.0))
-        said.append(f"The nearest to being called is {row.name} ({live.difference(row.estimate)}): {row.reason}")
-    if found.line is not None:
-        ols = next((each for each in found.line.others if each.key == "ols" and each.n_beyond is not None), None)
-        n = len(flagged(found))
-        if ols is not None and ols.n_beyond != n:
-            said.append(
-                f"Ordinary regression of live on lab would call {plural(ols.n_beyond or 0, 'model')}; here {n or 'none'} "
-                f"{is_are(n)} called"
-            )
     return said
 
 
