@@ -146,11 +146,6 @@ def _told(logs: "_Logs") -> Iterator[str]:
     n = data.aggregates["estimate"].null_count()
     if n:
         yield f"{n:,} published numbers are no numbers and are left out; {Option('to', 'parquet')} writes them"
-    counts = dict(data.outcomes.group_by("status").len().iter_rows())
-    if n := counts.get("unscored", 0):
-        yield f"unscored rows ({n:,}) are written as samples whose error begins with 'unscored'; they count in no score"
-    if n := counts.get("error", 0):
-        yield f"harness errors ({n:,}) are written as samples with an error; they count in no score"
 
 
 def _grouped(frame: pl.DataFrame, *names: str) -> dict[Any, pl.DataFrame]:
