@@ -145,7 +145,7 @@ def add_command(
     asked = list(options)
 
     def command(**values: Any) -> None:
-        _put_off("numpy.f2py", "numpy.testing")
+        _put_off("numpy.f2py", "numpy.testing", "numpy.ma", "numpy.polynomial")
         typed = {each.name: _back(each, values[each.name]) for each in asked}
         try:
             made = [part(**{each.name: _back(each, values[each.name]) for each in own[part]}) for part in parts]
@@ -176,7 +176,7 @@ def _gated(each: Offered, gate: str) -> Offered:
 def _put_off(*modules: str) -> None:
     """Import modules of a package only once something of them is used.
 
-    scipy.special asks for all that numpy has, as far as its compiler of Fortran and its unittest: a twentieth of a short answer.
+    scipy.special asks for all that numpy has, as far as its compiler of Fortran and its unittest: a tenth of a short answer.
     """
     for name in modules:
         spec = find_spec(name)

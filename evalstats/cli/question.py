@@ -86,13 +86,14 @@ def ask(question: Question, options: Sequence[Offered], *parts: Any, typed: Mapp
     texts = next((part for part in parts if isinstance(part, Texts)), Texts())
     for part in (planned, gate):
         reading |= {} if part is None else {name: value for name, value in given_of(part).items() if name != "junit"}
-    result = _noted(result, reading)
+    result = _noted(question, result, reading)
     gated = apply_gate(result, rules, gate.output)
     page = with_gate(texts.of(result, data, paths=getattr(form, "targets", ())), gated)
     failed = gated is not None and not gated.passed
     # Where the gate failed, the line on stderr names the file.
     quiet = showing.quiet or (failed and showing.output is not None)
-    if folder := _folder(result, showing.output):
+    folder = showing.output
+    if question.name == "overview" and folder is not None and (folder.is_dir() or not folder.suffix):
         _write_pages(result, folder, quiet=quiet)
     else:
         # What is saved holds no texts.
@@ -131,14 +132,6 @@ def answer(call: Call, form: DataForm, options: Sequence[Offered], showing: Show
         return scores[0] if len(scores) == 1 else Scores(rows=scores, settings=scores[0].settings), held
 
 
-def _folder(result: Any, output: Path | None) -> Path | None:
-    """Return the folder that the pages of an overview are wanted in: one that is there, or a name without an ending."""
-    from evalstats.analysis.overview.result import Overview
-
-    named = output is not None and (output.is_dir() or not output.suffix)
-    return output if named and isinstance(result, Overview) else None
-
-
 def _write_pages(result: Any, folder: Path, *, quiet: bool) -> None:
     from evalstats.cli.output import say, step_line
     from evalstats.report.overview import write_pages
@@ -157,12 +150,11 @@ def _counted(on_step: Callable[[str], None]) -> Callable[..., None]:
     return told
 
 
-def _noted(result: Any, reading: Mapping[str, Any]) -> Any:
+def _noted(question: Question, result: Any, reading: Mapping[str, Any]) -> Any:
     """Let a result, and each answer of an overview, say how the command read the data."""
-    from evalstats.analysis.overview.result import Overview
     from evalstats.analysis.settings import asked_on_shell
 
-    if isinstance(result, Overview):
+    if question.name == "overview":
         answers = tuple(replace(each, result=asked_on_shell(each.result, reading)) for each in result.answers)
         result = replace(result, answers=answers)
     return asked_on_shell(result, reading)

@@ -4,10 +4,10 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
 
+import msgspec
 import polars as pl
 
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts
@@ -70,8 +70,7 @@ _ONE_HOT = (("winner_model_a", "a"), ("winner_model_b", "b"), ("winner_tie", "ti
 _HARD_PROMPT_FROM = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteOutcome:
+class VoteOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a vote says: an outcome, or the reason why there is none.
 
     `raw` is the label as the file holds it, `words` the vocabulary that it belongs to (None for one that all share).

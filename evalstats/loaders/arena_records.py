@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final, cast
 
+import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from evalstats.errors import Option, UnreadableFileError
 from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, UNKNOWN, VoteOutcome
@@ -39,8 +40,7 @@ _DTYPES: Mapping[type, pl.DataType] = {str: pl.String(), int: pl.Int64(), float:
 Cells = pl.Series | list[object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteBlock:
+class VoteBlock(msgspec.Struct, frozen=True, kw_only=True):
     """Some votes: their columns, where each stands in the file, and its number among all.
 
     `winners` are given where the votes themselves do not say who won.
@@ -273,24 +273,23 @@ _STRANGE_TIMES: Final = (
 )
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(msgspec.Struct):
     """What was met while reading, to be told at the end; `counts` holds sentences with their number for `{n}`.
 
     `unknown` is the first label of a winner that is not known.
     """
 
     n_votes: int = 0
-    labels: Counter[str] = field(default_factory=Counter[str])
+    labels: Counter[str] = msgspec.field(default_factory=Counter[str])
     unknown: str = ""
-    without_model: list[int] = field(default_factory=list[int])
+    without_model: list[int] = msgspec.field(default_factory=list[int])
     n_without_model: int = 0
-    counts: Counter[str] = field(default_factory=Counter[str])
-    words: Counter[str] = field(default_factory=Counter[str])
-    units: Counter[str] = field(default_factory=Counter[str])
-    unread: Counter[str] = field(default_factory=Counter[str])
-    left_out: dict[str, None] = field(default_factory=dict[str, None])
-    factors: dict[str, None] = field(default_factory=dict[str, None])
+    counts: Counter[str] = msgspec.field(default_factory=Counter[str])
+    words: Counter[str] = msgspec.field(default_factory=Counter[str])
+    units: Counter[str] = msgspec.field(default_factory=Counter[str])
+    unread: Counter[str] = msgspec.field(default_factory=Counter[str])
+    left_out: dict[str, None] = msgspec.field(default_factory=dict[str, None])
+    factors: dict[str, None] = msgspec.field(default_factory=dict[str, None])
 
     def problems(self, source: Source, word: str) -> Iterator[Problem]:
         """Yield what a reader should know; `word` is what a vote's place is called."""

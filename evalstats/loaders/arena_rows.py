@@ -1,9 +1,10 @@
 """Arena votes as rows of `comparisons`: whole columns at a time, and single cells only where a column is not of one kind."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from evalstats.loaders.arena_cells import (
     WITH_ANSWERS,
@@ -132,8 +133,7 @@ _WHOLE = r"^(?:0|-?[1-9]\d{0,14})$"
 _LARGEST = 2.0**63  # for a whole number of 64 bits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arena:
+class Arena(msgspec.Struct, frozen=True, kw_only=True):
     """What a file's columns tell of where its votes come from.
 
     `id_names` are the fields that together name a vote; without them its number does. `item_name` and `session_name`
@@ -149,7 +149,7 @@ class Arena:
     session_name: str | None = None
     judge: str | None = None
     rater_names: tuple[str, ...] = ("user_id", "worker", "rater")
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    labels: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
 def comparisons(block: VoteBlock, arena: Arena, tally: Tally) -> tuple[pl.DataFrame, Sequence[int]]:

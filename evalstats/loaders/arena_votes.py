@@ -5,11 +5,13 @@ Events of K answers have a form that is assumed (docs/assumed-formats.md): no ar
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
 
+import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.arena_cells import MAX_CELL_CHARS, VoteOutcome, parsed_list, sides_of, winner_of
@@ -248,8 +250,7 @@ class ArenaVotesLoader(SingleFileLoader):
             yield from source.notes([f"the judge, {arena.judge}, is taken from the file's name"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteFile:
+class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     """The votes of a file: their columns by standard names, and the blocks, read from the beginning each time.
 
     `left_out` holds the lines that the last reading left out.
@@ -257,7 +258,7 @@ class VoteFile:
 
     names: frozenset[str]
     blocks: Callable[[], Iterator[VoteBlock]]
-    left_out: SkippedRows = field(default_factory=SkippedRows)
+    left_out: SkippedRows = msgspec.field(default_factory=SkippedRows)
 
 
 def _inner_blocks(table: TableFile, names: frozenset[str]) -> Iterator[tuple[dict[str, Cells], Sequence[int]]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import polars as pl
 
 from evalstats.errors import InputError, Option, UnreadableFileError, together
@@ -43,8 +44,7 @@ _RAW_CHARS: Final = 200
 Bounds = tuple[float | None, float | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(msgspec.Struct, frozen=True, kw_only=True):
     """One column of a form: its name and what it holds.
 
     `also` are standard names that a column map may call it by; it becomes the column of the first. A `needed` column must be
@@ -69,8 +69,7 @@ SHARED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Criterion:
+class Criterion(msgspec.Struct, frozen=True, kw_only=True):
     """A metric of a form: the column that holds it, on which rows it counts, and whether it is yes or no."""
 
     metric: str

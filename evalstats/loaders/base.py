@@ -10,12 +10,14 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 
+import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from evalstats.errors import InputError, UnreadableFileError, bounded
 from evalstats.loaders.files import HEAD_BYTES, open_bytes, partial_object
@@ -153,8 +155,7 @@ class Head:
         return start[1:].lstrip() if start.startswith("[") else start
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(msgspec.Struct, frozen=True, kw_only=True):
     """How sure a loader is that a file is its own, from 0 to 1, and why, in words.
 
     Use 0.9 for a set of keys only this format has, 0.5 for a likely guess, 0.1 for "any table". `skip` names a file
@@ -179,8 +180,7 @@ _GENERIC_FOLDERS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(msgspec.Struct, frozen=True, kw_only=True):
     """One unit that is loaded whole or not at all: a main file and the files that belong to it.
 
     `apart` is what tells its path from those of other sources whose files have the same name; "" where none has.
@@ -253,16 +253,14 @@ def paths_apart(paths: Sequence[Path]) -> list[str]:
     return [readable_name(path.absolute()) for path in paths]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class Rows(msgspec.Struct, frozen=True, kw_only=True):
     """Some rows of one tidy table, as dicts with glossary names; other keys become factors."""
 
     table: TableName
-    rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    rows: list[dict[str, object]] = msgspec.field(default_factory=list[dict[str, object]])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
     """Rows of one tidy table as a frame with glossary names, for loaders that work on whole columns."""
 
     table: TableName

@@ -9,10 +9,11 @@ shown as the maps that would use them.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
 from typing import Final
+
+import msgspec
 
 from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
@@ -75,8 +76,7 @@ _MOST_WORDS, _MOST_SIDES = 8, 20
 _SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedNames:
+class AskedNames(msgspec.Struct, frozen=True, kw_only=True):
     """Names that the question itself uses: of the sides it compares, of its metric, of factors and clusters."""
 
     sides: frozenset[str] = frozenset()
@@ -272,8 +272,7 @@ def _is_score(cell: str) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a column map that fit a table, how well they do, and whether nothing rivals them."""
 
     options: tuple[str, ...]
@@ -383,8 +382,7 @@ def _says_who_won(column: SampledColumn, sides: tuple[SampledColumn, SampledColu
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
+class _Fit(msgspec.Struct, frozen=True):
     """One assignment: its options, its weight, what tells it from others that read the same rows, whether each role is sure."""
 
     options: tuple[str, ...]

@@ -6,13 +6,14 @@ What text holds no dtype tells: delimited text and JSON are handed on as text (`
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, cast
 
+import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.grammar import comma_list, plural
@@ -35,8 +36,7 @@ _ONE_IN: Final = 100
 _SHOWN_BAD: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """A list of records inside a document: its path, its length, and the first record."""
 
     path: str
@@ -198,8 +198,7 @@ _SAFE = "column "
 Place = tuple[int, dict[str, object]]
 
 
-@dataclass(frozen=True, slots=True)
-class TableBlock:
+class TableBlock(msgspec.Struct, frozen=True):
     """Some rows of a table: its columns, and where each row stands in the file.
 
     `texts` are columns known to hold text where all columns are handed on as text; `nested` hold lists or objects;
@@ -223,12 +222,11 @@ class TableBlock:
         return pl.Series([value], dtype=pl.String).new_from_index(0, self.frame.height)
 
 
-@dataclass(slots=True)
-class SkippedRows:
+class SkippedRows(msgspec.Struct):
     """Rows of a table that are none: how many, and what is wrong with the first of them."""
 
     n: int = 0
-    first: list[str] = field(default_factory=list[str])
+    first: list[str] = msgspec.field(default_factory=list[str])
 
     def anew(self) -> BadRow:
         """Forget what an earlier reading left out, and take note of what this one does."""
@@ -255,8 +253,7 @@ class SkippedRows:
             yield f"{self.n:,} of {self.n + n_rows:,} rows cannot be read and are left out ({first}{more})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableFile:
+class TableFile(msgspec.Struct, frozen=True, kw_only=True):
     """A table on disk. `blocks()` reads it from its beginning each time; `word` names a row's place in messages.
 
     `left_out` holds the rows that the last reading left out.
@@ -264,7 +261,7 @@ class TableFile:
 
     word: str
     blocks: Callable[[], Iterator[TableBlock]]
-    left_out: SkippedRows = field(default_factory=SkippedRows)
+    left_out: SkippedRows = msgspec.field(default_factory=SkippedRows)
 
 
 def open_table(head: Head, rows: str | None = None, *, lenient: bool = False, deep: Sequence[str] = ()) -> TableFile:

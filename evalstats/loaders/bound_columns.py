@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import polars as pl
 
 from evalstats.errors import InputError, Option
@@ -46,8 +46,7 @@ _ROLES = (*STANDARD, "error", *MADE)
 MAX_FACTORS = 200
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(msgspec.Struct):
     """What all values of one column have in common so far."""
 
     whole: bool = True
@@ -69,8 +68,7 @@ class _Seen:
         return next((dtype for fits, dtype in found if fits and self.any), pl.String())
 
 
-@dataclass(slots=True)
-class Survey:
+class Survey(msgspec.Struct):
     """The columns of a whole table in order, and what each of them holds.
 
     `watched` are pairs of columns of which it is also kept which values stand together.
@@ -78,9 +76,9 @@ class Survey:
 
     watched: tuple[tuple[str, str], ...] = ()
     word: str = "row"
-    seen: dict[str, _Seen] = field(default_factory=dict[str, _Seen])
+    seen: dict[str, _Seen] = msgspec.field(default_factory=dict[str, _Seen])
     n_rows: int = 0
-    _together: dict[tuple[str, str], pl.DataFrame] = field(default_factory=dict[tuple[str, str], pl.DataFrame])
+    _together: dict[tuple[str, str], pl.DataFrame] = msgspec.field(default_factory=dict[tuple[str, str], pl.DataFrame])
 
     def add(self, block: TableBlock) -> None:
         """Take one more block into account."""
@@ -227,8 +225,7 @@ def _holds_numbers(series: pl.Series, block: TableBlock) -> bool:
     return bool(series.drop_nulls().str.contains(_WRITTEN_FLOAT).all())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
+class Binding(msgspec.Struct, frozen=True, kw_only=True):
     """What each column of one table is.
 
     `columns` maps standard names (`error` among them) to source columns, `scores` metrics: None where a column or a constant

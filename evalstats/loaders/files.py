@@ -15,7 +15,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -222,8 +221,7 @@ def _encoding_of(start: bytes) -> str:
     return next((name for bom, name in _BOMS if start.startswith(bom)), "utf-8")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonItem:
+class JsonItem(msgspec.Struct, frozen=True, kw_only=True):
     """One element of a streamed array: the member it is in ("" for a top-level array), its place, its value."""
 
     member: str
@@ -231,8 +229,7 @@ class JsonItem:
     value: object
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonMember:
+class JsonMember(msgspec.Struct, frozen=True, kw_only=True):
     """One whole member of a top-level object."""
 
     member: str
@@ -250,8 +247,7 @@ def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem 
         yield from JsonStream(stream.read, path).document(arrays)
 
 
-@dataclass(frozen=True, slots=True)
-class NotJson:
+class NotJson(msgspec.Struct, frozen=True):
     """Stands for a text that is no JSON."""
 
     text: str | bytes

@@ -10,13 +10,15 @@ group `evalstats.loaders`.
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
+import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.arena_cells import VoteOutcome
@@ -72,8 +74,7 @@ def _unknown(_: str) -> None:
     """Say nothing of a metric."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(msgspec.Struct, frozen=True):
     """What the first bytes of a file show where it is of a format.
 
     `keys` are names of members (of the first record, or of the document) or of columns, with blanks between them; all of them are

@@ -14,10 +14,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, cast
 from urllib.parse import quote
+
+import msgspec
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
@@ -110,8 +111,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _VALUES_SHOWN: Final = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grade:
+class Grade(msgspec.Struct, frozen=True, kw_only=True):
     """What a value says: a score, or why there is none."""
 
     score: float | None
@@ -197,8 +197,7 @@ def _message_parts(message: Mapping[str, object]) -> Iterator[str]:
 _RIGHT_OR_WRONG = frozenset({"C", "P", "I"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Waiting:
+class _Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """A sample without scores of some scorers, or of all (then `scorers` is empty), and why."""
 
     base: dict[str, object]

@@ -12,7 +12,6 @@ import zipfile
 import zlib
 from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -230,8 +229,7 @@ _STANDARD_ERRORS: Final = ("stderr", "bootstrap_stderr", "bootstrap_std")
 _MEAN_REDUCERS: Final = (None, "", "mean")
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvalLog:
+class EvalLog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The header of a log. `crashed` says that it was put together from the journal of a run that did not end."""
 
     path: Path

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.files import JsonMember, iter_json
@@ -54,8 +56,7 @@ _LOWER_IS_BETTER: Final = frozenset(
 _PROPORTIONS: Final = ("acc", "exact_match", "em", "pass@", "prompt_level", "inst_level", "mc1", "mc2", "f1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedNumber:
+class PublishedNumber(msgspec.Struct, frozen=True, kw_only=True):
     """One published number of a task or group. `key` is the key in the file, `metric` its name here."""
 
     key: str
@@ -367,8 +368,7 @@ _GENERAL_FIELDS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskKey:
+class TaskKey(msgspec.Struct, frozen=True, kw_only=True):
     """A key such as `harness|arc:challenge|25`, taken apart. `task` is "" where the key names a whole benchmark."""
 
     key: str

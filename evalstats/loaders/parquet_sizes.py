@@ -8,10 +8,10 @@ needed and skips the rest.
 
 import struct
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
+import msgspec
 import polars as pl
 from polars.selectors import by_name
 
@@ -33,8 +33,7 @@ _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9,
 _ROW_GROUPS, _COLUMNS, _GROUP_ROWS, _META_DATA, _PATH, _UNPACKED = 4, 1, 3, 3, 3, 6
 
 
-@dataclass(frozen=True, slots=True)
-class RowGroup:
+class RowGroup(msgspec.Struct, frozen=True):
     """Rows that are written together: how many, and how many bytes the pages of each column unpack to."""
 
     n_rows: int

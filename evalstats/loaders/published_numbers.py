@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from evalstats.grammar import comma_list
 from evalstats.loaders.roles import ROLES
@@ -30,20 +31,21 @@ _NO_WIDTH: Final = (
 _OUTSIDE: Final = "{n} numbers lie outside their own interval; the interval is left out"
 
 
-@dataclass(slots=True)
-class PublishedRows:
+class PublishedRows(msgspec.Struct):
     """Rows read so far, what is worth telling of them, and what was left out.
 
     `higher_is_better` is what the format says of all its metrics; None where it says nothing.
     """
 
-    rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
-    metrics: dict[tuple[str, str], dict[str, object]] = field(default_factory=dict[tuple[str, str], dict[str, object]])
-    unread: Counter[str] = field(default_factory=Counter[str])
-    notes: list[str] = field(default_factory=list[str])
+    rows: list[dict[str, object]] = msgspec.field(default_factory=list[dict[str, object]])
+    metrics: dict[tuple[str, str], dict[str, object]] = msgspec.field(
+        default_factory=dict[tuple[str, str], dict[str, object]]
+    )
+    unread: Counter[str] = msgspec.field(default_factory=Counter[str])
+    notes: list[str] = msgspec.field(default_factory=list[str])
     higher_is_better: bool | None = None
-    counts: Counter[str] = field(default_factory=Counter[str])
-    left_out: list[str] = field(default_factory=list[str])
+    counts: Counter[str] = msgspec.field(default_factory=Counter[str])
+    left_out: list[str] = msgspec.field(default_factory=list[str])
 
     def add(
         self,
@@ -246,8 +248,7 @@ _CAPACITIES: Final = re.compile(
 _SPREADS: Final = re.compile(r"(?:.*_)?(?:std|sd|stdev|std_dev|stddev|variance|var)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreColumns:
+class ScoreColumns(msgspec.Struct, frozen=True, kw_only=True):
     """A column of scores with the columns that say how certain they are (None where there is none).
 
     `interval` is a column with both ends, or half of an interval, in one cell.
@@ -260,17 +261,16 @@ class ScoreColumns:
     n: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class Roles:
+class Roles(msgspec.Struct, kw_only=True):
     """What every column of a table is for."""
 
     model: str
-    metrics: list[ScoreColumns] = field(default_factory=list[ScoreColumns])
-    labels: dict[str, str] = field(default_factory=dict[str, str])
+    metrics: list[ScoreColumns] = msgspec.field(default_factory=list[ScoreColumns])
+    labels: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     level: str | None = None
-    facts: list[str] = field(default_factory=list[str])
-    spreads: list[str] = field(default_factory=list[str])
-    homeless: list[str] = field(default_factory=list[str])
+    facts: list[str] = msgspec.field(default_factory=list[str])
+    spreads: list[str] = msgspec.field(default_factory=list[str])
+    homeless: list[str] = msgspec.field(default_factory=list[str])
 
 
 def plain(name: str) -> str:

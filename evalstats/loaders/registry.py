@@ -3,14 +3,16 @@
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
+import msgspec
 import polars as pl
+from msgspec import structs
 
 from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.base import (
@@ -41,8 +43,8 @@ _ANY: Final[frozenset[Shape]] = frozenset({*_JSON, "empty", "zip", "parquet", "t
 # Module and attribute of each built-in loader, and the shapes of files of which it is asked: of others it need not be imported.
 # Order settles equal confidence.
 BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
-    ("evalstats.loaders.lm_eval", "LOADER", _ANY),
-    ("evalstats.loaders.formats.lighteval_details", "FORMAT", _ANY),
+    ("evalstats.loaders.lm_eval", "LOADER", frozenset({*_JSON, "parquet"})),
+    ("evalstats.loaders.formats.lighteval_details", "FORMAT", frozenset({"parquet"})),
     ("evalstats.loaders.inspect_ai", "LOADER", _ANY),
     ("evalstats.loaders.formats.tau_bench", "FORMAT", _JSON),
     ("evalstats.loaders.formats.promptfoo", "FORMAT", _JSON),
@@ -106,7 +108,7 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.formats.eq_bench", "RAW", _JSON),
     ("evalstats.loaders.formats.reasoning_gym", "FORMAT", _JSON),
     ("evalstats.loaders.formats.alpaca_eval", "FORMAT", _ANY),
-    ("evalstats.loaders.formats.arena_hard", "FORMAT", _ANY),
+    ("evalstats.loaders.formats.arena_hard", "FORMAT", _JSON),
     ("evalstats.loaders.formats.mt_bench", "FORMAT", _ANY),
     ("evalstats.loaders.formats.wildbench", "SCORES", _ANY),
     ("evalstats.loaders.formats.wildbench", "PAIRS", _ANY),
@@ -145,8 +147,7 @@ _PACKED = frozenset({".gz", ".zst"})
 _BARE = re.compile(r"test_run_\d{8}_\d{6}(?:_\d+)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatchedSource:
+class MatchedSource(msgspec.Struct, frozen=True, kw_only=True):
     """A source and the loader that will read it."""
 
     loader: Loader
@@ -340,7 +341,10 @@ def _told_apart(planned: Sequence[MatchedSource], stored: Iterable[Path]) -> lis
             # A model's name says more than its folder and stays in the name.
             ending = f"/{name}" if names_a_model(name) else ""
             apart |= {path: f"{part}{ending}" for path, part in zip(group, paths_apart(group), strict=True)}
-    return [replace(item, source=replace(item.source, apart=apart.get(item.source.path, ""))) for item in planned]
+    return [
+        MatchedSource(loader=item.loader, source=structs.replace(item.source, apart=apart.get(item.source.path, "")))
+        for item in planned
+    ]
 
 
 def _grouped(loader: Loader, files: Sequence[Path]) -> list[Source | Problem]:

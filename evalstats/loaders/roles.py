@@ -5,8 +5,9 @@ The binder (`binder.py`) weighs these names together with what the columns hold.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 # From here on a name is enough by itself.
 SURE: Final = 0.9
@@ -14,8 +15,7 @@ SURE: Final = 0.9
 ENDING: Final = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(msgspec.Struct, frozen=True):
     """Names of a role, in plain words, with how sure each is.
 
     `never` are words that no column of the role has in its name, `unless_named` those that rule it out unless the name ends in

@@ -3,10 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Final
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -125,8 +125,7 @@ def told(counts: Counter[str], **others: object) -> Iterator[str]:
     return (sentence.format(n=f"{n:,}", **named) for sentence, n in counts.items() if n)
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(msgspec.Struct):
     """Range of the scores of one metric."""
 
     low: float = inf

@@ -7,9 +7,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final, cast
+
+import msgspec
 
 from evalstats.errors import Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
@@ -237,8 +238,7 @@ def is_absent(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in _ABSENT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreCell:
+class ScoreCell(msgspec.Struct, frozen=True, kw_only=True):
     """A number as a cell holds it; whether a percent sign follows, and what it says of its certainty (`± 1.2`)."""
 
     number: float

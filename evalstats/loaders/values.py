@@ -7,10 +7,10 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import cast
 
+import msgspec
 import polars as pl
 
 from evalstats.errors import InputError, Option
@@ -231,8 +231,7 @@ _FIRST_TIME, _LAST_TIME = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 
 _WHOLE_WITH_POINT = r"^(-?(?:0|[1-9]\d*))\.0+$"
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreValues:
+class ScoreValues(msgspec.Struct, frozen=True):
     """Scores of one column: the numbers, and the labels behind those that were not plain numbers.
 
     `state` is the status that a label stands for instead of a number. `unknown` marks labels that stand for nothing
@@ -468,8 +467,7 @@ _SHOWN_CHARS = 80
 _STATE_WORDS = pl.when(pl.col(STATE) == "error").then(pl.lit("an error")).otherwise(pl.lit("no score"))
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(msgspec.Struct, frozen=True):
     """Where rows stand in their file, for messages: `word` is line, record or row."""
 
     word: str

@@ -40,7 +40,7 @@ _CONTRADICTED: Final = (
 )
 
 
-class _WideSign(Sign):
+class _WideSign(Sign, frozen=True):
     """The sign of a wide table: its name, and a row for each model."""
 
     def match(self, head: Head) -> Match | None:

@@ -9,9 +9,10 @@ model may stand there in several.
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
+
+import msgspec
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
@@ -68,8 +69,7 @@ _FLAGGED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(msgspec.Struct, frozen=True):
     """Where a table keeps what; the keys of `scores` and `raw` are tasks."""
 
     version: str
@@ -81,7 +81,7 @@ class _Columns:
     day: str | None
 
 
-class _BoardSign(Sign):
+class _BoardSign(Sign, frozen=True):
     """The sign of the leaderboard's table: an average, a column for each task, the model, and what only the leaderboard has."""
 
     def match(self, head: Head) -> Match | None:
