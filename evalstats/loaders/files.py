@@ -27,7 +27,7 @@ import zstandard
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.regular import open_regular
-from evalstats.schema.memory import as_size, too_much
+from evalstats.schema.memory import as_size, limit_of, too_much
 
 HEAD_BYTES = 1 << 16
 MAX_RECORD_CHARS = 512 << 20
@@ -409,7 +409,7 @@ def check_objects(text: str | bytes, path: Path) -> None:
     if len(text) < _LONG_CHARS:
         return
     if excess := too_much(
-        object_bytes(text), path, "write it as JSON Lines, with a record a line, or, if you trust it,"
+        object_bytes(text), limit_of([path]), "write it as JSON Lines, with a record a line, or, if you trust it,"
     ):
         raise UnreadableFileError(f"{path}: one JSON value of {as_size(len(text))} or more takes more {excess}")
 

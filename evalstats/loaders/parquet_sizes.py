@@ -18,7 +18,7 @@ from polars.selectors import by_name
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, parquet_fault, readable_name
 from evalstats.regular import open_regular
-from evalstats.schema.memory import BLOCK_BYTES, sliced, too_much
+from evalstats.schema.memory import BLOCK_BYTES, limit_of, sliced, too_much
 
 _Part = TypeVar("_Part")
 
@@ -71,7 +71,7 @@ def rows_at_once(path: Path, most_rows: int, names: Collection[str] | None = Non
     `names` are the columns that are read. UnreadableFileError if one row group, which may be a single page, is over the limit.
     """
     groups = [(group.of(names), group.n_rows) for group in row_groups(path)]
-    excess = too_much(max((size for size, _ in groups), default=0), path, _INSTEAD)
+    excess = too_much(max((size for size, _ in groups), default=0), limit_of([path]), _INSTEAD)
     if excess:
         raise UnreadableFileError(f"{path}: one of its row groups takes more {excess}")
     fitting = [BLOCK_BYTES * n_rows // size for size, n_rows in groups if size and n_rows]
@@ -104,7 +104,7 @@ def check_whole(path: Path) -> None:
         sum(max(unpacked, _CELL_BYTES * group.n_rows) for unpacked in group.unpacked.values())
         for group in row_groups(path)
     )
-    if excess := too_much(size, path, "write fewer of them, or, if you trust it,"):
+    if excess := too_much(size, limit_of([path]), "write fewer of them, or, if you trust it,"):
         raise UnreadableFileError(f"{path}: its rows take more {excess}")
 
 

@@ -33,9 +33,9 @@ from evalstats.loaders.roles import names_a_model
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, names_alike, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
-from evalstats.schema.columns import TABLES, TableName
+from evalstats.schema.columns import TableName
 from evalstats.schema.data import EvalData, Problem, combine, same_votes, with_distinct_names
-from evalstats.schema.memory import Budget, HeldOnce
+from evalstats.schema.memory import HeldOnce, limit_of, too_much
 from evalstats.schema.tables import check_key, concat_tables
 
 _JSON: Final[frozenset[Shape]] = frozenset({"object", "array", "lines"})
@@ -486,17 +486,20 @@ def read(
     planned, problems = plan(paths, format=format, column_map=column_map, where=levels, asked=asked)
     _raise_if_strict(problems, strict=strict)
     parts: list[EvalData] = []
-    budget = Budget(path for item in planned for path in (item.source.path, *item.source.companions))
+    most = limit_of(path for item in planned for path in (item.source.path, *item.source.companions))
+    once = HeldOnce()
     for done, item in enumerate(planned):
         if progress is not None:
             progress(done, len(planned), item.source)
+        before = once.n_bytes
         try:
-            part = read_source(item.loader, item.source)
+            part = read_source(item.loader, item.source, once)
             _raise_if_strict(part.problems, strict=strict)
-            if excess := budget.excess(*map(part.table, TABLES)):
+            if excess := too_much(once.n_bytes, most):
                 raise InputError(f"the results up to {item.source.path} take more {excess}")
             parts.append(part)
         except UnreadableFileError as error:
+            once.n_bytes = before
             problems.append(Problem(path=str(item.source.path), message=_without_path(error, item.source.path)))
             _raise_if_strict(problems, strict=strict)
     if not parts:
@@ -514,18 +517,22 @@ def read(
     return replace(data, problems=(*problems, *data.problems))
 
 
-def read_source(loader: Loader, source: Source) -> EvalData:
-    """Read one source whole. UnreadableFileError if it takes more memory than one reading may."""
+def read_source(loader: Loader, source: Source, once: HeldOnce | None = None) -> EvalData:
+    """Read one source whole. UnreadableFileError if it takes more memory than one reading may.
+
+    `once` holds what its tables share with those of sources that were read before.
+    """
     frames: dict[TableName, list[pl.DataFrame]] = {}
     problems: list[Problem] = []
-    budget, once = Budget([source.path, *source.companions]), HeldOnce()
+    once = once or HeldOnce()
+    before, most = once.n_bytes, limit_of((source.path, *source.companions))
     for part in tables_of(loader, source):
         if isinstance(part, Problem):
             problems.append(part)
-        elif excess := budget.excess(part[1]):
+            continue
+        frames.setdefault(part[0], []).append(once.of(part[1]))
+        if excess := too_much(once.n_bytes - before, most):
             raise UnreadableFileError(f"{source.path}: its results take more {excess}")
-        else:
-            frames.setdefault(part[0], []).append(once.of(part[1]))
     tables: dict[str, pl.DataFrame] = {}
     for name, parts in frames.items():
         tables[name] = concat_tables(parts, name)

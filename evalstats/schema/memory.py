@@ -25,6 +25,7 @@ _FIRST_ROWS: Final = 2_000
 _VIEW_BYTES: Final = 16
 _SIZE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) *([KMGT])(?:i?B)?", re.IGNORECASE)
 _POWERS: Final = {"K": 10, "M": 20, "G": 30, "T": 40}
+_INSTEAD: Final = "read fewer rows or columns, put the results into a store (`evalstats ingest`), or"
 
 
 def held_bytes(frame: pl.DataFrame) -> int:
@@ -86,38 +87,39 @@ def sliced(scan: pl.LazyFrame, height: int, most_rows: int) -> Iterator[tuple[in
 
 
 class HeldOnce:
-    """Lets the parts of a table share what they have alike: a column of nulls, or of one text on every row, is held once.
+    """Lets the parts of a table share what they have alike: a column of nulls, or of one value on every row, is held once.
 
     A cell of text takes 16 bytes even where it is null, and most of the columns of outcomes hold nothing or one name. Each
     column of a part is in one piece: a table whose columns are cut at other rows is copied whole when rows are chosen.
+    `n_bytes` is what all parts take so far.
 
     >>> once = HeldOnce()
     >>> first, second = (once.of(pl.DataFrame({"task": ["a"] * n, "item": ["q"] * n})) for n in (3, 2))
-    >>> second.equals(pl.DataFrame({"task": ["a"] * 2, "item": ["q"] * 2}))
-    True
+    >>> second.equals(pl.DataFrame({"task": ["a"] * 2, "item": ["q"] * 2})), once.n_bytes
+    (True, 102)
     """
 
     def __init__(self) -> None:
-        self._nulls: dict[pl.DataType, pl.Series] = {}
-        self._texts: dict[str, pl.Series] = {}
+        self.n_bytes = 0
+        self._known: dict[tuple[str, pl.DataType], pl.Series] = {}
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the same rows, their columns of one value drawn from those of earlier parts."""
         return pl.DataFrame([self._held(column.rechunk()) for column in frame.iter_columns()])
 
     def _held(self, column: pl.Series) -> pl.Series:
-        height = len(column)
-        if column.null_count() == height:
-            known = self._nulls.get(column.dtype)
-            if known is None or len(known) < height:
-                known = self._nulls[column.dtype] = column
-            return known.head(height).alias(column.name)
-        if column.dtype != pl.String or column.null_count() or column[0] != column[-1] or not is_constant(column):
-            return column
-        known = self._texts.get(column.name)
-        if known is None or len(known) < height or known[0] != column[0]:
-            known = self._texts[column.name] = column
-        return known.head(height)
+        nothing = column.null_count() == len(column)
+        shared = nothing or (
+            isinstance(column.dtype, pl.String | pl.Int64) and column[0] == column[-1] and is_constant(column)
+        )
+        key = ("" if nothing else column.name, column.dtype)
+        known = self._known.get(key) if shared else None
+        if known is not None and len(known) >= len(column) and (nothing or known[0] == column[0]):
+            return known.head(len(column)).alias(column.name)
+        if shared:
+            self._known[key] = column
+        self.n_bytes += held_bytes(column.to_frame())
+        return column
 
 
 def most_bytes(on_disk: int = 0) -> int:
@@ -146,31 +148,17 @@ def as_size(n_bytes: int) -> str:
     return f"{n_bytes / (1 << power):.3g} {unit}iB"
 
 
-class Budget:
-    """Adds up what tables take, and says when they take more than the limit for files of that size on disk."""
-
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self._most = most_bytes(sum(path.stat().st_size for path in {*paths} if path.is_file()))
-        self._held = 0
-
-    def excess(self, *frames: pl.DataFrame) -> str:
-        """Take more frames: "" as long as all fit, else the limit and what to do, as the end of a sentence."""
-        self._held += sum(map(held_bytes, frames))
-        if self._held <= self._most:
-            return ""
-        instead = "read fewer rows or columns, put the results into a store (`evalstats ingest`), or"
-        return _excess(self._most, instead)
+def limit_of(paths: Iterable[Path]) -> int:
+    """Return the limit for what is read from these files."""
+    return most_bytes(sum(path.stat().st_size for path in {*paths} if path.is_file()))
 
 
-def too_much(n_bytes: int, path: Path, instead: str) -> str:
-    """Say that part of one file takes more than the limit for a file of its size, as the end of a sentence; "" if it does not.
+def too_much(n_bytes: int, most: int, instead: str = _INSTEAD) -> str:
+    """Say that tables take more than the limit, as the end of a sentence; "" if they do not.
 
     `instead` is what to do, before the limit is raised.
     """
-    most = most_bytes(path.stat().st_size)
-    return "" if n_bytes <= most else _excess(most, instead)
-
-
-def _excess(limit: int, instead: str) -> str:
-    larger = as_size(4 * limit).replace(" ", "").removesuffix("iB")  # as the environment takes it
-    return f"in memory than {as_size(limit)}; {instead} raise the limit, as in {LIMIT}={larger}"
+    if n_bytes <= most:
+        return ""
+    larger = as_size(4 * most).replace(" ", "").removesuffix("iB")  # as the environment takes it
+    return f"in memory than {as_size(most)}; {instead} raise the limit, as in {LIMIT}={larger}"

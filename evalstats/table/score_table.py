@@ -81,8 +81,8 @@ class ScoreTable:
         rows = pl.concat(parts)
         codes, first = item_codes(rows, key)
         shape = len(first), len(systems)
-        column = np.repeat(np.arange(len(systems)), [part.height for part in parts])
-        cell = codes * np.int64(len(systems)) + column
+        cell = codes * np.int64(len(systems))
+        cell += np.repeat(np.arange(len(systems), dtype=np.int32), [part.height for part in parts])
         counts = None
         if len(counted) == 2:
             averaged = rows["trial"].is_null() & rows["n_trials"].is_not_null()
@@ -94,14 +94,16 @@ class ScoreTable:
 
         def summed(values: Floats, order: Ints | slice = slice(None)) -> Floats:
             found = np.bincount(cell[order], weights=values[order], minlength=math.prod(shape))
-            return found.astype(np.float64).reshape(shape)
+            return np.asarray(found, dtype=np.float64).reshape(shape)
 
         lost = rows["status"].is_in(["error", "unscored"])
         n_scored = summed(of_trials(rows["status"] == "scored")).astype(np.int64)
         n_lost = summed(of_trials(lost)).astype(np.int64) if lost.any() else np.zeros_like(n_scored)
-        scores, squares = of_trials(rows["score"]), of_trials(rows["score"] * rows["score"])
+        scores = of_trials(rows["score"])
         # A sum of three numbers depends on their order, which must not be that of the rows.
         order = np.lexsort((scores, cell)) if n_scored.max(initial=0) > 2 else slice(None)
+        total = summed(scores, order)
+        del scores
         items = items_with_levels(rows, wanted, codes, first, key=key)
         own = [pl.col(name).cast(pl.String) for name in key if name != "variant"]
         return cls(
@@ -110,8 +112,8 @@ class ScoreTable:
             systems=tuple(systems),
             n_scored=n_scored,
             n_lost=trials_meant(n_scored + n_lost) - n_scored,
-            total=summed(scores, order),
-            total_sq=summed(squares, order),
+            total=total,
+            total_sq=summed(of_trials(rows["score"] * rows["score"]), order),
         )
 
     @classmethod
@@ -236,6 +238,8 @@ class ScoreTable:
     def select(self, *columns: int) -> Self:
         """Keep some of the systems, in this order."""
         at = list(columns)
+        if at == list(range(len(self.total.T))):
+            return self
         return replace(
             self,
             systems=tuple(self.systems[j] for j in at) if self.systems else (),

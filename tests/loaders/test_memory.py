@@ -105,9 +105,11 @@ def test_rows_of_a_parquet_file_are_the_same_however_it_is_cut(tmp_path: Path, m
 def test_the_limit_is_that_of_all_sources_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("one", "two", "three"):
         (tmp_path / f"{name}.csv").write_text("item,score\n" + "".join(f"q{k},1\n" for k in range(2_000)))
-    monkeypatch.setenv(LIMIT, "2M")
+    monkeypatch.setenv(LIMIT, "700K")
     assert read(tmp_path / "one.csv").outcomes.height == 2_000
-    with pytest.raises(InputError, match=r"the results up to .*two\.csv take more in memory than 2 MiB; .*=8M$"):
+    with pytest.raises(
+        InputError, match=r"the results up to .*three\.csv take more in memory than 700 KiB; .*=2\.73M$"
+    ):
         read(tmp_path)
 
 

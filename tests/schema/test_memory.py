@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.schema.memory import LIMIT, Budget, HeldOnce, held_bytes, most_bytes, pieces
+from evalstats.schema.memory import LIMIT, HeldOnce, held_bytes, limit_of, most_bytes, pieces, too_much
 
 
 @pytest.mark.parametrize(
@@ -54,18 +54,16 @@ def test_the_limit_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     assert most_bytes() == limit
 
 
-def test_a_budget_names_the_limit_and_one_that_it_takes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_excess_names_the_limit_and_one_that_it_takes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LIMIT, "1K")
-    frame = pl.DataFrame({"a": range(100)})
-    budget = Budget([])
-    assert budget.excess(frame) == ""
-    said = budget.excess(frame)
+    assert too_much(1024, limit_of([])) == ""
+    said = too_much(1025, limit_of([]))
     assert said.startswith("in memory than 1 KiB; ")
     monkeypatch.setenv(LIMIT, said.rpartition("=")[2])
     assert most_bytes() == 4 << 10
     monkeypatch.setenv(LIMIT, "G")
     with pytest.raises(InputError):
-        Budget([])
+        limit_of([])
 
 
 def test_large_files_may_take_a_hundred_times_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,3 +85,12 @@ def test_parts_that_are_held_are_cut_alike() -> None:
     table = pl.concat(parts, rechunk=False)
     assert table.n_chunks(strategy="all") == [2, 2]
     assert table["item"].to_list() == ["a", "b", "a", "b", "c", "d"]
+
+
+def test_what_parts_share_counts_once() -> None:
+    once = HeldOnce()
+    shared = pl.DataFrame({"trial": [0] * 100, "judge": pl.Series([None] * 100, dtype=pl.String)})
+    items = [pl.DataFrame({"item": [f"q{place}-{k}" for k in range(100)]}) for place in range(3)]
+    for own in items:
+        once.of(shared.hstack(own))
+    assert once.n_bytes == held_bytes(shared) + sum(map(held_bytes, items))

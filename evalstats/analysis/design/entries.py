@@ -355,7 +355,7 @@ def comparability_graph(scored: Bools, names: Sequence[str], comparable: Bools |
     # Models with the same column that are compared with the same others, in the order of their first.
     alike: dict[bytes, list[int]] = {}
     for j in range(scored.shape[1]):
-        alike.setdefault(np.packbits([*scored[:, j], *linked[:, j]]).tobytes(), []).append(j)
+        alike.setdefault(np.packbits(np.append(scored[:, j], linked[:, j])).tobytes(), []).append(j)
     groups = list(alike.values())
     return ComparabilityGraph(
         same_items=bool((scored == scored[:, :1]).all()),

@@ -183,10 +183,11 @@ class Board(EntryTable):
         sign = -1.0 if self.metric.higher_is_better else 1.0
         names, digits = self.names, 12 if self.table.scored.all() else 9
         order = sorted(range(len(names)), key=lambda j: (part[names[j]], round(sign * means[j], digits), names[j]))
+        table = self.table.select(*order)
         return replace(
             self,
-            table=self.table.select(*order),
-            whole=self.whole.select(*order),
+            table=table,
+            whole=table if self.whole is self.table else self.whole.select(*order),
             kinds=self.kinds.ordered(order),
             on_scale=on_scale[:, order],
             labels=None if self.labels is None else replace(self.labels, values=self.labels.values[:, order]),

@@ -253,18 +253,21 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
         run_sd=asked.run_sd,
         shared=False if unpaired else asked.shared_trials,
     )
-    entries = entry_table(
-        data,
-        chosen,
-        arms,
-        contrast=column,
-        named=factors,
-        passes=wanted,
-        accept=asked.accept,
-        reference=head,
+    board = Board.of(
+        entry_table(
+            data,
+            chosen,
+            arms,
+            contrast=column,
+            named=factors,
+            passes=wanted,
+            accept=asked.accept,
+            reference=head,
+            apart=unpaired,
+        ),
+        trials,
         apart=unpaired,
     )
-    board = Board.of(entries, trials, apart=unpaired)
     averaged = wanted_average(data, board.table.items, average=asked.average, over=asked.over, weights=asked.weights)
     if asked.labels is not None:
         board = board.corrected_by(asked.labels, named, column)

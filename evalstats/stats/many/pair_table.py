@@ -120,13 +120,14 @@ def pair_table(
     if clusters is not None:
         clusters = as_codes(clusters, raw.shape[0])[0]
     shared = np.count_nonzero(~np.isnan(raw), axis=1) > 1
-    if shared.any():  # an item of one model alone says nothing of a difference
-        raw = raw[shared]
+    # An item of one model alone says nothing of a difference.
+    kept = slice(None) if shared.all() or not shared.any() else shared
+    raw = raw[kept]
     rows, columns = canonical_order(raw)
     y = np.ascontiguousarray(raw[rows][:, columns])
     codes, n_groups = None, y.shape[0]
     if clusters is not None:
-        in_order, n_groups = as_codes(clusters[shared] if shared.any() else clusters, raw.shape[0])
+        in_order, n_groups = as_codes(clusters[kept], raw.shape[0])
         codes = in_order[rows]
     first, second, position, sign = _unique_pairs(pairs, columns)
     n_clusters, totals = None, None

@@ -505,28 +505,39 @@ def _studentised(table: PairTable, pairs: IntArray) -> FloatArray:
 
 def _item_units(y: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the distinct rows that tell models apart, up to a shift and a change of sign, and how often they occur."""
-    y = y[~np.isnan(y).all(axis=1)]
+    y, times = _runs(y)
+    some = ~np.isnan(y).all(axis=1)
+    y, times = y[some], times[some]
     low: FloatArray = np.nanmin(y, axis=1)
     high: FloatArray = np.nanmax(y, axis=1)
     telling = high - low > FLAT * float(np.nanmax(np.abs(y)))
-    y, low, high = y[telling], low[telling, np.newaxis], high[telling, np.newaxis]
+    y, times, low, high = y[telling], times[telling], low[telling, np.newaxis], high[telling, np.newaxis]
     contrast = np.nan_to_num(2.0 * y - low - high)
     at = np.argmax(contrast != 0.0, axis=1)
     turned = contrast[np.arange(at.size), at] < 0.0
     either = np.where(turned[:, np.newaxis], high - y, y - low)
-    distinct, copies = np.unique(np.where(np.isnan(either), -1.0, either), axis=0, return_counts=True)
+    distinct, unit = np.unique(np.where(np.isnan(either), -1.0, either), axis=0, return_inverse=True)
+    copies = np.bincount(unit.reshape(-1), weights=times, minlength=len(distinct))
     return np.where(distinct < 0.0, np.nan, distinct), copies.astype(np.int64)
+
+
+def _runs(y: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the rows that differ from the one before, and how many rows each stands for: a table's rows are sorted."""
+    alike = (y[1:] == y[:-1]) | (np.isnan(y[1:]) & np.isnan(y[:-1]))
+    first = np.flatnonzero(np.append(True, ~alike.all(axis=1)))
+    return y[first], np.diff(np.append(first, len(y)))
 
 
 def _correlation(y: FloatArray, first: IntArray, second: IntArray, estimate: FloatArray) -> FloatArray:
     """Return the correlation of the mean differences of pairs whose items differ."""
     product = np.zeros((first.size, first.size))
+    y, times = _runs(y)
     rows = max(1, _HELD // first.size)
     for start in range(0, y.shape[0], rows):
-        part = y[start : start + rows]
-        d = part[:, first] - part[:, second]
+        part = slice(start, start + rows)
+        d = y[part][:, first] - y[part][:, second]
         centred = np.where(np.isnan(d), 0.0, d - estimate)
-        product += centred.T @ centred
+        product += (centred.T * times[part]) @ centred
     scale = np.sqrt(np.diagonal(product))
     scale = np.where(scale > 0.0, scale, 1.0)
     return product / np.outer(scale, scale)
