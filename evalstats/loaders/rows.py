@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from evalstats.loaders.values import as_list, as_number, as_text
@@ -258,10 +259,10 @@ class SeenKeys:
     """
 
     def __init__(self) -> None:
-        self._sorted = np.empty(0, dtype=np.uint64)
+        self._runs: list[npt.NDArray[np.uint64]] = []  # each sorted, and longer than the next
 
     def __len__(self) -> int:
-        return len(self._sorted)
+        return sum(map(len, self._runs))
 
     def again(self, keys: pl.DataFrame) -> pl.Series:
         """Mark the rows whose key was seen before, in this frame or among those that are remembered."""
@@ -269,14 +270,17 @@ class SeenKeys:
         # Sorted ones are looked up in one pass; of equal ones the first of the frame stays first.
         order = np.argsort(hashes, kind="stable")
         new = hashes[order]
-        place = np.searchsorted(self._sorted, new)
         known = np.append(False, new[1:] == new[:-1])[: len(new)]
-        inside = place < len(self._sorted)
-        known[inside] |= self._sorted[place[inside]] == new[inside]
-        if len(self._sorted) < MOST_KEYS:
-            # Two sorted runs are merged in one pass by the stable sort.
-            self._sorted = np.sort(np.concatenate([self._sorted, new]), kind="stable")
-        again = np.empty(len(new), dtype=np.bool_)
+        for run in self._runs:
+            place = np.searchsorted(run, new)
+            inside = place < len(run)
+            known[inside] |= run[place[inside]] == new[inside]
+        if len(self) < MOST_KEYS:
+            while self._runs and len(self._runs[-1]) <= len(new):
+                # Two sorted runs are merged in one pass by the stable sort.
+                new = np.sort(np.concatenate([self._runs.pop(), new]), kind="stable")
+            self._runs.append(new)
+        again = np.empty(len(order), dtype=np.bool_)
         again[order] = known
         return pl.Series(again)
 

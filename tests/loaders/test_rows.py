@@ -3,6 +3,7 @@
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -82,6 +83,17 @@ def test_no_more_keys_are_remembered_than_a_frame_beyond_the_most(monkeypatch: p
     assert len(seen) == 40
     # Of an early row and of one in the same frame it is known still.
     assert seen.again(pl.DataFrame({"id": [3, 90, 91, 91]})).to_list() == [True, False, False, True]
+
+
+def test_a_key_is_known_again_whichever_frame_it_stood_in() -> None:
+    rng = np.random.default_rng(0)
+    keys, seen = SeenKeys(), set[int]()
+    for height in (5, 1, 40, 3, 3, 0, 80, 7):
+        ids: list[int] = rng.integers(0, 150, height).tolist()
+        before = [{*seen, *ids[:k]} for k in range(height)]
+        again = keys.again(pl.DataFrame({"id": ids}, schema={"id": pl.Int64})).to_list()
+        assert again == [one in known for one, known in zip(ids, before, strict=True)]
+        seen.update(ids)
 
 
 def test_a_late_repeat_of_a_long_file_is_refused_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ def slice_words(result: Comparison) -> list[str]:
 
 
 def _table(result: Comparison, flips: Flips, *, most: int, caption: str) -> Table:
-    by_trials = any(isinstance(p, float) for p in flips.columns()["p_value"])
+    by_trials = bool(flips.p_values())
     first, second = result.baseline.name, result.candidate.name
     return Table(
         id="flips",
@@ -162,7 +162,7 @@ def _table(result: Comparison, flips: Flips, *, most: int, caption: str) -> Tabl
 
 def _by_trials(result: Comparison, flips: Flips) -> list[str]:
     """Say how many changes are more than the noise of trials, where there are several of an item."""
-    known = [p for p in flips.columns()["p_value"] if isinstance(p, float)]
+    known = flips.p_values()
     if not known:
         return []
     n, sure = len(flips), sum(p <= 1 - result.conf_level for p in known)

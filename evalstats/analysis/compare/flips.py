@@ -134,6 +134,10 @@ class Flips(Sequence[Flip]):
         """Return candidate minus baseline of each."""
         return (self._frame["candidate"] - self._frame["baseline"]).to_numpy()
 
+    def p_values(self) -> list[float]:
+        """Return the p of those whose trials can tell."""
+        return self._frame["p_value"].drop_nulls().to_list()
+
     def columns(self) -> dict[str, list[object]]:
         """Return all of them with where their rows stand, for the CSV."""
         sources: list[pl.Expr] = []
@@ -200,7 +204,7 @@ def flipped_items(paired: ScoreTable, runs: pl.DataFrame) -> Flips:
         name: items[name] if name in items.columns else [None] * items.height for name in _OF_FLIP[:4]
     }
     columns |= dict(zip(_SIDES, values.T, strict=True))
-    columns["p_value"] = pl.Series(_by_trials(paired.take(changed)), dtype=pl.Float64)
+    columns["p_value"] = pl.Series(_by_trials(paired, changed), dtype=pl.Float64)
     for name, system, means in zip(_SIDES, paired.systems, values.T, strict=True):
         found = _sources(system.rows, items, means >= MIDDLE, runs)
         columns |= {f"{name}_{part.name}": part for part in found}
@@ -215,12 +219,13 @@ def flip_signs(paired: ScoreTable) -> Floats:
     return better * np.sign(paired.column(1) - paired.column(0)) * _changed(paired)
 
 
-def _by_trials(paired: ScoreTable) -> list[float | None]:
-    """Return the exact p of each item that both sides succeed equally often; None where both have one trial, or shares."""
-    successes = np.rint(paired.total).astype(np.int64)
-    if paired.passes is not None or not np.allclose(paired.total, successes) or bool((paired.n_scored <= 1).all()):
-        return [None] * len(paired)
-    cells = np.stack([successes[:, 0], paired.n_scored[:, 0], successes[:, 1], paired.n_scored[:, 1]], axis=1)
+def _by_trials(paired: ScoreTable, changed: Bools) -> list[float | None]:
+    """Return the exact p of changed items that both sides succeed equally often; None where both have one trial, or shares."""
+    n_scored, total = paired.n_scored[changed], paired.total[changed]
+    if paired.passes is not None or bool((n_scored <= 1).all()) or not np.allclose(total, np.rint(total)):
+        return [None] * len(n_scored)
+    successes = np.rint(total).astype(np.int64)
+    cells = np.stack([successes[:, 0], n_scored[:, 0], successes[:, 1], n_scored[:, 1]], axis=1)
     tables, place = np.unique(cells, axis=0, return_inverse=True)
     p = [
         fisher_exact(TwoProportions(baseline=a, n_baseline=m, candidate=b, n_candidate=n)) if m > 1 or n > 1 else None
