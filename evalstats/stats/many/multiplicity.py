@@ -164,30 +164,20 @@ def compact_letters(separated: ArrayLike, order: ArrayLike) -> tuple[str, ...]:
     apart = np.asarray(separated, dtype=np.bool_)
     ranked = np.asarray(order, dtype=np.int64)
     n = ranked.size
-    held: list[set[int]] = [set(range(n))] if n else []
-    inside = apart[np.ix_(ranked, ranked)]
-    for i, j in zip(*np.nonzero(np.triu(inside)), strict=True):
-        held = _split(held, int(i), int(j))
-    held.sort(key=sorted)
+    held = [(1 << n) - 1] if n else []  # a letter is a number with a bit for each of its models
+    for i, j in np.argwhere(np.triu(apart[np.ix_(ranked, ranked)])).tolist():
+        one, other = 1 << i, 1 << j
+        both = [letter for letter in held if letter & one and letter & other]
+        held = [letter for letter in held if not (letter & one and letter & other)]
+        for part in (letter & ~own for letter in both for own in (one, other)):
+            if not any(part & letter == part for letter in held):
+                held = [*(letter for letter in held if letter & part != letter), part]
     letters = [""] * n
-    for number, members in enumerate(held):
+    for number, members in enumerate(sorted([k for k in range(n) if letter >> k & 1] for letter in held)):
         for place in members:
             turn, letter = divmod(number, len(ascii_letters))
             letters[int(ranked[place])] += ascii_letters[letter] + (str(turn) if turn else "")
     return tuple(letters)
-
-
-def _split(held: list[set[int]], i: int, j: int) -> list[set[int]]:
-    """Separate i from j in every letter that both have, and drop letters that are part of another one."""
-    kept: list[set[int]] = []
-    both: list[set[int]] = []
-    for members in held:
-        (both if {i, j} <= members else kept).append(members)
-    for members in both:
-        for part in (members - {i}, members - {j}):
-            if not any(part <= other for other in kept):
-                kept = [*(other for other in kept if not other < part), part]
-    return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
