@@ -126,7 +126,8 @@ def items_with_levels(
             own[differs] = -1
             text = names.gather(pl.Series(own).replace(-1, None))
         levels.append(text.alias(name))
-    return rows.select(key)[first].hstack(levels)
+    named = [rows[name] for name in key]
+    return pl.DataFrame([part.head(len(first)) if is_constant(part) else part.gather(first) for part in named] + levels)
 
 
 def level_places(levels: pl.Series) -> list[tuple[str | None, Ints]]:

@@ -205,18 +205,21 @@ class ScoreTable:
         scored = self.scored
         return scored.astype(np.int64), self.seen.astype(np.int64) + (scored & (self.n_lost > 0))
 
-    def filled(self, score: float) -> Floats:
-        """Value of every cell if all that is missing had scored so; of a pass^k, if it had failed (0 or less) or succeeded.
+    def filled(self, score: float, *columns: int) -> Floats:
+        """Value of the cells of these columns, by default of all, if all that is missing had scored so.
 
-        A cell that was never run counts as many trials as the fullest has.
+        Of a pass^k, if it had failed (0 or less) or succeeded. A cell that was never run counts as many trials as the
+        fullest has.
         """
-        n = self.n_scored + self.n_lost
+        at = list(columns) or slice(None)
+        n_scored, n_lost, total = self.n_scored[:, at], self.n_lost[:, at], self.total[:, at]
+        n = n_scored + n_lost
         if self.passes is not None:
-            successes = np.rint(self.total) + (self.n_lost if score > 0 else 0)
+            successes = np.rint(total) + (n_lost if score > 0 else 0)
             found = _passed(n, successes.astype(np.float64), self.passes)
             return np.where(np.isnan(found), float(score > 0), found)
-        n = np.where(n == 0, max(1, int(n.max(initial=0))), n)
-        return (self.total + (n - self.n_scored) * score) / n
+        n = np.where(n == 0, max(1, int((self.n_scored + self.n_lost).max(initial=0))), n)
+        return (total + (n - n_scored) * score) / n
 
     # --- parts of it ---
 

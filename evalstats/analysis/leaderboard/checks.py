@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 
 from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.design.averages import fixed_by, other_averages
@@ -71,7 +72,7 @@ def dependence_of_lead(
     rest = np.divide(np.nansum(others, axis=1), n_others, out=np.full(len(values), np.nan), where=n_others > 0)
     keep = ~np.isnan(centred[:, head]) & (n_others > 0)
     both = np.stack([rest[keep], centred[keep, head]], axis=1)
-    lead = ScoreTable.of_values(both, board.table.take(keep).items, board.metric)
+    lead = ScoreTable.of_values(both, board.table.items.filter(pl.Series(keep)), board.metric)
     names = board.data.factor_names()
     rows = dependence(lead, board.groups, clusters, names=names, seed=asked.seed)
     crossed = crossed_factors(lead, board.groups, clusters, names)

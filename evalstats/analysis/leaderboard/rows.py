@@ -65,7 +65,6 @@ def model_rows(
     seen, scored = table.seen, table.scored
     # What is missing of a pass^k is a value that is not there.
     lost = (~scored).astype(np.float64) if table.passes else table.lost_shares()
-    ends = () if asked.metric.bounds is None else tuple(table.filled(end) for end in asked.metric.bounds)
     trials = replace(board.trials, shared=False)
 
     def scored_on(own: ScoreTable, labels: Labels | None = None) -> Score:
@@ -92,7 +91,9 @@ def model_rows(
         if not scored[items, j].all() or table.n_lost[items, j].any():
             strata = None if board.average is None else board.average.strata(table.items.filter(pl.Series(items)))
             weights = None if strata is None else strata.item_weights
-            worst_to_best = [float(np.average(end[items, j], weights=weights)) for end in ends]
+            worst_to_best = [
+                float(np.average(table.filled(end, j)[items, 0], weights=weights)) for end in asked.metric.bounds or ()
+            ]
         rows.append(
             LeaderboardRow(
                 **estimated(on_scale, p_value=None),

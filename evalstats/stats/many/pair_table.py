@@ -189,12 +189,13 @@ def difference_blocks(y: NDArray[Real], first: IntArray, second: IntArray) -> It
 
     Differences that are rounding error of the scores are 0.
     """
-    width = max(1, _BLOCK // max(1, y.shape[0]))
+    width = max(1, _BLOCK // max(1, 4 * y.shape[0]))  # both sides of a difference are held, and what is made of it
     whole = np.isnan(y) | (y == np.rint(y))
     rounding = 0.0 if whole.all() else FLAT * float(np.nanmax(np.abs(y)))
     for start in range(0, first.size, width):
         part = slice(start, min(start + width, first.size))
-        d: NDArray[Real] = np.subtract(y[:, first[part]], y[:, second[part]])
+        d: NDArray[Real] = y[:, first[part]]
+        d -= y[:, second[part]]
         if rounding:
             d[np.abs(d) <= rounding] = 0.0
         yield part, d
@@ -204,11 +205,13 @@ def cluster_sums(d: FloatArray, codes: IntArray, n_groups: int) -> tuple[FloatAr
     """Return sums and counts of the entries of `d` that are not NaN, per cluster, shape (n_groups, d.shape[1])."""
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(n_groups))
-    present = ~np.isnan(d[order])
-    filled = np.where(present, d[order], 0.0)
+    filled = d[order]
+    present = ~np.isnan(filled)
+    filled[~present] = 0.0
     counts = np.add.reduceat(present, starts, axis=0, dtype=np.float64)
     sums = np.add.reduceat(filled, starts, axis=0)
-    rounding = FLAT * float(np.abs(filled).max(initial=0.0)) * float(counts.max(initial=0.0))
+    largest = max(float(filled.max(initial=0.0)), -float(filled.min(initial=0.0)))
+    rounding = FLAT * largest * float(counts.max(initial=0.0))
     return np.where(np.abs(sums) > rounding, sums, 0.0), counts
 
 
