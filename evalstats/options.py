@@ -258,6 +258,12 @@ Covariate = Annotated[
 Accept = Annotated[
     Sequence[str], _DesignFlag("The runs differ in this on purpose; may be repeated.", metavar="SETTING")
 ]
+Ratio = Annotated[
+    str | None,
+    _DesignFlag(
+        "Ratio in which users were assigned, such as 60:40, if unpaired; default: even in one table.", metavar="A:B"
+    ),
+]
 By = Annotated[str | None, Flag("Factor to split by (one family).")]
 
 # --- what is drawn together, and what a trial is ---

@@ -511,21 +511,21 @@ def stratified_difference(
 
 
 def sample_ratio_p(n_baseline: int, n_candidate: int, *, share: float = 0.5) -> float:
-    """Two-sided p (chi-square) of the hypothesis that each unit went to the candidate with probability `share`.
+    """Two-sided exact p of the hypothesis that each unit went to the candidate with probability `share`: twice the smaller tail.
 
     A small one (below .001, as is usual) says that the assignment or the logging is broken, and that the difference cannot be
     trusted.
 
     Examples
     --------
-    >>> round(sample_ratio_p(5000, 5300), 4), round(sample_ratio_p(5000, 5050), 2)
-    (0.0031, 0.62)
+    >>> round(sample_ratio_p(5000, 5300), 4), round(sample_ratio_p(600, 400, share=0.4), 2)
+    (0.0032, 1.0)
     """
     n_1, n_2 = check_count(n_baseline, "n_baseline"), check_count(n_candidate, "n_candidate")
     if not 0.0 < share < 1.0:
         raise InputError(f"share is {share:g}; give a number between 0 and 1")
-    n = n_1 + n_2
-    return two_sided_normal_p((n_2 - n * share) / math.sqrt(n * share * (1.0 - share))) if n else 1.0
+    tails = special.bdtr(n_2, n_1 + n_2, share), special.bdtr(n_1, n_1 + n_2, 1.0 - share)
+    return positive_p(min(1.0, 2.0 * float(min(tails))))
 
 
 def detectable_difference(std_error: float, df: float | None, *, conf_level: float = 0.95, power: float = 0.8) -> float:

@@ -308,8 +308,16 @@ def test_the_order_of_rows_does_not_matter() -> None:
     assert (again.estimate, again.std_error, again.df) == pytest.approx((one.estimate, one.std_error, one.df), rel=1e-9)
 
 
-def test_sample_ratio_and_detectable_difference() -> None:
-    assert sample_ratio_p(821, 700, share=0.5) == pytest.approx(stats.chisquare([821, 700]).pvalue, rel=1e-9)
+@pytest.mark.parametrize(("n", "share"), [((821, 700), 0.5), ((600, 400), 0.4), ((3, 9), 0.25), ((0, 12), 0.5)])
+def test_the_sample_ratio_is_tested_exactly(n: tuple[int, int], share: float) -> None:
+    law = stats.binom(sum(n), share)
+    expected = min(1.0, 2 * min(law.cdf(n[1]), law.sf(n[1] - 1)))
+    assert sample_ratio_p(*n, share=share) == pytest.approx(expected, rel=1e-9)
+    if share == 0.5:
+        assert expected == pytest.approx(stats.binomtest(n[1], sum(n)).pvalue, rel=1e-9)
+
+
+def test_detectable_difference() -> None:
     assert detectable_difference(1.0, None) == pytest.approx(stats.norm.ppf(0.975) + stats.norm.ppf(0.8), rel=1e-9)
     assert detectable_difference(1.0, 12.0) == pytest.approx(stats.t.ppf(0.975, 12) + stats.t.ppf(0.8, 12), rel=1e-9)
 

@@ -47,7 +47,7 @@ from evalstats.analysis.design.comparability import (
     run_comparability,
 )
 from evalstats.analysis.design.dependence import crossed_factors
-from evalstats.analysis.design.different_users import apart, numbers_its_rows, rows_align
+from evalstats.analysis.design.different_users import unpaired_arms
 from evalstats.analysis.design.labels import labels_of, refuse_with_labels
 from evalstats.analysis.design.metric import Metric, both_systems, direction_notes, margin_in_unit, open_direction
 from evalstats.analysis.design.runs import (
@@ -114,6 +114,7 @@ def compare(
     cluster: opt.Cluster = None,
     paired: opt.Paired = None,
     covariate: opt.Covariate = None,
+    ratio: opt.Ratio = None,
     margin: opt.Margin = None,
     conf_level: opt.PlannedLevel = None,
     contrast: opt.Contrast = "model",
@@ -160,6 +161,9 @@ def compare(
         id and are numbered by their place, else paired.
     covariate
         Of unpaired sides, a column that was measured before anybody was assigned: the difference is adjusted for it.
+    ratio
+        Of unpaired sides, the ratio in which users were assigned to them, such as "60:40": their numbers are held against it.
+        None: half and half where one table holds both.
     margin
         The largest difference that does not matter, declared before looking: "2pp", or a number in the metric's own
         unit (0.02 where scores run from 0 to 1).
@@ -349,12 +353,9 @@ def _answer(
         run_sd=settings.run_sd,
         shared=asked.shared_trials,
     )
-    numbered = numbers_its_rows(data, (*first.runs, *second.runs)) and not rows_align(data, first, second)
-    unpaired = asked.paired is False or (asked.paired is None and numbered)
+    (first, second), unpaired, numbered = unpaired_arms(data, (first, second), paired=asked.paired)
     of_trials: tuple[str, ...] = ()
-    if unpaired and numbered:
-        first, second = apart(first, "baseline"), apart(second, "candidate")
-    elif not unpaired:
+    if not unpaired:
         first, second, of_trials = paired_trials(first, second, trials, declared=asked.shared_trials, contrast=column)
     differences = run_comparability(data, first, second, contrast=column, accept=settings.accept)
 
@@ -378,11 +379,12 @@ def _answer(
         )
         origin = replace(result.origin, plan=account)
         return replace(result, by=settings.by, origin=origin, notes=(*departures, *of_suite, *result.notes))
-    if asked.covariate is not None:
-        raise InputError(
-            f"a covariate adjusts two groups that share no item, and these are paired; leave {Option('covariate')} out, or add "
-            f"{Option('paired', value=False)}"
-        )
+    for name in ("covariate", "ratio"):
+        if name in settings.given():
+            raise InputError(
+                f"{Option(name)} is for groups that share no item, and these are paired; leave it out, or add "
+                f"{Option('paired', value=False)}"
+            )
     refuse_unpaired(table)
     paired = table.take(table.paired())
 

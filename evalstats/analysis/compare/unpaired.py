@@ -50,7 +50,7 @@ from evalstats.table.items import Bools, Floats
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
 
-# A split this near to one half was meant to be one; below the usual p it is no chance that the sides differ in size.
+# A split this near to one half was meant to be one; below the usual p no chance explains the sizes of the sides.
 _MEANT_AS_HALF, _MISMATCH = 0.05, 0.001
 
 
@@ -248,10 +248,10 @@ def unpaired_comparison(
             *run_notes(data, table.runs),
             *ruled.cautions,
             *as_notes("few", headline.warnings),
-            *_of_the_split(units, names, what),
+            *_of_the_ratio(data, table, units, what, settings.ratio),
             *_of_both(both, names, what),
             *_runaways(sides, headline),
-            *(rows_may_align(table) if numbered and settings.paired is None else ()),
+            *(rows_may_align(table) if numbered else ()),
             *as_notes("choice", (*notes, *of_clusters), caution=False),
         ),
     )
@@ -386,17 +386,36 @@ def _why(sides: UnpairedSides, what: str) -> str:
     return f"the sides are different {what}, and scores are {kind}"
 
 
-def _of_the_split(units: Sequence[int], names: Sequence[str], what: str) -> tuple[Note, ...]:
-    """Say that sides which were surely meant to be halves are not, so that something sorts users before they are counted."""
-    share = units[1] / sum(units)
-    p = sample_ratio_p(units[0], units[1])
-    if abs(share - 0.5) > _MEANT_AS_HALF or p >= _MISMATCH:
+def _of_the_ratio(
+    data: EvalData, table: ScoreTable, units: Sequence[int], what: str, ratio: str | None
+) -> tuple[Note, ...]:
+    """Say that the sizes of the sides are not by chance those of the declared ratio, or of halves of one table.
+
+    A split that was plainly meant to be uneven and was not declared is named in a remark.
+    """
+    share = 0.5 if ratio is None else _candidates_share(ratio)
+    files = [{*data.rows_of_runs(system.runs)["source"]} for system in table.systems]
+    p = sample_ratio_p(units[0], units[1], share=share)
+    if p >= _MISMATCH or (ratio is None and files[0].isdisjoint(files[1])):
         return ()
+    counted = f"{table.names[0]} has {units[0]:,} {what} and {table.names[1]} {units[1]:,}"
+    if ratio is None and abs(units[1] / sum(units) - 0.5) > _MEANT_AS_HALF:
+        remedy = ("To have the sizes checked, declare the ratio: ", Option("ratio", blank="A:B"))
+        return (Note(kind="choice", text=f"{counted}, not one for one", remedy=remedy, caution=False),)
     text = (
-        f"{names[1]} has {units[1]:,} {what} and {names[0]} {units[0]:,}; if each was meant to get half, that is no chance "
-        f"({p_words(p)}), and the difference cannot be trusted until the assignment is checked"
+        f"{counted}; in a ratio of {ratio or '1:1'} that is no chance ({p_words(p)}), and the difference cannot be "
+        "trusted until the assignment is checked"
     )
-    return as_notes("comparability", [text])
+    remedy = () if ratio else ("If another was meant, declare it: ", Option("ratio", blank="A:B"))
+    return (Note(kind="comparability", text=text, remedy=remedy),)
+
+
+def _candidates_share(ratio: str) -> float:
+    """Return the share of the candidate in a ratio such as 60:40."""
+    shares = [float(part) if part.strip().replace(".", "", 1).isdecimal() else 0.0 for part in f"{ratio}".split(":")]
+    if len(shares) != 2 or min(shares) <= 0:
+        raise InputError(f"ratio is {ratio!r}; give the shares of baseline and candidate, such as 60:40")
+    return shares[1] / sum(shares)
 
 
 def _of_both(both: int, names: Sequence[str], what: str) -> tuple[Note, ...]:

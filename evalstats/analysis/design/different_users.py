@@ -26,9 +26,21 @@ def numbers_its_rows(data: EvalData, runs: Sequence[str]) -> bool:
     return ["#row"] in [columns.get("item") for columns in _column_maps(data, runs)]
 
 
-def apart(system: System, side: str) -> System:
-    """Return a system whose numbered rows are no items of the other side's: the side is put before each number."""
-    return replace(system, rows=system.rows.with_columns(item=pl.format("{}/{}", pl.lit(side), "item")))
+def unpaired_arms(
+    data: EvalData, arms: Sequence[System], *, paired: bool | None
+) -> tuple[tuple[System, ...], bool, bool]:
+    """Return the arms, whether they are different users or items, and whether that is so for their numbered rows alone.
+
+    Unpaired when asked, and unasked where rows are numbered that nothing aligns: these are no items of another arm, so the arm
+    is put before each number.
+    """
+    runs = [run for arm in arms for run in arm.runs]
+    numbered = numbers_its_rows(data, runs) and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
+    unpaired = numbered if paired is None else not paired
+    if unpaired and numbered:
+        items = [arm.rows.with_columns(item=pl.format("{}/{}", pl.lit(arm.name), "item")) for arm in arms]
+        arms = [replace(arm, rows=rows) for arm, rows in zip(arms, items, strict=True)]
+    return tuple(arms), unpaired, paired is None and numbered
 
 
 def rows_align(data: EvalData, first: System, second: System) -> bool:

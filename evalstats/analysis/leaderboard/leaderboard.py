@@ -15,13 +15,7 @@ from evalstats.analysis.design.clusters import (
     named_clusters,
     without_nested,
 )
-from evalstats.analysis.design.different_users import (
-    apart,
-    numbers_its_rows,
-    rows_align,
-    rows_may_align,
-    what_differs,
-)
+from evalstats.analysis.design.different_users import rows_may_align, unpaired_arms, what_differs
 from evalstats.analysis.design.entries import (
     MIN_SHARED,
     ComparabilityGraph,
@@ -229,9 +223,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     )
     if asked.baseline in ambiguous:
         raise ambiguous[asked.baseline]
-    runs = [run for arm in arms for run in arm.runs]
-    numbered = numbers_its_rows(data, runs) and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
-    unpaired = asked.paired is False or (asked.paired is None and numbered)
+    arms, unpaired, numbered = unpaired_arms(data, arms, paired=asked.paired)
     if unpaired and asked.labels is not None:
         raise InputError(
             "labels correct models that answered the same items, and these are of different ones; leave out labels"
@@ -240,8 +232,6 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
         raise InputError(
             f"{Option('shared_trials')} needs models on the same items; leave it out, or add {Option('paired', value=True)}"
         )
-    if unpaired and numbered:
-        arms = tuple(apart(arm, arm.name) for arm in arms)
     named = named_clusters(data, asked.cluster)
     head = None if asked.baseline is None else entry_of(arms, asked.baseline)
     factors = [*named, *([] if asked.over is None else [data.factor(asked.over)])]
@@ -288,7 +278,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
         board, options, clusters, contrast=asked.contrast, asked_for=bool(asked.cluster), ignorable=ignorable
     )
     of_entries = (
-        *(rows_may_align(board.table) if unpaired and numbered and asked.paired is None else ()),
+        *(rows_may_align(board.table) if numbered else ()),
         *of_suite,
         *notes("dependence", of_clusters, caution=False),
         *notes("left_out", remarks, caution=False),

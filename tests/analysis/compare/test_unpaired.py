@@ -201,11 +201,37 @@ def test_users_who_met_both_sides_are_clusters() -> None:
     assert any("20 users have rows of both control and treatment" in note.text for note in result.notes)
 
 
+def of_the_ratio(result: es.Comparison) -> list[tuple[str, bool]]:
+    return [(note.line, note.caution) for note in result.notes if "ratio" in note.line]
+
+
 def test_a_split_that_was_meant_as_half_and_is_none_is_told() -> None:
-    result = compare(read(visits((5000, 5400))), paired=False)
-    assert any("no chance" in note.text and note.caution for note in result.notes)
-    meant = compare(read(visits((5000, 1000))), paired=False)
-    assert not any("no chance" in note.text for note in meant.notes)
+    [(text, loud)] = of_the_ratio(compare(read(visits((5000, 5400))), paired=False))
+    assert loud
+    assert text == (
+        "control has 5,000 users and treatment 5,400; in a ratio of 1:1 that is no chance (p < 0.001), and the difference "
+        "cannot be trusted until the assignment is checked. If another was meant, declare it: ratio=A:B."
+    )
+
+
+def test_a_split_that_was_plainly_meant_is_named_in_a_remark_and_checked_where_it_is_declared() -> None:
+    data = read(visits((600, 400)))
+    [(text, loud)] = of_the_ratio(compare(data, paired=False))
+    assert not loud
+    assert text.startswith("control has 600 users and treatment 400, not one for one.")
+    assert not of_the_ratio(compare(data, paired=False, ratio="60:40"))
+    [(text, loud)] = of_the_ratio(compare(data, paired=False, ratio="3:1"))
+    assert loud
+    assert "in a ratio of 3:1 that is no chance" in text
+
+
+def test_two_files_are_no_split_of_one_stream(tmp_path: Path) -> None:
+    table = visits((5000, 5400)).select("user_id", "model", "converted")
+    for name in ("control", "treatment"):
+        table.filter(model=name).write_csv(tmp_path / f"{name}.csv")
+    data = es.read(tmp_path / "control.csv", tmp_path / "treatment.csv")
+    assert not of_the_ratio(compare(data, paired=False))
+    assert of_the_ratio(compare(data, paired=False, ratio="1:1"))
 
 
 def test_missing_scores_that_could_undo_it_forbid_the_verdict() -> None:
@@ -231,7 +257,9 @@ def test_missing_scores_that_could_undo_it_forbid_the_verdict() -> None:
         ({"sequential": True}, "sequential"),
         ({"covariate": "country"}, "covariate 'country' is no number"),
         ({"cluster": "nothing"}, "nothing"),
-        ({"covariate": "before", "paired": None}, "paired"),
+        ({"covariate": "before", "paired": True}, "covariate= is for groups that share no item"),
+        ({"ratio": "1:1", "paired": True}, "ratio= is for groups that share no item"),
+        *(({"ratio": text}, "give the shares of baseline and candidate") for text in ("60", "60:0", "a:b", "nan:1")),
     ],
 )
 def test_refusals(options: dict[str, Any], named: str) -> None:
