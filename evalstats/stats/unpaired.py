@@ -409,9 +409,7 @@ def adjusted_difference(
         raise InputError("the covariate is the same for all rows, so that nothing can be adjusted for")
     middle, adjusted, slopes = float(every.mean()), list[FloatArray](), list[float]()
     for side, covariate in zip(sides, before, strict=True):
-        apart = covariate - covariate.mean()
-        spread = float(apart @ apart)
-        slopes.append(float(apart @ side) / spread if spread > 0.0 else 0.0)
+        slopes.append(slope_on(side, covariate))
         adjusted.append(side - slopes[-1] * (covariate - middle))
     method = "difference adjusted for a covariate, a slope a side"
     codes: list[IntArray]
@@ -441,6 +439,37 @@ def adjusted_difference(
         n_clusters=found.n_clusters,
         warnings=found.warnings,
     )
+
+
+def slope_on(values: FloatArray, covariate: FloatArray) -> float:
+    """Return the slope of least squares; 0 where the covariate does not vary.
+
+    >>> slope_on(np.array([1.0, 3.0, 5.0]), np.array([0.0, 1.0, 2.0]))
+    2.0
+    """
+    apart = covariate - covariate.mean()
+    spread = float(apart @ apart)
+    return float(apart @ values) / spread if spread > 0.0 else 0.0
+
+
+def adjusted_columns(values: FloatArray, covariate: FloatArray) -> FloatArray:
+    """Return columns whose means are the means of independent groups at the mean covariate of all, each by its own slope.
+
+    `values`, shape (n_rows, n_groups), are NaN where a row is not of a group, `covariate` that of every row. Every row counts in
+    every column, by what its covariate says of the mean of all, so that the variance of a column is that of its mean.
+
+    >>> y = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, 5.0], [np.nan, 7.0]])
+    >>> adjusted_columns(y, np.array([0.0, 1.0, 1.0, 2.0])).mean(axis=0).tolist()
+    [3.0, 5.0]
+    """
+    found, apart = np.empty_like(values), covariate - covariate.mean()
+    for j, own in enumerate(values.T):
+        rows = ~np.isnan(own)
+        slope = slope_on(own[rows], covariate[rows])
+        level = own[rows] - slope * apart[rows]
+        found[:, j] = level.mean() + slope * apart
+        found[rows, j] += (level - level.mean()) * own.size / level.size
+    return found
 
 
 def stratified_difference(

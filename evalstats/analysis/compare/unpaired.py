@@ -17,7 +17,7 @@ from evalstats.analysis.compare.verdict import at_either_end, decide, judged, ma
 from evalstats.analysis.design.averages import Average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import chosen_clusters, label_of
 from evalstats.analysis.design.comparability import OF_ITEMS, RunDifference
-from evalstats.analysis.design.different_users import rows_may_align, what_differs
+from evalstats.analysis.design.different_users import covariate_of, rows_may_align, what_differs
 from evalstats.analysis.design.metric import margin_in_unit, open_direction
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
@@ -181,11 +181,12 @@ def unpaired_comparison(
     cluster = min(clusters, key=lambda name: len(np.unique(table.codes(name))), default=None)
     if cluster is None and both:
         cluster = "item"
-    sides = _sides(table, cluster, average, covariate)
+    before = None if covariate is None else covariate_of(table, covariate, average)
+    sides = _sides(table, cluster, average, before)
     found = sides.answered(conf_level)
     headline = found.headline
     rows = [method_row(headline, "headline", term="difference"), *_beside(sides, cluster, data, conf_level)]
-    missing = _missing(table, cluster, average, covariate, conf_level=conf_level, margin=margin, ignorable=ignorable)
+    missing = _missing(table, cluster, average, before, conf_level=conf_level, margin=margin, ignorable=ignorable)
     loss, gain = missing_beyond(missing, metric, margin), missing_beyond(missing, metric, margin, loss=False)
     found = replace(found, no_equivalence=tuple(dict.fromkeys(why for why in (loss, gain) if why)))
     asked = open_direction(metric.name) if metric.direction == "asked" else None
@@ -257,7 +258,7 @@ def unpaired_comparison(
     )
 
 
-def _sides(table: ScoreTable, cluster: str | None, average: Average | None, covariate: str | None) -> UnpairedSides:
+def _sides(table: ScoreTable, cluster: str | None, average: Average | None, before: Floats | None) -> UnpairedSides:
     """Return the rows of both sides that have a score."""
     values, kept = table.values(), (table.scored[:, 0], table.scored[:, 1])
     taken = values[kept[0], 0].copy(), values[kept[1], 1].copy()
@@ -274,20 +275,8 @@ def _sides(table: ScoreTable, cluster: str | None, average: Average | None, cova
         clusters=clusters,
         strata=None if strata is None else (strata.codes[kept[0]], strata.codes[kept[1]]),
         shares=None if strata is None or average is None or average.kind == "micro" else strata.shares,
-        before=None if covariate is None else _covariate(table, covariate, kept),
+        before=None if before is None else (before[kept[0]], before[kept[1]]),
     )
-
-
-def _covariate(table: ScoreTable, name: str, kept: tuple[Bools, Bools]) -> tuple[Floats, Floats]:
-    column = table.items[name].cast(pl.Float64, strict=False)
-    parts = [column.filter(pl.Series(own)).to_numpy().astype(np.float64) for own in kept]
-    lost = sum(int((~np.isfinite(part)).sum()) for part in parts)
-    if lost:
-        raise InputError(
-            f"covariate {name!r} is no number for {lost:,} of {sum(map(len, parts)):,} items, or differs within an item; "
-            "fill it, or leave the covariate out"
-        )
-    return parts[0], parts[1]
 
 
 def _beside(sides: UnpairedSides, cluster: str | None, data: EvalData, conf_level: float) -> list[MethodRow]:
@@ -307,7 +296,7 @@ def _missing(
     table: ScoreTable,
     cluster: str | None,
     average: Average | None,
-    covariate: str | None,
+    before: Floats | None,
     *,
     conf_level: float,
     margin: float | None,
@@ -332,7 +321,7 @@ def _missing(
     def difference(values: Floats, level: float) -> IntervalEstimate:
         total = np.where(table.seen, values * n, 0.0)
         whole = replace(table, n_scored=table.seen * n, total=total, passes=None)
-        return _sides(whole, cluster, average, covariate).difference(level)
+        return _sides(whole, cluster, average, before).difference(level)
 
     return at_either_end(counted, table, difference, conf_level=conf_level, margin=margin)
 

@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
 import polars as pl
 
+from evalstats.analysis.design.averages import Average
 from evalstats.document.model import Note
-from evalstats.errors import Option
+from evalstats.errors import InputError, Option
 from evalstats.grammar import plural_of
 from evalstats.schema.column_names import plain
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
+from evalstats.table.items import Floats
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
@@ -41,6 +44,24 @@ def unpaired_arms(
         items = [arm.rows.with_columns(item=pl.format("{}/{}", pl.lit(arm.name), "item")) for arm in arms]
         arms = [replace(arm, rows=rows) for arm, rows in zip(arms, items, strict=True)]
     return tuple(arms), unpaired, paired is None and numbered
+
+
+def covariate_of(table: ScoreTable, name: str, average: Average | None) -> Floats:
+    """Return the covariate that was measured before, of every item that a system met."""
+    if average is not None:
+        raise InputError(
+            f"the average over {average.label} and a covariate are two adjustments; leave out {Option('covariate')}, or the "
+            "average"
+        )
+    seen = table.seen.any(axis=1)
+    found = np.where(seen, table.items[name].cast(pl.Float64, strict=False).to_numpy(), np.nan).astype(np.float64)
+    lost = int((seen & ~np.isfinite(found)).sum())
+    if lost:
+        raise InputError(
+            f"covariate {name!r} is no number for {lost:,} of {int(seen.sum()):,} items, or differs within an item; "
+            "fill it, or leave the covariate out"
+        )
+    return found
 
 
 def rows_align(data: EvalData, first: System, second: System) -> bool:

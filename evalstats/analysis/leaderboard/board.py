@@ -15,6 +15,7 @@ from evalstats.errors import CannotAnswerError, Option
 from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.raters.correction import corrected_values
 from evalstats.stats.stratified import Strata, linearised
+from evalstats.stats.unpaired import adjusted_columns
 from evalstats.table.items import Bools, Floats, Ints
 from evalstats.table.score_table import ScoreTable
 
@@ -26,7 +27,7 @@ class Board(EntryTable):
     For an `average`, or with `labels`, all items of `table` are scored by every system, and `whole` are the same systems with
     all of their items; else the two are one. `on_scale` are item values on one scale that the lines stand by, where the order was
     set by it. `apart` are systems of different users or items: each has its own rows of the table, and none is missing what
-    others have.
+    others have; `before` is a covariate of the items, at whose mean they then stand.
     """
 
     trials: TrialDesign
@@ -34,6 +35,7 @@ class Board(EntryTable):
     average: Average | None = None
     on_scale: Floats | None = None
     apart: bool = False
+    before: Floats | None = None
     labels: Labels | None = None
 
     @classmethod
@@ -77,7 +79,7 @@ class Board(EntryTable):
             codes = [np.arange(len(self.table), dtype=np.int64)]
         elif not several:
             codes = [each for each in codes if len(np.unique(each)) < len(each)]
-        whole = self.on_scale is None or self.apart or bool(self.table.scored.all())
+        whole = self.on_scale is None or bool(self.table.scored.all()) or (self.apart and self.before is None)
         linear = strata is not None or self.labels is not None
         values = raw if strata is None else self.on_common_scale()
         if self.labels is not None:
@@ -85,13 +87,14 @@ class Board(EntryTable):
         return BoardScores(
             values=values,
             clusters=tuple(codes),
-            single=self.single and not linear,
+            single=self.single and not linear and self.before is None,
             comparable=self.kinds.comparable(),
             raw=raw if linear else None,
             weights=None if strata is None else strata.item_weights,
             runs=self.runs_added(),
             means=None if whole or self.on_scale is None else np.nanmean(self.on_scale, axis=0),
             apart=self.apart,
+            before=self.before,
         )
 
     def runs_added(self) -> BoardRuns | None:
@@ -110,6 +113,8 @@ class Board(EntryTable):
         strata, values, scored = self.strata(), self.values, self.table.scored
         if self.labels is not None:
             return self.by_labels()
+        if self.before is not None:
+            return adjusted_columns(values, self.before)
         if self.apart and self.average is not None:
             found = np.full(values.shape, np.nan)
             for j, rows in enumerate(scored.T):

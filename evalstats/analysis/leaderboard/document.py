@@ -224,10 +224,11 @@ def _own_items(result: Leaderboard) -> bool:
 def _models(result: Leaderboard) -> Table:
     """Return one line for each model: its score and interval, its rank set, its tier."""
     digits = score_digits(result)
+    own = ", adjusted" if result.different else ", all items"
     same_items = len({row.n_items for row in result.rows}) == 1
     columns = (
         Column(title="Model" if result.contrast == "model" else result.contrast, kind="name"),
-        number_column(result, "Score, all items" if _own_items(result) else "Score", result.score_unit, digits=digits),
+        number_column(result, f"Score{own if _own_items(result) else ''}", result.score_unit, digits=digits),
         interval_column(result, digits=digits),
         Column(title="Part", kind="amount"),
         Column(title="Ranks", kind="amount"),

@@ -15,7 +15,7 @@ from evalstats.analysis.design.clusters import (
     named_clusters,
     without_nested,
 )
-from evalstats.analysis.design.different_users import rows_may_align, unpaired_arms, what_differs
+from evalstats.analysis.design.different_users import covariate_of, rows_may_align, unpaired_arms, what_differs
 from evalstats.analysis.design.entries import (
     MIN_SHARED,
     ComparabilityGraph,
@@ -91,6 +91,7 @@ def leaderboard(
     pass_at: opt.PassAt = None,
     top: opt.Top = (1, 3, 5),
     paired: opt.Paired = None,
+    covariate: opt.Covariate = None,
     shared_trials: opt.SharedTrials = None,
     runs: opt.Runs = None,
     run_sd: opt.RunSd = None,
@@ -129,8 +130,11 @@ def leaderboard(
         model are left out for it, by name.
     paired
         Whether models that answered items of the same id answered the same items. False: different users or items, such as an
-        A/B/n test (Miettinen-Nurminen, Welch, or CR2 of two samples for each pair, all adjusted by Holm's method). None: so
-        where rows have no id and are numbered by their place.
+        A/B/n test (Miettinen-Nurminen, Welch, or CR2 of two samples for each pair). None: so where rows have no id and are
+        numbered by their place.
+    covariate
+        Of different users, a column that was measured before anybody was assigned: differences are adjusted for it, and scores
+        stand at its mean over all users.
     top
         For each k, which models may be among the k best.
     accept
@@ -228,13 +232,19 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
         raise InputError(
             "labels correct models that answered the same items, and these are of different ones; leave out labels"
         )
+    if asked.covariate is not None and not unpaired:
+        raise InputError(
+            f"{Option('covariate')} is for groups that share no item, and these are paired; leave it out, or add "
+            f"{Option('paired', value=False)}"
+        )
     if unpaired and asked.shared_trials:
         raise InputError(
             f"{Option('shared_trials')} needs models on the same items; leave it out, or add {Option('paired', value=True)}"
         )
     named = named_clusters(data, asked.cluster)
     head = None if asked.baseline is None else entry_of(arms, asked.baseline)
-    factors = [*named, *([] if asked.over is None else [data.factor(asked.over)])]
+    covariate = None if asked.covariate is None else data.factor(asked.covariate)
+    factors = [*named, *([] if asked.over is None else [data.factor(asked.over)]), *([covariate] if covariate else [])]
     trials = trial_design(
         arms,
         chosen,
@@ -261,6 +271,8 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     averaged = wanted_average(data, board.table.items, average=asked.average, over=asked.over, weights=asked.weights)
     if asked.labels is not None:
         board = board.corrected_by(asked.labels, named, column)
+    if covariate is not None:
+        board = replace(board, before=covariate_of(board.table, covariate, averaged))
     board = (board if averaged is None else board.averaged_over(averaged)).best_first()
     clusters, of_clusters = chosen_clusters(
         data, board.table, asked.cluster, board.runs, contrast=column, counted=board.counted
@@ -284,7 +296,8 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
         *notes("left_out", remarks, caution=False),
     )
     left_out = left_out_of_several_runs(ambiguous, remedy=Option("contrast", "run"))
-    return replace(found, notes=(*left_out, *found.notes, *of_entries))
+    basis = f"{found.basis}, adjusted for {asked.covariate}" if asked.covariate else found.basis
+    return replace(found, basis=basis, notes=(*left_out, *found.notes, *of_entries))
 
 
 def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.GivenOptions) -> Leaderboard:
@@ -363,14 +376,9 @@ def _answer(
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     graph = board.graph()
     different = what_differs(data, board.runs, next(iter(labels), None)) if board.apart else ""
-    reasons = {
-        **_REASONS,
-        **(
-            {"holm": f"each model has {different} of its own, and the largest difference needs items that all share"}
-            if different
-            else {}
-        ),
-    }
+    reasons = _REASONS | (
+        {"max-t": f"pairs depend on each other by the {different} of the models they share"} if different else {}
+    )
     top, shrunken = corrected(scores, asked, board.names, graph)
     lines = snapped_rows(model_rows(board, found, asked, clusters, shrunken), metric.span)
     pairs = snapped_pairs(pair_rows(board, found, asked), metric.span)

@@ -9,7 +9,7 @@ some do, some do not                  the same, those that do                cou
                                                                              that are connected; the pairs' intervals
 one way of clustering                 clusters are the unit                  the same, from 6 clusters on
 several ways of clustering (crossed)  multiway CR2, Holm                     counted from the separated pairs
-different users or items              two samples a pair, Holm               counted from the separated pairs
+different users or items              two samples a pair, as `adjust` says   counted from the separated pairs
 full runs that stand for more         widened by the variation of runs       the same; the pairs' intervals
 ====================================  =====================================  ==========================================
 
@@ -146,7 +146,7 @@ class BoardScores:
     is what full runs add to the variance of each pair. Where levels of a factor are averaged over, `raw` are the item values,
     each with its weight, and `values` are linearised, so that plain means and errors are those of the average. Where models
     miss items, `means` are their scores on one scale, which no pair may contradict. Where they are `apart`, every model has
-    users or items of its own, and nothing is paired.
+    users or items of its own, and nothing is paired; `before` is a covariate of theirs, shape (n_items,).
     """
 
     values: Floats
@@ -158,6 +158,7 @@ class BoardScores:
     runs: BoardRuns | None = None
     means: Floats | None = None
     apart: bool = False
+    before: Floats | None = None
 
     @property
     def n_models(self) -> int:
@@ -187,6 +188,7 @@ class BoardScores:
             raw=None if self.raw is None else self.raw[np.ix_(seen, members)],
             weights=None if self.weights is None else self.weights[seen],
             means=None if self.means is None else self.means[members],
+            before=None if self.before is None else self.before[seen],
         )
 
 
@@ -360,10 +362,12 @@ def pair_differences(
             [scores.values[rows, j] for j, rows in enumerate(own)],
             pairs=pairs,
             clusters=None if codes is None else [codes[rows] for rows in own],
+            before=None if scores.before is None else [scores.before[rows] for rows in own],
             span=metric.span,
             binary=scores.single,
             conf_level=asked.conf_level,
             adjust=asked.adjust,
+            seed=asked.seed,
         )
     elif len(scores.clusters) > 1:
         found = crossed_pairs(
@@ -624,7 +628,7 @@ def _counted_ranks(
 def _own_family(scores: BoardScores, asked: RankingOptions, every: PairwiseDifferences, j: int) -> PairwiseDifferences:
     """Return the pairs of one model as a family of their own, by the same method, so that its set can only be shorter."""
     mine = (every.first == j) | (every.second == j)
-    if every.adjust == "max-t":
+    if every.adjust == "max-t" and not scores.apart:
         pairs = list(zip(every.first[mine].tolist(), every.second[mine].tolist(), strict=True))
         return (
             pair_differences(scores, asked, pairs) if pairs else replace(every, p_adjusted=np.full(len(mine), np.nan))

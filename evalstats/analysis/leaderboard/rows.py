@@ -84,7 +84,7 @@ def model_rows(
         on_scale: Score | IntervalEstimate = score
         if board.n_left_out and board.labels is None:
             on_scale = scored_on(board.table.select(j))
-        elif score.n_items < items.sum() and not board.apart and board.labels is None:
+        elif board.before is not None or (score.n_items < items.sum() and not board.apart and board.labels is None):
             on_scale = _on_all_items(board, asked, clusters, j, own)
         # The score if all that is missing had scored the lowest, the highest value.
         worst_to_best: list[float] = []

@@ -1,17 +1,33 @@
-"""All pairs of models on different users or items, as one family: independent groups, adjusted by Holm's method.
+"""All pairs of models on different users or items, as one family: independent groups, whose correlation is known.
 
-References: Holm 1979, Scand. J. Statist. 6:65; the pairs' own tests are those of `evalstats.stats.unpaired`.
+References: Hasler & Hothorn 2008, doi:10.1002/bimj.200710466 (the largest t of groups with unlike variances); Westfall & Young
+1993; Holm 1979, Scand. J. Statist. 6:65. The pairs' own tests are those of `evalstats.stats.unpaired`.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import special
 
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.estimate import IntervalEstimate
+from evalstats.stats.estimate import SMALLEST_P, IntervalEstimate, normal_quantile
 from evalstats.stats.many.multiplicity import Adjust, adjusted
 from evalstats.stats.many.pairwise import PairwiseDifferences
-from evalstats.stats.unpaired import TwoProportions, clustered_difference, fisher_exact, miettinen_nurminen, welch
+from evalstats.stats.many.reference_laws import normal_known
+from evalstats.stats.many.step_down import TwoSided, collect
+from evalstats.stats.unpaired import (
+    TwoProportions,
+    adjusted_difference,
+    clustered_difference,
+    fisher_exact,
+    miettinen_nurminen,
+    slope_on,
+    welch,
+)
+
+_WORDS = {"max-t": "max-T step-down, independent groups", "holm": "Holm, Bonferroni intervals"}
+# Statistics drawn of the largest one: 4,999 to 29,999 times as many as there are pairs.
+_STATISTICS, _LEAST_DRAWS, _MOST_DRAWS = 25_000_000, 4_999, 29_999
 
 
 def independent_differences(
@@ -19,10 +35,12 @@ def independent_differences(
     *,
     pairs: Sequence[tuple[int, int]],
     clusters: Sequence[IntArray] | None = None,
+    before: Sequence[FloatArray] | None = None,
     span: float | None = None,
     binary: bool = False,
     conf_level: float = 0.95,
-    adjust: Adjust = "holm",
+    adjust: Adjust = "max-t",
+    seed: int = 0,
 ) -> PairwiseDifferences:
     """Differences between models that were seen by different users, first minus second, as one family.
 
@@ -34,21 +52,31 @@ def independent_differences(
         Places of two models each.
     clusters
         Codes of the rows' users or sessions, over all models, shape of `values`; rows of a cluster may be of several models.
+    before
+        A covariate of the rows that was measured before anybody was assigned, shape of `values`.
     span
         Largest possible difference, to which intervals are clipped.
     binary
         Whether all scores are 0 or 1, one trial a row.
     adjust
-        "holm" (also in the place of "max-t"), with Bonferroni's intervals; or "bh", "by", "none", whose intervals are not
-        adjusted.
+        "max-t": step-down, with intervals that hold together; "holm", with Bonferroni's intervals; or "bh" or "by", whose
+        intervals are not adjusted.
+    seed
+        Of the draws of "max-t".
 
     Returns
     -------
     PairwiseDifferences
-        By CR2 of two samples where there are clusters, else Miettinen-Nurminen for right-or-wrong scores, else Welch.
+        As `adjusted_difference` where there is a covariate, else by CR2 of two samples where there are clusters, else
+        Miettinen-Nurminen for right-or-wrong scores, else Welch.
 
     Notes
     -----
+    Pairs (i, j) and (i, k) of independent groups have the correlation v_i / sqrt((v_i + v_j) (v_i + v_k)), v the variances of the
+    means (of right-or-wrong scores 1/n: equal models have one variance); where clusters have rows of several models, it is that
+    of the CR2 covariance of all means. The p of each pair, whatever its df, is set against the largest |z| of normal differences
+    with these correlations, drawn at random.
+
     Far in the tail, where many pairs are adjusted for, the score test rejects too often if few failures meet groups of unlike
     sizes: of ten models with 20 to 400 rows and 2% failures some pair in 10% of tables. So the larger of its p and of Fisher's
     mid-p is adjusted; `p_value` is the score test's own, which belongs to its interval.
@@ -60,20 +88,34 @@ def independent_differences(
     ...     pairs=[(0, 1), (0, 2), (1, 2)],
     ...     binary=True,
     ... )
-    >>> found.estimate.round(2).tolist(), found.p_adjusted.round(4).tolist()
-    ([0.25, 0.3, 0.05], [0.0003, 0.0, 0.4834])
+    >>> found.estimate.round(2).tolist(), found.p_adjusted.round(2).tolist()
+    ([0.25, 0.3, 0.05], [0.0, 0.0, 0.49])
     """
-    stepped: Adjust = "holm" if adjust == "max-t" else adjust
-    strict = stepped == "holm"
-    level = 1.0 - (1.0 - conf_level) / (len(pairs) if strict else 1)
+    first, second = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
+    joint, level, critical = adjust == "max-t" and len(pairs) > 1, conf_level, np.nan
+    draws = int(np.clip(_STATISTICS // len(pairs), _LEAST_DRAWS, _MOST_DRAWS)) if joint else None
+    law = None
+    if draws is not None:
+        covariance = (
+            np.diag([1.0 / own.size for own in values]) if binary else covariance_of_means(values, clusters, before)
+        )
+        equal, alike = np.zeros(len(values)), np.ones(len(pairs))
+        law = normal_known(equal, covariance, first, second, seed=seed, n_resamples=draws, variance=alike)
+        largest = TwoSided(law.observed)
+        collect(law, [largest])
+        critical = max(largest.critical(conf_level)[0], normal_quantile(conf_level))
+        level = 1.0 - 2.0 * float(special.ndtr(-critical))
+    elif adjust == "holm":
+        level = 1.0 - (1.0 - conf_level) / len(pairs)
     low, high = (None, None) if span is None else (-span, span)
     found: list[IntervalEstimate] = []
     tested: list[float] = []
     for i, j in pairs:
-        if clusters is not None:
-            own = clustered_difference(
-                values[j], values[i], clusters[j], clusters[i], conf_level=level, low=low, high=high
-            )
+        codes = None if clusters is None else (clusters[j], clusters[i])
+        if before is not None:
+            own = adjusted_difference(values[j], values[i], before[j], before[i], clusters=codes, conf_level=level)
+        elif codes is not None:
+            own = clustered_difference(values[j], values[i], *codes, conf_level=level, low=low, high=high)
         elif binary:
             counts = TwoProportions(
                 baseline=round(values[j].sum()),
@@ -88,12 +130,18 @@ def independent_differences(
         found.append(own)
 
     def column(name: str) -> FloatArray:
-        values: list[float | None] = [getattr(each, name) for each in found]
-        return np.array([np.nan if value is None else value for value in values])
+        numbers: list[float | None] = [getattr(each, name) for each in found]
+        return np.array([np.nan if number is None else number for number in numbers])
 
-    first, second = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
     p = column("p_value")
-    words = {"holm": "Holm, Bonferroni intervals", "none": "not adjusted"}
+    strictest = np.fmax(p, tested) if tested else p
+    p_adjusted = adjusted(strictest, adjust) if adjust != "max-t" else strictest
+    if law is not None:
+        z = np.where(np.isnan(p), 0.0, -special.ndtri(np.maximum(strictest, SMALLEST_P) / 2.0))
+        stepped = TwoSided(z)
+        collect(law, [stepped])
+        stepped.add(z[np.newaxis], np.ones(1))  # so that no share of draws is 0
+        p_adjusted = np.where(np.isnan(p), np.nan, np.maximum(stepped.p_adjusted(), strictest))
     return PairwiseDifferences(
         first=first,
         second=second,
@@ -101,17 +149,40 @@ def independent_differences(
         std_error=column("std_error"),
         df=column("df"),
         p_value=p,
-        p_adjusted=adjusted(np.fmax(p, tested) if tested else p, stepped),
+        p_adjusted=p_adjusted,
         conf_low=column("conf_low"),
         conf_high=column("conf_high"),
         n_items=np.array([values[i].size + values[j].size for i, j in pairs], dtype=np.int64),
         n_clusters=None if clusters is None else np.array([each.n_clusters or 0 for each in found], dtype=np.int64),
-        critical=np.nan,
+        critical=critical,
         conf_level=conf_level,
-        method=f"{found[0].method}, different items; {words.get(stepped, 'intervals not adjusted')}",
-        adjust=stepped,
-        exact=True,
-        n_resamples=None,
-        seed=None,
+        method=f"{found[0].method}, different items; {_WORDS.get(adjust, 'intervals not adjusted')}",
+        adjust=adjust,
+        exact=law is None,
+        n_resamples=draws,
+        seed=None if law is None else seed,
         warnings=tuple(dict.fromkeys(text for each in found for text in each.warnings)),
     )
+
+
+def covariance_of_means(
+    values: Sequence[FloatArray],
+    clusters: Sequence[IntArray] | None = None,
+    before: Sequence[FloatArray] | None = None,
+) -> FloatArray:
+    """Return the covariance of the models' means, CR2 where rows come in clusters, of what a covariate leaves.
+
+    >>> covariance_of_means([np.array([0.0, 1, 2]), np.array([1.0, 1, 4])]).round(3).tolist()
+    [[0.333, 0.0], [0.0, 1.0]]
+    """
+    if before is not None:
+        values = [own - slope_on(own, x) * (x - x.mean()) for own, x in zip(values, before, strict=True)]
+    if clusters is None:
+        return np.diag([float(np.square(own - own.mean()).sum()) / own.size / max(own.size - 1, 1) for own in values])
+    n = 1 + max(int(codes.max()) for codes in clusters)
+    influence = np.empty((len(values), n))
+    for row, own, codes in zip(influence, values, clusters, strict=True):
+        share = np.bincount(codes, minlength=n) / own.size
+        pull = np.bincount(codes, weights=own - own.mean(), minlength=n) / own.size
+        row[:] = pull / np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
+    return influence @ influence.T

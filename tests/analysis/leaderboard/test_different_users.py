@@ -20,13 +20,14 @@ def visits(*, rows: int = 1, rates: tuple[float, ...] = (0.33, 0.34, 0.55), seed
     rng = np.random.default_rng(seed)
     parts: list[pl.DataFrame] = []
     for (name, n), rate in zip(SIZES.items(), rates, strict=True):
-        users = np.repeat(np.arange(n), rows)
+        users, before = np.repeat(np.arange(n), rows), np.random.default_rng(n).normal(3.0, 1.0, n)
         frame = {
             "visit": [f"{name}-{i}" for i in range(users.size)],
             "user": [f"{name}-u{u}" for u in users],
             "model": name,
             "solved": (rng.random(users.size) < rate).astype(int),
-            "spent": rng.gamma(2.0, 1.0 + rate, users.size),
+            "spent": rng.gamma(2.0, 1.0 + rate, users.size) + before[users],
+            "before": before[users],
             "country": rng.choice(["de", "fr"], users.size),
         }
         parts.append(pl.DataFrame(frame))
@@ -34,18 +35,23 @@ def visits(*, rows: int = 1, rates: tuple[float, ...] = (0.33, 0.34, 0.55), seed
 
 
 def read(table: pl.DataFrame, score: str = "solved", item: str = "visit", **more: Any) -> es.EvalData:
-    names = {name: name for name in ("country", "user") if name in table.columns}
+    names = {name: name for name in ("country", "user", "before") if name in table.columns}
     return es.from_frame(table, item=item, model="model", score=score, **names, **more)
 
 
 @pytest.mark.parametrize(
     ("score", "rows", "options"),
-    [("solved", 1, {}), ("spent", 1, {}), ("solved", 3, {"cluster": "user"}), ("spent", 3, {"cluster": "user"})],
+    [
+        ("solved", 1, {}),
+        ("spent", 1, {}),
+        ("spent", 1, {"covariate": "before"}),
+        ("solved", 3, {"cluster": "user"}),
+        ("spent", 3, {"cluster": "user", "covariate": "before"}),
+    ],
 )
 def test_a_pair_is_that_of_a_comparison_of_two(score: str, rows: int, options: dict[str, Any]) -> None:
     data = read(visits(rows=rows), score)
-    board = es.leaderboard(data, paired=False, **options)
-    assert board.adjust == "holm"
+    board = es.leaderboard(data, paired=False, adjust="holm", **options)
     assert len(board.pairs) == 3
     for pair in board.pairs:
         two = es.compare(data, pair.second, pair.first, paired=False, conf_level=1 - 0.05 / 3, **options)
@@ -53,6 +59,42 @@ def test_a_pair_is_that_of_a_comparison_of_two(score: str, rows: int, options: d
             (two.estimate, two.conf_low, two.conf_high, two.p_value, two.df), abs=ROUNDING
         )
         assert pair.n_items == two.n_items
+
+
+def test_the_largest_difference_finds_no_less_than_holms_method() -> None:
+    data = read(visits(), "spent")
+    board, stepped = (es.leaderboard(data, paired=False, adjust=adjust) for adjust in (None, "holm"))
+    assert (board.adjust, board.exact, board.n_resamples) == ("max-t", False, 29_999)
+    assert "max-T step-down, independent groups" in board.method
+    for pair, other in zip(board.pairs, stepped.pairs, strict=True):
+        assert (pair.first, pair.p_value) == (other.first, other.p_value)
+        assert other.p_value is not None
+        assert other.p_value <= (pair.p_adjusted or 0) <= (other.p_adjusted or 0) + 0.01  # drawn
+        assert pair.ends is not None
+        assert other.ends is not None
+        assert pair.ends[0] >= other.ends[0]
+        assert pair.ends[1] <= other.ends[1]
+
+
+def test_a_covariate_shortens_the_intervals_and_scores_stand_at_its_mean() -> None:
+    table = visits()
+    data = read(table, "spent")
+    plain, board = (es.leaderboard(data, paired=False, covariate=name) for name in (None, "before"))
+    rows, middle = {row.name: row for row in board.rows}, table["before"].mean()
+    for name, own in table.group_by("model"):
+        slope, level = np.polyfit(own["before"] - middle, own["spent"], 1)
+        row = rows[str(name[0])]
+        assert row.estimate == pytest.approx(level, abs=ROUNDING)
+        assert row.own_mean == pytest.approx(own["spent"].mean(), abs=ROUNDING)
+        left = own["spent"] - level - slope * (own["before"] - middle)
+        variance = (left**2).sum() / own.height**2 + slope**2 * ((table["before"] - middle) ** 2).mean() / table.height
+        assert row.std_error == pytest.approx(variance**0.5, rel=0.01)  # divided by n or n - 1
+    errors = [[pair.std_error or 0 for pair in each.pairs] for each in (plain, board)]
+    assert max(np.array(errors[1]) / np.array(errors[0])) < 0.95
+    assert [row.estimate for row in board.rows] == sorted((row.estimate or 0 for row in board.rows), reverse=True)
+    text = printed(board)
+    assert "adjusted for before" in text
+    assert "Score, adjusted" in text
 
 
 def test_ranks_follow_from_the_separated_pairs() -> None:
@@ -143,12 +185,30 @@ def test_what_needs_the_same_items_is_refused_and_ids_that_share_nothing_ask() -
         es.leaderboard(data, paired=False, shared_trials=True)
     with pytest.raises(CannotAnswerError, match="different users or items, add"):
         es.leaderboard(data)
+    with pytest.raises(InputError, match="covariate= is for groups that share no item"):
+        es.leaderboard(data, covariate="before")
+    with pytest.raises(InputError, match="the average over country and a covariate are two adjustments"):
+        es.leaderboard(data, paired=False, covariate="before", average="macro", over="country")
+
+
+def test_a_lead_in_costs_that_unseen_runaways_would_undo_is_told() -> None:
+    rng = np.random.default_rng(1)
+    costs = {
+        "cheap": rng.lognormal(-0.3, 0.3, 60),
+        "dear": rng.lognormal(0.0, 0.3, 60),
+        "dearer": rng.lognormal(0.1, 0.3, 60),
+    }
+    rows = [{"visit": f"{m}{i}", "model": m, "cost": c} for m, own in costs.items() for i, c in enumerate(own.tolist())]
+    board = es.leaderboard(read(pl.DataFrame(rows), "cost", higher_is_better=False), paired=False)
+    [text] = [note.text for note in board.notes if "times the median" in note.text]
+    assert text.startswith("2 of 2 separated pairs. Answers of the cheaper model at 10 times the median on ")
+    assert "60 items without one cannot exclude 4.9%" in text
 
 
 def test_every_form_is_written() -> None:
     board = es.leaderboard(read(visits(rows=2), "spent", higher_is_better=False), paired=False, cluster="user")
     text = printed(board)
-    assert "Holm" in text
+    assert "max-T" in text
     assert "2-sample" not in text
     assert board.to_html()
     assert board.to_latex()
