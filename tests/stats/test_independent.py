@@ -175,8 +175,8 @@ def test_no_p_is_zero_and_models_without_spread_take_no_part() -> None:
     assert np.isnan(flat.p_adjusted).tolist() == [True, False, False]
 
 
-# .05 and two and a half Monte Carlo standard errors of 2,000 tables.
-LIMIT = 0.05 + 2.5 * 0.0049
+# .05 and three Monte Carlo standard errors of 2,000 tables: of 36 cells that are just right, one in twenty runs has one beyond.
+LIMIT = 0.05 + 3 * 0.0049
 
 # --- how often any pair of equal models is called different, at 5%: 2,000 tables a cell ---
 
