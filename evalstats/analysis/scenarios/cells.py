@@ -217,6 +217,8 @@ def no_model_because(table: ScenarioTable, choice: ModelChoice) -> str:
     """
     if choice.given or choice.scenario_as != "fixed":
         return ""
+    if table.different:
+        return f"each model has {table.different} of its own"
     counts = table.frame[COUNT].to_numpy()
     questions = table.frame.select("item", "version", "scenario").n_unique()
     complete = table.frame.height == questions * len(table.models) and counts.min() == counts.max()
@@ -268,6 +270,7 @@ def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
         fit=None,
         cells=cells,
         covariance_method=method,
+        robust=found.robust() if found is not None and table.different else None,
         no_interval=few,
         scores="binomial" if table.is_single else "gaussian",
     )

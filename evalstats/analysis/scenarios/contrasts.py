@@ -139,7 +139,8 @@ def cell_rows(
     for i, model in enumerate(table.models):
         for j, scenario in enumerate(table.scenarios):
             place = cells.place(i, j)
-            bare = CellRow(model=model, scenario=scenario, n_missing=in_scenario[j], conf_level=conf_level)
+            missing = 0 if table.different else in_scenario[j]
+            bare = CellRow(model=model, scenario=scenario, n_missing=missing, conf_level=conf_level)
             if place is None:
                 out.append(replace(bare, reason="the model was not scored in this scenario"))
                 continue
@@ -151,7 +152,7 @@ def cell_rows(
                     **found.fields(place, (low, high)),
                     n_items=n,
                     n_trials=round(float(answers[place])),
-                    n_missing=in_scenario[j] - n,
+                    n_missing=0 if table.different else in_scenario[j] - n,
                     observed=float(observed[place]),
                     link=float(on_link.estimate[place]),
                     link_std_error=float(on_link.std_error[place]) if spread else None,
@@ -522,6 +523,51 @@ def pair_rows(
             reason=reason(k),
         )
         for k, (i, j, _) in enumerate(made)
+    )
+
+
+def within_rows(table: ScenarioTable, fitted: FittedScenarios, conf_level: float) -> tuple[ModelPairRow, ...]:
+    """Return every two models of different users within each scenario, as one family; none where they share items."""
+    cells, allowed = fitted.cells, table.kinds.comparable()
+    pairs = [(i, k) for i, k in combinations(range(len(table.models)), 2) if allowed[i, k]] if table.different else []
+    named = [
+        (i, k, j, (one, other))
+        for j in range(len(table.scenarios))
+        for i, k in pairs
+        if (one := cells.place(i, j)) is not None and (other := cells.place(k, j)) is not None
+    ]
+    if not named:
+        return ()
+    weights = np.zeros((len(named), len(cells.value)))
+    for row, (*_, at) in zip(weights, named, strict=True):
+        row[list(at)] = 1.0, -1.0
+    tests = _change_tests(table, fitted, made := sparse.csr_array(weights))
+    found, p, n = tests.found, tests.p, len(named)
+    low, high = _clipped(tests.interval(1 - (1 - conf_level) / n), table.metric)
+    differ, stepped = _departures(table, fitted, made), np.full(n, np.nan)
+    stepped[~np.isnan(p)] = holm(p[~np.isnan(p)])
+
+    def reason(k: int) -> str | None:
+        if np.isnan(p[k]):
+            return fitted.without_spread
+        if found.df[k] < MIN_DF:
+            return _too_few_df(found.df[k])
+        return None if differ[k] >= MIN_DIFFERENT else f"{differ[k]:g} scores differ from all others"
+
+    return tuple(
+        ModelPairRow(
+            first=table.models[i],
+            second=table.models[k],
+            scenario=table.scenarios[j],
+            **found.fields(place, (low, high), with_df=True),
+            conf_level=conf_level,
+            p_value=finite(p[place]),
+            p_adjusted=finite(min(1.0, n * p[place])),
+            p_holm=finite(stepped[place]),
+            separated=bool(low[place] > 0 or high[place] < 0) and reason(place) is None,
+            reason=reason(place),
+        )
+        for place, (i, k, j, _) in enumerate(named)
     )
 
 

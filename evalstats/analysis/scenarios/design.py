@@ -69,7 +69,11 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> ModelChoice:
     can be told from noise.
     """
     n = len(table.scenarios)
-    scenario_as: As = as_ or ("fixed" if n <= MOST_FIXED else "random")
+    if table.different and as_ == "random":
+        raise InputError(
+            f"{Option('as_', 'random')} needs models on the same items, and each has {table.different} of its own; leave it out"
+        )
+    scenario_as: As = as_ or ("fixed" if table.different or n <= MOST_FIXED else "random")
     if scenario_as == "random" and n < MIN_LEVELS:
         raise InputError(
             f"{plural(n, 'scenario')} cannot be random: the spread of scenario types cannot be told from fewer than "
@@ -77,6 +81,8 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> ModelChoice:
         )
     if as_ is not None:
         reason = "it was asked for"
+    elif table.different:
+        reason = f"each model has {table.different} of its own"
     elif scenario_as == "fixed":
         reason = f"{plural(n, 'named type')}, few enough to be shown one by one: conclusions are about these types"
     else:
@@ -87,13 +93,17 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> ModelChoice:
     else:
         fixed = "model" if several else "1"
         scenario_terms = ("scenario", "model:scenario") if several else ("scenario",)
-    item_terms = _item_terms(table)
-    if not item_terms and not scenario_terms:
+    item_terms = () if table.different else _item_terms(table)
+    if not item_terms and not scenario_terms and not table.different:
+        advice = (
+            f"if each model has different users or items, add {Option('paired', value=False)}"
+            if several
+            else f"`score` gives the score in one scenario ({Option('where', min(table.scenarios), of=table.column)})"
+        )
         raise CannotAnswerError(
             f"no item has a second score ({plural(len(table.models), 'model')}, one trial each, every item in one scenario), so "
             "what items share cannot be told from what models and scenarios do; more models on the same items or more trials are "
-            "needed; `score` gives each model's own score in one scenario "
-            f"({Option('where', min(table.scenarios), of=table.column)})"
+            f"needed; {advice}"
         )
     large = scenario_as == "random" and table.frame.height > MOST_SAMPLED
     return ModelChoice(

@@ -145,6 +145,7 @@ def document(result: ScenarioModel) -> Document:
     """Return what is said of models in scenarios."""
     asked = asked_direction(result.direction) if result.answered else []
     value, words = _number(result)
+    users = f", on different {result.different}" if result.different and result.answered else ""
     one = result.n_models == 1 and result.models
     who = f"does {result.models[0].name} break" if one else f"do {result.n_models} models break"
     return Document(
@@ -152,7 +153,7 @@ def document(result: ScenarioModel) -> Document:
         title=f"Where {who}{placed(result.benchmark)}?",
         label=result.verdict,
         tone=_TONES[result.verdict],
-        headline="; ".join((_headline(result), *asked)),
+        headline="; ".join((f"{_headline(result)}{users}", *asked)),
         number=value,
         number_words=words,
         scope=_scope(result),

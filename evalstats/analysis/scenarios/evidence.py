@@ -67,6 +67,7 @@ def evidence_sections(result: ScenarioModel) -> list[Section]:
     """Return the parts of the evidence that have news."""
     return [
         *_changes(result),
+        *_within(result),
         *_order(result),
         *_models(result),
         *_missing(result),
@@ -151,6 +152,37 @@ def _order(result: ScenarioModel) -> list[Section]:
     )
     heading = f"{one.first} leads {one.second} in {one.ahead_in} and trails in {one.behind_in}"
     return [Section(id="order", heading=heading, blocks=(table,))]
+
+
+def _within(result: ScenarioModel) -> list[Section]:
+    """Return the differences between models within each scenario, where they were compared there."""
+    pairs = [pair for pair in result.pairs if pair.scenario]
+    if not pairs:
+        return []
+    apart = sum(pair.separated for pair in pairs)
+    table = Table(
+        id="within",
+        columns=(
+            *name_columns(result.scenario, "Model", "Other"),
+            change_column(result, "Difference"),
+            ends_column(result),
+            Column(title="p adjusted", kind="p"),
+            Column(title="Verdict", kind="verdict"),
+        ),
+        rows=tuple(
+            (
+                *(pair.scenario, pair.first, pair.second, pair.estimate, pair.ends, pair.p_adjusted),
+                pair.reason or ("separated" if pair.separated else "not separated"),
+            )
+            for pair in pairs
+        ),
+        caption=f"Models against each other within each level of {result.scenario}, as one family",
+        most=_SHOWN,
+    )
+    heading = (
+        f"{apart:,} of {plural(len(pairs), 'difference')} between models within {result.scenario} {is_are(apart)} shown"
+    )
+    return [Section(id="within", heading=heading, blocks=(table,))]
 
 
 def _models(result: ScenarioModel) -> list[Section]:

@@ -261,6 +261,8 @@ class ScenarioModel(OfMetric, Result):
         The column that names the scenarios, `scenario_as` whether its effects are "fixed" or "random", and why.
     reference
         The scenario that drops are counted from, or "average"; `by_user` says whether it is that of ideal users.
+    different
+        What the models do not share ("users", "items"), where each has its own; "" where they answered the same items.
     cells
         Every model in every scenario: models by their mean, the best first; the reference scenario first.
     drops
@@ -280,6 +282,7 @@ class ScenarioModel(OfMetric, Result):
     scenario_reason: str
     reference: str
     by_user: bool = False
+    different: str = ""
     formula: str
     family: Literal["gaussian", "binomial"]
     method: str

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats import options as opt
+from evalstats.analysis.design.different_users import rows_may_align, unpaired_arms
 from evalstats.analysis.design.entries import entries_of
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
@@ -19,7 +20,7 @@ from evalstats.analysis.scenarios.cells import (
     plain_scenarios,
     pooled_cells,
 )
-from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, item_means, mean_rows, pair_rows
+from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, item_means, mean_rows, pair_rows, within_rows
 from evalstats.analysis.scenarios.design import (
     ModelChoice,
     cell_design,
@@ -73,6 +74,7 @@ def scenarios(
     cluster: opt.Cluster = None,
     models: opt.Models = None,
     contrast: opt.Contrast = "model",
+    paired: opt.Paired = None,
     higher_is_better: opt.HigherIsBetter = None,
     conf_level: opt.PlannedLevel = None,
     n_resamples: opt.Bootstrap = None,
@@ -97,6 +99,9 @@ def scenarios(
     reference
         The scenario that drops are counted from, or "average". None: that of ideal users where the data mark one, else
         "average", each scenario against the mean of the others.
+    paired
+        As in `leaderboard`. False: each model has users or items of its own; then plain means of cells are compared, also within
+        each scenario, with the CR2 covariance of users, and scenarios are fixed.
     weights
         How scenarios count in a model's mean: "equal", "observed" (by their items), or a share for every scenario (a live mix).
     as_
@@ -156,6 +161,7 @@ def scenarios(
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column, least=1)
+    arms, unpaired, numbered = unpaired_arms(data, arms, paired=paired)
     table = scenario_table(
         data,
         chosen,
@@ -165,6 +171,7 @@ def scenarios(
         cluster=cluster,
         contrast=column,
         accept=accept,
+        apart=unpaired and len(arms) > 1,
     )
     counts = table.frame.group_by("scenario").agg(pl.struct("item", "version").n_unique().alias("n"))
     sizes = dict(counts.iter_rows())
@@ -199,6 +206,7 @@ def scenarios(
         notes=(*notes, *told),
         step=step,
     )
+    result = replace(result, notes=(*result.notes, *(rows_may_align(table.scores) if numbered else ())))
     if plan is None:
         return result
     return answered_by_plan(result, plan, benchmark=result.benchmark, metric=result.metric, **given)
@@ -259,8 +267,8 @@ def _answer(
     random = choice.scenario_as == "random"
     pooled, no_pooling = (None, "") if random else pooled_cells(table, fitted, level)
     pooling = [text for text in (pooled.note if pooled else "", no_pooling) if text]
-    # Against the average of the others no two cells are compared item by item.
-    items = None if table.base == "average" else item_means(table, fitted.laid)
+    # Against the average of the others, and on items of each model's own, no two cells are compared item by item.
+    items = None if table.base == "average" or table.different else item_means(table, fitted.laid)
     cells = cell_rows(table, fitted, pooled, level)
     drops = drop_rows(table, fitted, pooled, items, reference=table.base, conf_level=level)
     if fit is not None and not fit.convergence.converged:
@@ -274,12 +282,14 @@ def _answer(
     over = f"new {units}s like these" if not random else f"new {table.label} types and {units}s like these"
     step("splitting the variation")
     fits = AllRandom(table)
-    variances, unsplit = variance_rows(fits, choice, level)
+    # Of different users nothing tells what items share.
+    variances, unsplit = ((), ()) if table.different else variance_rows(fits, choice, level)
     return ScenarioModel(
         about=metric.facts,
         contrast=table.contrast,
         scenario=table.label,
         by_user=table.by_user,
+        different=table.different,
         scenario_as=choice.scenario_as,
         scenario_reason=choice.reason,
         reference=table.base,
@@ -296,12 +306,12 @@ def _answer(
         models=models,
         scenarios=by_scenario,
         drops=drops,
-        pairs=() if random else pair_rows(table, fitted, shares, level),
+        pairs=() if random else (*pair_rows(table, fitted, shares, level), *within_rows(table, fitted, level)),
         tests=tests,
         ranking=None if random else ranking(table, fitted, conf_level=level),
         variances=variances,
         effects=effect_rows(fitted, level),
-        reliability=reliability_of(fits, choice, conf_level=level, seed=seed),
+        reliability=None if table.different else reliability_of(fits, choice, conf_level=level, seed=seed),
         covariance_method=fitted.covariance_method,
         log_likelihood=None if fit is None else fit.log_likelihood,
         aic=None if fit is None else fit.deviance + 2 * fit.n_parameters,
@@ -348,7 +358,7 @@ def _cautions(table: ScenarioTable, choice: ModelChoice, fitted: FittedScenarios
     missing = questions * len(table.models) - table.frame.height
     if fitted.fit is not None:
         found += as_notes("fit", fitted.fit.warnings)
-    elif missing:
+    elif missing and not table.different:
         scores = f"{plural(missing, 'score')} of single models {is_are(missing)} missing"
         remedy = "Compare models on items that all of them have"
         found.append(Note(kind="missing", text=f"{scores}, so plain means are not of the same items", remedy=remedy))

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
+from evalstats.analysis.design.different_users import what_differs
 from evalstats.analysis.design.entries import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric
 from evalstats.errors import CannotAnswerError, InputError, Option
@@ -45,6 +46,8 @@ class ScenarioTable:
         cluster of every row of the frame.
     kinds
         Who was measured alike, in the order of the models.
+    different
+        What the models do not share, where each has users or items of its own; else "".
     """
 
     data: EvalData
@@ -63,6 +66,7 @@ class ScenarioTable:
     cluster: IntArray
     kinds: RunKinds
     notes: tuple[str, ...]
+    different: str = ""
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -99,6 +103,7 @@ def scenario_table(
     cluster: str | Sequence[str] | None,
     contrast: str,
     accept: Collection[str] = (),
+    apart: bool = False,
 ) -> ScenarioTable:
     """Count the scores of all systems, and find the scenario of every item; items without a single one are left out."""
     rows = pl.concat([system.rows for system in systems])
@@ -134,7 +139,8 @@ def scenario_table(
     from_first = reference != AVERAGE and (reference is not None or len(scenarios) == 2 or by_user)
     kept = [system for system in systems if system.name in models]
     names = [system.name for system in kept]
-    kinds = run_kinds(data, kept, contrast=contrast, accept=accept)
+    kinds = run_kinds(data, kept, contrast=contrast, accept=accept, apart=apart)
+    labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     return ScenarioTable(
         data=data,
         metric=metric,
@@ -147,11 +153,12 @@ def scenario_table(
         column=column,
         label=label,
         contrast=contrast,
-        clusters=tuple(label_of(name, data.factor_names()) for name in clusters),
+        clusters=labels,
         cluster_columns=tuple(clusters),
         cluster=np.unique(unit[place], return_inverse=True)[1].astype(np.int64),
         kinds=kinds.ordered([names.index(name) for name in models]),
         notes=(*notes, *told, *crossed, *remarks_of(systems)),
+        different=what_differs(data, table.runs, next(iter(labels), None)) if apart else "",
     )
 
 

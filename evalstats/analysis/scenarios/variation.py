@@ -25,7 +25,7 @@ from evalstats.analysis.scenarios.result import (
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
-from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import variance_parameters
 from evalstats.stats.mixed.design import MixedDesign, MixedFit
@@ -95,12 +95,17 @@ def term_tests(
 def differing_items(table: ScenarioTable) -> int:
     """Count the independent items on which models differ; of one model those whose score is not the commonest one."""
     scores, _, unit = _questions(table)
-    if len(table.models) > 1:
+    if len(table.models) > 1 and not table.different:
         differ = np.nanmax(scores, axis=1) - np.nanmin(scores, axis=1) > _SAME
     else:
-        levels, counts = np.unique(np.round(scores[:, 0], 9), return_counts=True)
-        differ = np.abs(scores[:, 0] - levels[np.argmax(counts)]) > _SAME
+        differ = _apart_from_most(scores)
     return int(np.unique(unit[differ]).size)
+
+
+def _apart_from_most(scores: FloatArray) -> BoolArray:
+    """Tell which questions have a score that is not the commonest one; shape (n_questions, n_models), NaN where there is none."""
+    levels, counts = np.unique(np.round(scores[~np.isnan(scores)], 9), return_counts=True)
+    return np.asarray((np.abs(scores - levels[np.argmax(counts)]) > _SAME).any(axis=1))
 
 
 def _all_tests(
@@ -127,15 +132,16 @@ def _all_tests(
         return (), (
             "the formula has no interaction of model and scenario: that models change alike is assumed, not tested",
         )
-    tests.extend(_attempt(lambda: _permuted(table, term, role="headline", seed=seed), notes, term))
+    if not table.different:  # else no question is answered by two models, and there is nothing to permute between them
+        tests.extend(_attempt(lambda: _permuted(table, term, role="headline", seed=seed), notes, term))
     enough = len(basis) * _CLUSTERS_A_CONTRAST <= table.n_clusters
-    if fit is not None and fitted.robust is not None and enough and not fit.penalty:
-        robust, rows = fitted.robust, basis @ fitted.laid.rows
+    if fitted.robust is not None and enough and not (fit is not None and fit.penalty):
+        robust, rows, beta = fitted.robust, basis @ fitted.laid.rows, fitted.cells.value if fit is None else fit.beta
 
         def hotelling() -> TermTest:
             if np.linalg.cond(rows @ robust.covariance @ rows.T) > _SINGULAR:
                 raise CannotAnswerError("some contrasts are combinations of others, as those of equal models are")
-            found = robust.f_test(fit.beta, rows)
+            found = robust.f_test(beta, rows)
             return TermTest(
                 term=term,
                 method="approximate Hotelling test (HTZ)",
@@ -329,7 +335,8 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float)
 
     def enough(one: str, other: str, *scenarios: str) -> bool:
         """Tell whether two models differ on six items of each of some scenarios."""
-        differ = np.abs(scores[:, place[one]] - scores[:, place[other]]) > _SAME
+        two = scores[:, [place[one], place[other]]]
+        differ = _apart_from_most(two) if table.different else np.abs(two[:, 0] - two[:, 1]) > _SAME
         of = [np.unique(unit[differ & (scenario_of == at[name])]).size for name in scenarios]
         return min(of) >= MIN_DIFFERENT
 

@@ -113,12 +113,12 @@ class RobustCovariance:
         scale = (vectors / np.sqrt(values)) @ vectors.T
         spread, moved = scale @ spread @ scale, scale @ moved
         q = len(rows)
-        flat = moved.reshape(-1, moved.shape[2])
-        total = 0.0
-        for g, own in enumerate(moved):
-            crossed = -(own @ flat.T).reshape(q, len(moved), q).transpose(1, 0, 2)
-            crossed[g] += spread[g]
-            total += float((np.einsum("hss->h", crossed) ** 2).sum() + np.einsum("hst,hts->", crossed, crossed))
+        # Covariances of clusters g and h: spread_g where they are one, less M_g M_h'. Sums over all pairs are sums of products.
+        both = np.einsum("gsa,gtb->satb", moved, moved)
+        total = float((both**2).sum() + np.einsum("satb,tasb->", both, both))
+        own = np.einsum("gsa,gta->gst", moved, moved)
+        for sign, each in ((1.0, spread - own), (-1.0, own)):
+            total += sign * float((np.einsum("gss->g", each) ** 2).sum() + np.einsum("gst,gts->", each, each))
         return q * (q + 1.0) / total
 
 
@@ -304,6 +304,22 @@ class CellMeans:
         whole = (square @ self._crossed * square).sum(axis=1)
         trace = (spread - moved).sum(axis=1)
         return np.asarray(trace**2 / ((spread**2).sum(axis=1) - 2 * (spread * moved).sum(axis=1) + whole))
+
+    def robust(self) -> RobustCovariance:
+        """Return the covariance with what a joint test of contrasts needs."""
+        parts: list[_ClusterPart] = []
+        for counts, enlarged in zip(self._counts, self._enlarged, strict=True):
+            columns = np.flatnonzero(counts)
+            moved = (counts * enlarged)[columns]
+            parts.append(_ClusterPart(columns, np.diag(moved), np.diag(moved * enlarged[columns])))
+        return RobustCovariance(
+            covariance=self.covariance,
+            n_clusters=self.n_clusters,
+            method=f"CR2 covariance of {self.n_clusters} clusters",
+            influence=self.influence,
+            bread=np.diag(1.0 / self._counts.sum(axis=0)),
+            parts=tuple(parts),
+        )
 
 
 def cell_means(scores: Floats, cell: Ints, cluster: Ints) -> CellMeans:

@@ -8,6 +8,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.robust import cell_means, robust_covariance
+from tests.stats.mixed.dense import fit_at, rows_design, term
 
 
 def nested(rng, sizes, n_models):
@@ -22,7 +23,7 @@ def nested(rng, sizes, n_models):
 def test_is_the_mixed_models_answer():
     """Estimates and CR2 of a linear mixed model with an intercept of items, whatever their variance is."""
     scores, cell, item = nested(np.random.default_rng(1), (6, 9, 12), 3)
-    term = RandomTerm(
+    of_items = RandomTerm(
         group="item",
         columns=("(Intercept)",),
         levels=tuple(str(k) for k in range(27)),
@@ -32,7 +33,7 @@ def test_is_the_mixed_models_answer():
     design = MixedDesign(
         fixed=np.eye(9)[cell],
         fixed_names=tuple("abcdefghi"),
-        terms=(term,),
+        terms=(of_items,),
         count=np.ones(len(item)),
         response=scores,
         within=0.0,
@@ -73,6 +74,22 @@ def test_groups_of_items_are_units():
     again = cell_means(np.tile(scores, 3), np.tile(cell, 3), np.tile(item, 3))
     np.testing.assert_allclose(again.covariance, once.covariance, atol=1e-12)
     np.testing.assert_allclose(again.df(np.eye(4)), once.df(np.eye(4)), rtol=1e-9)
+
+
+def test_a_joint_test_is_that_of_a_regression_with_the_same_clusters():
+    """Users of one of two models in some of three scenarios, each with several scores: an intercept of variance 0 is no term."""
+    rng = np.random.default_rng(6)
+    user = np.repeat(np.arange(24), rng.integers(1, 7, 24))
+    cell = 3 * (user % 2) + rng.integers(0, 3, user.size)
+    scores = rng.normal(size=user.size) + rng.normal(size=24)[user]
+    found = cell_means(scores, cell, user)
+    columns = [(str(k), (cell == k).astype(float)) for k in range(6)]
+    fit = fit_at(rows_design(columns, [term("user", user)], scores), [0.0], 1.0)
+    interaction = np.array([[1.0, -1, 0, -1, 1, 0], [1, 0, -1, -1, 0, 1]])
+    expected = robust_covariance(fit, user).f_test(fit.beta, interaction)
+    joint = found.robust().f_test(found.mean, interaction)
+    assert (joint.statistic, joint.df_denominator) == pytest.approx((expected.statistic, expected.df_denominator))
+    np.testing.assert_allclose(found.robust().df(interaction), found.df(interaction))
 
 
 def test_few_groups_are_refused():
