@@ -60,6 +60,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import settled, with_plan
 from evalstats.stats.computation import one_thread
+from evalstats.stats.many.independent import ENOUGH_UNITS
 from evalstats.table.items import ITEM_OF_VARIANTS
 from evalstats.table.systems import SeveralRunsError, remarks_of, require_outcomes
 
@@ -376,9 +377,13 @@ def _answer(
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     graph = board.graph()
     different = what_differs(data, board.runs, next(iter(labels), None)) if board.apart else ""
-    reasons = _REASONS | (
-        {"max-t": f"pairs depend on each other by the {different} of the models they share"} if different else {}
-    )
+    reasons = dict(_REASONS)
+    if different:
+        reasons["max-t"] = f"pairs depend on each other by the {different} of the models they share"
+    if different and asked.adjust == "max-t":
+        reasons["holm"] = (
+            f"some model has fewer than {ENOUGH_UNITS} {different}, too few to know the largest difference by"
+        )
     top, shrunken = corrected(scores, asked, board.names, graph)
     lines = snapped_rows(model_rows(board, found, asked, clusters, shrunken), metric.span)
     pairs = snapped_pairs(pair_rows(board, found, asked), metric.span)
