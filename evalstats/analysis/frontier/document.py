@@ -66,13 +66,16 @@ def document(result: Frontier) -> Document:
     settled = all(row.standing != "open" for row in result.rows)
     within = f" in {plural(result.n_clusters, 'cluster')}" if result.n_clusters else ""
     asked = asked_direction(result.direction)
+    users = f", on different {result.different}" if result.different else ""
+    items = f"{result.n_items:,} rows" if users else f"the {plural(result.n_items, 'item')}"
+    whose = f", different {result.different} for each system" if users else " that every system has"
     return Document(
         kind="frontier",
         title=f"Which systems score most for their {what}{placed(result.benchmark)}?",
         label="settled" if settled else "partly open",
         tone="good" if settled else "caution",
-        headline="; ".join((_headline(result, what), *asked)),
-        scope=f"Scores are means of {result.metric} on the {plural(result.n_items, 'item')}{within} that every system has",
+        headline="; ".join((f"{_headline(result, what)}{users}", *asked)),
+        scope=f"Scores are means of {result.metric} on {items}{within}{whose}",
         answer=(replace(_figure(result), table=_table(result)),),
         notes=result.notes,
         actions=tuple(_actions(result, what)),
@@ -138,6 +141,7 @@ def _method(result: Frontier, what: str) -> Section:
     clusters = f"; clusters: {' and '.join(result.clusters)}" if result.clusters else ""
     error = max((row.share_error for row in result.rows if row.share_error is not None), default=None)
     drawn = "" if error is None else f"; Monte Carlo error of a share at most {number(100 * error, 1)} pp"
+    whose = f"as different {result.different}" if result.different else "only on items that all of them have"
     shares = (
         f"Shares: {result.method}, {result.n_resamples:,} resamples{drawn}. A share is no probability: for a dearer system "
         "that truly scores no more it is as likely to be high as low."
@@ -148,8 +152,8 @@ def _method(result: Frontier, what: str) -> Section:
         blocks=(
             Text(
                 text=(
-                    "A system is on the frontier when no other scores as much for as little. Systems are compared only on "
-                    f"items that all of them have. What is estimated: {result.estimand}{clusters}."
+                    "A system is on the frontier when no other scores as much for as little. Systems are compared "
+                    f"{whose}. What is estimated: {result.estimand}{clusters}."
                 )
             ),
             Items(

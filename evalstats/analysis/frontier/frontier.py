@@ -11,6 +11,7 @@ from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, ru
 from evalstats.analysis.design.averages import estimand
 from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters, without_nested
 from evalstats.analysis.design.dependence import ItemFactor, deciding_factor, dependence
+from evalstats.analysis.design.different_users import rows_may_align, unpaired_arms, what_differs
 from evalstats.analysis.design.entries import EntryTable, entries_of, entry_table
 from evalstats.analysis.design.runs import TrialDesign, trial_design
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
@@ -28,6 +29,7 @@ from evalstats.stats.checks import few_items, too_few_clusters
 from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, unsure_savings
 from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
+from evalstats.stats.unpaired import welch
 from evalstats.table.items import ITEM_KEY, ITEM_OF_VARIANTS, Bools, Floats, Ints
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System, require_outcomes
@@ -46,7 +48,8 @@ _DOMINANCE = "for every pair the larger p of the two differences, Holm over all 
 class _Cases:
     """The items on which every system has a score and a cost (`table`), with costs and scores turned so that more is better.
 
-    Arrays have shape (n_items, n_systems); `n_any` are the items of any system.
+    Arrays have shape (n_items, n_systems); `n_any` are the items of any system. Systems that are `apart` have items of their own,
+    and NaN at all others.
     """
 
     table: ScoreTable
@@ -54,12 +57,17 @@ class _Cases:
     costs: Floats
     clusters: tuple[Ints, ...]
     n_any: int
+    apart: bool
+
+    def own(self, j: int) -> Bools:
+        """Return the items of one system."""
+        return ~np.isnan(self.costs[:, j])
 
     @property
     def single(self) -> bool:
         """Whether every value is one right-or-wrong answer."""
         alone = self.table.metric.kind == "binary" and bool((self.table.n_scored <= 1).all())
-        return alone and bool(np.isin(np.abs(self.scores), (0.0, 1.0)).all())
+        return alone and bool(np.isin(np.abs(self.scores[~np.isnan(self.scores)]), (0.0, 1.0)).all())
 
     @property
     def coarsest(self) -> Ints | None:
@@ -78,6 +86,7 @@ def frontier(
     accept: opt.Accept = (),
     conf_level: opt.ConfLevel = 0.95,
     contrast: opt.Contrast = "model",
+    paired: opt.Paired = None,
     higher_is_better: opt.HigherIsBetter = None,
     n_resamples: opt.Resamples = 10_000,
     seed: opt.Seed = 0,
@@ -93,8 +102,8 @@ def frontier(
         The score; needed only where the benchmark declares no headline.
     cost
         "cost_usd", "latency_s", "output_tokens", "input_tokens" or "n_turns": the less the better.
-    cluster, models, accept, contrast, higher_is_better
-        As in `leaderboard`.
+    cluster, models, accept, contrast, paired, higher_is_better
+        As in `leaderboard`; systems of different users stand on all of their own rows with a score and a cost.
     conf_level
         Level of the intervals, of the claims that a system is dominated, and of the share that settles that it is not.
     n_resamples, seed
@@ -145,16 +154,17 @@ def frontier(
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, systems, notes = entries_of(data, metric=metric, models=models, contrast=column)
     systems, left_out, without_cost = _with_cost(systems, cost, contrast=column)
+    systems, unpaired, numbered = unpaired_arms(data, systems, paired=paired)
     named = named_clusters(data, cluster)
-    every = entry_table(data, chosen, systems, contrast=column, named=named, accept=accept)
+    every = entry_table(data, chosen, systems, contrast=column, named=named, accept=accept, apart=unpaired)
     board, apart = _measured_alike(every)
     clusters, declared = chosen_clusters(data, board.table, cluster, board.runs, contrast=column, counted=every.counted)
-    cases, decides = _cases(board, clusters, cost), None
-    if not cluster and not set(clusters) - {ITEM_OF_VARIANTS}:
+    cases, decides = _cases(board, clusters, cost, apart=unpaired), None
+    if not cluster and not unpaired and not set(clusters) - {ITEM_OF_VARIANTS}:
         decides = _deciding_factor(board, cases, clusters, seed=seed)
     if decides is not None:
         clusters = tuple(without_nested(board.table, (*clusters, decides.column)))
-        cases = _cases(board, clusters, cost)
+        cases = _cases(board, clusters, cost, apart=unpaired)
     trials = trial_design(board.table.systems, chosen, called=label_of("trial", data.factor_names()))
     lines = _lines(cases, data, clusters, replace(trials, shared=False), conf_level)
     rows, share_reason = _placed(
@@ -166,6 +176,7 @@ def frontier(
     tasks = items["task"].unique().sort().to_list() if "task" in items.columns else []
     return Frontier(
         about=chosen.facts,
+        different=what_differs(data, board.runs, next(iter(labels), None)) if unpaired else "",
         tasks=tuple(name for name in tasks if name),
         cost=cost,
         cost_unit=next(each.unit for each in OUTCOMES if each.name == cost),
@@ -192,6 +203,7 @@ def frontier(
             *as_notes("fit", _unseen_runaways(rows, cases, cost, conf_level)),
             *board.kinds.notes("weakens"),
             *(() if decides is None else (decides.note(),)),
+            *(rows_may_align(board.table) if numbered else ()),
             *as_notes("choice", (*declared, *notes), caution=False),
             *as_notes("left_out", without_cost, caution=False),
             *board.kinds.notes("note"),
@@ -241,25 +253,31 @@ def _measured_alike(every: EntryTable) -> tuple[EntryTable, tuple[str, ...]]:
     return replace(every, table=every.table.select(*kept)), apart
 
 
-def _cases(board: EntryTable, clusters: Sequence[str], cost: opt.Cost) -> _Cases:
+def _cases(board: EntryTable, clusters: Sequence[str], cost: opt.Cost, *, apart: bool) -> _Cases:
     costs = np.stack([item_amounts(each.rows, board.table.items)[cost] for each in board.table.systems], axis=1)
     both = board.table.scored & ~np.isnan(costs)
-    keep: Bools = np.asarray(both.all(axis=1), dtype=np.bool_)
-    n_any = int(board.table.scored.any(axis=1).sum())
-    if keep.sum() < 2:
-        counts = both.sum(axis=0)
+    keep: Bools = np.asarray(both.any(axis=1) if apart else both.all(axis=1), dtype=np.bool_)
+    n_any, counts = int(board.table.scored.any(axis=1).sum()), both.sum(axis=0)
+    if (counts.min() if apart else keep.sum()) < 2:
         fewest = int(counts.argmin())
+        whose = f"; if each system has different users or items, add {Option('paired', value=False)}"
         raise CannotAnswerError(
             f"{plural(int(keep.sum()), 'item')} of {n_any:,} have a score and {cost} of {_every(len(counts))}; "
-            f"{board.names[fewest]!r} has the fewest, {counts[fewest]:,}: leave it out (models=...)"
+            f"{board.names[fewest]!r} has the fewest, {counts[fewest]:,}: leave it out (models=...){'' if apart else whose}"
         )
-    codes = (board.table.codes(name)[keep] for name in clusters)
+    here = both[keep]
+    codes = [board.table.codes(name)[keep] for name in clusters]
+    if apart and not codes and (here.sum(axis=1) > 1).any():
+        codes = [np.arange(len(here), dtype=np.int64)]  # of users that several systems met, each is a cluster
+    elif not apart or here.sum() == len(here):
+        codes = [each for each in codes if len(np.unique(each)) < len(each)]
     return _Cases(
         table=board.table.take(keep),
-        scores=board.values[keep] * (1.0 if board.metric.higher_is_better else -1.0),
-        costs=costs[keep],
-        clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
+        scores=np.where(here, board.values[keep], np.nan) * (1.0 if board.metric.higher_is_better else -1.0),
+        costs=np.where(here, costs[keep], np.nan),
+        clusters=tuple(codes),
         n_any=n_any,
+        apart=apart,
     )
 
 
@@ -279,10 +297,11 @@ def _lines(
     """Score and cost of every system on the complete cases, without its place."""
     rows: list[FrontierRow] = []
     for j, system in enumerate(cases.table.systems):
-        own = cases.table.select(j)
+        here = cases.own(j)
+        own = cases.table.select(j).take(here)
         scores = item_scores(own, clusters, trials)
         score = score_of(scores, own, data, clusters=clusters, conf_level=conf_level, trials=trials)
-        cost = log_scale_mean(cases.costs[:, j], cases.clusters, conf_level=conf_level)
+        cost = log_scale_mean(cases.costs[here, j], [each[here] for each in cases.clusters], conf_level=conf_level)
         rows.append(
             FrontierRow(
                 name=system.name,
@@ -315,7 +334,8 @@ def _placed(
 ) -> tuple[list[FrontierRow], str | None]:
     """Say where every system stands, and why there are no shares, where there are none."""
     codes, metric, single = cases.coarsest, cases.table.metric, cases.single
-    few = None if codes is None else too_few_clusters(len(np.unique(codes)))
+    fewest = min(len(np.unique(codes[cases.own(j)])) for j in range(len(lines))) if codes is not None else 0
+    few = None if codes is None else too_few_clusters(fewest)
     found = None
     if few is None:
         found = frontier_shares(
@@ -327,9 +347,9 @@ def _placed(
             seed=seed,
             on_progress=on_progress,
         )
-    means = cases.costs.mean(axis=0)
-    beaten = beaten_by(cases.scores.mean(axis=0), means)
-    bounds, up = metric.bounds, metric.higher_is_better
+    means = np.nanmean(cases.costs, axis=0)
+    beaten = beaten_by(np.nanmean(cases.scores, axis=0), means)
+    bounds, up, here = metric.bounds, metric.higher_is_better, ~np.isnan(cases.scores)
     if bounds is not None and not up:
         bounds = (-bounds[1], -bounds[0])
     certain = certain_dominance(
@@ -339,7 +359,7 @@ def _placed(
         clusters=cases.clusters,
         bounds=(0.0, 1.0) if single else bounds,
         binary=single,
-        shares=not metric.is_graded(cases.scores if up else -cases.scores),
+        shares=not metric.is_graded(cases.scores[here] if up else -cases.scores[here]),
         conf_level=conf_level,
         seed=seed,
     )
@@ -377,10 +397,11 @@ def _every(n: int) -> str:
 
 
 def _cautions(cases: _Cases, cost: str) -> list[Note]:
-    n = len(cases.scores)
-    notes = [] if cases.clusters else list(as_notes("few", few_items(n)))
+    n, of_each = len(cases.scores), (~np.isnan(cases.costs)).sum(axis=0)
+    notes = [] if cases.clusters else list(as_notes("few", few_items(int(of_each.min()))))
     if n < cases.n_any:
-        text = f"Only {n:,} of {cases.n_any:,} items have a score and {cost} of {_every(cases.scores.shape[1])}"
+        of_every = "" if cases.apart else f" of {_every(cases.scores.shape[1])}"
+        text = f"Only {n:,} of {cases.n_any:,} items have a score and {cost}{of_every}"
         notes.append(Note(kind="missing", text=f"{text}; the others may be easier or harder, cheaper or dearer"))
     if len(cases.clusters) > 1:
         text = "Items are clustered in several ways; the resamples draw the coarsest clusters alone"
@@ -403,7 +424,7 @@ def _unseen_tails(rows: Sequence[FrontierRow], cost: str) -> list[str]:
 
 def _unseen_runaways(rows: Sequence[FrontierRow], cases: _Cases, cost: str, conf_level: float) -> list[str]:
     """Name the systems on whose lead in cost a place rests, where runaway answers that cannot be excluded would undo it."""
-    place, score = {name: j for j, name in enumerate(cases.table.names)}, cases.scores.mean(axis=0)
+    place, score = {name: j for j, name in enumerate(cases.table.names)}, np.nanmean(cases.scores, axis=0)
     risks: dict[str, UnseenRunaways] = {}
     for row in rows:
         j = place[row.name]
@@ -411,9 +432,10 @@ def _unseen_runaways(rows: Sequence[FrontierRow], cases: _Cases, cost: str, conf
         if row.standing == "on the frontier":
             leads.extend((j, k) for k in np.flatnonzero(score >= score[j]).tolist() if k != j)
         for cheap, dear in leads:
-            own, other, name = cases.costs[:, cheap], cases.costs[:, dear], cases.table.names[cheap]
-            lead = paired_t(other - own, conf_level=conf_level).conf_low or 0.0
-            risk = unseen_runaways(own, other, lead=lead, conf_level=conf_level)
+            own, other = (cases.costs[cases.own(k), k] for k in (cheap, dear))
+            name, same = cases.table.names[cheap], not cases.apart
+            found = paired_t(other - own, conf_level=conf_level) if same else welch(own, other, conf_level=conf_level)
+            risk = unseen_runaways(own, other, lead=found.conf_low or 0.0, conf_level=conf_level, same_items=same)
             if risk.within and (name not in risks or risk.undoing < risks[name].undoing):
                 risks[name] = risk
     if not risks:

@@ -67,8 +67,10 @@ class Frontier(OfMetric, Result):
         One for each system, the cheapest first.
     cost, cost_unit
         The column of the outcomes that is the cost, and its unit.
+    different
+        What the systems do not share ("users", "items"), where each has its own; "" where they answered the same items.
     n_items
-        Items that every system has, with score and cost: all numbers rest on these.
+        Items that every system has, with score and cost: all numbers rest on these. Of different users, those of any.
     n_items_any
         Items that any of them has.
     left_out
@@ -76,6 +78,7 @@ class Frontier(OfMetric, Result):
     """
 
     about: MetricFacts
+    different: str = ""
     tasks: tuple[str, ...]
     cost: Cost
     cost_unit: str

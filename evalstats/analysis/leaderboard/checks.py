@@ -237,15 +237,20 @@ def _on_unseen_tails(scores: BoardScores, found: PairwiseDifferences, asked: Ran
     """Tell which separated pairs may rest on an unseen tail, by the rule of a comparison of two."""
     frail = np.zeros(found.first.size, dtype=np.bool_)
     graded = asked.metric.worst is None and asked.metric.is_graded(scores.values)
-    if not graded or scores.clusters or scores.raw is not None or scores.apart:
+    if not graded or scores.clusters or scores.raw is not None:
         return frail
     turned = asked.sign * scores.values
     for place in np.flatnonzero(separated(found, asked.conf_level)).tolist():
         sides = turned[:, [found.first[place], found.second[place]]]
         one, other = sides[~np.isnan(sides).any(axis=1)].T
+        if scores.apart:
+            one, other = (column[~np.isnan(column)] for column in sides.T)
         ahead, behind = (one, other) if one.mean() > other.mean() else (other, one)
         frail[place] = rests_on_unseen_tail(
-            ahead, behind, float(found.p_value[place]), conf_level=asked.conf_level, n_claims=found.first.size
+            *(ahead, behind, float(found.p_value[place])),
+            conf_level=asked.conf_level,
+            n_claims=found.first.size,
+            same_items=not scores.apart,
         )
     return frail
 

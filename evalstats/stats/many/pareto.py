@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from evalstats.errors import InputError
 from evalstats.stats.checks import FEW_CLUSTERS, BoolArray, FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.clusters import cluster_sign_flip, multiway_mean
+from evalstats.stats.many.independent import independent_differences
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.many.pairwise import pairwise_differences
 from evalstats.stats.paired.binary import MIN_DISCORDANT
@@ -91,7 +92,8 @@ def frontier_shares(
     Parameters
     ----------
     scores, costs
-        float64 arrays, shape (n_items, n_systems), no NaN: item means over trials; higher scores and lower costs are better.
+        float64 arrays, shape (n_items, n_systems): item means over trials; higher scores and lower costs are better. No NaN, but
+        where systems served different users, each in rows of its own.
     clusters
         Integer codes, shape (n_items,): whole clusters are drawn.
     unsure
@@ -107,8 +109,8 @@ def frontier_shares(
     """
     s, c = _tables(scores, costs)
     draws = check_count(n_resamples, "n_resamples", least=1)
-    m = s.shape[1]
-    sums = _units(np.hstack([s, c]), clusters)
+    m, apart = s.shape[1], bool(np.isnan(s).any())
+    sums = _units(np.hstack([np.nan_to_num(s), np.nan_to_num(c), *([~np.isnan(s)] if apart else [])]), clusters)
     n_units = len(sums)
     rng = np.random.default_rng(seed)
     hits, least = np.zeros(m), np.zeros(m)
@@ -118,9 +120,13 @@ def frontier_shares(
         rows = min(chunk, draws - start)
         # Of the same items for all systems, so that these lie to each other as the means do.
         totals = _drawn_counts(rng, rows, n_units) @ sums
-        hits += on_frontier(totals[:, :m], totals[:, m:]).sum(axis=0)
+        of_scores, of_costs = totals[:, :m], totals[:, m : 2 * m]
+        if apart:  # how many rows of a system are drawn varies
+            drawn = np.maximum(totals[:, 2 * m :], 1.0)
+            of_scores, of_costs = of_scores / drawn, of_costs / drawn
+        hits += on_frontier(of_scores, of_costs).sum(axis=0)
         if doubted is not None:
-            least += on_frontier(totals[:, :m], totals[:, m:], unsure=doubted).sum(axis=0)
+            least += on_frontier(of_scores, of_costs, unsure=doubted).sum(axis=0)
         if on_progress is not None:
             on_progress(start + rows, draws)
     # As if half a resample more had gone either way.
@@ -134,7 +140,8 @@ def frontier_shares(
 
 def _tables(scores: ArrayLike, costs: ArrayLike) -> tuple[FloatArray, FloatArray]:
     s, c = np.asarray(scores, dtype=np.float64), np.asarray(costs, dtype=np.float64)
-    if s.ndim != 2 or s.shape != c.shape or s.size == 0 or not (np.isfinite(s).all() and np.isfinite(c).all()):
+    bad = s.ndim != 2 or s.shape != c.shape or s.size == 0
+    if bad or np.isinf(s).any() or np.isinf(c).any() or (np.isnan(s) != np.isnan(c)).any():
         raise InputError(
             f"scores have shape {s.shape} and costs {c.shape}; give both for the same items and systems, complete cases only"
         )
@@ -183,11 +190,16 @@ def unsure_savings(costs: ArrayLike, *, clusters: Sequence[ArrayLike] = (), conf
         return unsure
     prices, p_values = _tests(c, pairs, [codes for codes, _ in columns], None, binary=False)
     coarsest = min(columns, key=lambda column: column[1], default=None)
-    units = c if coarsest is None else _units(c - c.mean(axis=0), coarsest[0])
+    apart, left = bool(np.isnan(c).any()), c if coarsest is None else c - np.nanmean(c, axis=0)
+    units: list[FloatArray] = []
+    for own in left.T:
+        rows = ~np.isnan(own)
+        codes = None if coarsest is None else np.unique(coarsest[0][rows], return_inverse=True)[1]
+        units.append(_units(own[rows, np.newaxis], codes)[:, 0])
     for (i, j), price, p in zip(pairs, prices, p_values, strict=True):
         cheap, dear = (i, j) if price < 0.0 else (j, i)
         unsure[cheap, dear] = price != 0.0 and rests_on_unseen_tail(
-            -units[:, cheap], -units[:, dear], float(p), conf_level=conf_level, n_claims=len(pairs)
+            *(-units[cheap], -units[dear], float(p)), conf_level=conf_level, n_claims=len(pairs), same_items=not apart
         )
     return unsure
 
@@ -222,7 +234,8 @@ def certain_dominance(
     -----
     To claim that k dominates j both differences must be shown, so the p-value of the claim is the larger of the two
     (an intersection-union test) and needs no adjustment for being two; Holm's method adjusts for the pairs. Each p is two-
-    sided, so that a pair's two directions share its error. The tests are those of pairs of models: the score test for one
+    sided, so that a pair's two directions share its error. Of different users (NaN) the tests are those of two groups. Else they
+    are those of pairs of models: the score test for one
     right-or-wrong answer an item, augmented t for shares of several, t for graded scores and costs, CR2 for clusters; the
     sign-flip where all differences are equal and have no spread. As in a comparison of two, fewer than 6 items that differ,
     clusters worth fewer than 5, or a sign-flip of up to 30 clusters that disagrees, forbid the claim. A saving that may rest
@@ -251,7 +264,7 @@ def certain_dominance(
     gain, p_gain = _tests(s, pairs, codes, bounds, binary=binary, shares=shares)
     price, p_price = _tests(c, pairs, codes, None, binary=False)
     opposed = gain * price < 0.0
-    p = np.where(opposed, np.maximum(p_gain, p_price), 1.0)
+    p, apart = np.where(opposed, np.maximum(p_gain, p_price), 1.0), bool(np.isnan(s).any())
     coarsest = min(columns, key=lambda column: column[1], default=None)
     unsure = unsure_savings(c, clusters=codes, conf_level=conf_level)
 
@@ -259,9 +272,8 @@ def certain_dominance(
         i, j = pairs[place]
         better, worse = (i, j) if gain[place] > 0.0 else (j, i)
         more, saved = s[:, better] - s[:, worse], c[:, worse] - c[:, better]
-        shown[worse, better] = (
-            all(_firm(each, coarsest, alpha, seed) for each in (more, saved)) and not unsure[better, worse]
-        )
+        firm = apart or all(_firm(each, coarsest, alpha, seed) for each in (more, saved))
+        shown[worse, better] = firm and not unsure[better, worse]
     return shown
 
 
@@ -275,6 +287,18 @@ def _tests(
     shares: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the difference and the p-value of every pair, first minus second; 1 where nothing can be tested."""
+    if np.isnan(values).any():
+        rows = [np.flatnonzero(~np.isnan(own)) for own in values.T]
+        coarsest = min(codes, key=lambda each: int(each.max()), default=None)
+        every = independent_differences(
+            [own[at] for own, at in zip(values.T, rows, strict=True)],
+            pairs=pairs,
+            clusters=None if coarsest is None else [coarsest[at] for at in rows],
+            binary=binary,
+            adjust="holm",
+        )
+        few = np.isnan(every.p_value) | (every.df < (0.0 if coarsest is None else _MIN_DF))
+        return every.estimate, np.where(few, 1.0, every.p_value)
     if len(codes) > 1:
         found = [multiway_mean(values[:, i] - values[:, j], codes).estimate for i, j in pairs]
         estimates = np.array([each.estimate for each in found])

@@ -296,7 +296,7 @@ def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: 
     )
 
 
-def has_unseen_tail(ahead: ArrayLike, behind: ArrayLike) -> bool:
+def has_unseen_tail(ahead: ArrayLike, behind: ArrayLike, *, same_items: bool = True) -> bool:
     """Whether a lead may rest on a long tail of which too little was seen.
 
     A t interval knows only what it saw. Where a few items go far against the side ahead, a table that holds few of them shows
@@ -305,16 +305,24 @@ def has_unseen_tail(ahead: ArrayLike, behind: ArrayLike) -> bool:
     lognormal costs of equal means and 30 items this leaves 4.5% of false claims unsaid where t makes 11.5%
     (`tests/stats/paired/test_paired_means.py`).
 
-    `ahead`, `behind`: Scores of the same items, shape (n_items,), more being better (costs are negated).
+    `ahead`, `behind`: Scores, shape (n_items,), more being better (costs are negated); of the same items, or else of each side's
+    own, whose number may differ.
     """
     one, other = as_values(ahead, "scores ahead"), as_values(behind, "scores behind")
-    beyond = math.sqrt(one.size)
     wider = float(one.std()) > float(other.std())
-    return -_skewness(one - other) > 0.1 * beyond or (wider and -_skewness(one) > 0.2 * beyond)
+    return -_skewness_of_mean(*((one - other,) if same_items else (one, -other))) > 0.1 or (
+        wider and -_skewness_of_mean(one) > 0.2
+    )
 
 
 def rests_on_unseen_tail(
-    ahead: ArrayLike, behind: ArrayLike, p_value: float | None, *, conf_level: float = 0.95, n_claims: int = 1
+    ahead: ArrayLike,
+    behind: ArrayLike,
+    p_value: float | None,
+    *,
+    conf_level: float = 0.95,
+    n_claims: int = 1,
+    same_items: bool = True,
 ) -> bool:
     """Whether a claim that one side is ahead may rest on a long tail, and is not shown so firmly that this does not matter.
 
@@ -323,12 +331,15 @@ def rests_on_unseen_tail(
     different, 5% with nothing said (`tests/stats/paired/test_paired_means.py`).
     """
     firm = p_value is not None and n_claims * p_value <= (1.0 - check_level(conf_level)) / _FIRM
-    return not firm and has_unseen_tail(ahead, behind)
+    return not firm and has_unseen_tail(ahead, behind, same_items=same_items)
 
 
-def _skewness(values: FloatArray) -> float:
-    left = values - values.mean()
-    return 0.0 if is_constant(values) else float((left**3).mean()) / float((left**2).mean()) ** 1.5
+def _skewness_of_mean(*samples: FloatArray) -> float:
+    """Return the skewness of the sum of the means of independent samples."""
+    left = [values - values.mean() for values in samples]
+    variance = sum(float((each**2).mean()) / each.size for each in left)
+    third = sum(float((each**3).mean()) / each.size**2 for each in left)
+    return 0.0 if all(map(is_constant, samples)) else third / variance**1.5
 
 
 def pseudo_square(d: FloatArray, squares: float, n_trials: int | None) -> float:
