@@ -84,7 +84,7 @@ def test_who_dominates_is_the_larger_p_of_two_groups_by_holms_method() -> None:
 def test_shares_are_those_of_users_drawn_anew() -> None:
     rng = np.random.default_rng(2)
     sizes, draws = (40, 90, 60), 4_000
-    parts = [(rng.normal(0.1 * j, 1, n), rng.normal(0.1 * j, 1, n)) for j, n in enumerate(sizes)]
+    parts = [(rng.normal(3 + 0.1 * j, 1, n), rng.normal(3 + 0.1 * j, 1, n)) for j, n in enumerate(sizes)]
     whole, start = np.full((2, sum(sizes), 3), np.nan), 0
     for j, both in enumerate(parts):
         whole[:, start : start + sizes[j], j] = both
@@ -107,6 +107,17 @@ def test_users_are_drawn_whole_and_count_as_one() -> None:
     assert [row.dominated_by for row in copied.rows] == [row.dominated_by for row in once.rows]
     widths = [[(row.cost_high or 0) - (row.cost_low or 0) for row in each.rows] for each in (once, copied)]
     assert widths[1] == pytest.approx(widths[0], rel=0.01)
+
+
+def test_few_users_with_many_rows_can_show_dominance() -> None:
+    rng = np.random.default_rng(5)
+    codes, s, c = np.repeat(np.arange(24), 10), np.full((240, 2), np.nan), np.full((240, 2), np.nan)
+    for j, rows in enumerate((codes < 12, codes >= 12)):
+        s[rows, j], c[rows, j] = rng.random(120) < 0.3 + 0.5 * j, rng.normal(3 - j, 0.2, 120)
+    found = certain_dominance(s, c, clusters=[codes], bounds=(0.0, 1.0))
+    assert found.tolist() == [[False, True], [False, False]]
+    few = np.where(codes < 12, codes % 3, 12 + codes % 3)
+    assert not certain_dominance(s, c, clusters=[few], bounds=(0.0, 1.0)).any()
 
 
 def test_numbered_rows_are_never_joined_and_ids_that_share_nothing_ask(tmp_path: Path) -> None:

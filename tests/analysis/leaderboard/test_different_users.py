@@ -92,6 +92,8 @@ def test_a_covariate_shortens_the_intervals_and_scores_stand_at_its_mean() -> No
     errors = [[pair.std_error or 0 for pair in each.pairs] for each in (plain, board)]
     assert max(np.array(errors[1]) / np.array(errors[0])) < 0.95
     assert [row.estimate for row in board.rows] == sorted((row.estimate or 0 for row in board.rows), reverse=True)
+    assert board.winner is not None
+    assert board.winner.estimate == pytest.approx(board.rows[0].estimate)
     text = printed(board)
     assert "adjusted for before" in text
     assert "Score, adjusted" in text

@@ -170,6 +170,12 @@ def test_the_skewness_of_a_difference_of_two_groups_is_that_of_all_pairs():
     )
 
 
+def test_of_two_groups_with_the_same_tail_none_is_ahead_by_it():
+    costs = -np.random.default_rng(4).lognormal(size=40)
+    assert not has_unseen_tail(costs + 1.0, 1.05 * costs, same_items=False)
+    assert has_unseen_tail(costs, np.full(30, -3.0), same_items=False)
+
+
 @pytest.mark.parametrize(
     ("spreads", "sizes", "all_claims", "unsaid"),
     [((0.5, 1.2), (30, 30), 0.1, 0.06), ((0.3, 1.5), (30, 30), 0.17, 0.065), ((0.5, 1.2), (120, 40), 0.1, 0.05)],
