@@ -5,7 +5,7 @@ import math
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.changed_items import flipped_section, gained
 from evalstats.analysis.compare.method import method_sections, sized, times_needed
-from evalstats.analysis.compare.result import DECIDED, Comparison, LevelDifferences
+from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, LevelDifferences
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.design.averages import weighted_words
@@ -56,7 +56,9 @@ def document(result: Comparison) -> Document:
     ends = interval_words(result.conf_low, result.conf_high, result.scale, figures.digits_of(result))
     looks = " at every look" if result.sequential is not None else ""
     level = f"{100 * result.conf_level:.5g}% CI{looks} {ends}"
-    words = ", ".join(filter(None, (level, p_words(result.p_value)))) if result.conf_low is not None else "no interval"
+    words = (
+        ", ".join(filter(None, (level, p_words(p_beside(result))))) if result.conf_low is not None else "no interval"
+    )
     drawn = result.conf_low is not None or any(group.conf_low is not None for group in result.groups)
     figure = figures.narrowing(result) or (figures.difference(result, table=_groups(result)) if drawn else None)
     findings = tuple(Text(text=_varies(result, found)) for found in result.findings[:_FINDINGS_SHOWN])
@@ -365,7 +367,7 @@ def _groups(result: Comparison) -> Table | None:
                 group.n_items,
                 group.estimate,
                 group.ends,
-                group.p_adjusted,
+                p_beside(group),
                 f"{group.verdict}, scores missing" if group.qualifiers else group.verdict,
             )
             for group in result.groups
@@ -585,6 +587,13 @@ def _effects(result: Comparison) -> Section | None:
 
 
 # --- words ---
+
+
+def p_beside(row: Comparison | GroupRow) -> float | None:
+    """Return the p that stands beside a verdict: powerless goes by what p could be at all, or by a margin, and has none."""
+    if row.verdict == "powerless":
+        return None
+    return row.p_value if row.p_adjusted is None else row.p_adjusted
 
 
 def shown(result: Comparison, value: float | None) -> str:

@@ -10,6 +10,7 @@ from evalstats.analysis.compare.document import (
     limits,
     notes_of,
     own_score,
+    p_beside,
     plain_reason,
     shown,
 )
@@ -162,7 +163,7 @@ def _overview(result: Comparisons) -> Table:
             "none"
             if row.ends is None
             else interval_words(row.conf_low, row.conf_high, row.scale, figures.digits_of(row)),
-            row.p_adjusted,
+            p_beside(row),
             *(_short(row, own_score(side, figures.digits_of(row))) for side in (row.baseline, row.candidate)),
             *((row.n_items,) if unlike else ()),
             row.verdict,

@@ -64,13 +64,9 @@ def decide(
     if found.smallest_p is not None and found.smallest_p > 1 - conf_level:
         if low is None and headline.reason:
             return "invalid", headline.reason
-        test = "the sign-flip on these items" if headline.method.startswith("paired t") else "the test"
-        if headline.n_clusters:
-            test = "the cluster sign-flip, which must agree,"
-        return "powerless", (
-            f"no outcome of this design could have shown a difference: the p of {test} cannot go below "
-            f"{p_value(found.smallest_p)}"
-        )
+        flip = "a cluster sign-flip" if headline.n_clusters else "a sign-flip"
+        test = flip if headline.n_clusters or headline.method.startswith("paired t") else "the test"
+        return "powerless", f"whatever the outcome, the p of {test} could not go below {p_value(found.smallest_p)}"
     if low is None or high is None:
         return "invalid", headline.reason or "the data give no interval"
     sides: tuple[Verdict, Verdict] = ("better", "worse") if metric.higher_is_better else ("worse", "better")

@@ -245,3 +245,15 @@ def test_answers_that_would_make_a_finding_are_counted_right(only_b: int, only_a
 
     least = next(k for k in range(1, 21) if low(k) > 0)
     assert f"{least} of the 20 items that came out alike: had {leader} alone got" in text
+
+
+def test_no_p_stands_beside_powerless_that_claims_what_no_outcome_could_show() -> None:
+    """Four graded items: t alone finds p < 0.001 where a sign-flip cannot go below 2/16."""
+    first, second = [0.1, 0.2, 0.3, 0.15], [0.5, 0.61, 0.69, 0.56]
+    data = data_of(rows_of("a", first), rows_of("b", second), kind="bounded", low=0.0, high=1.0)
+    result = compare(data, "a", "b")
+    assert (result.verdict, result.smallest_p) == ("powerless", 0.125)
+    assert (result.p_value or 1.0) < 0.001
+    said = terminal.to_text(result.document(), full=False)
+    assert "p < 0.001" not in said
+    assert "the p of a sign-flip could not go below 0.125" in " ".join(said.split())

@@ -156,7 +156,7 @@ def test_two_against_two_are_powerless() -> None:
     )
     result = compare(read(table), paired=False)
     assert result.verdict == "powerless"
-    assert "cannot go below 0.083" in result.verdict_reason
+    assert "could not go below 0.083" in result.verdict_reason
 
 
 def test_numbered_rows_are_not_paired_but_where_a_text_says_so() -> None:
