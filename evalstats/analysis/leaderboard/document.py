@@ -34,6 +34,7 @@ from evalstats.document.numbers import (
     number,
     p_words,
     rounded_up,
+    scaled,
     share_in_percent,
     titled,
     with_unit,
@@ -51,6 +52,7 @@ _ADJUSTMENTS = {
 _HSU = "Hsu 1996, Multiple Comparisons: Theory and Methods (the lead over the best of the others)"
 _SHOWN = 20
 _FEW_PAIRS = 10
+_FEW_NAMES = 3
 _LISTED = 10
 _NAMED = 5
 _FEW_TIES = 2
@@ -71,7 +73,7 @@ def document(result: Leaderboard) -> Document:
     value, words = _number(result)
     users = f", on different {result.different}" if result.different and result.whole else ""
     limits = [] if label in ("no ranks", "no rank over all") else _limits(result)
-    return Document(
+    whole = Document(
         kind="leaderboard",
         title=f"Which {result.contrast} is best{placed(result.benchmark)}?",
         label=label,
@@ -86,9 +88,37 @@ def document(result: Leaderboard) -> Document:
         evidence=tuple(section for each in _EVIDENCE if (section := each(result)) is not None),
         method=_method_sections(result),
     )
+    # Of two models the answer is the same either way.
+    asked = result.baseline is not None and result.direction != "asked" and len(result.pairs) > 1
+    return _against_baseline(result, whole) if asked else whole
 
 
 # --- the answer ---
+
+
+def _against_baseline(result: Leaderboard, whole: Document) -> Document:
+    """Answer who is better than the baseline; how all stand is the first evidence then."""
+    names = {how: [pair.first for pair in result.pairs if pair.verdict == how] for how in ("better", "worse")}
+    said = [f"{and_list(own, _FEW_NAMES)} {is_are(len(own))} {how}" for how, own in names.items() if own]
+    if not names["better"]:
+        said.insert(0, f"No {result.contrast} is shown to be better than {result.baseline}")
+    else:
+        said[0] += f" than {result.baseline}"
+    score = scaled(result.row(result.baseline or "").estimate, result.scale, score_digits(result))
+    pairs, *rest = sorted(whole.evidence, key=lambda section: section.id != "pairs")
+    return replace(
+        whole,
+        title=f"Which {plural_of(result.contrast)} are better than {result.baseline}{placed(result.benchmark)}?",
+        label=f"{len(names['better']) or 'none'} of {len(result.pairs)} better",
+        tone="good" if names["better"] else "neutral",
+        headline="; ".join((*said, *result.qualifiers)),
+        number="",
+        number_words="",
+        scope=f"{whole.scope}; {result.baseline} scores {with_unit(score, result.score_unit)}",
+        answer=pairs.blocks,
+        actions=(),
+        evidence=(Section(id="models", heading="Scores and ranks of all", blocks=whole.answer), *rest),
+    )
 
 
 def _label(result: Leaderboard) -> str:
@@ -336,12 +366,7 @@ def _pairs(result: Leaderboard) -> Section | None:
     blocks: list[Block] = [Text(text=_separation_words(result))] if len(result.pairs) > 1 else []
     if result.baseline is not None:
         blocks.insert(0, replace(figures.against_baseline(result), table=_pairs_table(result)))
-        better, worse = (sum(pair.verdict == verdict for pair in result.pairs) for verdict in ("better", "worse"))
-        sides = [f"{n} of {len(result.pairs)} models {is_are(n)} shown {how} than {result.baseline}"
-                 for n, how in ((better, "better"), (worse, "worse")) if n]  # fmt: skip
-        heading = sides[0] if sides else f"No model is shown to differ from {result.baseline}"
-        if len(sides) == 2:
-            heading = f"{better} of {len(result.pairs)} models are shown better than {result.baseline}, {worse} worse"
+        heading = f"{len(apart)} of {plural(len(result.pairs), 'model')} {is_are(len(apart))} separated from {result.baseline}"
     else:
         are = is_are(len(apart))
         heading = f"{len(apart):,} of {plural(len(result.pairs), 'pair')} {are} separated"
@@ -384,7 +409,9 @@ def _pairs_table(result: Leaderboard) -> Table:
     digits = score_digits(result)
     columns = (
         Column(title="Model", kind="name"),
-        *([] if result.baseline else [Column(title="Against", kind="name")]),
+        number_column(result, "Score", result.score_unit, digits=digits)
+        if result.baseline
+        else Column(title="Against", kind="name"),
         number_column(result, "Difference", digits=digits, sign=True),
         interval_column(result, digits=digits, sign=True),
         Column(title="p (adjusted)", kind="p", spare=True),
@@ -392,10 +419,11 @@ def _pairs_table(result: Leaderboard) -> Table:
         Column(title="Verdict", kind="verdict"),
     )
     same_items = len({pair.n_items for pair in result.pairs}) == 1
+    scores = {row.name: row.estimate for row in result.rows}
     rows = tuple(
         (
             pair.first,
-            *([] if result.baseline else [pair.second]),
+            scores[pair.first] if result.baseline else pair.second,
             pair.estimate,
             pair.ends,
             pair.p_adjusted,

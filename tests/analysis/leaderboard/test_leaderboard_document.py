@@ -161,11 +161,19 @@ def test_a_board_without_a_difference_claims_none() -> None:
         assert wrong not in text
 
 
-def test_against_a_baseline_the_heading_says_who_differs(in_parts: EvalData) -> None:
-    section = leaderboard(in_parts, baseline="d").document().section("pairs")
-    assert section is not None
-    assert section.heading == "3 of 3 models are shown better than d"
-    assert list(leaderboard(in_parts, baseline="d").document().figures)[:2] == ["ranks", "against-baseline"]
+def test_with_a_baseline_the_answer_says_who_beats_it(in_parts: EvalData) -> None:
+    found = leaderboard(board(binary(300, [0.9, 0.5, 0.48, 0.1])), baseline="b")
+    document = found.document()
+    assert (document.title, document.label) == ("Which models are better than b on bench?", "1 of 3 better")
+    assert document.headline == "a is better than b; d is worse"
+    assert document.scope.endswith(f"b scores {100 * (found.row('b').estimate or 0):.1f}%")
+    assert list(document.figures)[:2] == ["against-baseline", "ranks"]
+    best = leaderboard(board(binary(300, [0.9, 0.5, 0.48])), baseline="a").document()
+    assert (best.label, best.headline) == (
+        "none of 2 better",
+        "No model is shown to be better than a; c and b are worse",
+    )
+    assert leaderboard(in_parts, baseline="d").document().label == "3 of 3 better"
 
 
 # --- the score at the top ------------------------------------------------------------------------------------------
