@@ -9,6 +9,7 @@ import typer
 
 from evalstats.cli.command import Showing, add_command
 from evalstats.cli.gate import CANNOT_ANSWER
+from evalstats.cli.options import OutputStyle
 from evalstats.cli.question import Planned, answer
 from evalstats.cli.reading import Call, TwoSides
 from evalstats.cli.texts import Texts
@@ -26,7 +27,8 @@ _HINT = "More: --full (all items), --texts (what was asked and answered), --repo
 
 def register(app: typer.Typer) -> None:
     """Add the command: the data, options and plan of a comparison."""
-    options = list(offered(signature_of("compare")))
+    # Labels correct a difference, and no item.
+    options = [each for each in offered(signature_of("compare")) if each.name != "labels"]
     add_command(app, "flips", partial(flips, options), TwoSides, Planned, Texts, Showing, options=options, help=_HELP)
 
 
@@ -42,22 +44,23 @@ def flips(
     """Compare, or open what was compared, and show the items that flipped."""
     from evalstats.analysis.compare.changed_items import ChangedItems
     from evalstats.analysis.compare.result import Comparison
-    from evalstats.analysis.result import load_result
+    from evalstats.analysis.result import RESULTS, load_result
 
-    saved = [target for target in form.targets if _is_saved(Path(target))]
-    if saved and len(form.targets) > 1:
-        raise InputError(
-            f"{saved[0]} is a saved comparison and stands alone; found {len(form.targets) - 1} more beside it"
-        )
+    saved = {target: name for target in form.targets if (name := _saved_as(Path(target))) in RESULTS}
+    for target, name in saved.items():
+        if name not in ("Comparison", "Comparisons") or len(form.targets) > 1:
+            raise InputError(
+                f"{target} is a saved {name}; flips needs one saved comparison and nothing beside it, or the results of two runs"
+            )
     data: list[Any] = []
     if saved:
         given = [each for each in options if typed.get(each.name) not in (None, (), [], each.default)]
         if given:
             raise InputError(
-                f"{saved[0]} is a saved comparison, which was asked already; leave out {given[0].flags[0]}, or give the result "
-                "files"
+                f"{form.targets[0]} is a saved comparison, which was asked already; leave out {given[0].flags[0]}, or give the "
+                "result files"
             )
-        result = load_result(saved[0])
+        result = load_result(form.targets[0])
     else:
         given, declared = read_values(options, typed), planned.declared(quiet=showing.quiet)
         call = Call(question=QUESTIONS["compare"], given=given, declared=declared, quiet=showing.quiet)
@@ -66,16 +69,15 @@ def flips(
         raise InputError(
             f"items flip by one metric, and this is a {type(result).__name__}; name one metric with --metric"
         )
-    result = texts.of(result, data, paths=form.targets, every=showing.full)
+    whole = showing.format in (OutputStyle.CSV, OutputStyle.JSON)
+    result = texts.of(result, data, paths=form.targets, every=showing.full or whole, uncut=whole)
     showing.present(ChangedItems(result), page=result, hint=_HINT)
     if not result.answered:
         raise typer.Exit(CANNOT_ANSWER)
 
 
-def _is_saved(path: Path) -> bool:
-    """Whether a file is a result that `compare` saved."""
+def _saved_as(path: Path) -> object:
+    """Return the kind of result that a file holds; None where it is none."""
     from evalstats.loaders.base import read_head
 
-    if path.suffix.lower() != ".json" or not path.is_file():
-        return False
-    return read_head(path).members.get("result") in ("Comparison", "Comparisons")
+    return read_head(path).members.get("result") if path.suffix.lower() == ".json" and path.is_file() else None

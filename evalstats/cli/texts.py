@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.compare.result import Comparison
     from evalstats.schema.data import EvalData
 
-# Items whose texts are read: those shown by default, and at most.
-_ITEMS, _MOST_ITEMS = 6, 500
+# Items whose texts are shown by default.
+_ITEMS = 6
 _MOST_CHARS = 20_000
 
 
@@ -38,11 +38,17 @@ class Texts:
             raise InputError("--source says where texts are read; add --texts")
 
     def of(
-        self, result: Any, data: "Iterable[EvalData]" = (), *, paths: Iterable[str | Path] = (), every: bool = False
+        self,
+        result: Any,
+        data: "Iterable[EvalData]" = (),
+        *,
+        paths: Iterable[str | Path] = (),
+        every: bool = False,
+        uncut: bool = False,
     ) -> Any:
         """Return a comparison with the texts of its flipped items, those of all with `every`; any result where none are wanted.
 
-        `data` are what it was computed from, `paths` what was read for that.
+        `data` are what it was computed from, `paths` what was read for that; `uncut` texts are as long as they are.
 
         InputError if no place in a file is known of these items, or a file is not what it was when it was read.
         """
@@ -55,7 +61,7 @@ class Texts:
         if not isinstance(result, Comparison):
             raise InputError("texts are shown of the items of one comparison; name one metric, and one result")
         flips = result.flipped.worst_first(higher_is_better=result.higher_is_better)
-        flips = flips[: _MOST_ITEMS if every else _ITEMS]
+        flips = flips[: None if every else _ITEMS]
         digests = dict(result.origin.sources)
         places = {
             (flip, side): (digests.get(source.run, ""), source.locator)
@@ -69,7 +75,11 @@ class Texts:
                 "engine or a table in memory; compare the files themselves to read their texts"
             )
         found = (
-            texts_of_rows({*places.values()}, self._paths(result, data, paths), most_chars=self.text_length)
+            texts_of_rows(
+                {*places.values()},
+                self._paths(result, data, paths),
+                most_chars=_MOST_CHARS if uncut else self.text_length,
+            )
             if places
             else {}
         )

@@ -149,12 +149,12 @@ def for_typst(text: str) -> str:
 
 
 def for_csv(text: str) -> str:
-    """Disarm a cell that a spreadsheet would run as a formula, or a build server as a command.
+    r"""Disarm a cell that a spreadsheet would run as a formula, or a build server as a command; line breaks stay.
 
-    >>> for_csv("=cmd()"), for_csv("plain")
-    ("'=cmd()", 'plain')
+    >>> for_csv("=cmd()"), for_csv("two\nlines")
+    ("'=cmd()", 'two\nlines')
     """
-    cleaned = inert(one_line(text))
+    cleaned = "\n".join(inert(one_line(line)) for line in re.split("\r\n|\r|\n", text))
     return f"'{cleaned}" if cleaned.startswith(_FORMULA) else cleaned
 
 

@@ -137,9 +137,9 @@ class LabelSheet:
         stream = io.StringIO()
         names = [*self._cells(self.rows[0]), "label", "comment"]
         out = csv.writer(stream, lineterminator="\r\n")
-        out.writerow([_safe(name) for name in names])
+        out.writerow([for_csv(name) for name in names])
         for row in self.rows:
-            out.writerow([*(_safe(cell) for cell in self._cells(row).values()), "", ""])
+            out.writerow([*(for_csv(cell) for cell in self._cells(row).values()), "", ""])
         return stream.getvalue()
 
     def _tasks(self) -> str:
@@ -300,16 +300,6 @@ def _status_row(
             needed = None
     values = {"estimate": estimate.estimate, "conf_low": low, "conf_high": high, "half_width": reached}
     return {"name": name, "n_labels": len(labels), **values, "wanted": wanted, "n_needed": needed}
-
-
-def _safe(text: str) -> str:
-    r"""Disarm a cell: no formula at its start, no unseen character in it; line breaks stay.
-
-    >>> _safe("=1+1"), _safe("two\nlines")
-    ("'=1+1", 'two\nlines')
-    """
-    first, *others = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join((for_csv(first), *map(one_line, others)))
 
 
 def key_path(path: Path) -> Path:

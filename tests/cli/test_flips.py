@@ -45,12 +45,12 @@ def test_two_files_one_file_a_store_and_a_saved_comparison_show_the_same(files: 
 
 def test_the_first_screen_fits_and_names_the_slice(files: Path) -> None:
     lines = run("flips", "old.jsonl", "new.jsonl", "--no-color").stdout.splitlines()
-    assert len(lines) <= 22
+    assert len(lines) <= 18
     assert all(len(line) <= 80 for line in lines)
     text = " ".join(lines)
-    assert "Losses concentrate in category=maths: 8 of all 8, on 30 items (0 gained;" in text
+    assert "Losses concentrate in category=maths: 8 of 8, on 30 of 60 items (p" in text
     assert lines[-1] == "More: --full (all items), --texts (what was asked and answered), --report FILE."
-    assert len([line for line in lines if line.startswith("q")]) == 8
+    assert len([line for line in lines if line.startswith("q")]) == 6
     full = run("flips", "old.jsonl", "new.jsonl", "--no-color", "--full").stdout
     assert len([line for line in full.splitlines() if line.startswith("q")]) == 10
 
@@ -130,12 +130,14 @@ def test_a_pseudonymised_store_and_merged_rows_refuse_in_words(files: Path) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("r.json", "new.jsonl"), "stands alone; found 1 more beside it"),
+        (("r.json", "new.jsonl"), "is a saved Comparison; flips needs one saved comparison and nothing beside it"),
+        (("board.json",), "is a saved Leaderboard; flips needs one saved comparison"),
         (("old.jsonl", "new.jsonl", "--texts", "--text-length", "0"), "give 1 to 20,000 characters"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_words(files: Path, words: tuple[str, ...], said: str) -> None:
     run("compare", "old.jsonl", "new.jsonl", "--format", "json", "-o", "r.json")
+    run("leaderboard", "old.jsonl", "new.jsonl", "--format", "json", "-o", "board.json")
     with pytest.raises(InputError, match=said):
         run("flips", *words)
 
@@ -174,3 +176,20 @@ def test_a_saved_comparison_takes_no_options_of_the_question(tmp_path: Path) -> 
     for options in (("--metric", "nonsense"), ("--baseline", "x"), ("--seed", "9")):
         with pytest.raises(InputError, match=f"was asked already; leave out {options[0]}"):
             run("flips", tmp_path / "r.json", *options)
+
+
+def test_labels_which_correct_no_item_are_no_option() -> None:
+    assert "--labels" not in run("flips", "--help").stdout
+    assert run("flips", "a", "b", "--labels", "x.csv").exit_code == 2
+
+
+def test_csv_and_json_hold_every_item_and_each_text_as_it_is(files: Path) -> None:
+    long = "=1+1\n" + "word " * 200 + "\nlast line"
+    path = files / "new.jsonl"
+    rows = [{**json.loads(line), "response": long} for line in path.read_text().splitlines()]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    table = pl.read_csv(run("flips", "old.jsonl", "new.jsonl", "--texts", "--format", "csv").stdout.encode())
+    assert table["candidate_answer"].to_list() == [f"'{long}"] * 10  # no formula
+    values = json.loads(run("flips", "old.jsonl", "new.jsonl", "--texts", "--format", "json").stdout)
+    assert [row["candidate_answer"] for row in values["flips"]] == [long] * 10
+    assert "last line" not in run("flips", "old.jsonl", "new.jsonl", "--texts").stdout

@@ -16,8 +16,8 @@ from evalstats.document.numbers import p_words, scaled, with_unit
 from evalstats.grammar import has_have, plural
 
 # Rows of a comparison's section; of the document of its own, rows on its first screen, and those with an address below each.
-_SHOWN, _ON_SCREEN, _WITH_LINKS = 12, 8, 4
-_SLICES = 3
+_SHOWN, _ON_SCREEN, _WITH_LINKS = 12, 6, 2
+_SLICES = 2
 
 
 def gained(result: Comparison) -> int:
@@ -119,8 +119,8 @@ def slice_words(result: Comparison) -> list[str]:
     """Say in which slices losses concentrate, a sentence each; nothing where none stands out."""
     lost = len(result.flipped) - gained(result)
     return [
-        f"Losses concentrate in {row.name}: {row.lost:,} of all {lost:,}, on {plural(row.n_items, 'item')} "
-        f"({row.gained:,} gained; {p_words(row.p_adjusted)}, adjusted for {plural(row.n_slices, 'slice')})."
+        f"Losses concentrate in {row.name}: {row.lost:,} of {lost:,}, on {row.n_items:,} of {result.n_items:,} items "
+        f"({p_words(row.p_adjusted)})."
         for row in result.loss_slices[:_SLICES]
     ]
 
@@ -133,8 +133,8 @@ def _table(result: Comparison, flips: Flips, *, most: int, caption: str) -> Tabl
         columns=(
             Column(title="Item", kind="name"),
             Column(title="Scenario", kind="name", spare=True),
-            Column(title=first, kind="number", scale=result.scale, digits=0),
-            Column(title=second, kind="number", scale=result.scale, digits=0),
+            Column(title=first, kind="amount"),
+            Column(title=second, kind="amount"),
             *([Column(title="p of its trials", kind="p")] if by_trials else []),
             Column(title=f"Row of {second}", kind="text", spare=True),
             Column(title=f"Transcript of {first}", kind="link"),
@@ -144,8 +144,8 @@ def _table(result: Comparison, flips: Flips, *, most: int, caption: str) -> Tabl
             (
                 "/".join(filter(None, (flip.task, flip.item, flip.variant))),
                 flip.scenario or "",
-                flip.baseline,
-                flip.candidate,
+                _item_score(result, flip.baseline),
+                _item_score(result, flip.candidate),
                 *([flip.p_value] if by_trials else []),
                 str(flip.candidate_source or ""),
                 *(
@@ -158,6 +158,10 @@ def _table(result: Comparison, flips: Flips, *, most: int, caption: str) -> Tabl
         caption=caption,
         frame=flips.columns(),
     )
+
+
+def _item_score(result: Comparison, score: float) -> str:
+    return with_unit(scaled(score, result.scale, 0), result.baseline.unit)
 
 
 def _by_trials(result: Comparison, flips: Flips) -> list[str]:
@@ -180,7 +184,7 @@ def _texts(result: Comparison) -> tuple[SideBySide, ...]:
         title = "/".join(filter(None, (each.task, each.item, each.variant)))
         sides = [
             (
-                f"{side.name}{'' if score is None else f': {with_unit(scaled(score, result.scale, 0), side.unit)}'}",
+                f"{side.name}{'' if score is None else f': {_item_score(result, score)}'}",
                 answer or "(no text found)",
             )
             for side, score, answer in (
