@@ -1,10 +1,10 @@
 """How a result was asked for, and how it is had again: the call in values, and the command and the Python built from these.
 
 `recorded` stands at every question's function. It takes numbers for the names that tables write, and notes the call; the
-command line adds how it read the files. What is noted is values, never a path as it was typed: of a path its last part, since
-folders may say who somebody is. What is built from them holds nothing that was typed. Names come from files: on the shell each is
-one word whatever stands in it, in Python one string; what no output shows as it is (blanks in a row, control characters, what
-build servers obey) is written as an escape.
+command line adds how it read the files. What is noted is values; of a path what leads there from the working folder, and of one
+that starts elsewhere the last part, since folders may say who somebody is. Names come from files: on the shell each is one word
+whatever stands in it, in Python one string; what no output shows as it is (blanks in a row, control characters, what build
+servers obey) is written as an escape.
 """
 
 import inspect
@@ -48,7 +48,7 @@ class Settings:
     options
         Arguments that differ from their defaults, by their names in Python.
     files
-        Argument to the files that its data were read from, by their last parts.
+        Argument to the files that its data were read from, as they lead from the working folder.
     reading
         Where a command asked: how it read the files, by the names of its options.
     unsaid
@@ -172,32 +172,35 @@ def asked_of_part(result: R, column: str, level: str) -> R:
 
 
 def _typed(name: str, value: object) -> Any:
-    """Return a value of the shell; of a path its last part."""
+    """Return a value of the shell; of a path what leads there from here."""
     if isinstance(value, PurePath):
-        return last_parts([value])[0]
-    if name == "targets":
-        return list(last_parts(cast("Sequence[str]", value)))
+        return from_here([value])[0]
     if isinstance(value, tuple | list):
         listed = cast("Sequence[Any]", value)
-        if listed and all(isinstance(each, PurePath) for each in listed):
-            return list(last_parts(listed))
+        if listed and (name == "targets" or all(isinstance(each, PurePath) for each in listed)):
+            return list(from_here(listed))
         # A column map may be a file, and so may a mix.
-        return [PurePath(each).name if name == "map" and "=" not in str(each) else each for each in listed]
-    return PurePath(str(value)).name if name == "mix" else value
+        return [from_here([each])[0] if name == "map" and "=" not in str(each) else each for each in listed]
+    return from_here([str(value)])[0] if name == "mix" else value
 
 
-def last_parts(paths: Iterable[str | PurePath]) -> tuple[str, ...]:
-    """Return the last part of every path; of two that end alike the parts that tell them apart.
+def from_here(paths: Iterable[str | PurePath]) -> tuple[str, ...]:
+    """Return paths as they lead from the working folder; of those that start elsewhere the last part, or what tells them apart.
 
-    >>> last_parts(["/home/me/a.csv", "b/c.csv"]), last_parts(["x/run1/out.json", "x/run2/out.json"])
-    (('a.csv', 'c.csv'), ('run1/out.json', 'run2/out.json'))
+    >>> from_here(["/home/me/a.csv", "b/c.csv"]), from_here(["/x/run1/out.json", "/x/run2/out.json"])
+    (('a.csv', 'b/c.csv'), ('run1/out.json', 'run2/out.json'))
     """
-    whole = list(dict.fromkeys(Path(each) if each != Path() else Path.cwd() for each in map(Path, paths)))
-    for length in range(1, max((len(each.parts) for each in whole), default=0) + 1):
-        names = tuple("/".join(each.parts[-length:]).lstrip("/") or each.name for each in whole)
-        if len(set(names)) == len(names):
-            return names
-    return tuple(str(each) for each in whole)
+    here = Path.cwd()
+    whole = list(
+        dict.fromkeys(path.relative_to(here) if path.is_relative_to(here) else path for path in map(Path, paths))
+    )
+    # An address (s3://...) starts elsewhere, too.
+    away = [path for path in whole if path.is_absolute() or ":" in "".join(path.parts[:1])]
+    named = {path: path.as_posix() for path in whole}
+    for length in range(max((len(path.parts) for path in away), default=0), 0, -1):
+        short = {path: "/".join(path.parts[-length:]).lstrip("/") for path in away}
+        named |= short if len({*short.values()}) == len(away) else {}
+    return tuple(named.values())
 
 
 def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, Any], data: Sequence[str]) -> Settings:
@@ -212,7 +215,7 @@ def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, An
             files[name] = ()
             if isinstance(value, EvalData):  # tables in memory and those that ship have no file, or no digest of one
                 read = value.runs.filter(pl.col("source_digest").is_not_null(), pl.col("source") != "frame")
-                files[name] = last_parts(read["source"].unique().sort().to_list())
+                files[name] = from_here(read["source"].unique().sort().to_list())
             continue
         try:
             written = _written(value)
@@ -231,7 +234,7 @@ def _written(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Plan) and value.source:
-        return PurePath(value.source).name
+        return from_here([value.source])[0]
     if isinstance(value, LiveMix):
         return {"factor": value.factor, "shares": dict(value.shares)}
     if isinstance(value, Mapping):
@@ -388,7 +391,9 @@ def python_code(settings: Settings) -> str:
     """
     shell, question = settings.reading or {}, QUESTIONS[settings.question]
     targets, sides = shell.get("targets", []), [str(settings.options.get(side)) for side in _SIDES]
-    by_file = len(targets) == 2 and all(side.endswith(file) for side, file in zip(sides, targets, strict=True))
+    by_file = len(targets) == 2 and all(
+        side.endswith(PurePath(file).name) for side, file in zip(sides, targets, strict=True)
+    )
     # Votes are filtered by the command alone; files of one model give their names to the sides there alone.
     if (shell.get("where") and question.form == "votes") or by_file:
         return ""

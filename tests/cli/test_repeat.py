@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evalstats as es
-from evalstats.analysis.settings import Settings, python_code, shell_command, with_repeat
+from evalstats.analysis.result import result_of
+from evalstats.analysis.settings import Settings, from_here, python_code, shell_command, with_repeat
 from evalstats.document.formats import to_markdown
 from evalstats.document.model import Document
 from evalstats.document.terminal import to_text
@@ -177,6 +178,26 @@ def test_the_command_gives_the_same_result(name: str, folder: Path, tmp_path: Pa
         assert done.stdout, done.stderr
         assert json.loads(done.stdout) == first
         assert not (here / "hit").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["compare", "compare files", "compare nameless", "compare store", "gap", "power pilot"]
+)
+def test_the_command_works_where_it_was_typed(name: str, folder: Path) -> None:
+    """From the folder above, as the files were named there."""
+    below = [f"{folder.name}/{each}" if (folder / each).exists() else each for each in ASKED[name]]
+    with chdir(folder.parent):
+        first = typed(*below, "--format", "json", "--quiet").stdout
+        again = words(shell_command(result_of(json.loads(first), name).settings))
+        assert typed(*again[1:], "--format", "json", "--quiet").stdout == first
+
+
+def test_a_path_is_noted_from_the_working_folder_and_no_folder_above_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert from_here([tmp_path / "runs" / "a.csv", "runs/a.csv", "../b.csv"]) == ("runs/a.csv", "../b.csv")
+    assert from_here(["/home/alice/a.csv", "s3://alice:secret@bucket/b"]) == ("a.csv", "b")
 
 
 # Names of files that stand for both sides, and votes that are left out, are for the shell alone.
