@@ -86,7 +86,8 @@ def suite_of(data: EvalData, benchmarks: Sequence[str], metric: str | None) -> S
     Each has its declared headline, else its only metric, else the one that all of them have. Those on the scale of most are
     kept. InputError where the metric of a benchmark is open.
     """
-    rows = data.outcomes.filter(pl.col("benchmark").is_in(benchmarks))
+    text = pl.col("benchmark", "metric", "task").cast(pl.String)  # a store has them as codes
+    rows = data.outcomes.filter(pl.col("benchmark").is_in(benchmarks)).with_columns(text)
     if metric is not None:
         rows = rows.filter(pl.col("metric") == metric)
     chosen = _chosen(data, rows, metric)

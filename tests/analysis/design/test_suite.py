@@ -1,5 +1,6 @@
 """Several benchmarks as one comparison: the average, the rows of tasks, what stays out, and what is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,13 @@ def test_a_board_of_a_suite() -> None:
     assert [row.name for row in board.rows] == ["new", "old"]
     assert board.rows[0].estimate == pytest.approx(result.candidate.estimate, abs=ROUNDING)
     assert "macro average over 3 tasks" in board.summary()
+
+
+def test_codes_of_names_as_a_store_has_them_are_one_suite_too() -> None:
+    data = folder()
+    names = pl.col("benchmark", "metric", "task", "item").cast(pl.Categorical)
+    coded = replace(data, outcomes=data.outcomes.with_columns(names))
+    assert es.compare(coded, "old", "new").estimate == es.compare(data, "old", "new").estimate
 
 
 def test_the_gate_looks_at_every_task() -> None:
