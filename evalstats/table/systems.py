@@ -122,8 +122,8 @@ def _one_row_per_trial(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, lis
 def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -> pl.DataFrame:
     """Return all outcome rows that `name` stands for.
 
-    With `contrast="model"` a name is matched against runs (whole, or the part before "~"), then systems, then models.
-    Otherwise against the levels of the contrast's column.
+    With `contrast="model"` a name is matched against runs (whole, or the part before "~"), then systems, then models; if none is
+    called so, against what stands behind the last "/" of the latter. Otherwise against the levels of the contrast's column.
     """
     found = [(column, among) for column, among in _readings(outcomes, name, contrast) if among.any()]
     if found:
@@ -140,6 +140,9 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
     columns = ("model", "system") if contrast == "model" else (contrast,)
     levels = [level for column in columns for level in _levels(outcomes, column)]
     if contrast == "model":
+        ends = {level for level in levels if level.endswith(f"/{name}")}
+        if len(ends) == 1:
+            return rows_named(outcomes, ends.pop(), contrast=contrast, role=role)
         levels += get_close_matches(name, _levels(outcomes, "run"), n=2)
     what = "model, system or run" if contrast == "model" else contrast
     raise InputError(unknown_name(name, list(dict.fromkeys(levels)), what=what))

@@ -113,14 +113,15 @@ def _parts(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def entry_of(arms: Sequence[System], name: str) -> str:
-    """Return the entry that a name means: its own name, or that of the run or model that it alone holds."""
+    """Return the entry that a name means: its own name, that of the run or model that it alone holds, or the end of one."""
     names = [arm.name for arm in arms]
     if name in names:
         return name
     held = [
         arm.name
         for arm in arms
-        if any(name in arm.rows[column].unique().to_list() for column in ("run", "system", "model"))
+        if arm.name.endswith(f"/{name}")
+        or any(name in arm.rows[column].unique().to_list() for column in ("run", "system", "model"))
     ]
     if len(held) == 1:
         return held[0]

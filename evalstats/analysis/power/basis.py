@@ -19,12 +19,12 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import plural
+from evalstats.grammar import comma_list, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
 from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts
 from evalstats.stats.planning.power import discordant_shares
-from evalstats.table.items import HELPER, ITEM_KEY, Ints
+from evalstats.table.items import HELPER, ITEM_KEY
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
 
 Floats = npt.NDArray[np.float64]
@@ -398,17 +398,17 @@ def _of_different(result: Comparison) -> Basis:
 
 
 def _parts_over_tasks(
-    differences: Floats, tasks: Ints, trial_variances: tuple[Floats, Floats], n_trials: tuple[Floats, Floats]
+    differences: Floats, names: pl.Series, trial_variances: tuple[Floats, Floats], n_trials: tuple[Floats, Floats]
 ) -> DifferenceParts:
     """Return the mean over tasks of what their items differ by, and how many items, spread evenly, the pilot's are worth.
 
     With n/S items for each of S tasks, the variance of the macro average is the mean variance within tasks over n.
     """
-    counts = np.bincount(tasks)
+    levels, tasks, counts = np.unique(names.to_numpy(), return_inverse=True, return_counts=True)
     if counts.min() < 2:
         raise CannotAnswerError(
-            f"a task has {counts.min()} item that both answered, and its spread needs two; leave it out with "
-            f"{Option('where', blank='NAME', of='benchmark')}"
+            f"{comma_list(levels[counts < 2].tolist(), 3)} has 1 item that both answered, and its spread needs two; keep the "
+            f"other tasks, each by {Option('where', blank='NAME', of='benchmark')}"
         )
     each = [
         difference_parts(
@@ -459,7 +459,7 @@ def _from_data(
         )
     evenly: tuple[str, ...] = ()
     if suite:
-        parts = _parts_over_tasks(differences, paired.codes("task"), of_trials, counts)
+        parts = _parts_over_tasks(differences, paired.items["task"], of_trials, counts)
         n_tasks = paired.items["task"].n_unique()
         worth = f"the pilot's {differences.size:,} items are worth {parts.n_items:,} that are spread evenly"
         evenly = (f"Every task counts alike and has as many items; {worth}",)

@@ -634,7 +634,10 @@ def _size(request: Request, basis: Basis) -> Size:
     """Return the size that was named, or the pilot's."""
     items, clusters = request.n_items, request.n_clusters
     if not basis.clustered:
-        return Size(n_items=items if items is not None else basis.parts.n_items, n_trials=request.n_trials)
+        n, tasks = items if items is not None else basis.parts.n_items, basis.n_tasks or 1
+        if n < 2 * tasks and basis.n_tasks:
+            raise InputError(f"{n} items are fewer than 2 of each of {tasks} tasks; give at least {2 * tasks}")
+        return Size(n_items=n - n % tasks, n_trials=request.n_trials)
     each = request.cluster_size or basis.cluster_size
     if items is None and clusters is None:
         items, clusters = basis.parts.n_items, len(basis.parts.sizes)

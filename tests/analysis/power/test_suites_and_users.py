@@ -229,10 +229,30 @@ def test_trials_of_a_suite_are_told_from_its_items() -> None:
     assert counts == sorted(counts, reverse=True)  # type: ignore[type-var]
 
 
+def test_a_number_of_items_is_so_many_of_each_task(suite: es.EvalData) -> None:
+    plan = power(pilot=suite, baseline="base", candidate="tuned", n_items=515)
+    assert plan.n_items == 500
+    assert "25 items of each of 20 tasks (500)" in plan.summary()
+    with pytest.raises(InputError, match="15 items are fewer than 2 of each of 20 tasks; give at least 40"):
+        power(pilot=suite, baseline="base", candidate="tuned", n_items=15)
+
+
+def test_a_name_may_leave_out_whose_model_it_is(tmp_path: Path) -> None:
+    """As the guide asks: `--baseline base` of org/base; not where two organisations have one."""
+    data = es.read(write_suite(tmp_path, {"org/base": 0.0, "org/tuned": 0.15, "other/tuned": 0.1}))
+    asked = power(pilot=data, baseline="base", candidate="org/tuned", delta="2pp")
+    assert asked.n_items == power(pilot=data, baseline="org/base", candidate="org/tuned", delta="2pp").n_items
+    assert es.compare(data, "base", "org/tuned").estimate == es.compare(data, "org/base", "org/tuned").estimate
+    assert es.leaderboard(data, baseline="base").baseline == "org/base"
+    for question in (lambda: es.compare(data, "base", "tuned"), lambda: es.leaderboard(data, baseline="tuned")):
+        with pytest.raises(InputError, match="tuned"):
+            question()
+
+
 def test_what_a_suite_cannot_plan_is_said(tmp_path: Path) -> None:
     sides = [rows_of(name, [1.0, 0.0] * 20) for name in ("old", "new")]
     alone = [rows_of(name, [score], benchmark="tiny") for name, score in (("old", 1.0), ("new", 0.0))]
-    with pytest.raises(CannotAnswerError, match="its spread needs two"):
+    with pytest.raises(CannotAnswerError, match=r"^tiny has 1 item .* its spread needs two; keep the other tasks"):
         power(pilot=data_of(*sides, *alone), baseline="old", candidate="new")
     groups = {"passage": [f"p{i // 4}" for i in range(40)]}
     rng = np.random.default_rng(1)
