@@ -27,6 +27,8 @@ from evalstats.plots.style import svg
 from evalstats.report.kernel import PRINTED
 
 _LABEL = re.compile(r"[A-Za-z0-9_-]+")
+_OPTION = re.compile(r"(?<!\S)--[a-z]+(?:-[a-z]+)*")
+_ESCAPED_OPTION = re.compile(r"(?<!\S)\\-\\-[a-z]+(?:\\-[a-z]+)*")
 # How our own references name a work.
 _WORK = re.compile(r"\bdoi:\s?(10\.\d{4,9}/[^\s;,]*[^\s;,.)])|\barXiv[: ](\d{4}\.\d{4,5})")
 
@@ -84,6 +86,24 @@ def float_block(label: str, content: str, caption: str) -> str:
     if not _LABEL.fullmatch(label):
         raise RenderError(f"a figure or table cannot be labelled {label!r}; letters, digits and hyphens are expected")
     return f"::: {{#{label}}}\n\n{content}\n\n[{caption}]{{.es-caption}}\n\n:::"
+
+
+def prose(text: str) -> str:
+    r"""Escape a text for Markdown, with options of the shell as code, in whose name no line ends.
+
+    >>> print(prose("Add --cluster dimension."))
+    Add `--cluster` dimension\.
+    """
+    return _ESCAPED_OPTION.sub(lambda found: f"`{found[0].replace(chr(92), '')}`", for_pandoc(text))
+
+
+def prose_html(text: str) -> str:
+    """Escape a text for HTML, with options of the shell as code.
+
+    >>> prose_html("Add --cluster dimension.")
+    'Add <code>--cluster</code> dimension.'
+    """
+    return _OPTION.sub(r"<code>\g<0></code>", for_html(text))
 
 
 def folded(title: str, content: str) -> str:

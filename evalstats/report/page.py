@@ -46,6 +46,8 @@ from evalstats.report.markup import (
     folded,
     folded_table,
     metadata,
+    prose,
+    prose_html,
     raw,
     show,
     side_by_side,
@@ -187,7 +189,7 @@ class Page:
         parts = [banner(note) for note in document.banners]
         parts += [_card(document), _cautions(document.cautions), *self._blocks(document.answer)]
         if document.actions:
-            told = bullets([for_pandoc(sentence(text)) for text in document.actions])
+            told = bullets([prose(sentence(text)) for text in document.actions])
             parts += [self._heading("What to do"), told]
         return parts
 
@@ -424,7 +426,7 @@ def _cautions(notes: Sequence[Note]) -> str:
     if not notes:
         return ""
     lines = [note.line for note in notes]
-    html = "".join(f"<li>{for_html(line)}</li>" for line in lines)
+    html = "".join(f"<li>{prose_html(line)}</li>" for line in lines)
     return both(
         f'<ul class="es-cautions" aria-label="Before you rely on this">{html}</ul>',
         f"#es-cautions({typst_strings(lines)})",
@@ -453,9 +455,9 @@ def _block(block: Text | Items | Code | Figure | Table | SideBySide, prefix: str
         case SideBySide():
             return side_by_side(block)
         case Text():
-            return for_pandoc(block.text)
+            return prose(block.text)
         case Items():
-            return bullets([for_pandoc(item) for item in block.items])
+            return bullets([prose(item) for item in block.items])
         case Code():
             return code_block(block.code, block.language)
         case Figure():

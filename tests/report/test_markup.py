@@ -1,6 +1,7 @@
 """Escaping: whatever stands in a result file stays text, in Markdown, HTML, Typst and CSV."""
 
 import base64
+import html
 import json
 import re
 import subprocess
@@ -137,3 +138,14 @@ def test_a_figure_is_drawn_for_paper_where_a_pdf_may_be_made(
     monkeypatch.setenv(PRINTED, printed)
     open_page(example("compare")).show("title", "answer")
     assert any(tmp_path.rglob("*.svg")) == (printed != "0")
+
+
+@pytest.mark.parametrize(
+    "text", ["Add --cluster dimension.", "--higher-is-better", "a--b and `--x`", "<b>--trials-from-runs</b>"]
+)
+def test_no_line_of_a_page_ends_within_an_option(text: str) -> None:
+    pypandoc = pytest.importorskip("pypandoc")
+    words = [word for word in re.split(r"\s", text) if re.fullmatch(r"--[a-z-]+", word)]
+    for shown in (pypandoc.convert_text(markup.prose(text), "html", format="markdown"), markup.prose_html(text)):
+        assert re.findall("<code>(.*?)</code>", shown) == words
+        assert html.unescape(re.sub(r"</?(?:p|code)>", "", shown)).strip() == text
