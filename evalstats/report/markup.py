@@ -27,6 +27,7 @@ from evalstats.plots.style import svg
 from evalstats.report.kernel import PRINTED
 
 _LABEL = re.compile(r"[A-Za-z0-9_-]+")
+_SHORT = 2000
 _OPTION = re.compile(r"(?<!\S)--[a-z]+(?:-[a-z]+)*")
 _ESCAPED_OPTION = re.compile(r"(?<!\S)\\-\\-[a-z]+(?:\\-[a-z]+)*")
 # How our own references name a work.
@@ -256,18 +257,27 @@ def side_by_side(block: SideBySide) -> str:
         shown = lines_for_html(text)
         return f'<div><p class="es-side-title">{for_html(title)}</p><div class="es-side-text">{shown}</div></div>'
 
-    def typst(title: str, text: str) -> str:
-        return f"[#strong({typst_string(title)}) #linebreak() #{typst_strings(lines_of(text))}.join(linebreak())]"
+    def lines(text: str) -> str:
+        return f"{typst_strings(lines_of(text))}.join(linebreak())"
 
     above = "".join(html(*each) for each in block.above)
-    beside = "".join(html(*each) for each in (block.left, block.right))
+    both_sides = "".join(html(*each) for each in (block.left, block.right))
     page = (
         f'<div class="es-side" role="group" aria-label="{for_html(block.title)}">'
-        f'<p class="es-part"><strong>{for_html(block.title)}</strong></p>{above}<div class="es-sides">{beside}</div></div>'
+        f'<p class="es-part"><strong>{for_html(block.title)}</strong></p>{above}<div class="es-sides">{both_sides}</div></div>'
     )
-    cells = ", ".join([f"strong({typst_string(block.title)})", *(typst(*each) for each in block.above)])
-    columns = f"grid(columns: (1fr, 1fr), gutter: 1em, {typst(*block.left)}, {typst(*block.right)})"
-    return both(page, f"#block(above: 1.5em, [#set par(justify: false)\n#stack(spacing: 0.7em, {cells}, {columns})])")
+    shared = ", ".join(f"strong({typst_string(title)}), {lines(text)}" for title, text in block.above)
+    sides = (block.left, block.right)
+    beside = ", ".join([f"strong({typst_string(title)})" for title, _ in sides] + [lines(text) for _, text in sides])
+    parts = [
+        f"strong({typst_string(block.title)})",
+        f"grid(columns: (auto, 1fr), gutter: 0.7em, {shared})" if shared else "",
+    ]
+    parts.append(f"grid(columns: (1fr, 1fr), gutter: 0.7em, {beside})")
+    # A page does not end within one, unless it could be longer than a page.
+    short = sum(len(text) for _, text in (*block.above, *sides)) < _SHORT
+    whole = f"#block(above: 1.8em, breakable: {str(not short).lower()}, "
+    return both(page, f"{whole}[#set par(justify: false)\n#stack(spacing: 0.8em, {', '.join(filter(None, parts))})])")
 
 
 def folded_table(table: Table, label: str) -> str:

@@ -1,6 +1,7 @@
 """PDFs as paper: how many pages, how full, tagged, with their fonts; tables that break well; letters that no font has."""
 
 import ctypes
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,9 +13,11 @@ import polars as pl
 import pytest
 
 from evalstats import compare, datasets
+from evalstats.document.model import SideBySide
 from evalstats.errors import EvalStatsWarning
 from evalstats.report.engine import find_page
 from evalstats.report.examples import EXAMPLES, example
+from evalstats.report.markup import side_by_side
 from evalstats.report.render import STUDIES, render_results
 from evalstats.report.typeset import BOX_FONT, BOXES, UNCLAIMED, add_wide_fonts, typeset
 from tests.report import box_font
@@ -176,6 +179,28 @@ def test_a_long_table_repeats_its_header_and_cuts_no_row(tmp_path: Path) -> None
     for n in range(60):
         (where,) = [place for place, text in enumerate(found) if f"start{n} " in text]
         assert f" end{n} " in f"{found[where]} "
+
+
+def test_numbers_of_a_narrow_table_stand_beside_their_names(tmp_path: Path) -> None:
+    body = '#figure(es-table(("Model", "Score"), (("alpha", "85.0"), ("beta", "80.5")), align: "lr"), caption: [All.], '
+    for page in opened(typeset_text(body + 'kind: "quarto-float-tbl", supplement: "Table")', tmp_path)):
+        lefts = [left for left, _, _, _ in body_rectangles(page)]
+        assert len(lefts) > 6
+        assert max(lefts) - min(lefts) < 100
+
+
+def test_no_page_ends_within_the_texts_of_an_item(tmp_path: Path) -> None:
+    rows = "\n".join(f"line {k}" for k in range(10))
+    blocks = [
+        SideBySide(
+            title=f"item{k}", above=(("Question", f"q{k}"),), left=("old", rows), right=("new", f"{rows}\nend{k}")
+        )
+        for k in range(12)
+    ]
+    typst = "".join(re.findall(r"```\{=typst\}\n(.*?)\n```", "".join(map(side_by_side, blocks)), re.DOTALL))
+    found = words(typeset_text(typst, tmp_path))
+    assert len(found) > 2
+    assert all(any(f"item{k} " in text and f"end{k} " in f"{text} " for text in found) for k in range(12))
 
 
 def test_boxes_are_taken_last(tmp_path: Path) -> None:

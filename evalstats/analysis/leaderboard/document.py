@@ -105,7 +105,8 @@ def _against_baseline(result: Leaderboard, whole: Document) -> Document:
     else:
         said[0] += f" than {result.baseline}"
     score = scaled(result.row(result.baseline or "").estimate, result.scale, score_digits(result))
-    pairs, *rest = sorted(whole.evidence, key=lambda section: section.id != "pairs")
+    by_id = {section.id: section for section in whole.evidence}
+    pairs, ranks = by_id.pop("pairs"), by_id.pop("ranks", Section(id="ranks", heading="The scores of all", blocks=()))
     return replace(
         whole,
         title=f"Which {plural_of(result.contrast)} are better than {result.baseline}{placed(result.benchmark)}?",
@@ -117,7 +118,7 @@ def _against_baseline(result: Leaderboard, whole: Document) -> Document:
         scope=f"{whole.scope}; {result.baseline} scores {with_unit(score, result.score_unit)}",
         answer=pairs.blocks,
         actions=(),
-        evidence=(Section(id="models", heading="Scores and ranks of all", blocks=whole.answer), *rest),
+        evidence=(replace(ranks, blocks=(*whole.answer, *ranks.blocks)), *by_id.values()),
     )
 
 
@@ -415,7 +416,7 @@ def _pairs_table(result: Leaderboard) -> Table:
         number_column(result, "Difference", digits=digits, sign=True),
         interval_column(result, digits=digits, sign=True),
         Column(title="p (adjusted)", kind="p", spare=True),
-        Column(title="Items", kind="count", spare=True),
+        Column(title="Rows" if result.different else "Items", kind="count", spare=True),
         Column(title="Verdict", kind="verdict"),
     )
     same_items = len({pair.n_items for pair in result.pairs}) == 1
