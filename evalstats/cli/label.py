@@ -121,7 +121,9 @@ def label(
         from evalstats.cli.load import column_map, load
         from evalstats.exporters.label_sheet import draw_labels
 
-        data = load(paths, where=where, columns=column_map(map_), input_format=input_format, quiet=quiet)
+        # Columns of texts are read where they are named.
+        named = {"by": show}
+        data = load(paths, where=where, columns=column_map(map_), input_format=input_format, asked=named, quiet=quiet)
         sheet = draw_labels(
             data,
             system or None,

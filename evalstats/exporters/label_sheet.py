@@ -31,6 +31,7 @@ from evalstats.grammar import comma_list, plural
 from evalstats.loaders.ratings import from_ratings, read_table
 from evalstats.loaders.values import as_number, as_text, word_score
 from evalstats.regular import read_regular
+from evalstats.schema.columns import HELPER, OUTCOMES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.raters.correction import FEWEST_LABELS, judged_pair, labels_needed, powered_difference
@@ -434,7 +435,7 @@ def draw_labels(
     >>> draw_labels(pl.DataFrame(rows), n=20)
     <LabelSheet: 0 of 20 items labelled>
     """
-    data = as_data(data)
+    data = as_data(data, {"factors": show})
     if (suite := suite_between(data, systems, metric=metric, contrast="model")) is not None:
         data, metric = suite.data, suite.metric
     chosen, arms, _ = entries_of(data, metric=metric, models=systems, contrast="model", least=1)
@@ -484,8 +485,11 @@ def _texts(rows: pl.DataFrame, show: Sequence[str]) -> dict[tuple[str, ...], dic
     """Return the columns to show by the key of an item."""
     for name in show:
         if name not in rows.columns:
-            there = [each for each in rows.columns if rows[each].dtype == pl.String and each not in _KEY]
-            raise InputError(f"there is no column {name!r} to show; there are {comma_list(there, 12)}")
+            standard = {column.name for column in OUTCOMES}
+            own = [each for each in rows.columns if each not in standard and not each.startswith(HELPER)]
+            raise InputError(
+                f"there is no column {name!r} to show; beside the standard ones there are {comma_list(own, 12) or 'none'}"
+            )
     key = [
         pl.col(name).cast(pl.String).fill_null("") if name in rows.columns else pl.lit("").alias(name) for name in _KEY
     ]

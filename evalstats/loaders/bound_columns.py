@@ -20,7 +20,7 @@ from evalstats.loaders.blocks import (
 )
 from evalstats.loaders.column_map import MADE, STANDARD, ColumnMap, column_named, side_in
 from evalstats.loaders.values import Places, misfit, without_points
-from evalstats.schema.column_names import DEPENDENT, is_shared_by_name
+from evalstats.schema.column_names import DEPENDENT, is_shared_by_name, is_usual_text
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.memory import held_bytes
 
@@ -32,6 +32,7 @@ _WRITTEN_FLOAT = r"^-?(?:0|[1-9]\d*)\.(?:0|\d*[1-9])$"
 _DECIMAL_COMMA = r"^(?:[+-]?(?:\d*,\d+|\d+)|-|(?i:n/?a|nan|null|none))$"
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2}(?:,\d{3})+$"
 _TRUTH = r"^(?i:true|false)$"
+_SEVERAL_WORDS = r"\S\s+\S"
 
 # Standard columns that a column may merely be called like. Without item, model and score there is no table, and what
 # trials are called is asked where they are numbered.
@@ -54,6 +55,7 @@ class _Seen(msgspec.Struct):
     truth: bool = True
     any: bool = False
     long: bool = False
+    words: bool = False
     nested: bool = False
     repaired: bool = False
     floats: bool = True
@@ -71,11 +73,13 @@ class _Seen(msgspec.Struct):
 class Survey(msgspec.Struct):
     """The columns of a whole table in order, and what each of them holds.
 
-    `watched` are pairs of columns of which it is also kept which values stand together.
+    `watched` are pairs of columns of which it is also kept which values stand together; `named` are columns that the question or
+    the map names.
     """
 
     watched: tuple[tuple[str, str], ...] = ()
     word: str = "row"
+    named: frozenset[str] = frozenset()
     seen: dict[str, _Seen] = msgspec.field(default_factory=dict[str, _Seen])
     n_rows: int = 0
     _together: dict[tuple[str, str], pl.DataFrame] = msgspec.field(default_factory=dict[tuple[str, str], pl.DataFrame])
@@ -90,6 +94,7 @@ class Survey(msgspec.Struct):
             seen.floats = seen.floats and _holds_numbers(series, block)
             if series.dtype == pl.String:
                 _look_at_text(series.drop_nulls(), seen, is_text=series.name in block.texts)
+                seen.words |= is_usual_text(series.name) and bool(series.str.contains(_SEVERAL_WORDS).any())
             elif not seen.nested:
                 seen.dtype = series.dtype
             if (column := _STANDARD.get(series.name)) is not None and not (seen.misfit or seen.nested):
@@ -120,8 +125,16 @@ class Survey(msgspec.Struct):
         return frozenset(name for name, seen in self.seen.items() if seen.nested)
 
     def is_factor(self, name: str) -> bool:
-        """Whether a column holds plain values, and no texts too long for a factor."""
-        return not (self.seen[name].nested or self.seen[name].long)
+        """Whether a column holds plain values, and no texts unless it is named.
+
+        Texts are long, or of several words in a column that is called like what was asked or answered.
+        """
+        seen = self.seen[name]
+        return not seen.nested and (name in self.named or not (seen.long or seen.words))
+
+    def is_question(self, name: str) -> bool:
+        """Whether a column holds texts of what was asked, of which the digests are kept: they tell copies of an item."""
+        return self.seen[name].dtype is None and not self.seen[name].nested and is_usual_text(name, "question")
 
     def cells(self, block: TableBlock, source: str, role: str) -> pl.Series:
         """Take the column for something out of a block, the whole numbers in it written without a point."""
@@ -136,8 +149,7 @@ class Survey(msgspec.Struct):
         """Say which of these columns are no factors, and where values were put in another way."""
         left_out = [name for name in factors if not self.is_factor(name)]
         if left_out:
-            what = f"lists, objects or texts over {MAX_FACTOR_CHARS} characters"
-            yield f"left out as factors, since they hold {what}: {comma_list(left_out, SHOWN_COLUMNS)}"
+            yield f"left out as factors, since they hold texts, lists or objects: {comma_list(left_out, SHOWN_COLUMNS)}"
         if commas := [name for name, seen in self.seen.items() if seen.commas]:
             yield f"numbers are written with a decimal comma in: {comma_list(commas, SHOWN_COLUMNS)}"
         if self.renamed:
@@ -172,9 +184,11 @@ class Survey(msgspec.Struct):
         return self.seen[name].kind()
 
 
-def surveyed(table: TableFile, watched: tuple[tuple[str, str], ...] = ()) -> tuple[Survey, Iterator[TableBlock]]:
+def surveyed(
+    table: TableFile, watched: tuple[tuple[str, str], ...] = (), named: Iterable[str] = ()
+) -> tuple[Survey, Iterator[TableBlock]]:
     """Look at all of a table, then hand on its blocks. Only a table too large to be kept is read twice."""
-    survey = Survey(watched=watched, word=table.word)
+    survey = Survey(watched=watched, word=table.word, named=frozenset(named))
     kept: list[TableBlock] | None = []
     size = 0
     for block in table.blocks():

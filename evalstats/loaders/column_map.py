@@ -123,6 +123,11 @@ class ColumnMap:
                     f"{name} is the same on every row ({name}=@...); map the column that holds it: {name}=COLUMN"
                 )
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The columns that it names, but for the scores' settings."""
+        return frozenset({*self.dependence, *(each for sources in self.columns.values() for each in sources)})
+
     @classmethod
     def from_options(cls, options: Iterable[str]) -> "ColumnMap":
         """Read `--map` options: `standard=column`, `standard=@constant`, or the path of a TOML file.

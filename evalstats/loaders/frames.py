@@ -84,7 +84,7 @@ def from_frame(
         Which of several rows of one item and model is kept: "first", "last", or "drop" for copies of whole rows.
     **columns
         Any other standard column (`scenario="dimension"`, `user="user_id"`, `error="exception"`), or a factor's new
-        name. Columns that are not named at all are kept as factors.
+        name. Columns that are not named at all are kept as factors, but for texts.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     found, taken = found.overlaid(ColumnMap.from_options(alone)), [*taken, *alone]
     said = f"the table is read as {_as_call(taken)}; give others if its columns are meant otherwise"
     apart = _CALLED if found.makes("item") and not map_.makes("item") else ""
-    data = tidy_frame(table, found, rows_apart=apart)
+    data = tidy_frame(table, found, rows_apart=apart, named=asked.factors)
     note = Problem(path=_NAME, message=said, severity="note")
     return replace(data, problems=(note, *data.problems) if taken else data.problems), said
 
@@ -279,17 +279,23 @@ def _with_directions(scores: Iterable[str], columns: Iterable[str]) -> tuple[lis
 
 
 def tidy_frame(
-    table: pl.DataFrame, map_: ColumnMap, *, called: str = _NAME, merged: bool = False, rows_apart: str = ""
+    table: pl.DataFrame,
+    map_: ColumnMap,
+    *,
+    called: str = _NAME,
+    merged: bool = False,
+    rows_apart: str = "",
+    named: Iterable[str] = (),
 ) -> EvalData:
     """Make `EvalData` of a Polars frame and a column map.
 
     `called` is what the source is called; `merged` says that a row stands for `n_trials` equal ones, `rows_apart` what stands
-    before the numbers of rows that are items of this table alone.
+    before the numbers of rows that are items of this table alone; `named` are columns that the question names.
     """
     if not table.height:
         raise InputError("the frame holds no rows")
     block = frame_block(table)
-    survey = Survey()
+    survey = Survey(named=map_.named.union(named))
     survey.add(block)
     binding = fitted(map_, survey)
     digest = _digest(block.frame, binding, survey)

@@ -22,16 +22,8 @@ from evalstats.loaders.rows import Row
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts, json_text
 from evalstats.regular import digest_of
-from evalstats.schema.column_names import plain
+from evalstats.schema.column_names import USUAL_TEXTS, plain
 
-# The answer first: of two columns, `output` and `answer`, the latter is what was expected.
-USUAL: Final[Mapping[str, str]] = {
-    "answer": "response output prediction completion generation model_answer model_output model_response actual_output "
-    "generated_text predicted_answer pred outputs answer",
-    "question": "question prompt input query instruction problem user_input inputs goal utterance messages",
-    "expected": "expected target reference gold expected_output expected_outputs expected_answer reference_answer "
-    "reference_output reference_outputs ground_truth correct_answer gold_answer answer_key ideal label answer",
-}
 _NUMBERED: Final = re.compile(r"(?:line|row) (\d{1,15})(.*)", re.DOTALL)
 _INDEX: Final = re.compile(r"\[(\d{1,15})\]")
 _DEEPEST: Final = 12
@@ -159,7 +151,7 @@ def _texts(record: Row, declared: Mapping[str, str], most_chars: int) -> dict[st
     """Return the texts of a record by what they are; no member is two of them."""
     found: dict[str, str] = {}
     taken: set[str] = set()
-    for name, usual in USUAL.items():
+    for name, usual in USUAL_TEXTS.items():
         for path in (*declared.get(name, "").split(), *usual.split()):
             if path in taken or name in found:
                 continue

@@ -106,7 +106,7 @@ class TableLoader(SingleFileLoader):
         head = read_head(source.path)
         map_ = _found_in(head, self.column_map, self.asked) or self.column_map
         table = open_table(head, map_.rows, lenient=True, deep=map_.paths)
-        survey, blocks = surveyed(table, _watched(map_))
+        survey, blocks = surveyed(table, _watched(map_), {*self.asked.factors, *self.where, *map_.named})
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")

@@ -23,6 +23,7 @@ from evalstats.loaders.values import (
     PLACE,
     STATE,
     Places,
+    digests_of,
     factor_of,
     failures_of,
     read_standard,
@@ -276,6 +277,8 @@ class Tidier:
         for name, source in self.binding.factors.items():
             if self.survey.is_factor(source):
                 columns[name] = factor_of(block.cells(source), self.survey.dtype(source))
+            elif self.survey.is_question(source):
+                columns[f"{name}_digest"] = digests_of(block.cells(source))
         for name, value in self.binding.constants.items():
             columns.setdefault(name, block.repeated(value))
         frame = pl.DataFrame([series.alias(name) for name, series in columns.items()])

@@ -3,6 +3,7 @@
 What does not fit is None (null in a column), and the caller says so, with the row at fault.
 """
 
+import hashlib
 import json
 import math
 import re
@@ -441,6 +442,12 @@ def factor_of(values: pl.Series, dtype: pl.DataType) -> pl.Series:
     if values.dtype == pl.String and dtype == pl.Boolean:
         return values.str.to_lowercase() == "true"
     return values.cast(dtype)
+
+
+def digests_of(texts: pl.Series) -> pl.Series:
+    """Return a digest of each text, by which copies are known and nothing is read."""
+    digests = {text: hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts.drop_nulls().unique().to_list()}
+    return texts.replace_strict(digests, default=None, return_dtype=pl.String)
 
 
 def _tags(text: str | None) -> list[str] | None:

@@ -1,7 +1,7 @@
 """What a column is by its name: shared by items, a partition of them, an answer, a measure, a text, or about somebody."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import polars as pl
@@ -191,6 +191,15 @@ def is_measure(name: str) -> bool:
 
 # --- texts, people and labels ---
 
+# What was asked and answered, as tables call it. The answer first: of `output` and `answer` the latter is what was expected.
+USUAL_TEXTS: Final[Mapping[str, str]] = {
+    "answer": "response output prediction completion generation model_answer model_output model_response actual_output "
+    "generated_text predicted_answer pred outputs answer",
+    "question": "question prompt input query instruction problem user_input inputs goal utterance messages",
+    "expected": "expected target reference gold expected_output expected_outputs expected_answer reference_answer "
+    "reference_output reference_outputs ground_truth correct_answer gold_answer answer_key ideal label answer",
+}
+
 # Patterns are compiled when they are first asked: together they are a hundredth of a short answer.
 # Written by somebody, or about somebody.
 _TEXT: Final = (
@@ -224,6 +233,16 @@ _LABELS: Final = frozenset(
         "organization", "license", "harness", "filter", "group", "arm", "language", "scenario", "app", "phase", "status",
     }
 )  # fmt: skip
+
+
+def is_usual_text(name: str, kind: str = "") -> bool:
+    """Whether a column of that name holds what was asked or answered, which is read from the file when somebody asks for it.
+
+    >>> is_usual_text("question"), is_usual_text("inputs.question", "question"), is_usual_text("answer", "question")
+    (True, True, False)
+    """
+    usual = USUAL_TEXTS[kind] if kind else " ".join(USUAL_TEXTS.values())
+    return plain(name.rpartition(".")[2]).removesuffix("_text") in usual.split()
 
 
 def holds_text(name: str) -> bool:

@@ -651,10 +651,7 @@ def test_nested_values_go_up_one_level_and_deeper_ones_are_left_out(csv: Any) ->
         ("1", "m", 1.0, ["a", "1"]),
         ("2", "m", 0.0, []),
     ]
-    assert (
-        "left out as factors, since they hold lists, objects or texts over 1000 characters: model.opts, log"
-        in notes(data)
-    )
+    assert "left out as factors, since they hold texts, lists or objects: model.opts, log" in notes(data)
     assert not {"log", "model.opts"} & set(data.outcomes.columns)
 
 
@@ -665,11 +662,27 @@ def test_a_list_cannot_be_a_score(csv: Any) -> None:
         csv(json.dumps([{"item": 1, "model": "m", "score": [1]}]))
 
 
+@pytest.mark.parametrize("name", ["question", "prompt", "response", "model_answer", "Question Text", "expected_output"])
+def test_what_was_asked_and_answered_is_no_factor_however_short(name: str, csv: Any, tmp_path: Path) -> None:
+    """Unless the question or the map names it, or it holds codes; a store then holds none of it."""
+    text = f"item,model,score,topic,{name}\n1,m,1,some law,Two words\n2,m,0,some maths,one\n"
+    data = csv(text)
+    assert name not in data.outcomes.columns
+    assert "topic" in data.outcomes.columns
+    assert f"texts, lists or objects: {name}" in notes(data)
+    assert data.outcomes.select("^.*_digest$").width == ("question" in name.lower() or name == "prompt")
+    assert name in csv(text.replace("Two words", "A")).outcomes.columns
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    for named in ({"factors": [name]}, {"where": {name: "Two words"}}):
+        assert name in read(path, **named).outcomes.columns  # type: ignore[arg-type]
+
+
 def test_long_texts_are_no_factors(csv: Any) -> None:
     data = csv(f"item,model,score,answer,short\n1,m,1,{'x' * 1001},{'y' * 1000}\n")
     assert "answer" not in data.outcomes.columns
     assert "short" in data.outcomes.columns
-    assert "texts over 1000 characters: answer" in notes(data)
+    assert "texts, lists or objects: answer" in notes(data)
 
 
 def test_a_column_without_a_name_is_left_out(csv: Any) -> None:

@@ -48,7 +48,7 @@ def near_duplicates(panel: Panel) -> Iterator[Observation | NotChecked]:
     """Items with the same text, or with the same scores of all models more often than chance gives."""
     same_text = _same_content(panel)
     if same_text is not None:
-        name, codes = same_text
+        name, codes = same_text[0].removesuffix("_digest"), same_text[1]
         groups = np.bincount(codes)
         copies = groups[codes] > 1
         n_copies, n_groups = int(copies.sum()), int((groups > 1).sum())
@@ -166,7 +166,7 @@ def differing_items(panel: Panel, name: str) -> Bools:
 
 def _same_content(panel: Panel) -> tuple[str, Ints] | None:
     """Return the column by which items have the same content, and the group of every item; None where none has."""
-    for name in _CONTENT:
+    for name in (*_CONTENT, *(name for name in panel.rows.columns if name.endswith("_digest"))):
         if name not in panel.rows.columns or not isinstance(panel.rows[name].dtype, pl.String | pl.Categorical):
             continue
         if differing_items(panel, name).any():
