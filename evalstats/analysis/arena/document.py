@@ -284,7 +284,7 @@ def _ranks_settled(result: ArenaRanking) -> str:
     certain = sum(row.rank_low == row.rank_high for row in rows)
     pairs = figures.compared(result)
     shown = len(figures.apart(pairs))
-    ranks = f"{certain or 'None'} of {plural(len(rows), 'rank')} {is_are(certain)} certain"
+    ranks = f"{certain} of {plural(len(rows), 'rank')} {is_are(certain)} certain" if certain else "No rank is certain"
     apart = f"{shown:,} of {plural(len(pairs), 'pair')} {is_are(shown)}" if shown else "no pair is"
     return f"{ranks}; {apart} separated{_on_these(result)}.{_other_level(result)}"
 

@@ -61,7 +61,7 @@ def changed_items(result: Comparison) -> Document:
         headline = f"{second} changed {plural(n, 'item')} of {result.n_items:,} against {first}"
         table = _table(result, flips, most=n, caption="Items that flipped, losses first")
         linked = any(column.kind == "link" for column in table.without_empty_columns().columns)
-        noise = "With one trial a side, no single item tells a change from the noise of trials."
+        noise = "With one trial a side, no single change can be told from noise."
         blocks.append(replace(table, most=_WITH_LINKS if linked else _ON_SCREEN))
         blocks += [Text(text=text) for text in _by_trials(result, flips) or [noise]]
     else:

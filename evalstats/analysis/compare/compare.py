@@ -762,7 +762,7 @@ def _left_out(design: PairedDesign, *, told: bool) -> list[str]:
     n, total = len(design.paired), len(design.table)
     weakened = any(each.setting == "items" for each in design.differences if each.severity == "weakens")
     return (
-        [f"{total - n:,} of {total:,} items could not be paired and are left out"] if n < total and not weakened else []
+        [f"{total - n:,} of {total:,} items could not be paired and are dropped"] if n < total and not weakened else []
     )
 
 

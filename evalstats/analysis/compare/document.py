@@ -307,7 +307,7 @@ def _scores(result: Comparison) -> Section:
         rows=tuple((side.name, side.estimate, side.ends, side.method) for side in sides),
         caption=f"{result.metric} of either side on {where}",
     )
-    shared = Text(text="The difference is paired item by item, so it is surer than these two intervals suggest.")
+    shared = Text(text="The difference is paired item by item, so it is more precise than these intervals suggest.")
     blocks: tuple[Block, ...] = (table, shared) if result.conf_low is not None and not result.different else (table,)
     judge = ", corrected" if result.labels is not None else ""
     scores = " against ".join(own_score(side, digits) for side in sides)
@@ -389,7 +389,7 @@ def _by_group(result: Comparison) -> Section | None:
         if any(group.verdict == word for group in result.groups)
     ]
     who = result.candidate.name
-    head = f"By {result.by}: {who} is {' and '.join(parts)}" if parts else f"In no {result.by} is a difference shown"
+    head = f"By {result.by}: {who} is {' and '.join(parts)}" if parts else f"No {result.by} shows a difference"
     text = (
         f"The {n} levels are one family, so each interval is wider than alone. A verdict in one level and none in another "
         "is not by itself a difference between the two."
@@ -501,7 +501,7 @@ def _methods(result: Comparison) -> Section | None:
         excludes = row.excludes_zero if row.ends is not None else (row.p_value or 0.0) <= 1 - result.conf_level
         if (row.ends is not None or row.p_value is not None) and excludes != result.excludes_zero:
             against.append(row.method)
-    head = f"All {len(rows)} methods agree"
+    head = "Both methods agree" if len(rows) == 2 else f"All {len(rows)} methods agree"
     if against:
         n = len(against)
         head = f"{n} of {len(rows)} methods {conjugate(n, 'disagree')}: {and_list(against, 3)}"
@@ -581,7 +581,7 @@ def _effects(result: Comparison) -> Section | None:
             Column(title="What it is", kind="text", spare=True),
         ),
         rows=tuple((row.term, row.estimate, row.ends, row.note) for row in rows),
-        caption="The difference in terms that do not hang on the metric's unit",
+        caption="The difference in terms that do not depend on the metric's unit",
     )
     return Section(id="effects", heading="Effect sizes", blocks=(table,))
 

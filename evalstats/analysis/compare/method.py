@@ -29,7 +29,7 @@ def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]
         return Section(id="method", heading=heading, blocks=blocks), origin
     parts = (
         Section(id="method", heading="How it was answered", blocks=tuple(Text(text=text) for text in _how(result))),
-        listed("assumptions", "What this takes for granted", assumptions(result)),
+        listed("assumptions", "What this assumes", assumptions(result)),
         listed("changes", "What would change the answer", _changes(result)),
         works_section(references(result)),
         origin,
@@ -60,17 +60,15 @@ def _how(result: Comparison) -> list[str]:
             f"The score of an item is its pass{kind}{k}: the share of all ways to pick {k} of its trials in which {how}."
         )
     if result.conf_low is not None:
-        decides = "The interval decides, and the p-value beside it is its own"
+        decides = "The interval decides; the p-value is from the same method"
         if result.sequential is not None:
-            beside.append(
-                f"{decides}; other methods have no say. It holds at every look, however often one looks and whenever one stops."
-            )
+            beside.append(f"{decides}. It holds at every look, however often one looks and whenever one stops.")
         elif "CR2" in result.method:
             beside.append(
                 f"{decides}. No direction is claimed where the sign-flip over clusters disagrees, or below 4 degrees of freedom."
             )
         else:
-            beside.append(f"{decides}; other methods have no say.")
+            beside.append(f"{decides}.")
     if result.margin is not None:
         size = with_unit(declared(result.margin, result.scale), result.unit)
         level = 100 * (2 * result.conf_level - 1)
@@ -104,8 +102,7 @@ def assumptions(result: Comparison) -> list[str]:
             found[0] += f"; items of one go the same way, the {n} are worth {worth}"
     else:
         what = result.different or "items"
-        sampled = f"The {n} are independent of each other and a sample of the {what} you care about"
-        found = [f"{sampled}; of other kinds they say nothing"]
+        found = [f"The {n} are independent of each other and a sample of the {what} you care about"]
     if result.different:
         found.append("Chance alone decided who met which side; else they differ in more than the systems")
     found += [text.takes for text in texts_for(result.method) if text.takes]

@@ -308,7 +308,7 @@ def _method(result: Comparisons) -> tuple[Section, ...]:
         ),
         Section(
             id="assumptions",
-            heading="What this takes for granted",
+            heading="What this assumes",
             blocks=(Items(items=tuple(map(sentence, takes))),) if takes else (),
         ),
         works_section(works),

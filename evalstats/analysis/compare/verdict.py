@@ -357,10 +357,7 @@ def judged(
         told = notes("missing", (f"{are}, and with {case} the interval includes 0",))
         return Judged(verdict=verdict, reason=reason, qualifiers=told, names_missing=bool(cause))
     could = f"with {case} it includes 0" if lost else "the metric has no bound that limits what they could be"
-    why = (
-        f"{reason}, but {are}, and {could}; where the reason they are missing has nothing to do with the answers, "
-        "that can be declared"
-    )
+    why = f"{reason}, but {are}, and {could}"
     return Judged(verdict="inconclusive", reason=why, withheld=verdict, names_missing=bool(cause))
 
 

@@ -389,7 +389,10 @@ def overall_verdict(rows: Sequence[ModelGap], calibration: Calibration, shared: 
     if apart or any(p is not None and p <= limit for p in models):
         return "gap", why(apart=apart)
     if models or level_differs:
-        return "inconclusive", f"{why(apart=level_differs)}, but not once models and level count as two questions"
+        return (
+            "inconclusive",
+            f"{why(apart=level_differs)}, but not after adjustment for two questions (models and level)",
+        )
     if calibration.line is not None and calibration.line.bent:
         return "inconclusive", BENT
     if shared.margin is None:

@@ -31,7 +31,7 @@ def method(found: LabLiveGap) -> list[Section]:
     unanswered = [f"{and_list(names, len(names)).capitalize()}: {reason}" for reason, names in left_out]
     sections = (
         ("method", "How it was computed", (f"Estimated: {found.estimand}", *how)),
-        ("assumptions", "What it takes for granted", (*(text.takes for text in texts), *_errors(found))),
+        ("assumptions", "What this assumes", (*(text.takes for text in texts), *_errors(found))),
         ("unanswered", "What these data cannot answer", unanswered),
         ("sides", "The two sides", (_side(found.lab, "Lab"), _side(found.live, "Live"), *joined)),
         ("fine-print", "Fine print of the parts", _fine_print(found)),

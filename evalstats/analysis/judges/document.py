@@ -234,9 +234,9 @@ def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
     whose = result.truth
     match best.standing:
         case "as people":
-            return f"Yes: {best.name} agrees with {whose} about as well as {whose} agree among themselves"
+            return f"{best.name} agrees with {whose} about as well as {whose} agree among themselves"
         case "above people":
-            return f"Yes: {best.name} agrees with {whose} better than {whose} agree among themselves"
+            return f"{best.name} agrees with {whose} better than {whose} agree among themselves"
         case "below people":
             return f"Not fully: {best.name} agrees with {whose} less than {whose} agree among themselves"
         case "open":

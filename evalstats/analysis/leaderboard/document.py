@@ -169,7 +169,7 @@ def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
     turn = ", on the scores there are" if result.best_if_missing else ""
     if len(ranked) == 2:
         return f"{best} is better than {next(name for name in ranked if name != best)}{turn}"
-    return f"{best} is best: the other {len(ranked) - 1} are all shown to be worse{turn}"
+    return f"{best} is better than each of the other {len(ranked) - 1} {plural_of(result.contrast)}{turn}"
 
 
 def _limits(result: Leaderboard) -> list[str]:
@@ -307,10 +307,10 @@ def _actions(result: Leaderboard) -> list[str]:
     if not result.whole:
         actions.append("Have the models of different parts answer at least 10 common items")
     elif len(best) > 1 and result.n_items is not None:
-        more = "give them more items: evalstats power says how many"
+        more = "collect more items: evalstats power says how many"
         if result.labels:
             more = "label more of their answers: evalstats label status says how many"
-        actions.append(f"Treat those that could be best alike, or {more}")
+        actions.append(f"Treat those that could be best as tied, or {more}")
     return actions
 
 
@@ -338,7 +338,7 @@ def _beside_the_lines(result: Leaderboard) -> list[str]:
     for k in sorted({k for row in result.rows for k, _ in row.top if k > 1}) if result.whole else ():
         inside = [row.name for row in result.rows if dict(row.top).get(k)]
         ranked = [row for row in result.rows if row.top]
-        if k < len(ranked) and len(inside) < len(ranked):
+        if k < len(inside) < len(ranked):
             names = f": {and_list(inside, _NAMED)}" if len(inside) <= _NAMED + 1 else ""
             said.append(f"{len(inside)} models could be among the {k} best{names}.")
     ties = {tuple(sorted((row.name, *row.tied_with))) for row in result.rows if row.tied_with}
@@ -599,10 +599,7 @@ def _resolution(result: Leaderboard) -> Section | None:
     size = with_unit(number(detects * result.scale, score_digits(result)), result.unit)
     what = plural_of(" and ".join(result.clusters)) if result.clusters else "items"
     what = f"{result.different} of both" if result.different else what
-    text = (
-        f"Between two models a true difference of {size} is found with 80% power, by {n:,} {what} (the median of all pairs, "
-        "each by itself; as one family they need more)."
-    )
+    text = f"With {n:,} {what} a pair has an 80% chance of detecting a difference of {size} (median of all pairs, not adjusted)."
     point = 0.01
     if (
         result.labels is None
@@ -610,8 +607,8 @@ def _resolution(result: Leaderboard) -> Section | None:
         and detects > point
         and (more := result.needs(point)) is not None
     ):
-        text += f" A difference of 1 {result.unit} would need about {rounded_up(more):,} {what}."
-    return Section(id="resolution", heading=f"The board tells models apart from {size} on", blocks=(Text(text=text),))
+        text += f" Detecting 1 {result.unit} would need about {rounded_up(more):,} {what}."
+    return Section(id="resolution", heading=f"Differences of {size} or more can be detected", blocks=(Text(text=text),))
 
 
 def _records(result: Leaderboard) -> Section | None:

@@ -176,7 +176,7 @@ def range_words(plan: PowerPlan) -> str:
 
     low, high = as_precise(end(plan.answer_low), end(plan.answer_high))
     what = f" {_counted(plan)}" if counted else "" if plan.solved == "power" else f" {plan.unit}".rstrip()
-    return f"The pilot leaves open {low} to {high}{what}: {plan.answer_range}."
+    return f"The pilot is consistent with {low} to {high}{what}: {plan.answer_range}."
 
 
 def floor_words(plan: PowerPlan) -> str:

@@ -116,7 +116,7 @@ def test_users_are_named_and_counted() -> None:
     assert board.clusters == ("user",)
     # The pairs have 640, 620 and 660 users: the median of both sides.
     assert board.n_units == 640
-    assert "by 640 users of both" in " ".join(printed(board).split())
+    assert "With 640 users of both a pair has" in " ".join(printed(board).split())
     assert all((pair.n_clusters or 0) < (pair.n_items or 0) for pair in board.pairs)
     alone = es.leaderboard(read(visits(rows=3)), paired=False, cluster="none")
     assert alone.n_clusters is None

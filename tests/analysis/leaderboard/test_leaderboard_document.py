@@ -51,7 +51,7 @@ def test_who_could_be_best_is_said_once() -> None:
 def test_one_best_is_named_with_its_score() -> None:
     document = leaderboard(board(binary(300, [0.9, 0.5, 0.4]))).document()
     assert (document.label, document.tone) == ("one best", "good")
-    assert document.headline == "a is best: the other 2 are all shown to be worse"
+    assert document.headline == "a is better than each of the other 2 models"
     assert document.number_words.startswith("95% CI ")
 
 

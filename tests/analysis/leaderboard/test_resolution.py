@@ -31,7 +31,7 @@ def test_it_is_the_median_detectable_difference_of_the_pairs() -> None:
     assert board.detects == pytest.approx(statistics.median(known), rel=1e-9)
     assert board.detects is not None
     assert board.needs(board.detects / 2) == pytest.approx(320, abs=1)
-    assert "The board tells models apart from" in board.to_markdown()
+    assert "Differences of" in board.to_markdown()
 
 
 def test_such_a_difference_is_found_in_four_of_five_boards() -> None:
