@@ -242,7 +242,7 @@ class Ranges:
 
 
 # Rows that repeat others do so from the first items on; the rest of a long file need not be held against a late one.
-MOST_KEYS: Final = 4_000_000
+MOST_KEYS: Final = 1_000_000
 
 
 class SeenKeys:
