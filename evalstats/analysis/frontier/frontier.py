@@ -21,7 +21,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, Option
 from evalstats.grammar import and_list, plural
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData, as_data

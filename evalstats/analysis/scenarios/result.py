@@ -119,13 +119,14 @@ class ChangeRow(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPairRow(Estimate):
-    """Two models, averaged over scenarios with the stated weights: first minus second.
+    """Two models, averaged over scenarios with the stated weights, or within one `scenario`: first minus second.
 
     All pairs are one family: the interval and `p_adjusted` are Bonferroni's and agree; `p_holm` is never larger.
     """
 
     first: str
     second: str
+    scenario: str | None = None
     estimate: float | None = None
     p_holm: float | None = None
     separated: bool = False
