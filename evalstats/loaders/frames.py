@@ -5,13 +5,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list
-from evalstats.loaders.arena_cells import sides_of, winner_of
+from evalstats.loaders.arena_cells import labelled, sides_of
+from evalstats.loaders.arena_records import Tally, VoteBlock
+from evalstats.loaders.arena_rows import winners_of
 from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_ASKED, NOTHING_FITS, AskedNames, assigned
 from evalstats.loaders.blocks import frame_block
@@ -24,7 +26,7 @@ from evalstats.loaders.tidy import Tidier
 from evalstats.schema.columns import TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.names import name_of, names_of
-from evalstats.schema.tables import as_polars, check_table, frame_from_rows
+from evalstats.schema.tables import as_polars, check_table, frame_from_rows, levels_of
 
 _NAME = "frame"
 # What rows and the model are called where nothing else names them.
@@ -414,11 +416,7 @@ def runs_of_frame(
     return frame_from_rows(rows, "runs")
 
 
-_SHOWN = 5
-_FIRST, _SECOND = "\x00a", "\x00b"  # stand for the two models where a label is read apart from its row
-_BOTH = "\x00?"
-_MARK = "\x00"
-_AMBIGUOUS = "labels of the winner are also names of its models"
+_SAME: Final = "{n} votes have a model whose name is also a label of the winner; they count for nobody"
 
 
 def from_votes(
@@ -474,8 +472,8 @@ def from_votes(
     ...     winner="won",
     ...     rater="user",
     ... )
-    >>> data.comparisons["outcome"].to_list(), data.problems[0].message
-    (['a', 'tie', None], "1 vote has a winner's label that is not known and counts for nobody: '?' (1)")
+    >>> data.comparisons["outcome"].to_list(), data.problems[0].message.partition(";")[0]
+    (['a', 'tie', None], "1 of 3 votes have no outcome and are kept as unscored, not as ties ('?': 1)")
     """
     table = as_polars(frame)
     if not table.height:
@@ -488,7 +486,8 @@ def from_votes(
     renamed = in_standard_columns(
         table, {"model_a": model_a, "model_b": model_b, "winner": winner, **columns}, "comparisons", ("winner",)
     )
-    read, problems = _outcomes(renamed, {str(key).strip().lower(): value for key, value in labels.items()})
+    tally = Tally()
+    read = _with_outcomes(renamed, {str(key).strip().lower(): value for key, value in labels.items()}, tally)
     digest = digest_of_rows(table)
     run = f"{arena}~{digest[:8]}"
     filled = read.with_columns(pl.lit(run).alias("run"))
@@ -499,121 +498,44 @@ def from_votes(
     comparisons = check_table(filled, "comparisons", source="frame")
     n_scored = int((comparisons["status"] == "scored").sum())
     runs = runs_of_frame([run], arena, digest, "votes", {run: (n_scored, comparisons.height - n_scored)})
-    data = EvalData(comparisons=comparisons, runs=runs, problems=tuple(problems))
+    data = EvalData(comparisons=comparisons, runs=runs, problems=tuple(tally.problems(Source(path=Path(_NAME)), "row")))
     return with_distinct_names(data)
 
 
-def _outcomes(table: pl.DataFrame, labels: Mapping[str, str]) -> tuple[pl.DataFrame, list[Problem]]:
-    """Read the labels, each distinct one once."""
-    text = pl.col("winner").cast(pl.String)
-    names_a = (text == pl.col("model_a").cast(pl.String)) & (pl.col("model_a") != pl.col("model_b"))
-    names_b = (text == pl.col("model_b").cast(pl.String)) & (pl.col("model_a") != pl.col("model_b"))
-    by_name = pl.when(names_a).then(pl.lit("a")).when(names_b).then(pl.lit("b"))
-    both, names_count = _doubtful(table, text, by_name, labels)
-    names_a, names_b = names_a & names_count, names_b & names_count
-    label = (
-        pl.when(both)
-        .then(pl.lit(_BOTH))
-        .when(names_a)
-        .then(pl.lit(_FIRST))
-        .when(names_b)
-        .then(pl.lit(_SECOND))
-        .otherwise(text)
-    )
-    itself = pl.col("model_a").cast(pl.String) == pl.col("model_b").cast(pl.String)
-    marked = table.with_columns(label.alias(_MARK))
-    read: list[dict[str, str | None]] = []
-    for value in marked[_MARK].unique().to_list():
-        outcome, strength, reason = _label(value, labels)
-        read.append({_MARK: value, "outcome": outcome, "strength": strength, "status_reason": reason})
-    schema = {_MARK: pl.String, "outcome": pl.String, "strength": pl.String, "status_reason": pl.String}
-    kept = marked.drop([name for name in ("outcome", "status_reason", "status", "value_raw") if name in table.columns])
-    own_strength = "strength" in kept.columns
-    told = pl.DataFrame(read, schema=schema)
-    joined = kept.join(
-        told.drop("strength") if own_strength else told, on=_MARK, how="left", nulls_equal=True, maintain_order="left"
-    )
-    filled = joined.with_columns(
-        pl.when(itself).then(None).otherwise(pl.col("outcome")).alias("outcome"),
-        pl.when(itself)
-        .then(pl.lit("a model against itself"))
-        .otherwise(pl.col("status_reason"))
-        .alias("status_reason"),
-        text.alias("value_raw"),
-    )
-    scored = pl.when(pl.col("outcome").is_null()).then(pl.lit("unscored")).otherwise(pl.lit("scored"))
-    done = filled.with_columns(scored.alias("status")).drop("winner", _MARK)
-    return done, _problems(done)
-
-
-def _doubtful(
-    table: pl.DataFrame, text: pl.Expr, by_name: pl.Expr, labels: Mapping[str, str]
-) -> tuple[pl.Expr, pl.Expr]:
-    """Return which votes nobody gets, and whether a label may be a model's name.
+def _with_outcomes(table: pl.DataFrame, labels: dict[str, str], tally: Tally) -> pl.DataFrame:
+    """Read the labels of the winner as those of a file are read.
 
     A model may be called "tie" or "b". Where its name and the label say different things, the other votes of the table tell
     which is meant; where they do not, every vote of that model is left out: those of one reading alone would be its wins.
     """
-    own = _own_labels(table, labels)
-    nobody, yes = pl.lit(value=False), pl.lit(value=True)
-    if not own:
-        return nobody, yes
-    read = {**{value: _label(value, labels)[0] for value in table.select(text.unique())["winner"].drop_nulls()}}
-    by_label = text.replace_strict({k: v for k, v in read.items() if v}, default=None, return_dtype=pl.String)
-    said = table.select(label=by_label, name=by_name)
-    if not (said["label"] != said["name"]).fill_null(value=False).any():
-        return nobody, yes
-    as_label = int((said["label"].is_not_null() & said["name"].is_null()).sum())
-    as_name = int((said["label"].is_null() & said["name"].is_not_null()).sum())
-    if as_label and not as_name:
-        return nobody, nobody
-    if as_name and not as_label:
-        return nobody, yes
-    called = [pl.col(side).cast(pl.String).is_in(list(own)) for side in ("model_a", "model_b")]
-    return called[0] | called[1], yes
+    text, *sides = (table[name].cast(pl.String) for name in ("winner", "model_a", "model_b"))
 
+    def read(words: list[str]) -> dict[str, str]:
+        found = {word: labelled(labels.get(word.strip().lower(), word), "", "").outcome for word in words}
+        return {word: outcome for word, outcome in found.items() if outcome}
 
-def _own_labels(table: pl.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of models that would be read as labels too, with what they would say."""
-    names = (
-        pl.concat([table["model_a"].cast(pl.String), table["model_b"].cast(pl.String)]).drop_nulls().unique().to_list()
-    )
-    read = {name: _label(name, labels)[0] for name in names}
-    return {name: outcome for name, outcome in read.items() if outcome is not None}
-
-
-def _label(value: str | None, labels: Mapping[str, str]) -> tuple[str | None, str | None, str | None]:
-    if value == _BOTH:
-        return None, None, _AMBIGUOUS
-    if value in {_FIRST, _SECOND}:
-        return ("a" if value == _FIRST else "b"), None, None
-    own = labels.get(value.strip().lower()) if value is not None else None
-    found = winner_of({"winner": own or value}, _FIRST, _SECOND)
-    return found.outcome, found.strength, found.reason
-
-
-def _problems(table: pl.DataFrame) -> list[Problem]:
-    """Tell of votes without an outcome, by label."""
-    problems: list[Problem] = []
-    lost = table.filter(pl.col("outcome").is_null())
-    words = {
-        "the winner's label is not known": "a winner's label that is not known",
-        "the winner's label is missing": "no winner's label",
-        "a model against itself": "a model against itself",
-        _AMBIGUOUS: "a model whose name is also a label of the winner",
-    }
-    for reason, told in words.items():
-        rows = lost.filter(pl.col("status_reason") == reason)
-        if not rows.height:
-            continue
-        shown = ""
-        if reason.endswith("not known") or reason == _AMBIGUOUS:
-            counted = rows["value_raw"].value_counts(sort=True)
-            shown = ": " + ", ".join(f"{label[:40]!r} ({n})" for label, n in counted.head(_SHOWN).iter_rows())
-        many, ends = (f"{rows.height:,} votes have", "") if rows.height > 1 else ("1 vote has", "s")
-        message = f"{many} {told} and count{ends} for nobody{shown}"
-        problems.append(Problem(path="frame", message=message, severity="note"))
-    return problems
+    by_label = text.replace_strict(read(levels_of(text)), default=None, return_dtype=pl.String)
+    named = [
+        pl.when((text == side) & (sides[0] != sides[1])).then(pl.lit(letter))
+        for side, letter in zip(sides, "ab", strict=True)
+    ]
+    by_name = pl.select(pl.coalesce(*named)).to_series()
+    meant = text
+    if (by_label != by_name).any():
+        as_label = (by_label.is_not_null() & by_name.is_null()).any()
+        as_name = (by_label.is_null() & by_name.is_not_null()).any()
+        chosen = by_label if as_label else by_name
+        meant = chosen.set(~chosen.is_in(["a", "b"]).fill_null(value=False), None)
+        meant = ("\x00" + meant).fill_null(text)
+        if as_label == as_name:
+            own = read(levels_of(pl.concat(sides)))
+            doubtful = sides[0].is_in([*own]) | sides[1].is_in([*own])
+            meant = text.set(doubtful, None)
+            tally.counts[_SAME] += int(doubtful.sum())
+    block = VoteBlock(columns={"winner": meant}, places=range(len(text)), numbers=range(len(text)))
+    won = winners_of(block, sides[0], sides[1], {**labels, "\x00a": "a", "\x00b": "b"}, tally)
+    kept = {name: cells for name, cells in won.items() if name != "strength" or name not in table.columns}
+    return table.with_columns(**{**kept, "value_raw": text}).drop("winner")
 
 
 FROM_ROWS = 2_000_000

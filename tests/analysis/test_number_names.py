@@ -75,7 +75,7 @@ def test_an_unknown_name_is_refused_in_words() -> None:
         es.compare(_data(), "1.0", "2")
     with pytest.raises(InputError, match=r"baseline is \[1\]; give one name"):
         es.compare(_data(), [1], 2)
-    with pytest.raises(TypeError, match="candidate"):
+    with pytest.raises(InputError, match=r"holds 3 systems \(1, 2, 3\); name two of them: .*candidate=NAME"):
         es.compare(_data(), 1)
 
 
