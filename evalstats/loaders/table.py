@@ -376,10 +376,12 @@ def _inside(head: Head) -> tuple[str, dict[str, list[dict[str, object]]]]:
         document = load_json(head.path)
     except UnreadableFileError:
         return "", {}
+    model = ROLES["model"]
     beside = {
         f"/{name}": value
         for name, value in flat(dict(as_dict(document))).items()
-        if isinstance(value, str) and ROLES["model"].names.get(words_of(name), 0) >= SURE
+        if isinstance(value, str) and model.names.get(words_of(name.rpartition(".")[2]), 0) >= SURE
+        if not model.bars(words_of(name))
     }
     found: dict[str, list[dict[str, object]]] = {}
     for each in (lists := listings(document))[:_LISTS]:

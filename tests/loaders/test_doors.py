@@ -373,6 +373,10 @@ def test_the_one_list_of_results_in_a_document_is_the_table(tmp_path: Path) -> N
     assert any(
         "read with --map rows=results --map item=id --map score=correct" in each.message for each in data.problems
     )
+    # So does its configuration, but not the judge's.
+    about = {"config": {"model": "tuned-2", "shots": 5}, "judge": {"model": "strict-1"}}
+    path.write_text(json.dumps({**about, "results": rows}))
+    assert read(path, strict=True).models() == ("tuned-2",)
     # Of two nobody can say which is meant; where the user says it, the rest is found.
     path.write_text(json.dumps({"results": rows, "others": [{**row, "ms": 1} for row in rows[:4]]}))
     with pytest.raises(InputError, match="--map rows=results --map item=id --map score=correct"):
