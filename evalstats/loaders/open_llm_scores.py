@@ -19,51 +19,25 @@ NORMALISED: Final = "normalised"
 
 # Name of the benchmark in a results file, and the metric that the first leaderboard takes of it.
 V1_METRICS: Final[Mapping[str, str]] = {
-    "arc": "acc_norm",
-    "hellaswag": "acc_norm",
-    "hendrycksTest": "acc",
-    "truthfulqa": "mc2",
-    "winogrande": "acc",
-    "gsm8k": "acc",
-    "drop": "f1",
-}
+    "arc": "acc_norm", "hellaswag": "acc_norm", "hendrycksTest": "acc", "truthfulqa": "mc2", "winogrande": "acc",
+    "gsm8k": "acc", "drop": "f1",
+}  # fmt: skip
 _V1_NAMES: Final[Mapping[str, str]] = {
-    "arc": "ARC",
-    "hellaswag": "HellaSwag",
-    "hendrycksTest": "MMLU",
-    "truthfulqa": "TruthfulQA",
-    "winogrande": "Winogrande",
+    "arc": "ARC", "hellaswag": "HellaSwag", "hendrycksTest": "MMLU", "truthfulqa": "TruthfulQA", "winogrande": "Winogrande",
     "gsm8k": "GSM8K",
-}
+}  # fmt: skip
 _MMLU_TASKS: Final = 57
 
 # 19 for object_counting is what the leaderboard divides by, and what its published BBH comes from.
 BBH_CHOICES: Final[Mapping[str, int]] = {
-    "boolean_expressions": 2,
-    "causal_judgement": 2,
-    "date_understanding": 6,
-    "disambiguation_qa": 3,
-    "formal_fallacies": 2,
-    "geometric_shapes": 11,
-    "hyperbaton": 2,
-    "logical_deduction_five_objects": 5,
-    "logical_deduction_seven_objects": 7,
-    "logical_deduction_three_objects": 3,
-    "movie_recommendation": 6,
-    "navigate": 2,
-    "object_counting": 19,
-    "penguins_in_a_table": 5,
-    "reasoning_about_colored_objects": 18,
-    "ruin_names": 6,
-    "salient_translation_error_detection": 6,
-    "snarks": 2,
-    "sports_understanding": 2,
-    "temporal_sequences": 4,
-    "tracking_shuffled_objects_five_objects": 5,
-    "tracking_shuffled_objects_seven_objects": 7,
-    "tracking_shuffled_objects_three_objects": 3,
-    "web_of_lies": 2,
-}
+    "boolean_expressions": 2, "causal_judgement": 2, "date_understanding": 6, "disambiguation_qa": 3, "formal_fallacies": 2,
+    "geometric_shapes": 11, "hyperbaton": 2, "logical_deduction_five_objects": 5, "logical_deduction_seven_objects": 7,
+    "logical_deduction_three_objects": 3, "movie_recommendation": 6, "navigate": 2, "object_counting": 19,
+    "penguins_in_a_table": 5, "reasoning_about_colored_objects": 18, "ruin_names": 6,
+    "salient_translation_error_detection": 6, "snarks": 2, "sports_understanding": 2, "temporal_sequences": 4,
+    "tracking_shuffled_objects_five_objects": 5, "tracking_shuffled_objects_seven_objects": 7,
+    "tracking_shuffled_objects_three_objects": 3, "web_of_lies": 2,
+}  # fmt: skip
 MUSR_CHOICES: Final[Mapping[str, int]] = {"murder_mysteries": 2, "object_placements": 5, "team_allocation": 3}
 GPQA_CHOICES: Final = 4
 MMLU_PRO_CHOICES: Final = 10

@@ -27,20 +27,9 @@ _STAMP: Final = r"\d{4}-\d{2}-\d{2}T\d{2}[-:]\d{2}[-:]\d{2}(?:\.\d+)?"
 _NAME: Final = re.compile(rf"details_(?P<task>.+?)(?:_(?P<stamp>{_STAMP}))?\.parquet")
 _DATED: Final = re.compile(_STAMP)
 _PREFIX: Final = "details_"
-_SUITES: Final = frozenset(
-    {
-        "bigbench",
-        "community",
-        "custom",
-        "extended",
-        "harness",
-        "helm",
-        "leaderboard",
-        "lighteval",
-        "multilingual",
-        "original",
-    }
-)
+_SUITES: Final = frozenset({
+    "bigbench", "community", "custom", "extended", "harness", "helm", "leaderboard", "lighteval", "multilingual", "original",
+})  # fmt: skip
 
 _AGAIN: Final = "{n} examples stand in the file more than once; each is an item of its own, numbered #2, #3, ..."
 _NO_SCORE: Final = "{n} values of metrics are no single numbers and are unscored"

@@ -46,21 +46,10 @@ _REACHED: Final = {
 _WHOLE: Final = frozenset({"unresolved_ids", "completed_ids", "applied", "generated", "submitted_ids"})
 _LISTS: Final = frozenset((*_ERRORS, *_FAILURES, *_RESOLVED, *_REACHED, "incomplete_ids", "ambiguous_failure_ids"))
 # Names of files and folders that say nothing of the system.
-_GENERIC: Final = frozenset(
-    {
-        "results",
-        "result",
-        "report",
-        "reports",
-        "final_report",
-        "eval_results",
-        "evaluation",
-        "output",
-        "outputs",
-        "logs",
-    }
-    | {"per_instance_details", "eval", "data", "summary", "tmp"}
-)
+_GENERIC: Final = frozenset({
+    "results", "result", "report", "reports", "final_report", "eval_results", "evaluation", "output", "outputs", "logs",
+    "per_instance_details", "eval", "data", "summary", "tmp",
+})  # fmt: skip
 # A run id has a letter before any digit, or is a date: the end of gpt-4.1 and of claude-3.5-sonnet is none.
 _RUN_ID = re.compile(r"(?P<model>.+)\.(?P<run>[A-Za-z_][\w-]*|\d{6,}[\w-]*)")
 _DATED = re.compile(r"(?P<year>20\d\d)(?P<month>\d\d)(?P<day>\d\d)_(?P<model>.+)")
