@@ -104,7 +104,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "learning sampling frame bit complexity parse cache delta diff iteration flipped swapped warmup expected gold target",
         unless_named="truth reference label labels prediction predictions predicted pred actual answer "
         "response output difficulty low high lower upper top k start end reason explanation comment should must requires needs "
-        "expects logp logit logits mean median",
+        "expects include includes logp logit logits mean median",
     ),
     "model": _role(
         w100="model model_name model_id model_name_or_path llm llm_name llm_model engine deployment system model_version",

@@ -221,6 +221,7 @@ def test_the_vocabularies_are_many_and_differ() -> None:
         ("id,score_a,score_b\n1,.5,.25\n2,.25,.75\n3,.5,.5\n", ["item=id", "models=score_a,score_b"]),
         # Whether something could be parsed, or was cached, is no score; nor is what was aimed at, or a difference.
         ("id,quality,parse_ok,cache_hit\n1,3,True,False\n2,5,False,True\n", ["item=id", "score=quality"]),
+        ("id,include_sources,grade\n1,True,.5\n2,False,.25\n3,True,.75\n", ["item=id", "score=grade"]),
         ("id,target_score,score\n1,.5,.25\n2,.5,.75\n3,.75,.5\n", ["item=id", "score=score"]),
         (
             "id,recall_at_k_dense,recall_at_k_bm25,delta\n1,.5,.25,.25\n2,.25,.75,-.5\n3,.5,.5,0\n",
