@@ -227,10 +227,10 @@ class TwoSides(Reading):
         )
 
     def typed(self, call: Call) -> dict[str, Any]:
-        """Name two sides of a store by their options."""
+        """Leave two sides of a store to the options that name them."""
         typed = DataForm.typed(self, call)
         if self.store is not None and call.given["baseline"] is None:
-            typed["baseline"], typed["candidate"] = typed.pop("targets")
+            del typed["targets"]
         return typed
 
 
