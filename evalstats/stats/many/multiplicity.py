@@ -151,9 +151,9 @@ def compact_letters(separated: ArrayLike, order: ArrayLike) -> tuple[str, ...]:
 
     Notes
     -----
-    Insert and absorb: start with one letter for all; for every separated pair split each letter that both have in two, one
-    without the first and one without the second; drop a letter whose models all share another one. A letter is a tier
-    only in a loose sense: not being separated is not being equal, and models of one tier may have other tiers too.
+    Insert and absorb: start with one letter for all; for every model split each letter that it shares with models it is
+    separated from in two, one without it and one without them; drop a letter whose models all share another one. A letter
+    is a tier only in a loose sense: not being separated is not being equal, and models of one tier may have other tiers too.
 
     Examples
     --------
@@ -165,11 +165,11 @@ def compact_letters(separated: ArrayLike, order: ArrayLike) -> tuple[str, ...]:
     ranked = np.asarray(order, dtype=np.int64)
     n = ranked.size
     held = [(1 << n) - 1] if n else []  # a letter is a number with a bit for each of its models
-    for i, j in np.argwhere(np.triu(apart[np.ix_(ranked, ranked)])).tolist():
-        one, other = 1 << i, 1 << j
-        both = [letter for letter in held if letter & one and letter & other]
-        held = [letter for letter in held if not (letter & one and letter & other)]
-        for part in (letter & ~own for letter in both for own in (one, other)):
+    for i, row in enumerate(np.triu(apart[np.ix_(ranked, ranked)])):
+        one, others = 1 << i, sum(1 << j for j in np.flatnonzero(row).tolist())
+        both = [letter for letter in held if letter & one and letter & others]
+        held = [letter for letter in held if not (letter & one and letter & others)]
+        for part in (letter & ~own for letter in both for own in (one, others)):
             if not any(part & letter == part for letter in held):
                 held = [*(letter for letter in held if letter & part != letter), part]
     letters = [""] * n
