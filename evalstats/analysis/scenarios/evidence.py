@@ -190,7 +190,7 @@ def _models(result: ScenarioModel) -> list[Section]:
     if len(ordered) < 2:
         return []
     top = ordered[0]
-    pairs = [pair for pair in result.pairs if top.name in (pair.first, pair.second)]
+    pairs = [pair for pair in result.pairs if not pair.scenario and top.name in (pair.first, pair.second)]
     beside = [pair.second if pair.first == top.name else pair.first for pair in pairs if not pair.separated]
     heading = f"{top.name} has the best mean over all scenarios"
     if pairs:
@@ -347,7 +347,7 @@ def _cells(result: ScenarioModel) -> list[Section]:
 
 
 def _pairs(result: ScenarioModel) -> list[Section]:
-    pairs = result.pairs
+    pairs = [pair for pair in result.pairs if not pair.scenario]
     if len(pairs) < 2:
         return []
     apart = sum(pair.separated for pair in pairs)

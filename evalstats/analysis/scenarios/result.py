@@ -24,7 +24,7 @@ DROP_COLUMNS = (
     *("log_odds", "log_odds_low", "log_odds_high", "model_std_error", "paired", "paired_low", "paired_high"),
     *(*_POOLED, "n_items", "verdict", "verdict_reason"),
 )
-PAIR_COLUMNS = ("first", "second", *_ENDS, "p_value", "p_adjusted", "p_holm", "separated", "reason")
+PAIR_COLUMNS = ("first", "second", "scenario", *_ENDS, "p_value", "p_adjusted", "p_holm", "separated", "reason")
 VARIANCE_COLUMNS = ("term", "label", "variance", "std_dev", "conf_low", "conf_high", "share", "n_levels", "singular")
 EFFECT_COLUMNS = ("group", "column", "level", "estimate", "std_error", "conf_low", "conf_high", "conf_level")
 
@@ -121,7 +121,7 @@ class ChangeRow(Estimate):
 class ModelPairRow(Estimate):
     """Two models, averaged over scenarios with the stated weights, or within one `scenario`: first minus second.
 
-    All pairs are one family: the interval and `p_adjusted` are Bonferroni's and agree; `p_holm` is never larger.
+    All pairs of either kind are one family: the interval and `p_adjusted` are Bonferroni's and agree; `p_holm` is never larger.
     """
 
     first: str

@@ -69,6 +69,8 @@ def test_a_difference_within_a_scenario_is_that_of_two_samples_of_users(score: s
             assert row.p_value == pytest.approx(expected.p_value, rel=1e-6)
             assert row.p_adjusted == pytest.approx(min(1.0, 3 * (expected.p_value or 0)), rel=1e-6)
     assert "differences between models within country" in printed(found)
+    assert "pairs of models" not in printed(found)  # of two models there is one pair over all scenarios
+    assert found.pairs_frame()["scenario"].drop_nulls().to_list() == list(COUNTRIES)
 
 
 def test_whether_differences_differ_between_two_scenarios_is_the_t_of_their_difference() -> None:
