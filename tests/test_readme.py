@@ -44,7 +44,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_suite(root / "runs", {"base": 0.0, "tuned": 0.3})
     rng = np.random.default_rng(0)
     visits = [
-        {"model": version, "user": f"{version}-{user}", "solved": int(rng.random() < rate)}
+        {
+            "model": version,
+            "user": f"{version}-{user}",
+            "country": ("de", "fr", "pl")[user % 3],
+            "solved": int(rng.random() < rate),
+        }
         for version, rate in (("v1", 0.5), ("v2", 0.52), ("v3", 0.6))
         for user in range(200)
         for _ in range(3)
