@@ -41,7 +41,7 @@ from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.roles import ROLES, SURE
 from evalstats.loaders.score_table import is_absent, json_or_none, prices_in, records_of_head
 from evalstats.loaders.tidy import Tidier
-from evalstats.loaders.values import as_dict
+from evalstats.loaders.values import as_dict, as_number
 from evalstats.regular import open_regular
 from evalstats.schema.data import Problem
 
@@ -310,7 +310,9 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     if not flat_rows and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
         raise UnreadableFileError(f"{head.path}: holds no rows; its columns are {comma_list(columns, SHOWN_COLUMNS)}")
     found = assigned(columns, flat_rows, asked)
-    if head.shape == "text" and len(columns) < 2 and not found[0].is_whole:
+    # A header of numbers is a first row, unless it counts the columns.
+    unnamed = all(as_number(name) is not None for name in columns) and columns != [*map(str, range(len(columns)))]
+    if head.shape == "text" and (unnamed or (len(columns) < 2 and not found[0].is_whole)):
         return "It is text without columns; a table of your own needs a header with an item and a score"
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:

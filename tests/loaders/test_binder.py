@@ -289,6 +289,16 @@ def test_answers_without_scores_are_not_asked_for_their_columns(tmp_path: Path) 
         read(path)
 
 
+def test_numbers_in_the_first_line_are_no_names(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("0.75\n0.5\n0.25\n")
+    with pytest.raises(InputError, match="text without columns; a table of your own needs a header"):
+        read(path)
+    path.write_text("0,1\nq1,0.5\nq2,0.25\n")  # as pandas writes columns without names
+    with pytest.raises(InputError, match="--map item=0 --map score=1"):
+        read(path)
+
+
 def test_a_long_list_is_told_by_more_than_its_first_record(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     rows = [{"qid": f"q{k // 2}", "llm": "ab"[k % 2], "text": "x" * 900, "ok": k % 3 > 0} for k in range(200)]
