@@ -241,6 +241,7 @@ def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
         found = cell_means(score, laid.of_frame, np.unique(table.cluster, return_inverse=True)[1])
         means, covariance = found.mean, found.covariance
         method = f"CR2 covariance of {found.n_clusters} clusters"
+    robust = found.robust() if found is not None and table.different else None
     slope, link, own = np.ones(len(means)), means, covariance
     if table.is_single:
         # Half an answer of either kind keeps log-odds finite where all answers are alike, and gives them a spread.
@@ -270,7 +271,10 @@ def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
         fit=None,
         cells=cells,
         covariance_method=method,
-        robust=found.robust() if found is not None and table.different else None,
+        robust=robust,
+        notes=("whether models differ in where they break was not tested: a cell lies in one cluster",)
+        if found is not None and table.different and robust is None
+        else (),
         no_interval=few,
         scores="binomial" if table.is_single else "gaussian",
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 
 from evalstats.errors import CannotAnswerError, InputError
@@ -303,10 +303,20 @@ class CellMeans:
         # tr(P^2) of P = diag(spread) - moved moved'.
         whole = (square @ self._crossed * square).sum(axis=1)
         trace = (spread - moved).sum(axis=1)
-        return np.asarray(trace**2 / ((spread**2).sum(axis=1) - 2 * (spread * moved).sum(axis=1) + whole))
+        total = (spread**2).sum(axis=1) - 2 * (spread * moved).sum(axis=1) + whole
+        # A cell that lies in one cluster has no spread to judge by: its pulls sum to 0.
+        known = ~(rows[:, self._alone] != 0.0).any(axis=1) & (total > 0.0)
+        return np.divide(trace**2, total, out=np.zeros(len(trace)), where=known)
 
-    def robust(self) -> RobustCovariance:
-        """Return the covariance with what a joint test of contrasts needs."""
+    @property
+    def _alone(self) -> NDArray[np.bool_]:
+        """Which cells lie in one cluster."""
+        return np.asarray((self._counts > 0.0).sum(axis=0) < 2)
+
+    def robust(self) -> RobustCovariance | None:
+        """Return the covariance with what a joint test of contrasts needs; None where a cell lies in one cluster."""
+        if self._alone.any():
+            return None
         parts: list[_ClusterPart] = []
         for counts, enlarged in zip(self._counts, self._enlarged, strict=True):
             columns = np.flatnonzero(counts)
@@ -348,8 +358,7 @@ def cell_means(scores: Floats, cell: Ints, cluster: Ints) -> CellMeans:
     mean = np.bincount(cell, weights=scores, minlength=n_cells) / total
     pull = np.bincount(place, weights=scores - mean[cell], minlength=n_clusters * n_cells).reshape(n_clusters, n_cells)
     share = counts / total
-    # A cell that lies in one cluster has no spread to judge by: its pulls sum to 0.
-    enlarged = 1.0 / np.sqrt(1.0 - np.minimum(share, _LARGEST_SHARE))
+    enlarged = 1.0 / np.sqrt(np.where(share > _LARGEST_SHARE, 1.0, 1.0 - share))
     influence = pull / total * enlarged
     crossed = counts * enlarged / np.sqrt(total)
     return CellMeans(

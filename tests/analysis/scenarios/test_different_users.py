@@ -133,6 +133,19 @@ def test_users_of_both_models_are_one_cluster_each() -> None:
     assert apart.n_clusters == 90
 
 
+@pytest.mark.parametrize("score", ["solved", "spent"])
+def test_one_user_of_a_model_in_a_scenario_shows_nothing_there(score: str) -> None:
+    table = visits(gain=(0.0, 0.0))
+    kept = (pl.col("model") == "a") & (pl.col("country") == "fr")
+    alone = table.filter(~kept | (pl.col("user") == table.filter(kept)["user"][0]))
+    found = asked(read(alone.with_columns(spent=pl.col("spent") + 5.0 * (pl.col("model") == "b")), score))
+    [row] = [pair for pair in found.pairs if pair.scenario == "fr"]
+    assert not row.separated
+    assert "degrees of freedom" in (row.reason or "")
+    assert found.interaction is None or found.interaction.term == "scenario"
+    assert any("a cell lies in one cluster" in note.text for note in found.notes)
+
+
 # .05 and three Monte Carlo standard errors of 2,000 tables.
 LIMIT = 0.05 + 3 * 0.0049
 

@@ -87,9 +87,18 @@ def test_a_joint_test_is_that_of_a_regression_with_the_same_clusters():
     fit = fit_at(rows_design(columns, [term("user", user)], scores), [0.0], 1.0)
     interaction = np.array([[1.0, -1, 0, -1, 1, 0], [1, 0, -1, -1, 0, 1]])
     expected = robust_covariance(fit, user).f_test(fit.beta, interaction)
-    joint = found.robust().f_test(found.mean, interaction)
+    robust = found.robust()
+    assert robust is not None
+    joint = robust.f_test(found.mean, interaction)
     assert (joint.statistic, joint.df_denominator) == pytest.approx((expected.statistic, expected.df_denominator))
-    np.testing.assert_allclose(found.robust().df(interaction), found.df(interaction))
+    np.testing.assert_allclose(robust.df(interaction), found.df(interaction))
+
+
+def test_a_cell_of_one_cluster_tells_no_spread():
+    cell, cluster = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 5, 6, 6, 6])
+    found = cell_means(np.arange(9.0) ** 2, cell, cluster)
+    assert found.df(np.array([[-1.0, 1.0], [1.0, 0.0]])).tolist() == [0.0, pytest.approx(5.0)]
+    assert found.robust() is None
 
 
 def test_few_groups_are_refused():
