@@ -31,7 +31,7 @@ class Flag:
     `flags` are "--metric -m", or "--yes/--no" for a choice of two; `metavar` stands for the value in the help. `names` are the
     options that name the column whose levels are given, () for names of models; None where the value names nothing in the data.
     Of several values, `alone` are words that stand by themselves. `section` is where the help lists the option, if not with
-    those beside which it is declared.
+    those beside which it is declared. `of_columns` says that its words are standard columns, which a table may call otherwise.
     """
 
     help: str
@@ -41,6 +41,7 @@ class Flag:
     names: tuple[str, ...] | None = None
     alone: tuple[str, ...] = ()
     section: str = ""
+    of_columns: bool = False
 
 
 # What items share, what trials are, what is averaged: what an expert settles, and a first look leaves as it is.
@@ -191,7 +192,11 @@ def check_value(option: Offered, value: Any) -> None:
     given = Option(option.name, value if isinstance(value, str | int | float) else str(value))
     kind, *others = option.kinds
     if get_origin(kind) is Literal and not others and value not in get_args(kind):
-        raise InputError(f"{given} is not known; choose one of {', '.join(get_args(kind))}")
+        words = get_args(kind)
+        own = f". A column of your own is taken for one of them with {Option('map', str(value), of=words[0])}"
+        raise InputError(
+            f"{given} is not known; choose one of {', '.join(words)}{own if option.flag.of_columns else ''}"
+        )
     if option.name == "conf_level" and (isinstance(value, str) or not 0.5 < value < 1):
         raise InputError(f"{given} is no level of an interval; it must lie above 0.5 and below 1, such as 0.95")
     if option.name == "seed" and (not isinstance(value, int) or value < 0):
@@ -402,6 +407,7 @@ Spent = Annotated[
         "What is spent, the less the better: cost_usd, latency_s, output_tokens, input_tokens or n_turns.",
         metavar="COST",
         reads="text",
+        of_columns=True,
     ),
 ]
 

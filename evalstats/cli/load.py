@@ -393,7 +393,7 @@ def two_sides(
 ) -> "tuple[EvalData, tuple[str, str]]":
     """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean: data and two names.
 
-    `reading` is how `load` reads all of them. Of files that hold two systems, names may be left out: the first is the baseline.
+    `reading` is how `load` reads all of them. Of files that hold two systems, names may be left out.
     InputError if it is not clear which two sides are meant; the message shows the three forms.
     """
     from evalstats.store.manifest import is_store

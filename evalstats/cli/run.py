@@ -342,6 +342,7 @@ def run(
     if decides(result, fail_on or ()) and left > 0:
         say(f"decided with {left:,} items to spare", quiet=quiet)
     print(written(result, quiet=quiet))
+    say(f"to ask again: evalstats compare {' '.join(SIDES)} --store {out / STORE} --sequential", quiet=quiet)
     if fail_on:
         judged = gate(result, *fail_on)
         say(

@@ -133,11 +133,14 @@ def _label_table(path: Path) -> "EvalData | pl.DataFrame":
     import polars as pl
 
     from evalstats.cli.load import load
+    from evalstats.exporters.label_sheet import key_path, open_labels
     from evalstats.loaders.ratings import read_table
     from evalstats.store.manifest import is_store
 
     if is_store(path):
         return load((), store=path, quiet=True)
+    if key_path(path).is_file():
+        return open_labels(path).ratings()
     # What `label read` disarmed for spreadsheets is the name again.
     return read_table(path).with_columns(pl.col(pl.String).str.replace(r"^'([=+@\t\r-])", "$1"))
 

@@ -175,10 +175,19 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
     )
 
 
+_BASELINE = re.compile(
+    r"(?<![a-z])(baseline|base|control|old|before|reference|original|current|prod|production)(?![a-z])"
+)
+_DIGITS = re.compile(r"(\d+)")
+
+
 def only_two(
     data: EvalData, names: tuple[str | None, str | None], *, contrast: str = "model", where: str = "the data"
 ) -> tuple[str, str]:
-    """Name the two systems that data hold: the one that stands first is the baseline, unless one of them is named."""
+    """Name the two systems that data hold, unless they are named: the baseline is the one called so, else the first by name.
+
+    Which stands first in the data says nothing: rows of an A/B test come in any order.
+    """
     first, second = names
     if first is not None and second is not None:
         return first, second
@@ -189,8 +198,14 @@ def only_two(
         advice = f"name two of them: {together(Option('baseline', blank='NAME'), Option('candidate', blank='NAME'))}"
         shown = f" ({comma_list(held, 5)})" if held else ""
         raise InputError(f"two sides are needed, and {where} holds {plural(len(held), 'system')}{shown}; {advice}")
+    others.sort(key=lambda name: (not _BASELINE.search(name.lower()), [*map(_natural, _DIGITS.split(name.lower()))]))
     first = others.pop(0) if first is None else first
     return first, others.pop(0) if second is None else second
+
+
+def _natural(part: str) -> tuple[int, str]:
+    """Order the parts of a name so that v2 stands before v10."""
+    return (int(part), "") if part.isdecimal() else (-1, part)
 
 
 def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> None:

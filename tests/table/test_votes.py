@@ -72,7 +72,7 @@ def test_weights_have_a_mean_of_one() -> None:
             r"no vote has an outcome .*1 vote: a model against itself",
         ),
         (
-            {"left": ["x"], "right": ["y"], "choice": ["left"]},
+            {"left": ["x"] * 30, "right": ["y"] * 30, "choice": ["left"] * 30},
             {},
             InputError,
             r"fit: evalstats\.from_votes\(table, model_a='left'",
@@ -143,7 +143,6 @@ def test_a_vote_without_a_level_is_a_cluster_of_its_own() -> None:
     assert codes[0] == codes[4]
     assert len(set(codes.tolist())) == 4
     assert table.nameless == (2,)
-    assert "2 votes without rater" in _said(table, "choice", ("rater",))
 
 
 @pytest.mark.parametrize(

@@ -143,8 +143,8 @@ def compare(
     data
         What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
     baseline, candidate
-        A run, else a system or model; or levels of the column named by `contrast`. Of data that hold just two, the one that
-        stands first is the baseline.
+        A run, else a system or model; or levels of the column named by `contrast`. Of data that hold just two, the one
+        called so (baseline, control, old) is the baseline, else the first by name.
     metric
         The score to compare; needed only where the benchmark declares no headline. Several in a list are answered each in its
         own unit and direction, with intervals and p adjusted for their number (Bonferroni), as those of `by` are.

@@ -26,6 +26,7 @@ from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_part
 from evalstats.stats.planning.power import discordant_shares
 from evalstats.table.items import HELPER, ITEM_KEY
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
+from evalstats.table.systems import only_two
 
 Floats = npt.NDArray[np.float64]
 
@@ -333,10 +334,9 @@ def from_pilot(
             note = Note(kind="choice", text=text, remedy="Give the data to split it", caution=False)
             basis = replace(basis, notes=(*basis.notes, note))
         return _checked(basis, pilot)
-    if baseline is None or candidate is None:
-        raise InputError("a pilot needs its two systems: name them with baseline and candidate")
     data = as_data(pilot)
     data.need_rows("a plan from a pilot")
+    baseline, candidate = only_two(data, (baseline, candidate), contrast=contrast, where="the pilot")
     column = contrast if contrast == "model" else data.factor(contrast)
     suite = suite_between(data, (baseline, candidate), metric=metric, contrast=column)
     if suite is not None:

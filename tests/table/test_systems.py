@@ -1,0 +1,39 @@
+"""Which of two systems is the baseline where nobody said."""
+
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats.errors import InputError
+from evalstats.table.systems import only_two
+
+
+def data_of(*names: str) -> es.EvalData:
+    rows = [{"item": f"q{k}", "model": name, "score": float(k % 2)} for name in names for k in range(12)]
+    return es.from_frame(pl.DataFrame(rows), item="item", model="model", score="score")
+
+
+@pytest.mark.parametrize(
+    ("names", "sides"),
+    [
+        (("treatment", "control"), ("control", "treatment")),
+        (("new", "old"), ("old", "new")),
+        (("aardvark", "my-baseline-2"), ("my-baseline-2", "aardvark")),
+        (("B", "A"), ("A", "B")),
+        (("v10", "v2"), ("v2", "v10")),
+        (("goldfish", "eel"), ("eel", "goldfish")),
+    ],
+)
+def test_the_baseline_is_the_one_called_so_else_the_first_by_name(
+    names: tuple[str, str], sides: tuple[str, str]
+) -> None:
+    """Rows of an A/B test come in any order, and so do the sides: which stands first says nothing."""
+    for order in (names, names[::-1]):
+        assert only_two(data_of(*order), (None, None)) == sides
+    assert only_two(data_of(*names), (sides[1], None)) == sides[::-1]
+    assert only_two(data_of(*names), (None, sides[0])) == sides[::-1]
+
+
+def test_three_systems_need_names() -> None:
+    with pytest.raises(InputError, match=r"holds 3 systems \(a, b, c\); name two of them"):
+        only_two(data_of("a", "b", "c"), (None, None))
