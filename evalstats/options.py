@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
+from numbers import Integral
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
@@ -199,7 +200,7 @@ def check_value(option: Offered, value: Any) -> None:
         )
     if option.name == "conf_level" and (isinstance(value, str) or not 0.5 < value < 1):
         raise InputError(f"{given} is no level of an interval; it must lie above 0.5 and below 1, such as 0.95")
-    if option.name == "seed" and (not isinstance(value, int) or value < 0):
+    if option.name == "seed" and (not isinstance(value, Integral) or int(value) < 0):
         raise InputError(f"{given} is no seed; give a whole number from 0")
 
 

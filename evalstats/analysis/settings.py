@@ -189,17 +189,26 @@ def from_here(paths: Iterable[str | PurePath]) -> tuple[str, ...]:
 
     >>> from_here(["/home/me/a.csv", "b/c.csv"]), from_here(["/x/run1/out.json", "/x/run2/out.json"])
     (('a.csv', 'b/c.csv'), ('run1/out.json', 'run2/out.json'))
+    >>> from_here(["../../alice/a.csv"]), from_here(["a.csv", "/x/alice/a.csv"])
+    (('a.csv',), ('a.csv', 'alice/a.csv'))
     """
     here = Path.cwd()
     whole = list(
         dict.fromkeys(path.relative_to(here) if path.is_relative_to(here) else path for path in map(Path, paths))
     )
-    # An address (s3://...) starts elsewhere, too.
-    away = [path for path in whole if path.is_absolute() or ":" in "".join(path.parts[:1])]
+    # An address (s3://...), a home, and folders beside those above this one are elsewhere, too.
+    away = [
+        path
+        for path in whole
+        if path.is_absolute()
+        or (".." in path.parts and {*path.parts[:-1]} != {".."})
+        or any(sign in "".join(path.parts[:1]) for sign in ":~")
+    ]
     named = {path: path.as_posix() for path in whole}
     for length in range(max((len(path.parts) for path in away), default=0), 0, -1):
         short = {path: "/".join(path.parts[-length:]).lstrip("/") for path in away}
-        named |= short if len({*short.values()}) == len(away) else {}
+        told_apart = named | short
+        named = told_apart if len({*told_apart.values()}) == len(whole) else named
     return tuple(named.values())
 
 

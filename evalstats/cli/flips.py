@@ -49,8 +49,10 @@ def flips(
     saved = {target: name for target in form.targets if (name := _saved_as(Path(target))) in RESULTS}
     for target, name in saved.items():
         if name not in ("Comparison", "Comparisons") or len(form.targets) > 1:
+            kind = next((each.name for each in QUESTIONS.values() if each.result == name), "compare")
             raise InputError(
-                f"{target} is a saved {name}; flips needs one saved comparison and nothing beside it, or the results of two runs"
+                f"{target} is what {kind} saved; flips needs one saved comparison and nothing beside it, or the results of two "
+                "runs"
             )
     data: list[Any] = []
     if saved:
@@ -66,9 +68,7 @@ def flips(
         call = Call(question=QUESTIONS["compare"], given=given, declared=declared, quiet=showing.quiet)
         result, data = answer(call, form, options, showing)
     if not isinstance(result, Comparison):
-        raise InputError(
-            f"items flip by one metric, and this is a {type(result).__name__}; name one metric with --metric"
-        )
+        raise InputError("items flip by one metric, and several were compared; name one with --metric")
     whole = showing.format in (OutputStyle.CSV, OutputStyle.JSON)
     result = texts.of(result, data, paths=form.targets, every=showing.full or whole, uncut=whole)
     showing.present(ChangedItems(result), page=result, hint=_HINT)

@@ -33,6 +33,7 @@ _DECIMAL_COMMA = r"^(?:[+-]?(?:\d*,\d+|\d+)|-|(?i:n/?a|nan|null|none))$"
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2}(?:,\d{3})+$"
 _TRUTH = r"^(?i:true|false)$"
 _SEVERAL_WORDS = r"\S\s+\S"
+_FEW_LEVELS = 20
 
 # Standard columns that a column may merely be called like. Without item, model and score there is no table, and what
 # trials are called is asked where they are numbered.
@@ -94,7 +95,9 @@ class Survey(msgspec.Struct):
             seen.floats = seen.floats and _holds_numbers(series, block)
             if series.dtype == pl.String:
                 _look_at_text(series.drop_nulls(), seen, is_text=series.name in block.texts)
-                seen.words |= is_usual_text(series.name) and bool(series.str.contains(_SEVERAL_WORDS).any())
+                if is_usual_text(series.name) and series.str.contains(_SEVERAL_WORDS).any():
+                    n = series.n_unique()
+                    seen.words |= n > _FEW_LEVELS or 4 * n > series.len()  # few levels of many rows are kinds
             elif not seen.nested:
                 seen.dtype = series.dtype
             if (column := _STANDARD.get(series.name)) is not None and not (seen.misfit or seen.nested):

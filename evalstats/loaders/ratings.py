@@ -222,9 +222,10 @@ def _in_one_vocabulary(table: pl.DataFrame) -> pl.DataFrame:
         value = folded.replace_strict(list(meanings), list(meanings.values()), default=None, return_dtype=pl.Float64)
         return table.drop("label").with_columns(value.alias("value"))
     for steps in _STEPS:
-        used = [word for word in steps.split(", ") if word in meanings]
-        if len(used) == len(meanings) > 2:
-            value = folded.replace_strict(used, [*range(1, len(used) + 1)], default=None, return_dtype=pl.Float64)
+        # Numbered by their places in the whole scale, so that two files of one rubric are on one.
+        places = {word: place for place, word in enumerate(steps.split(", "), 1) if word in meanings}
+        if len(places) == len(meanings) > 2:
+            value = folded.replace_strict([*places], [*places.values()], default=None, return_dtype=pl.Float64)
             return table.drop("label").with_columns(value.alias("value"))
     spellings = pl.DataFrame({"folded": folded, "label": text}).drop_nulls().group_by("folded", "label").len()
     usual = spellings.sort(["len", "label"], descending=[True, False]).unique("folded", keep="first")

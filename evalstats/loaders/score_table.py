@@ -283,6 +283,8 @@ _FEW: Final = 3
 SUMMARY: Final = 0.3
 _MANY_ITEMS: Final = 4
 _MANY_PARTS: Final = 50
+# Without a count of what stands behind a row, a column of more levels names items, whose scores may have errors, too.
+_FEW_PARTS: Final = 20
 # Factors may not bear the names of standard columns.
 _OWN: Final = frozenset(column_names("aggregates"))
 
@@ -484,7 +486,8 @@ def summary_in(columns: Sequence[str], records: Sequence[Record]) -> Roles | Non
                 by_name[name] for name in (*roles.labels, *PARTS) if by_name.get(name, model) not in {model, *numeric}
             ]
             for part in parts:
-                if len({*levels[part]}) <= _MANY_PARTS and len({*zip(levels[model], levels[part], strict=True)}) == len(
+                most = _MANY_PARTS if counted else _FEW_PARTS
+                if len({*levels[part]}) <= most and len({*zip(levels[model], levels[part], strict=True)}) == len(
                     records
                 ):
                     labels = {name: column for name, column in roles.labels.items() if column != part}

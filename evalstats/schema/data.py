@@ -248,8 +248,9 @@ class EvalData:
                 )
             return name
         own = self.factor_names()
-        if own.get(name) in self.outcomes.columns:
-            return own[name]
+        for standard in (own.get(name), f"{name}_digest"):  # of a text its digest is kept
+            if standard in self.outcomes.columns:
+                return standard
         usable = [
             column
             for column in self.outcomes.columns

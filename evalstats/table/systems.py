@@ -193,7 +193,8 @@ def only_two(
         return first, second
     column = "system" if contrast == "model" else data.factor(contrast)
     held = [str(name) for name in data.outcomes[column].drop_nulls().unique(maintain_order=True)]
-    others = [name for name in held if name not in names]
+    # A model may be named without its organisation.
+    others = [name for name in held if not {name, name.rpartition("/")[2]} & {*names}]
     if len(held) != 2 or len(others) != 2 - sum(name is not None for name in names):
         advice = f"name two of them: {together(Option('baseline', blank='NAME'), Option('candidate', blank='NAME'))}"
         shown = f" ({comma_list(held, 5)})" if held else ""

@@ -130,8 +130,8 @@ def test_a_pseudonymised_store_and_merged_rows_refuse_in_words(files: Path) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("r.json", "new.jsonl"), "is a saved Comparison; flips needs one saved comparison and nothing beside it"),
-        (("board.json",), "is a saved Leaderboard; flips needs one saved comparison"),
+        (("r.json", "new.jsonl"), "is what compare saved; flips needs one saved comparison and nothing beside it"),
+        (("board.json",), "is what leaderboard saved; flips needs one saved comparison"),
         (("old.jsonl", "new.jsonl", "--texts", "--text-length", "0"), "give 1 to 20,000 characters"),
     ],
 )

@@ -210,3 +210,18 @@ def test_a_conversation_is_the_cluster_without_being_asked() -> None:
     result = compare(data, "a", "b")
     assert (result.clusters, result.n_clusters) == (("conversation",), 10)
     assert "--cluster none" in data.problems[0].message
+
+
+def test_few_kinds_of_several_words_are_a_factor_and_many_texts_are_none() -> None:
+    """A target language is a kind of item, a question is not; of what was asked a digest remains, under its own name."""
+    rows = {
+        "item": [f"q{k}" for k in range(60)],
+        "model": ["m"] * 60,
+        "score": [float(k % 2) for k in range(60)],
+        "target": ["Brazilian Portuguese" if k % 3 else "German" for k in range(60)],
+        "instruction": [f"do thing {k // 2}" for k in range(60)],
+    }
+    data = from_frame(pl.DataFrame(rows), item="item", model="model", score="score")
+    assert data.factor("target") == "target"
+    assert "instruction" not in data.outcomes.columns
+    assert data.factor("instruction") == "instruction_digest"

@@ -63,9 +63,9 @@ def test_labels_that_have_nothing_in_common_are_no_disagreement() -> None:
     assert agreement([("bad", "good")[each] for each in TRUTH], ["other"] * 60)[1] == 0.0
 
 
-def test_words_for_the_steps_of_a_scale_are_numbered_in_their_order() -> None:
+def test_words_for_the_steps_of_a_scale_are_numbered_by_their_places() -> None:
     words = {"item": [1, 2, 3, 4], "rater": ["ann"] * 4, "Quality": ["Good", "poor", "excellent", "fair"]}
-    assert from_ratings(words, value="Quality", humans="ann").ratings["value"].to_list() == [3, 1, 4, 2]
+    assert from_ratings(words, value="Quality", humans="ann").ratings["value"].to_list() == [4, 2, 6, 3]
     # Categories are no steps, and two words may be anything.
     for labels in (["good", "poor", "spam", "fair"], ["good", "poor", "good", "poor"]):
         assert (

@@ -34,6 +34,10 @@ def test_the_baseline_is_the_one_called_so_else_the_first_by_name(
     assert only_two(data_of(*names), (None, sides[0])) == sides[::-1]
 
 
+def test_a_name_without_its_organisation_is_one_of_the_two() -> None:
+    assert only_two(data_of("org/a", "org/b"), ("b", None)) == ("b", "org/a")
+
+
 def test_three_systems_need_names() -> None:
     with pytest.raises(InputError, match=r"holds 3 systems \(a, b, c\); name two of them"):
         only_two(data_of("a", "b", "c"), (None, None))

@@ -232,7 +232,8 @@ def label_of(column: str, factor_names: Mapping[str, str]) -> str:
     """Return what a column is called in words: the source's own name for it, where it has one."""
     if column == ITEM_OF_VARIANTS:
         return "item"
-    return next((own for own, standard in sorted(factor_names.items()) if standard == column), column)
+    own = next((own for own, standard in sorted(factor_names.items()) if standard == column), column)
+    return own.removesuffix("_digest")  # of a text, which itself is not kept
 
 
 def _check_constant(items: pl.DataFrame, counted: Bools, column: str, name: str) -> None:
