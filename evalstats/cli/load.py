@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from evalstats.cli.output import say
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.grammar import and_list, plural
+from evalstats.grammar import and_list, comma_list, plural
 from evalstats.options import OF_COLUMNS, names_in
 
 if TYPE_CHECKING:
@@ -441,7 +441,12 @@ def _two_files(
             f"{targets[0]} and {targets[1]} hold the same bytes: they are one run twice, and there is nothing to compare; "
             "give the files of two runs"
         )
-    if trials_from_runs:
+    if not trials_from_runs and (tasks := _files_of_tasks(targets, parts)):
+        labels = _labels(targets)
+        parts = [_of_tasks(part, name) for part, name in zip(parts, labels, strict=True)]
+        told = f"note: {targets[0]} and {targets[1]} hold files of the same names, each of which is a task: {comma_list(tasks)}"
+        say(told, quiet=reading["quiet"])
+    elif trials_from_runs:
         # Files that name no system are called after themselves (seed-1, seed-2): what was given as one side is one.
         parts = [_one_system(part, name) for part, name in zip(parts, _labels(targets), strict=True)]
     names = [only_arm(part.outcomes, role=role) for part, role in zip(parts, ("baseline", "candidate"), strict=True)]
@@ -450,6 +455,32 @@ def _two_files(
         names = _labels(targets)
         parts = [_renamed(part, name) for part, name in zip(parts, names, strict=True)]
     return combine(parts), (names[0], names[1])
+
+
+def _files_of_tasks(targets: Sequence[Path], parts: "Sequence[EvalData]") -> list[str]:
+    """Return the tasks of two folders with files of the same names, several in each, which say nothing of models and tasks.
+
+    Files that all hold the same items may be runs of one system, and are no tasks.
+    """
+    found: list[list[str]] = []
+    for target, part in zip(targets, parts, strict=True):
+        files = {Path(source).stem for source in part.runs["source"].drop_nulls()}
+        called = {str(name) for name in part.outcomes["system"].unique()}
+        items = {frozenset(own["item"]) for own in part.outcomes.select("system", "item").partition_by("system")}
+        told = bool((part.outcomes["task"].fill_null("") != "").any())
+        plain = target.is_dir() and called == files and len(items) > 1 and not told
+        found.append(sorted(files) if plain else [])
+    return found[0] if len(found[0]) > 1 and found[0] == found[1] else []
+
+
+def _of_tasks(part: "EvalData", name: str) -> "EvalData":
+    import polars as pl
+
+    task = pl.col("system").cast(pl.String)
+    named = part.outcomes.with_columns(
+        task=task.cast(part.outcomes.schema["task"]), model=pl.lit(name), system=pl.lit(name)
+    )
+    return replace(part, outcomes=named)
 
 
 def _labels(targets: Sequence[Path]) -> list[str]:

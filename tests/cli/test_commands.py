@@ -369,3 +369,22 @@ def test_the_questions_stand_first_and_in_whole_lines() -> None:
     assert names[:2] == ["compare", "leaderboard"]
     assert names.index("ingest") > names.index("contamination")
     assert "..." not in listed
+
+
+def test_two_folders_of_files_of_the_same_names_are_tasks(tmp_path: Path) -> None:
+    """Numbers of rows mean another item in every file; files with the same items may be seeds of one system."""
+    for side in ("nova-1", "nova-2"):
+        for task, n in (("math", 40), ("code", 30), ("law", 20)):
+            path = tmp_path / side / f"{task}.csv"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("id,is_correct\n" + "".join(f"{k},{(k * n + int(side[-1])) % 3 > 0:d}\n" for k in range(n)))
+    done = typed("compare", "nova-1", "nova-2", folder=tmp_path)
+    assert "each of which is a task: code, law, math" in done.stderr.replace("\n  ", " ")
+    assert "on the 90 items that both answered" in done.stdout.replace("\n", " ")
+    assert "3 tasks of 20 to 40 items" in done.stdout.replace("\n", " ")
+    for side in ("nova-1", "nova-2"):
+        for seed in ("math", "code", "law"):
+            (tmp_path / side / f"{seed}.csv").write_text(
+                "id,is_correct\n" + "".join(f"{k},{(k + int(side[-1])) % 2}\n" for k in range(20))
+            )
+    assert "--trials-from-runs" in typed("compare", "nova-1", "nova-2", folder=tmp_path).stderr
