@@ -474,13 +474,15 @@ def _files_of_tasks(targets: Sequence[Path], parts: "Sequence[EvalData]") -> lis
 
 
 def _of_tasks(part: "EvalData", name: str) -> "EvalData":
+    """Return the outcomes of a folder as those of one system; of both sides a file may be the same, so runs are named anew."""
     import polars as pl
 
-    task = pl.col("system").cast(pl.String)
+    run = (pl.lit(f"{name}/") + pl.col("run").cast(pl.String)).alias("run")
+    task = pl.col("system").cast(pl.String).cast(part.outcomes.schema["task"]).alias("task")
     named = part.outcomes.with_columns(
-        task=task.cast(part.outcomes.schema["task"]), model=pl.lit(name), system=pl.lit(name)
+        task, run.cast(part.outcomes.schema["run"]), model=pl.lit(name), system=pl.lit(name)
     )
-    return replace(part, outcomes=named)
+    return replace(part, outcomes=named, runs=part.runs.with_columns(run.cast(part.runs.schema["run"])))
 
 
 def _labels(targets: Sequence[Path]) -> list[str]:
