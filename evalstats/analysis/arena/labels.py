@@ -44,12 +44,14 @@ def refuse_with_labels(asked: GivenOptions) -> None:
 def vote_labels(labels: object, table: VoteTable) -> Labels:
     """Find people's votes on the battles of a table: the share of side a, NaN where nobody voted; several people's are averaged.
 
-    A label is of the vote with its battle, else of the votes with its item (and turn), between the same two models, whichever of
-    them stood first. InputError where it names none of them; CannotAnswerError where labels are too few, or no random part.
+    A label is of the vote with its battle and item, else of the votes with its item (and turn), between the same two models,
+    whichever of them stood first. Row numbers name no battle: numbered labels go by the item, and numbered votes need it.
+    InputError where labels name none of the votes; CannotAnswerError where they are too few, or no random part.
     """
     if table.votes is None:
         raise InputError("labels correct single votes; collect the lazy frame first")
-    people = comparisons_of(labels).filter(pl.col("judge").is_null())
+    all_given = comparisons_of(labels)
+    people = all_given.filter(pl.col("judge").is_null())
     if not people.height:
         raise InputError("all votes of the labels are a judge's; people's votes are needed")
     if table.votes["judge"].null_count() not in (0, table.votes.height):
@@ -59,16 +61,18 @@ def vote_labels(labels: object, table: VoteTable) -> Labels:
         )
     people = _sided(people.filter(pl.col("outcome").is_not_null()))
     votes = _sided(table.votes)
-    turn = [] if people["turn"].null_count() or votes["turn"].null_count() else ["turn"]
-    keys = [["battle", *_SIDES], ["item", *turn, *_SIDES]]
-    if people["battle"].to_list() in ([f"{k + first}" for k in range(people.height)] for first in (0, 1)):
-        keys = keys[1:]  # rows that were numbered name no battle
+    same = [name for name in ("item", "turn") if not people[name].null_count() and not votes[name].null_count()]
+    by_item = [*dict.fromkeys(("item", *same)), *_SIDES]
+    no_battles = _is_numbered(all_given, all_given.height) or (
+        "item" not in same and _is_numbered(votes, table.counts.n_rows)
+    )
+    keys = [by_item] if no_battles else [["battle", *same, *_SIDES], by_item]
     matched = ((people.join(votes.select(key).unique(), on=key, how="semi"), key) for key in keys)
     found, key = max(matched, key=lambda each: each[0].height)
     if not found.height:
         raise InputError(
-            "no label is of a battle that has a vote: labels need a column battle or item with the ids of the votes, and the "
-            "names of the two models"
+            "no label is of a battle that has a vote: labels need a column battle or item with the ids of the votes (row "
+            "numbers name no battle), and the names of the two models"
         )
     full = pl.when(pl.col("outcome") == "a").then(1.0).when(pl.col("outcome") == "b").then(0.0).otherwise(0.5)
     share = pl.coalesce("preference", full)
@@ -100,6 +104,12 @@ def vote_labels(labels: object, table: VoteTable) -> Labels:
         people=tuple(found["rater"].drop_nulls().unique().sort().to_list()),
         notes=(Note(kind="left_out", text=text),) if lost else (),
     )
+
+
+def _is_numbered(votes: pl.DataFrame, n_rows: int) -> bool:
+    """Tell whether battles are called by their places among so many rows, whether or not all of these are still there."""
+    places = votes["battle"].cast(pl.Int64, strict=False)
+    return not places.null_count() and places.is_sorted() and 0 <= places[0] <= places[-1] <= n_rows
 
 
 def _sided(votes: pl.DataFrame) -> pl.DataFrame:

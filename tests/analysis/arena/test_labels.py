@@ -92,6 +92,37 @@ def test_whichever_model_stood_first_and_whatever_names_the_battle(found):
         assert ratings(es.arena(JUDGED, labels=labels, checks=False)) == pytest.approx(ratings(found))
 
 
+@pytest.mark.parametrize("gap", ["a winner is missing", "a row is a judge's", "two rows stand in another order"])
+def test_row_numbers_name_no_battle_though_some_are_gone(gap):
+    """Once a gap in the numbers of labels made battles of them, and each label went to some other vote between two models."""
+    judged, people, drawn = world()
+    two = judged.with_columns(model_a=pl.lit("alpha"), model_b=pl.lit("beta")).drop("battle")
+    own = people.with_columns(model_a=pl.lit("alpha"), model_b=pl.lit("beta"), judge=pl.lit(None, pl.String))
+    labels = own.drop("battle")[sorted(drawn)]
+    row = pl.int_range(pl.len())
+    if gap == "a winner is missing":
+        labels = labels.with_columns(outcome=pl.when(row == 7).then(None).otherwise("outcome"))
+    elif gap == "a row is a judge's":
+        labels = labels.with_columns(judge=pl.when(row == 7).then(pl.lit("gpt")))
+    else:
+        order = [1, 0, *range(2, labels.height)]
+        labels = labels.with_columns(battle=row.cast(pl.String))[order]
+    expected = es.arena(two, labels=labels.with_columns(battle=pl.format("x{}", row)), checks=False)
+    assert ratings(es.arena(two, labels=labels, checks=False)) == pytest.approx(ratings(expected))
+
+
+def test_numbered_votes_are_those_of_a_label_with_their_item_alone():
+    """Of forty prompts, each with many votes: a label is of one of these; without prompts nothing says of which."""
+    prompts = pl.Series([f"p{k * 7 % 40}" for k in range(1600)])
+    named, people = JUDGED.with_columns(item=prompts), PEOPLE.with_columns(item=prompts)
+    numbers = {"battle": pl.int_range(pl.len()).cast(pl.String)}
+    numbered, labels = named.with_columns(**numbers), people.with_columns(**numbers)[DRAWN]
+    expected = es.arena(named, labels=people[DRAWN], checks=False)
+    assert ratings(es.arena(numbered, labels=labels, checks=False)) == pytest.approx(ratings(expected))
+    with pytest.raises(InputError, match="row numbers name no battle"):
+        es.arena(numbered.drop("item"), labels=labels.drop("item"), checks=False)
+
+
 def test_several_people_of_one_battle_are_averaged(found):
     twice = pl.concat([LABELS, LABELS.with_columns(rater=pl.lit("bob"), battle=pl.format("{}.bob", "battle"))])
     assert ratings(es.arena(JUDGED, labels=twice, checks=False)) == pytest.approx(ratings(found))
