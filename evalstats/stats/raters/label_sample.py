@@ -7,6 +7,7 @@ References: Neyman 1934, doi:10.2307/2342192; Cochran 1977, Sampling Techniques,
 doi:10.1080/01621459.1952.10483446.
 """
 
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Literal
 
@@ -127,15 +128,13 @@ def chosen_part(
             own = np.flatnonzero(size > 0)
             judged = np.array([[_mean(column[clusters == each]) for column in judged.T] for each in own.tolist()])
             labelled = share[own] == 1.0
-    columns = [judged[:, place] for place in range(judged.shape[1])]
-    features: list[tuple[Feature, FloatArray]] = [("score", column) for column in columns]
-    features.extend(("extremeness", np.asarray(np.abs(each - _mean(each)))) for each in columns)
-    features.extend(("disagreement", np.asarray(np.abs(one - other))) for one, other in combinations(columns, 2))
     names, counts = list[Feature](), list[tuple[int, int, int, int]]()
-    for feature, values in features:
+    for feature, values in _features(judged):
         here = np.isfinite(values)
-        above, own = (values > _mean(values) + 1e-9 * np.abs(_mean(values)))[here], labelled[here]
-        n, n_above, n_own = int(here.sum()), int(above.sum()), int(own.sum())
+        known, own = values[here], labelled[here]
+        mean = _mean(known)
+        above = known > mean + 1e-9 * abs(mean)
+        n, n_above, n_own = known.size, int(above.sum()), int(own.sum())
         if 0 < n_own < n and 0 < n_above < n:
             names.append(feature)
             counts.append((int((above & own).sum()), n, n_above, n_own))
@@ -149,6 +148,17 @@ def chosen_part(
         return None
     both, n, n_above, n_own = counts[least]
     return names[least], both / n_own, (n_above - both) / (n - n_own)
+
+
+def _features(judged: FloatArray) -> Iterator[tuple[Feature, FloatArray]]:
+    """Yield what labels may have been chosen by, one at a time: those of all pairs together would fill the memory."""
+    columns = np.ascontiguousarray(judged.T)
+    for column in columns:
+        yield "score", column
+    for column in columns:
+        yield "extremeness", np.abs(column - _mean(column))
+    for one, other in combinations(columns, 2):
+        yield "disagreement", np.abs(one - other)
 
 
 def _mean(values: FloatArray) -> float:
