@@ -53,7 +53,7 @@ from evalstats.table.systems import System
 
 # With fewer clusters no pattern of signs is rare enough to separate anything after adjustment.
 MIN_CLUSTERS = 6
-_MIN_DF, _ROUNDING = 4.0, 1e-9
+MIN_DF, _ROUNDING = 4.0, 1e-9
 # Pairs are weighed so many at a time.
 _AT_ONCE = 2_000
 # A line is due where runs at their median are so much of the variance of half of the pairs: intervals are then some 1.25 times
@@ -501,9 +501,9 @@ def counting_runs(
 def separated(found: PairwiseDifferences, conf_level: float) -> Bools:
     """Tell which pairs are separated: both p are small, and as in a comparison of two there is enough to go by.
 
-    Fewer than 6 items that differ, or clusters worth fewer than 5 (df below 4), separate nothing. Where either side of a pair
-    fails outright on some item, unseen failures that would undo the difference keep it from being separated too; so does a
-    difference that the scores on all items contradict.
+    Fewer than 6 items that differ, or df below 4 (clusters, or users, worth fewer than 5), separate nothing. Where either side
+    of a pair fails outright on some item, unseen failures that would undo the difference keep it from being separated too; so
+    does a difference that the scores on all items contradict.
     """
     alpha = 1.0 - conf_level
     with np.errstate(invalid="ignore"):
@@ -512,8 +512,8 @@ def separated(found: PairwiseDifferences, conf_level: float) -> Bools:
             apart &= found.n_differing >= MIN_DISCORDANT
         if found.failures is not None:
             apart &= ~(found.failures.within & found.failures.seen)
-        if found.n_clusters is not None:
-            apart &= found.df >= _MIN_DF - _ROUNDING
+        # The score test has no df.
+        apart &= (found.df >= MIN_DF - _ROUNDING) | (np.isnan(found.df) & (found.n_clusters is None))
         if found.contradicted is not None:
             apart &= ~found.contradicted
     return apart

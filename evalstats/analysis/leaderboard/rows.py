@@ -12,7 +12,7 @@ import polars as pl
 from evalstats.analysis.design.entries import MIN_SHARED, ComparabilityGraph, shared_counts
 from evalstats.analysis.design.labels import Labels
 from evalstats.analysis.leaderboard.board import Board
-from evalstats.analysis.leaderboard.ranks import BoardScores, OpenRanks, Ranking, RankingOptions, separated
+from evalstats.analysis.leaderboard.ranks import MIN_DF, BoardScores, OpenRanks, Ranking, RankingOptions, separated
 from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, PairRow, PairVerdict, TopScore
 from evalstats.analysis.result import estimated, finite
 from evalstats.analysis.score.result import Score
@@ -250,6 +250,8 @@ def _kept_open(family: PairwiseDifferences, k: int, estimate: float | None) -> s
         return agree if estimate == 0 else "the differences have no spread to judge by"
     risk = family.failures
     small = max(family.p_value[k], family.p_adjusted[k]) <= 1.0 - family.conf_level
+    if small and family.df[k] < MIN_DF:
+        return f"the interval rests on fewer than {MIN_DF:g} degrees of freedom"
     if risk is None or not small or not (risk.within & risk.seen)[k]:
         return None
     undoing, possible = (share_in_percent(float(each[k])) for each in (risk.undoing, risk.possible))

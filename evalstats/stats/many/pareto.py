@@ -238,9 +238,9 @@ def certain_dominance(
     are those of pairs of models: the score test for one
     right-or-wrong answer an item, augmented t for shares of several, t for graded scores and costs, CR2 for clusters; the
     sign-flip where all differences are equal and have no spread. As in a comparison of two, fewer than 6 items that differ,
-    clusters worth fewer than 5, or a sign-flip of up to 30 clusters that disagrees, forbid the claim. A saving that may rest
-    on the cheaper system's rare dear items not having been drawn forbids it too (`unsure_savings`). Costs that are equal, or
-    scores that are, leave a pair unsettled: it takes a margin to call systems equal.
+    df below 4 (clusters, or users, worth fewer than 5), or a sign-flip of up to 30 clusters that disagrees, forbid the claim. A
+    saving that may rest on the cheaper system's rare dear items not having been drawn forbids it too (`unsure_savings`). Costs
+    that are equal, or scores that are, leave a pair unsettled: it takes a margin to call systems equal.
 
     Simulated share of data sets with any claim, all of them false, at 95% and 80 items: 5 systems that score the same and
     have costs far apart .02 (.02 and .03 with 16 and 8 clusters); 4 systems far apart in score with the same mean cost,
@@ -297,7 +297,7 @@ def _tests(
             binary=binary,
             adjust="holm",
         )
-        few = np.isnan(every.p_value) | (every.df < (0.0 if coarsest is None else _MIN_DF))
+        few = np.isnan(every.p_value) | (every.df < _MIN_DF)
         return every.estimate, np.where(few, 1.0, every.p_value)
     if len(codes) > 1:
         found = [multiway_mean(values[:, i] - values[:, j], codes).estimate for i, j in pairs]

@@ -140,6 +140,15 @@ def test_a_saving_that_rare_dear_visits_could_undo_is_left_open() -> None:
     assert certain_dominance(s, c, binary=True).tolist() == [[False, False], [True, False]]
 
 
+@pytest.mark.parametrize(("users", "shown"), [(3, False), (6, True)])
+def test_three_users_a_side_show_no_dominance(users: int, shown: bool) -> None:
+    s, c = np.full((2 * users, 2), np.nan), np.full((2 * users, 2), np.nan)
+    for j, rows in enumerate((slice(users), slice(users, None))):
+        s[rows, j] = 0.5 + 0.4 * j + 0.003 * np.random.default_rng(j).random(users)
+        c[rows, j] = 2.0 - j + 0.003 * np.random.default_rng(j + 2).random(users)
+    assert certain_dominance(s, c, bounds=(0.0, 1.0)).tolist() == [[False, shown], [False, False]]
+
+
 # .05 and three Monte Carlo standard errors of 2,000 tables.
 LIMIT = 0.05 + 3 * 0.0049
 

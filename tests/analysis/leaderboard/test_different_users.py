@@ -215,3 +215,18 @@ def test_every_form_is_written() -> None:
     assert board.to_html()
     assert board.to_latex()
     assert es.leaderboard(read(visits()), paired=False, baseline="v1").baseline == "v1"
+
+
+@pytest.mark.parametrize(("users", "shown"), [(3, False), (6, True)])
+def test_three_users_a_side_separate_nothing(users: int, shown: bool) -> None:
+    noise = 0.003 * np.random.default_rng(0).random((2, users))
+    rows = [
+        {"model": name, "visit": f"{name}-{k}", "score": level + noise[j, k]}
+        for j, (name, level) in enumerate((("A", 0.5), ("B", 0.9)))
+        for k in range(users)
+    ]
+    (pair,) = es.leaderboard(
+        es.from_frame(pl.DataFrame(rows), item="visit", model="model", score="score"), paired=False
+    ).pairs
+    assert pair.separated is shown
+    assert pair.reason == (None if shown else "the interval rests on fewer than 4 degrees of freedom")
