@@ -10,7 +10,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.many.pareto import certain_dominance, frontier_shares
-from evalstats.stats.unpaired import TwoProportions, miettinen_nurminen, welch
+from evalstats.stats.unpaired import TwoProportions, fisher_exact, miettinen_nurminen, welch
 from tests.analysis.builders import printed
 
 # Sums in another order.
@@ -70,7 +70,10 @@ def test_who_dominates_is_the_larger_p_of_two_groups_by_holms_method() -> None:
                 baseline=int(t.sum()), n_baseline=t.size, candidate=int(s.sum()), n_candidate=s.size
             )
             opposed = (s.mean() - t.mean()) * (c.mean() - d.mean()) < 0
-            p[one, other] = max(miettinen_nurminen(counts).p_value or 1, welch(d, c).p_value or 1) if opposed else 1.0
+            p[one, other] = max(
+                miettinen_nurminen(counts).p_value or 1, fisher_exact(counts, mid=True), welch(d, c).p_value or 1
+            )
+            p[one, other] = p[one, other] if opposed else 1.0
     for k, (pair, own) in enumerate(sorted(p.items(), key=lambda each: each[1])):
         if own * (len(p) - k) > 0.05:
             break
@@ -138,6 +141,16 @@ def test_a_saving_that_rare_dear_visits_could_undo_is_left_open() -> None:
     assert not certain_dominance(s, c, binary=True).any()
     c[:60, 0] = rng.normal(1.0, 0.1, 60)
     assert certain_dominance(s, c, binary=True).tolist() == [[False, False], [True, False]]
+
+
+def test_few_failures_in_unlike_groups_show_no_dominance_that_fishers_test_does_not() -> None:
+    counts = TwoProportions(baseline=23, n_baseline=25, candidate=398, n_candidate=400)
+    assert (miettinen_nurminen(counts).p_value or 1) < 0.001 < fisher_exact(counts, mid=True)
+    s, c = np.full((425, 2), np.nan), np.full((425, 2), np.nan)
+    s[:25, 0], s[25:, 1] = np.arange(25) >= 2, np.arange(400) >= 2
+    c[:25, 0], c[25:, 1] = 2.0 + 0.01 * np.arange(25), 1.0 + 0.0001 * np.arange(400)
+    assert certain_dominance(s, c, binary=True, conf_level=0.99).any()
+    assert not certain_dominance(s, c, binary=True, conf_level=0.999).any()
 
 
 @pytest.mark.parametrize(("users", "shown"), [(3, False), (6, True)])
