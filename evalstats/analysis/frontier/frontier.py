@@ -31,7 +31,7 @@ from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
 from evalstats.stats.paired.means import paired_t
 from evalstats.stats.unpaired import welch
 from evalstats.table.items import ITEM_KEY, ITEM_OF_VARIANTS, Bools, Floats, Ints
-from evalstats.table.score_table import ScoreTable
+from evalstats.table.score_table import ScoreTable, too_much_missing
 from evalstats.table.systems import System, require_outcomes
 
 COSTS: tuple[opt.Cost, ...] = get_args(opt.Cost)
@@ -48,8 +48,8 @@ _DOMINANCE = "for every pair the larger p of the two differences, Holm over all 
 class _Cases:
     """The items on which every system has a score and a cost (`table`), with costs and scores turned so that more is better.
 
-    Arrays have shape (n_items, n_systems); `n_any` are the items of any system. Systems that are `apart` have items of their own,
-    and NaN at all others.
+    Arrays have shape (n_items, n_systems); `n_any` are the items of any system, `n_own` those of each, scored or not. Systems
+    that are `apart` have items of their own, and NaN at all others.
     """
 
     table: ScoreTable
@@ -57,6 +57,7 @@ class _Cases:
     costs: Floats
     clusters: tuple[Ints, ...]
     n_any: int
+    n_own: Ints
     apart: bool
 
     def own(self, j: int) -> Bools:
@@ -277,6 +278,7 @@ def _cases(board: EntryTable, clusters: Sequence[str], cost: opt.Cost, *, apart:
         costs=np.where(here, costs[keep], np.nan),
         clusters=tuple(codes),
         n_any=n_any,
+        n_own=np.asarray(board.table.seen.sum(axis=0), dtype=np.int64),
         apart=apart,
     )
 
@@ -364,6 +366,11 @@ def _placed(
         seed=seed,
     )
 
+    if cases.apart:
+        # What is missing may be what a system gets wrong.
+        much = [too_much_missing(1.0 - share) for share in (here.sum(axis=0) / cases.n_own).tolist()]
+        certain[much] = certain[:, much] = False
+
     def cheapest_first(which: Bools) -> tuple[str, ...]:
         places: list[int] = np.flatnonzero(which).tolist()
         return tuple(lines[k].name for k in sorted(places, key=lambda k: (means[k], lines[k].name)))
@@ -399,9 +406,12 @@ def _every(n: int) -> str:
 def _cautions(cases: _Cases, cost: str) -> list[Note]:
     n, of_each = len(cases.scores), (~np.isnan(cases.costs)).sum(axis=0)
     notes = [] if cases.clusters else list(as_notes("few", few_items(int(of_each.min()))))
-    if n < cases.n_any:
-        of_every = "" if cases.apart else f" of {_every(cases.scores.shape[1])}"
-        text = f"Only {n:,} of {cases.n_any:,} items have a score and {cost}{of_every}"
+    kept, whose = [f"{n:,} of {cases.n_any:,} items"] if n < cases.n_any else [], f" of {_every(cases.scores.shape[1])}"
+    if cases.apart:
+        counts = zip(cases.table.names, of_each.tolist(), cases.n_own.tolist(), strict=True)
+        kept, whose = [f"{has:,} of {own:,} items of {name}" for name, has, own in counts if has < own], ""
+    if kept:
+        text = f"Only {and_list(kept, _NAMED)} have a score and {cost}{whose}"
         notes.append(Note(kind="missing", text=f"{text}; the others may be easier or harder, cheaper or dearer"))
     if len(cases.clusters) > 1:
         text = "Items are clustered in several ways; the resamples draw the coarsest clusters alone"

@@ -143,6 +143,16 @@ def test_a_saving_that_rare_dear_visits_could_undo_is_left_open() -> None:
     assert certain_dominance(s, c, binary=True).tolist() == [[False, False], [True, False]]
 
 
+@pytest.mark.parametrize(("lost", "claimed"), [(3, True), (60, False)])
+def test_rows_without_a_score_are_told_and_many_allow_no_claim(lost: int, claimed: bool) -> None:
+    table = visits().filter(pl.col("model").is_in(["strong", "waste"])).with_row_index()
+    solved = pl.when(pl.col("index") < lost).then(None).otherwise("solved")
+    found = es.frontier(read(table.with_columns(solved=solved).drop("index")), paired=False, n_resamples=200)
+    text = f"Only {260 - lost} of 260 items of strong have a score and cost_usd"
+    assert [note.text.split(";")[0] for note in found.notes if note.kind == "missing"] == [text]
+    assert found.row("waste").dominated_by == (("strong",) if claimed else ())
+
+
 def test_few_failures_in_unlike_groups_show_no_dominance_that_fishers_test_does_not() -> None:
     counts = TwoProportions(baseline=23, n_baseline=25, candidate=398, n_candidate=400)
     assert (miettinen_nurminen(counts).p_value or 1) < 0.001 < fisher_exact(counts, mid=True)
