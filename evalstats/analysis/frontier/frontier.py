@@ -261,10 +261,11 @@ def _cases(board: EntryTable, clusters: Sequence[str], cost: opt.Cost, *, apart:
     n_any, counts = int(board.table.scored.any(axis=1).sum()), both.sum(axis=0)
     if (counts.min() if apart else keep.sum()) < 2:
         fewest = int(counts.argmin())
+        leave = f": leave it out, with {Option('models', blank='NAMES')}" if len(counts) > 2 else ""
         whose = f"; if each system has different users or items, add {Option('paired', value=False)}"
         raise CannotAnswerError(
             f"{plural(int(keep.sum()), 'item')} of {n_any:,} have a score and {cost} of {_every(len(counts))}; "
-            f"{board.names[fewest]!r} has the fewest, {counts[fewest]:,}: leave it out (models=...){'' if apart else whose}"
+            f"{board.names[fewest]!r} has the fewest, {counts[fewest]:,}{leave}{'' if apart else whose}"
         )
     here = both[keep]
     codes = [board.table.codes(name)[keep] for name in clusters]

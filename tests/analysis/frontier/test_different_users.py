@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.errors import CannotAnswerError
+from evalstats.cli.advice import as_typed
+from evalstats.errors import CannotAnswerError, written_by
 from evalstats.stats.many.pareto import certain_dominance, frontier_shares
 from evalstats.stats.unpaired import TwoProportions, fisher_exact, miettinen_nurminen, welch
 from tests.analysis.builders import printed
@@ -151,6 +152,16 @@ def test_rows_without_a_score_are_told_and_many_allow_no_claim(lost: int, claime
     text = f"Only {260 - lost} of 260 items of strong have a score and cost_usd"
     assert [note.text.split(";")[0] for note in found.notes if note.kind == "missing"] == [text]
     assert found.row("waste").dominated_by == (("strong",) if claimed else ())
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_only_one_of_several_systems_can_be_left_out(n: int) -> None:
+    table = pl.concat([own.head(1 if name == ("near",) else 20) for name, own in visits().group_by("model")])
+    names = ["near", "strong", "waste"][:n]
+    with pytest.raises(CannotAnswerError) as raised, written_by(as_typed):
+        es.frontier(read(table.filter(pl.col("model").is_in(names))), paired=False)
+    said = str(raised.value)
+    assert said.endswith("'near' has the fewest, 1" + (": leave it out, with --models NAMES" if n > 2 else ""))
 
 
 def test_few_failures_in_unlike_groups_show_no_dominance_that_fishers_test_does_not() -> None:
