@@ -139,12 +139,12 @@ def cell_rows(
     for i, model in enumerate(table.models):
         for j, scenario in enumerate(table.scenarios):
             place = cells.place(i, j)
-            missing = 0 if table.different else in_scenario[j]
+            n = 0 if place is None else int(cells.sizes[place])
+            missing = table.without_score(model, scenario) if table.different else in_scenario[j] - n
             bare = CellRow(model=model, scenario=scenario, n_missing=missing, conf_level=conf_level)
             if place is None:
                 out.append(replace(bare, reason="the model was not scored in this scenario"))
                 continue
-            n = int(cells.sizes[place])
             spread = bool(found.has_spread[place])
             out.append(
                 replace(
@@ -152,7 +152,6 @@ def cell_rows(
                     **found.fields(place, (low, high)),
                     n_items=n,
                     n_trials=round(float(answers[place])),
-                    n_missing=0 if table.different else in_scenario[j] - n,
                     observed=float(observed[place]),
                     link=float(on_link.estimate[place]),
                     link_std_error=float(on_link.std_error[place]) if spread else None,

@@ -227,7 +227,8 @@ def _missing(result: ScenarioModel) -> list[Section]:
         return []
     worst = and_list([f"{named(row)} ({row.n_missing:,} of {row.n_items + row.n_missing:,})" for row in lacking], 3)
     lacks = conjugate(len(lacking), "lack")
-    heading = f"{len(lacking)} of {plural(len(result.cells), 'cell')} {lacks} items that others have"
+    what = "scores" if result.different else "items that others have"
+    heading = f"{len(lacking)} of {plural(len(result.cells), 'cell')} {lacks} {what}"
     said = (
         f"Most are missing from {worst}. They are taken as missing for reasons that have nothing to do with the score."
     )

@@ -45,7 +45,7 @@ class CellRow(Estimate):
     pooled
         Drawn towards what the model and the scenario do elsewhere, by as much as the noise makes likely.
     n_missing
-        Items that another model or scenario has and this cell has not.
+        Items that another model or scenario has and this cell has not; of different users its own items without a score.
     """
 
     model: str

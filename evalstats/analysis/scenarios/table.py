@@ -87,6 +87,12 @@ class ScenarioTable:
         """Trials of all systems that ended so."""
         return sum(system.count(status) for system in self.scores.systems)
 
+    def without_score(self, model: str, scenario: str) -> int:
+        """Items of a cell that the model saw and that have no score of it."""
+        j = self.scores.names.index(model)
+        here = self.scores.items[self.column].cast(pl.String).to_numpy() == scenario
+        return int((here & self.scores.seen[:, j] & ~self.scores.scored[:, j]).sum())
+
     def codes(self, *columns: str) -> IntArray:
         """Return numbers of the distinct combinations of columns of the frame."""
         text = pl.concat_str([pl.col(name) for name in columns], separator=_JOIN)

@@ -104,6 +104,15 @@ def test_what_is_said_and_what_is_not() -> None:
     assert [row.p_adjusted for row in again.pairs] == pytest.approx([row.p_adjusted for row in found.pairs])
 
 
+def test_a_cell_of_other_users_misses_its_own_rows_without_a_score() -> None:
+    table = visits().with_row_index()
+    lost = (pl.col("model") == "b") & (pl.col("country") == "fr") & (pl.col("index") % 2 == 0)
+    found = asked(read(table.with_columns(solved=pl.when(~lost).then("solved")).drop("index")))
+    expected = {("b", "fr"): table.filter(lost).height}
+    assert {(row.model, row.scenario): row.n_missing for row in found.cells if row.n_missing} == expected
+    assert "1 of 6 cells lacks scores" in printed(found)
+
+
 def test_ids_that_nobody_shares_are_asked_about_and_unpaired_when_said() -> None:
     table = visits().unique("user", maintain_order=True)
     data = read(table, item="user", dependence=[])
