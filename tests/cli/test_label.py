@@ -41,6 +41,11 @@ def test_from_a_draw_to_corrected_scores(folder):
         "compare", "scores.csv", "--baseline", "old", "--candidate", "new", "--labels", "labels.csv", folder=folder
     )
     assert "labels of 80 items" in compared.stdout.replace("\n", " ")
+    # The sheet itself is read by its key; without it nobody knows the chances of its rows.
+    by_sheet = typed("score", "scores.csv", "--system", "new", "--labels", "sheet.csv", folder=folder)
+    assert by_sheet.stdout == score.stdout
+    with pytest.raises(es.InputError, match="a sheet to fill in"):
+        es.score(es.read(folder / "scores.csv"), "new", labels=pl.read_csv(folder / "sheet.csv"))
     again = typed("label", "draw", "scores.csv", "-o", "sheet.csv", folder=folder)
     assert again.returncode == 2
     assert "holds 160 labels" in again.stderr.replace("\n  ", " ")

@@ -116,7 +116,7 @@ def label_rows(labels: EvalData | object, names: Sequence[str]) -> pl.DataFrame:
     if {"row", "label", "comment"} <= set(frame.columns):
         raise InputError(
             "the labels are a sheet to fill in, which does not say with what chance a row was drawn; read it with its key: "
-            "evalstats.open_labels(PATH).ratings(), or evalstats label read SHEET --output FILE"
+            "evalstats.open_labels(PATH).ratings(), or on the shell evalstats label read"
         )
     if set(names) <= set(frame.columns) and "item" in frame.columns:
         index = [each for each in (*_KEY, "label_prob", "rater", "rater_kind") if each in frame.columns]
