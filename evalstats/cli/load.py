@@ -460,7 +460,7 @@ def _two_files(
 def _files_of_tasks(targets: Sequence[Path], parts: "Sequence[EvalData]") -> list[str]:
     """Return the tasks of two folders with files of the same names, several in each, which say nothing of models and tasks.
 
-    Files that all hold the same items may be runs of one system, and are no tasks.
+    Files that all hold the same items, or are told apart by a number alone (seed-1, seed-2), may be runs of one system.
     """
     found: list[list[str]] = []
     for target, part in zip(targets, parts, strict=True):
@@ -468,7 +468,8 @@ def _files_of_tasks(targets: Sequence[Path], parts: "Sequence[EvalData]") -> lis
         called = {str(name) for name in part.outcomes["system"].unique()}
         items = {frozenset(own["item"]) for own in part.outcomes.select("system", "item").partition_by("system")}
         told = bool((part.outcomes["task"].fill_null("") != "").any())
-        plain = target.is_dir() and called == files and len(items) > 1 and not told
+        kinds = {re.sub(r"\d+", "", name) for name in files}
+        plain = target.is_dir() and called == files and len(items) > 1 and len(kinds) == len(files) and not told
         found.append(sorted(files) if plain else [])
     return found[0] if len(found[0]) > 1 and found[0] == found[1] else []
 
