@@ -74,6 +74,8 @@ _FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)(?=_|$)|_(?:mean|avg|average)
 _WORD: Final = re.compile(r"[^_\-./ ]+")
 _MOST_WORDS, _MOST_SIDES = 8, 20
 _SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
+# What an arm of a test is called, where its column is called so too.
+_SIDE: Final = re.compile(r"(?i)(?:control|treatment|variant|group|arm|v)?[-_ ]?[a-z0-9]")
 
 
 class AskedNames(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,6 +245,8 @@ class SampledColumn:
         named = self.named("model")
         if named < SURE and self.words in ROLES["model"].names and len(self.levels) > max(2, len(self.cells) // 4):
             named = 0.0  # every item with a prompt of its own
+        if named and all(_SIDE.fullmatch(level) or level.lower() in SIDES for level in self.levels):
+            named = max(named, SURE)  # the arms of a test: A and B, control and treatment, v1 and v2
         return max(
             named, 0.7 if self.holds_models and ANSWERS.isdisjoint(self.tokens) and not is_answer(self.name) else 0.0
         )

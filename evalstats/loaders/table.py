@@ -130,11 +130,14 @@ class TableLoader(SingleFileLoader):
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
         notes = list(tidier.notes())
-        if taken := [each for each in named_otherwise(map_) if each not in named_otherwise(self.column_map)]:
-            notes.append(f"read with {as_options(taken)}; give others if its columns are meant otherwise")
-        if {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns}):
-            whose = "file" if source.called == source.stem else "folder"
-            notes.append(f"no column names the model, so the {whose}'s name is taken for it: {source.called!r}")
+        taken = [each for each in named_otherwise(map_) if each not in named_otherwise(self.column_map)]
+        unnamed = {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns})
+        whose = f"the {'file' if source.called == source.stem else 'folder'}'s name"
+        if taken:
+            model = f", and {whose} as the model" if unnamed else ""
+            notes.append(f"read with {as_options(taken)}{model}; give others if its columns are meant otherwise")
+        elif unnamed:
+            notes.append(f"no column names the model, so {whose} is taken for it")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
         if head.shape == "text" and head.delimiter == " ":

@@ -126,7 +126,6 @@ def check(path: Path, names: list[tuple[str, str]], rows: Rows, header: Header) 
 # Headers that must open; the others are asked about.
 ASKED = {
     "name:id metric:metric score:share success:bool threshold:zero reason:answer",
-    "user_id:user timestamp:time group:side landing_page:constant converted:right",
     "Frage:text Modell:model richtig:right",
     "问题:text 模型:model 是否正确:right",
     "pregunta:text modelo:side correcta:right",

@@ -437,9 +437,8 @@ def test_a_file_of_one_model_needs_no_column_for_it(tmp_path: Path) -> None:
     data = read(path, strict=True)
     assert data.models() == ("night",)
     assert data.outcomes.select("item", "score", "topic").rows() == [("q1", 1.0, "a"), ("q2", 0.0, "b")]
-    read_with, of_whom = [problem.message for problem in data.problems]
-    assert read_with.startswith("read with --map item=id --map score=correct; ")
-    assert of_whom == "no column names the model, so the file's name is taken for it: 'night'"
+    (note,) = [problem.message for problem in data.problems]
+    assert note.startswith("read with --map item=id --map score=correct, and the file's name as the model; ")
 
 
 def test_columns_named_like_models_are_taken_for_them(tmp_path: Path) -> None:

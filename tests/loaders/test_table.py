@@ -67,7 +67,7 @@ def test_a_table_of_item_and_score_alone_is_read_under_the_file_s_name(tmp_path:
     path.write_text("item,score\nq1,1\nq2,0\n")
     data = read(path)
     assert data.outcomes.select("item", "model", "score").rows() == [("q1", "gpt-4o", 1.0), ("q2", "gpt-4o", 0.0)]
-    assert notes(data) == "no column names the model, so the file's name is taken for it: 'gpt-4o'"
+    assert notes(data) == "no column names the model, so the file's name is taken for it"
 
 
 def test_what_is_no_table_gets_no_advice_for_tables(tmp_path: Path) -> None:
@@ -488,7 +488,7 @@ def test_an_unknown_status_names_the_line_and_the_remedy(csv: Any) -> None:
 def test_the_file_s_name_is_the_model_where_no_column_is(csv: Any) -> None:
     data = csv("item,score\n1,1\n", "item=item", name="gpt-4o.csv")
     assert data.models() == ("gpt-4o",)
-    assert "the file's name is taken for it: 'gpt-4o'" in notes(data)
+    assert "the file's name is taken for it" in notes(data)
     assert csv("item,score\n1,1\n", "model=@gpt-4o").models() == ("gpt-4o",)
 
 

@@ -21,6 +21,8 @@ from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
 _USER = re.compile(r"(user|customer|visitor|player|member|session|conversation|device|account)")
+# Up to so large a share of users who met two arms, they strayed.
+_FEW_MET = 0.05
 _WHOSE = ("on both sides", "for all systems")
 
 
@@ -34,16 +36,25 @@ def unpaired_arms(
 ) -> tuple[tuple[System, ...], bool, bool]:
     """Return the arms, whether they are different users or items, and whether that is so for their numbered rows alone.
 
-    Unpaired when asked, and unasked where rows are numbered that nothing aligns: these are no items of another arm, so the arm
-    is put before each number.
+    Unpaired when asked. Unasked where one table has users of each arm, of whom hardly any met another; and where rows are
+    numbered that nothing aligns: these are no items of another arm, so the arm is put before each number.
     """
     runs = [run for arm in arms for run in arm.runs]
     numbered = numbers_its_rows(data, runs) and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
-    unpaired = numbered if paired is None else not paired
+    unpaired = (numbered or _apart(data, arms, runs)) if paired is None else not paired
     if unpaired and numbered:
         items = [arm.rows.with_columns(item=pl.format("{}/{}", pl.lit(arm.name), "item")) for arm in arms]
         arms = [replace(arm, rows=rows) for arm, rows in zip(arms, items, strict=True)]
     return tuple(arms), unpaired, paired is None and numbered
+
+
+def _apart(data: EvalData, arms: Sequence[System], runs: Sequence[str]) -> bool:
+    """Whether the arms of one table are users, of whom hardly any met two of them."""
+    if data.rows_of_runs(runs)["source"].n_unique() > 1 or what_differs(data, runs, None) == "items":
+        return False
+    users = [arm.rows["item"].cast(pl.String).unique() for arm in arms]
+    n, met = pl.concat(users).n_unique(), sum(map(len, users))
+    return met - n <= _FEW_MET * n
 
 
 def covariate_of(table: ScoreTable, name: str, average: Average | None) -> Floats:

@@ -183,9 +183,31 @@ def test_files_whose_rows_the_user_numbers_are_paired(tmp_path: Path) -> None:
     assert compare(es.read(*paths)).different == "items"
 
 
-def test_ids_that_nobody_shares_are_asked_about() -> None:
-    with pytest.raises(CannotAnswerError, match="if they are different users or items, say so: paired=False"):
-        compare(read(visits()))
+def test_users_of_one_table_who_met_one_side_each_are_different_users() -> None:
+    table = visits()
+    found = compare(read(table))
+    assert found.different == "users"
+    assert found.p_value == compare(read(table), paired=False).p_value
+    # A few who strayed into the other side make no pairs of the rest; where many met both, they are pairs.
+    few, many = (
+        table.with_columns(user_id=pl.col("user_id").str.replace(f"^(control|treatment){which}$", "both${2}"))
+        for which in ("(1?[0-9])", "([0-9]{1,2})")
+    )
+    assert (compare(read(few)).different, compare(read(few)).n_clusters) == ("users", 600)
+    assert (compare(read(many)).different, compare(read(many)).n_items) == ("", 100)
+
+
+def test_ids_of_questions_that_nobody_shares_are_asked_about(tmp_path: Path) -> None:
+    """They may be the same questions, written differently; and so may be the users of two files."""
+    said = "if they are different users or items, say so: paired=False"
+    with pytest.raises(CannotAnswerError, match=said):
+        compare(read(visits().rename({"user_id": "question"}), item="question"))
+    for name, rows in visits().group_by("model"):
+        rows.select("user_id", "converted").write_csv(tmp_path / f"{name[0]}.csv")
+    paths = tmp_path / "control.csv", tmp_path / "treatment.csv"
+    files = es.read(*paths, column_map=es.ColumnMap.from_options(["item=user_id", "score=converted"]))
+    with pytest.raises(CannotAnswerError, match=said):
+        compare(files)
 
 
 def test_users_who_met_both_sides_are_clusters() -> None:

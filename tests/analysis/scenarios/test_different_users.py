@@ -113,13 +113,14 @@ def test_a_cell_of_other_users_misses_its_own_rows_without_a_score() -> None:
     assert "1 of 6 cells lacks scores" in printed(found)
 
 
-def test_ids_that_nobody_shares_are_asked_about_and_unpaired_when_said() -> None:
+def test_ids_that_nobody_shares_are_asked_about_but_those_of_users() -> None:
     table = visits().unique("user", maintain_order=True)
-    data = read(table, item="user", dependence=[])
-    with pytest.raises(CannotAnswerError, match="if each model has different users or items, add paired=False"):
-        asked(data)
-    found = asked(data, paired=False)
+    found = asked(read(table, item="user", dependence=[]))
     assert (found.different, found.n_clusters) == ("users", table.height)
+    questions = read(table.rename({"user": "question"}), item="question", dependence=[])
+    with pytest.raises(CannotAnswerError, match="if each model has different users or items, add paired=False"):
+        asked(questions)
+    assert asked(questions, paired=False).different == "items"
 
 
 def test_sampled_scenarios_are_refused() -> None:
