@@ -98,7 +98,7 @@ class VoteBlock(msgspec.Struct, frozen=True, kw_only=True):
 def texts(cells: Cells) -> pl.Series:
     """Return cells as `as_text` reads each of them."""
     if isinstance(cells, pl.Series):
-        if isinstance(cells.dtype, pl.String | pl.Null) or cells.dtype.is_integer():
+        if isinstance(cells.dtype, pl.String | pl.Categorical | pl.Enum | pl.Null) or cells.dtype.is_integer():
             return cells.cast(pl.String)
         cells = cells.to_list()
     return pl.Series([as_text(cell) for cell in cells], dtype=pl.String)
