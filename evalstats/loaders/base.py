@@ -11,7 +11,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -316,6 +316,7 @@ def readable_name(path: str | Path) -> str:
     return as_text(str(path)) or ""
 
 
+@lru_cache(maxsize=1_000)
 def plain_name(path: Path) -> str:
     """File name without the ending of a packer.
 

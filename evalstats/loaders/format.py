@@ -145,6 +145,7 @@ class FormatFile(Generic[R]):
         self._trials: dict[Hashable, int] = {}
         self._seen, self._counter = SeenKeys(), GroupCounter()
         self._named: dict[tuple[str, ...], str] = {}
+        self._said: dict[str, Row] = {}  # of each run when it was first named
 
     @staticmethod
     def _reader(source: Source, declared: "Format[R]") -> TypedRecords[R]:
@@ -226,6 +227,8 @@ class FormatFile(Generic[R]):
         """
         key = tuple(filter(None, parts or (model,)))
         run = self._named.get(key)
+        if run is not None and self._said[run] == about:
+            return run
         if run is None:
             run = self._named[key] = self.source.run_id(*key)
             row: Row = {"run": run, "benchmark": self._declared.benchmark, "harness": self._declared.harness}
@@ -234,7 +237,7 @@ class FormatFile(Generic[R]):
                 if model is None:
                     self.unnamed(name)
                 row |= {"model": name, "system": name}
-            self.runs[run] = row | about
+            self.runs[run], self._said[run] = row | about, about
             return run
         known = self.runs[run]
         for name, value in about.items():
@@ -497,33 +500,30 @@ class Format(Generic[R]):
 
     def _frames(self, block: Iterator[R], file: FormatFile[R], reader: Reader[R] | None) -> Iterator[pl.DataFrame]:
         """Yield the rows of a block of records, with their runs' names."""
-        frames: Iterable[pl.DataFrame] = ()
+        frames: Iterable[pl.DataFrame]
+        of_all, of_one = self.columns, self.rows
         columns: Callable[[list[R]], pl.DataFrame] | None = getattr(reader, "at_once", None)
-        if (of_all := self.columns) is not None:
+        if of_all is not None:
             columns = lambda records: of_all(records, file)  # noqa: E731
         if columns is not None:
             frame = columns(records) if (records := list(block)) else pl.DataFrame()
             frames = [frame if "run" in frame.columns else self._named(frame, file)] if frame.height else []
         else:
-            frames = self._frames_of_samples(self._samples(block, file, reader), file)
+            rows: Callable[[R], Iterable[Sample]]
+            rows = reader.rows if reader is not None else lambda record: of_one(record, file) if of_one else ()
+            samples = ((place, sample) for place, record in enumerate(block) for sample in rows(record))
+            frames = self._frames_of_samples(samples, file)
         yield from frames if self.table == "outcomes" else (_judged(frame, file.tally) for frame in frames)
-
-    def _samples(
-        self, block: Iterator[R], file: FormatFile[R], reader: Reader[R] | None
-    ) -> Iterator[tuple[int | None, Sample]]:
-        for place, record in enumerate(block):
-            said = (
-                self.rows(record, file) if self.rows is not None else reader.rows(record) if reader is not None else ()
-            )
-            for sample in said:
-                yield place, sample
 
     def _frames_of_samples(
         self, samples: Iterable[tuple[int | None, Sample]], file: FormatFile[R]
     ) -> Iterator[pl.DataFrame]:
         """Yield frames of what records say, each with its number in the block: what outcomes share is looked at once."""
-        rest = (each for each in samples if each[1][1])
-        while batch := list(islice(rest, _BATCH)):
+        samples = iter(samples)
+        while taken := list(islice(samples, _BATCH)):
+            batch = [each for each in taken if each[1][1]]
+            if not batch:
+                continue
             shared = columns_of_rows([of_all for _, (of_all, _) in batch], self.table, MAKERS)
             if "locator" not in shared.columns and batch[0][0] is not None:
                 shared = shared.with_columns(locator=file.locators.gather([place or 0 for place, _ in batch]))

@@ -80,11 +80,13 @@ def item_of(*parts: object) -> str | None:
 
 def _plain(value: object) -> object:
     """Return a value without its nulls, and its numbers as text."""
-    if type(value) is str and not value.endswith("0"):
-        return value
     if isinstance(value, dict):
-        members = cast("Row", value)
-        return {name: kept for name, inner in members.items() if (kept := _plain(inner)) is not None}
+        members = cast("Row", value).items()
+        return {
+            name: inner if type(inner) is str and inner[-1:] != "0" else _plain(inner)
+            for name, inner in members
+            if inner is not None
+        }
     if isinstance(value, list):
         return [_plain(part) for part in cast("list[object]", value)]
     text = value if isinstance(value, str) else as_text(value)

@@ -294,16 +294,27 @@ class GroupCounter:
     """
 
     def __init__(self) -> None:
-        self._counts = pl.DataFrame(schema={"group": pl.UInt64, "n": pl.Int64})
+        self._groups, self._n = (
+            np.empty(0, np.uint64),
+            np.empty(0, np.int64),
+        )  # sorted hashes, and how often each was met
 
     def next(self, keys: pl.DataFrame) -> pl.Series:
         """Return each row's number within its group, in the order of the rows."""
-        rows = pl.DataFrame({"group": keys.hash_rows(seed=0)})
-        start = rows.join(self._counts, on="group", how="left", maintain_order="left")["n"].fill_null(0)
-        within = rows.select(pl.int_range(pl.len(), dtype=pl.Int64).over("group")).to_series()
-        counted = rows.group_by("group").agg(pl.len().cast(pl.Int64).alias("n"))
-        self._counts = pl.concat([self._counts, counted]).group_by("group").agg(pl.col("n").sum())
-        return within + start
+        hashes = keys.hash_rows(seed=0).to_numpy()
+        order = np.argsort(hashes, kind="stable")
+        first = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order][:1]))
+        groups, sizes = hashes[order][first], np.diff(first, append=len(hashes))
+        place = np.searchsorted(self._groups, groups)
+        known = np.isin(groups, self._groups, assume_unique=True)
+        before = np.zeros(len(groups), np.int64)
+        before[known] = self._n[place[known]]
+        self._n[place[known]] += sizes[known]
+        self._groups = np.insert(self._groups, place[~known], groups[~known])
+        self._n = np.insert(self._n, place[~known], sizes[~known])
+        numbers = np.empty(len(hashes), np.int64)
+        numbers[order] = np.arange(len(hashes)) - np.repeat(first - before, sizes)
+        return pl.Series(numbers)
 
 
 # Longer text is a prompt or a document, not a level of a factor.

@@ -6,7 +6,7 @@ left out; a JSON document that is cut off is refused.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, cast, get_origin, get_type_hints
@@ -187,7 +187,7 @@ class TypedRecords(Generic[R]):
         for pattern, elements in found:
             for some in _raw_batches(elements, self.source.path):
                 try:
-                    records, places = [self._decode(raw, place) for place, raw in some], [place for place, _ in some]
+                    records, places = self._decode(some), [place for place, _ in some]
                     self.n_read += len(some)
                 except _FAULTS:
                     if self._is_alone:
@@ -297,14 +297,15 @@ class TypedRecords(Generic[R]):
                 places.append(place)
         return records, places
 
-    def _decode(self, text: bytes | msgspec.Raw, place: Place) -> R:
+    def _decode(self, elements: Iterable[tuple[Place, bytes | msgspec.Raw]]) -> list[R]:
         if self._value is None:
-            return self._decoder.decode(text)
-        return self._record(key=place, value=self._value.decode(text))  # pyright: ignore[reportCallIssue]
+            return [self._decoder.decode(raw) for _, raw in elements]
+        make, value = cast("Callable[..., R]", self._record), self._value.decode
+        return [make(key=place, value=value(raw)) for place, raw in elements]
 
     def _decoded(self, text: bytes, place: Place) -> R | str:
         try:
-            return self._decode(text, place)
+            return self._decode([(place, text)])[0]
         except _FAULTS:
             return self._fitted(json_value(text), place)  # with NaN, or half of a character; or what is wrong with it
 
@@ -317,8 +318,10 @@ class TypedRecords(Generic[R]):
             nothing = f"no JSON {'list' if kind is list else 'object'}"
             return next((words for kind, words in _NO_RECORD.items() if isinstance(value, kind)), nothing)
         of_text = self.head.shape == "text"
-        if of_text and self._members is not None:
+        if of_text and not self._keyed:
             cells = cast("dict[str, object]", value)
+            if self._members is None:
+                return cast("R", cells)
             value = {
                 name: cells[name] if is_text else cell_value(cells[name])
                 for name, is_text in self._members.items()
@@ -361,7 +364,7 @@ _NO_RECORD: Final[dict[type, str]] = {
 def _refuse_twice(data: bytes | msgspec.Raw, members: Mapping[str, msgspec.Raw]) -> None:
     """Raise a fault of the decoder where a name stands twice in an object, of which a dict keeps the last."""
     text = bytes(data).strip()
-    between = len(text) - sum(len(name) + 2 + len(memoryview(raw)) for name, raw in members.items())
+    between = len(text) - len("".join(members)) - 2 * len(members) - sum(map(len, map(memoryview, members.values())))
     # As programs write it, without blanks or with one behind each mark, there is room for these members alone.
     if between not in (2 * len(members) + 1, 4 * len(members)) and _N_MEMBERS(text.decode()) != len(members):
         raise msgspec.DecodeError

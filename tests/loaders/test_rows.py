@@ -1,5 +1,6 @@
 """The kind of a metric as told from its scores, and keys that stand twice."""
 
+from collections import Counter
 from datetime import date
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from evalstats.cli.ingest_run import ingest
 from evalstats.errors import InputError
 from evalstats.loaders import blocks, rows
 from evalstats.loaders.registry import read
-from evalstats.loaders.rows import Ranges, SeenKeys, held
+from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys, held
 from evalstats.schema.tables import frame_from_rows
 
 
@@ -107,3 +108,16 @@ def test_a_late_repeat_of_a_long_file_is_refused_all_the_same(tmp_path: Path, mo
     assert report.status == "failed"
     assert "more than one row has the key" in report.reason
     assert "item='q13'" in report.reason
+
+
+def test_rows_are_numbered_within_their_groups_as_if_all_frames_were_one() -> None:
+    rng = np.random.default_rng(0)
+    counter, met = GroupCounter(), Counter[tuple[str, int]]()
+    for height in (50, 0, 1, 400, 200):
+        keys = [("ab"[rng.integers(2)], int(rng.integers(40))) for _ in range(height)]
+        expected: list[int] = []
+        for key in keys:
+            expected.append(met[key])
+            met[key] += 1
+        frame = pl.DataFrame(keys, schema={"run": pl.String, "item": pl.Int64}, orient="row")
+        assert counter.next(frame).to_list() == expected

@@ -25,7 +25,7 @@ from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample
 from evalstats.loaders.format_columns import amounts, numbers, series, texts
 from evalstats.loaders.records import cell_value, item_of
 from evalstats.loaders.rows import Row, held, scored, unscored
-from evalstats.loaders.values import as_dict, as_number, as_text, as_time, dicts, first_line, get
+from evalstats.loaders.values import as_dict, as_number, as_text, as_time, dicts, first_line, get, plain_numbers
 from evalstats.schema.tables import columns_of_rows
 
 _PREFIXES: Final = {"inputs": "in", "input": "in", "reference": "ref", "feedback": "score"}
@@ -166,11 +166,12 @@ class _Reader:
             places: list[int] = [place for place in frame["place"].to_list() if name in rows[place]]
             values, errors = [rows[each][name] for each in places], [_error(rows[each].get("error")) for each in places]
             plain = series(values)
+            plain = plain_numbers(plain) if plain.dtype == pl.String else plain
             if any(errors) or plain.null_count() or not plain.dtype.is_numeric() or not plain.is_finite().all():
                 said = [self.outcome(value, error) for value, error in zip(values, errors, strict=True)]
                 outcomes = columns_of_rows(said, "outcomes")
             else:
-                outcomes = numbers(values)
+                outcomes = numbers(plain.to_list())
             given = frame.filter(pl.col("place").is_in(places))
             found.append(given.hstack(outcomes).with_columns(metric=pl.lit(key)))
         if not found:
