@@ -18,7 +18,7 @@ from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
 from evalstats.stats.mixed.design import MixedFit
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.marginal_means import averaged_expit
-from evalstats.stats.mixed.prediction import PredictiveLaw, pooled_table, predictive_law
+from evalstats.stats.mixed.prediction import CombinationErrors, PredictiveLaw, pooled_table, predictive_law
 from evalstats.stats.mixed.robust import RobustCovariance, cell_means, robust_covariance
 
 NO_SPREAD = "all scores are the same, so there is no spread to judge by"
@@ -26,38 +26,15 @@ NO_VARIANCE = "the SD between scenarios is estimated as 0, which leaves no sprea
 _SMALL = 0.3
 # A clustered covariance of c cells needs about this many times c clusters to be used as if it were known.
 _CLUSTERS_A_CELL = 2
-# CellContrasts of sampled cells worked out at a time.
-_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledCells:
-    """Cells of sampled scenarios at each point of the law of their predictions.
-
-    `rows`, shape (n_cells, n_parameters), is what fixed effects and predictions are multiplied by on the model's scale. `value`,
-    `link` and `slope`, shape (n_points, n_cells), are as in `CellEstimates`, the slope that of the metric's scale in the model's.
-    `known` says whether intervals can be given.
-    """
+    """Cells of sampled scenarios: the law of their predictions, and their errors on the metric's and the model's scale."""
 
     law: PredictiveLaw
-    rows: sparse.csr_array
-    value: FloatArray
-    link: FloatArray
-    slope: FloatArray
-    known: bool
-
-    def variance(self, weights: sparse.csr_array, *, link: bool) -> FloatArray:
-        """Return the variance of linear combinations of cells, 0 where there is no interval."""
-        n, values = int(weights.shape[0]), self.link if link else self.value
-        if not self.known:
-            return np.zeros(n)
-        inside = np.zeros((len(values), n))
-        for point, errors in enumerate(self.law.errors):
-            turned = weights if link else sparse.csr_array(weights @ sparse.diags_array(self.slope[point]))
-            for start in range(0, n, _AT_ONCE):
-                some = slice(start, start + _AT_ONCE)
-                inside[point, some] = errors.variance(turned[some] @ self.rows)
-        return self.law.variance((weights @ values.T).T, inside)
+    errors: CombinationErrors
+    link_errors: CombinationErrors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +99,8 @@ class CellEstimates:
         """Return linear combinations of cells; `weights` has shape (n_contrasts, n_cells)."""
         if self.sampled is not None:
             rows = np.empty((int(weights.shape[0]), 0))
-            variance = own = self.sampled.variance(weights, link=link)
+            errors = self.sampled.link_errors if link else self.sampled.errors
+            variance = own = errors.variance(weights)
         else:
             rows = weights @ (self.link_jacobian if link else self.jacobian)
             variance = ((rows @ self.covariance) * rows).sum(axis=1)
@@ -372,21 +350,40 @@ def _of_parameters(fit: MixedFit) -> FloatArray:
 def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedScenarios:
     """Cells of sampled scenarios: the model's mean plus what is predicted for the scenario and for the pair."""
     few = too_few_clusters(table.n_clusters) or ""
-    found = _predicted(laid, fit, known=not few)
-    n_scenarios = len(table.scenarios)
+    terms, n_cells, n_scenarios = laid.sampled, len(laid.cells), len(table.scenarios)
+    first_row = np.unique(laid.of_row, return_index=True)[1]
+    parts = [sparse.csr_array(laid.rows)]
+    for term in (fit.design.terms[k] for k in terms):
+        where = (np.arange(n_cells), term.level[first_row])
+        parts.append(sparse.csr_array((np.ones(n_cells), where), shape=(n_cells, term.n_levels)))
+    rows = sparse.csr_array(sparse.hstack(parts, format="csr"))
+    law = predictive_law(fit, terms)
+    link = np.stack(
+        [rows @ np.concatenate([each.beta, *(each.effects[k].ravel() for k in terms)]) for each in law.fits]
+    )
+    value = link
+    # Without intervals there are no errors.
+    errors = link_errors = CombinationErrors(given=sparse.csr_array((n_cells, n_cells)), root=np.zeros((n_cells, 0)))
+    if not few:
+        errors = link_errors = law.errors_of(rows, link, np.ones(link.shape))
+    if fit.family == "binomial":
+        # The items' spread is the same at every point.
+        averaged, by_link, _ = averaged_expit(link.ravel(), np.tile(laid.spread(fit.theta), len(link)))
+        value = averaged.reshape(link.shape)
+        errors = errors if few else law.errors_of(rows, value, by_link.reshape(link.shape))
     # What is left out of the law of the predictions, that other variances are estimated, t makes up for.
     cells = CellEstimates(
         cells=laid.cells,
-        value=found.law.mean(found.value),
-        link=found.law.mean(found.link),
+        value=law.mean(value),
+        link=law.mean(link),
         jacobian=np.empty((0, 0)),
         link_jacobian=np.empty((0, 0)),
         covariance=np.empty((0, 0)),
         model_covariance=np.empty((0, 0)),
-        sampled=found,
+        sampled=SampledCells(law=law, errors=errors, link_errors=link_errors),
         df=lambda some: np.full(len(some), float(min(n_scenarios, table.n_clusters) - 1)),
         shape=(len(table.models), n_scenarios),
-        thin=np.zeros(len(laid.cells), dtype=np.bool_),
+        thin=np.zeros(n_cells, dtype=np.bool_),
         sizes=_sizes(table, laid),
     )
     method = "predictions averaged over the spread of scenarios"
@@ -400,29 +397,6 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
     )
 
 
-def _predicted(laid: CellDesign, fit: MixedFit, *, known: bool) -> SampledCells:
-    """Predict the cells at every point of the law of the scenarios' effects."""
-    terms = laid.sampled
-    first_row = np.unique(laid.of_row, return_index=True)[1]
-    n_cells = len(laid.cells)
-    parts = [sparse.csr_array(laid.rows)]
-    for k in terms:
-        term = fit.design.terms[k]
-        where = (np.arange(n_cells), term.level[first_row])
-        parts.append(sparse.csr_array((np.ones(n_cells), where), shape=(n_cells, term.n_levels)))
-    rows = sparse.csr_array(sparse.hstack(parts, format="csr"))
-    law = predictive_law(fit, terms)
-    link = np.stack(
-        [rows @ np.concatenate([each.beta, *(each.effects[k].ravel() for k in terms)]) for each in law.fits]
-    )
-    value, slope = link, np.ones(link.shape)
-    if fit.family == "binomial":
-        # The items' spread is the same at every point.
-        averaged, by_link, _ = averaged_expit(link.ravel(), np.tile(laid.spread(fit.theta), len(link)))
-        value, slope = averaged.reshape(link.shape), by_link.reshape(link.shape)
-    return SampledCells(law=law, rows=rows, value=value, link=link, slope=slope, known=known)
-
-
 def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> CellContrasts:
     """Mean of each model over scenarios that could come: its fixed effects, averaged over all random effects."""
     rows = np.stack([laid.rows[laid.cells[:, 0] == i].mean(axis=0) for i in range(len(table.models))])
@@ -434,7 +408,7 @@ def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> Ce
         value, by_link, by_spread = averaged_expit(value, np.array([spread[each].mean() for each in own]))
         by_theta = by_spread[:, None] * np.stack([slope[each].mean(axis=0) for each in own])
         jacobian, covariance = np.hstack([by_theta, by_link[:, None] * rows]), _of_parameters(fit)
-    error = np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", jacobian, covariance, jacobian), 0.0))
+    error = np.sqrt(np.maximum(((jacobian @ covariance) * jacobian).sum(axis=1), 0.0))
     df = np.full(len(rows), float(min(len(table.scenarios), table.n_clusters) - 1))
     return CellContrasts(estimate=value, std_error=error, model_std_error=error, df=df)
 

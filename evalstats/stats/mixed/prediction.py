@@ -1,6 +1,6 @@
 """Shrunken predictions for named levels: their errors, also averaged over the standard deviations, and pooling of a table."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -15,12 +15,13 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import binomial_given_theta
 from evalstats.stats.mixed.design import Floats, Ints, MixedFit, term_columns, within_owner
 from evalstats.stats.mixed.linear import linear_given_theta
-from evalstats.stats.mixed.linear_elimination import invert_blocks
+from evalstats.stats.mixed.linear_elimination import cholesky, invert_blocks
 
 # Golden-section steps end when the variance is known to this share of the largest that is tried.
 _TOLERANCE = 1e-8
 _RIDGE = 1e-9
 _ROUNDING = 1e-9  # a singular value below this share of the largest is rounding
+_AT_ONCE = 1000  # combinations worked out at a time
 # Share of a matrix that its blocks fill, above which it is kept whole.
 _FULL = 0.2
 
@@ -39,30 +40,46 @@ Sparse = csr_array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CombinationErrors:
+    """Covariance of linear combinations, `given` + `root` @ `root`': the first sparse where effects fall into components."""
+
+    given: Sparse | Floats
+    root: Floats
+
+    def variance(self, weights: Sparse) -> Floats:
+        """Variance of linear combinations of these in turn; `weights` has shape (n, n_combinations)."""
+        out = np.empty(int(weights.shape[0]))
+        for start in range(0, len(out), _AT_ONCE):
+            some = weights[start : start + _AT_ONCE]
+            given = csr_array(some.multiply(some @ self.given)).sum(axis=1)
+            out[start : start + _AT_ONCE] = given + np.square(some @ self.root).sum(axis=1)
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionErrors:
     """Covariance of (beta - its estimate, b - its prediction), kept by its structure.
 
     `fixed`, shape (n_fixed, n_fixed), is that of beta; `inside`, shape (n_effects, n_effects), that of the effects given beta,
-    block diagonal where effects fall into components and then sparse; `whole` says that every entry of its blocks is stored, in
-    order. Where beta is off by d, the predictions are off by `gain` @ d the other way.
+    block diagonal where effects fall into components and then sparse. Where beta is off by d, the predictions are off by
+    `gain` @ d the other way.
     """
 
     fixed: Floats
     inside: Sparse | Floats
     gain: Floats
-    whole: bool = False
 
-    def variance(self, rows: Sparse | Floats) -> Floats:
-        """Variance of linear combinations; `rows` has shape (n_combinations, n_fixed + n_effects)."""
-        rows = csr_array(rows)
+    def of(self, rows: Sparse) -> CombinationErrors:
+        """Return the errors of linear combinations; `rows` has shape (n_combinations, n_fixed + n_effects)."""
         n_fixed = len(self.fixed)
         own, effects = rows[:, :n_fixed], rows[:, n_fixed:]
         direct = own.toarray() - effects @ self.gain
-        if self.whole:
-            given = _quadratic_forms(csr_array(effects), csr_array(self.inside))
-        else:
-            given = csr_array(effects.multiply(effects @ self.inside)) @ np.ones(len(self.gain))
-        return np.asarray(given + ((direct @ self.fixed) * direct).sum(axis=1), dtype=np.float64)
+        return CombinationErrors(given=effects @ self.inside @ effects.T, root=direct @ cholesky(self.fixed))
+
+    def variance(self, rows: Sparse | Floats) -> Floats:
+        """Variance of linear combinations."""
+        found = self.of(csr_array(rows))
+        return found.given.diagonal() + np.square(found.root).sum(axis=1)
 
 
 def prediction_errors(fit: MixedFit, terms: Sequence[int], reduced: Sparse | None = None) -> PredictionErrors:
@@ -99,9 +116,7 @@ def prediction_errors(fit: MixedFit, terms: Sequence[int], reduced: Sparse | Non
         gain = np.asarray(inside @ coupling, dtype=np.float64)
         turned = np.asarray(back @ inside @ back.T, dtype=np.float64)
     else:
-        gain = np.empty_like(coupling)
-        for members, blocks in _blocks_of(by_block):
-            gain[members] = blocks @ coupling[members]
+        gain = np.asarray(by_block @ coupling, dtype=np.float64)
         turned = _scaled(by_block, scale) if intercepts else csr_array(back @ by_block @ back.T)
     left = system[:n_fixed, :n_fixed].toarray() - coupling.T @ gain
     fixed = np.asarray(fit.sigma**2 * np.linalg.inv((left + left.T) / 2), dtype=np.float64)
@@ -109,7 +124,6 @@ def prediction_errors(fit: MixedFit, terms: Sequence[int], reduced: Sparse | Non
         fixed=fixed,
         inside=turned * fit.sigma**2,
         gain=np.asarray(back @ gain, dtype=np.float64),
-        whole=intercepts and by_block is not None,
     )
 
 
@@ -175,35 +189,6 @@ def _scaled(matrix: Sparse, scale: Floats) -> Sparse:
     return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _blocks_of(matrix: Sparse) -> Iterator[tuple[Ints, Floats]]:
-    """Yield the whole blocks of a block-diagonal matrix by size: members, shape (n_blocks, size), and the blocks."""
-    sizes = np.diff(matrix.indptr)
-    heads = np.flatnonzero(matrix.indices[matrix.indptr[:-1]] == np.arange(len(sizes)))
-    for size in np.unique(sizes[heads]):
-        members = matrix.indices[matrix.indptr[heads[sizes[heads] == size], np.newaxis] + np.arange(size)]
-        yield members.astype(np.int64), matrix.data[matrix.indptr[members][:, :, np.newaxis] + np.arange(size)]
-
-
-def _quadratic_forms(rows: Sparse, matrix: Sparse) -> Floats:
-    """Return x' M x of every row x, where M is made of whole blocks: only entries of x in one block meet."""
-    owner = matrix.indices[matrix.indptr[:-1]].astype(np.int64)
-    rank = within_owner(owner, len(owner))
-    of_row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    order = np.lexsort((owner[rows.indices], of_row))
-    of_row, column, value = of_row[order], rows.indices[order], rows.data[order]
-    begins = np.ones(len(order), dtype=np.bool_)
-    begins[1:] = (of_row[1:] != of_row[:-1]) | (owner[column[1:]] != owner[column[:-1]])
-    first = np.flatnonzero(begins)
-    size = np.diff(np.append(first, len(order)))
-    # Every entry beside every other of its group.
-    group = np.repeat(np.arange(len(first)), size**2)
-    within = np.arange(len(group)) - np.repeat(np.cumsum(size**2) - size**2, size**2)
-    one, other = (first[group] + part for part in np.divmod(within, size[group]))
-    entry = matrix.data[matrix.indptr[column[one]] + rank[column[other]]]
-    found = np.bincount(of_row[one], weights=value[one] * value[other] * entry, minlength=rows.shape[0])
-    return found.astype(np.float64)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictiveLaw:
     """A mixture of what is predicted at several values of some standard deviations.
@@ -223,6 +208,22 @@ class PredictiveLaw:
     def variance(self, values: Floats, variances: Floats) -> Floats:
         """Return the variance of what is predicted: within the points, and between them; a row for each point."""
         return self.mean(variances + (values - self.mean(values)) ** 2)
+
+    def errors_of(self, rows: Sparse, values: Floats, slopes: Floats) -> CombinationErrors:
+        """Return the errors of functions of linear combinations: within the points, and between them.
+
+        `values` and `slopes`, shape (n_points, n_combinations), are the functions and their derivatives at each point.
+        """
+        shares = np.sqrt(self.weights)[:, np.newaxis]
+        between = shares * (values - self.mean(values))
+        within = [
+            errors.of(csr_array(diags_array(scale) @ rows))
+            for scale, errors in zip(shares * slopes, self.errors, strict=True)
+        ]
+        return CombinationErrors(
+            given=sum((each.given for each in within[1:]), start=within[0].given),
+            root=np.hstack([between.T, *(each.root for each in within)]),
+        )
 
 
 def predictive_law(fit: MixedFit, terms: Sequence[int]) -> PredictiveLaw:
