@@ -2,6 +2,7 @@
 
 from evalstats import datasets as datasets
 from evalstats import plots as plots
+from evalstats import testing as testing
 from evalstats.analysis.arena.arena import arena as arena
 from evalstats.analysis.arena.result import ArenaRanking as ArenaRanking
 from evalstats.analysis.audit.audit import audit as audit
@@ -31,6 +32,7 @@ from evalstats.analysis.result import load_result as load_result
 from evalstats.analysis.scenarios.result import ScenarioModel as ScenarioModel
 from evalstats.analysis.scenarios.scenarios import scenarios as scenarios
 from evalstats.analysis.score.result import Score as Score
+from evalstats.analysis.score.result import Scores as Scores
 from evalstats.analysis.score.score import score as score
 from evalstats.errors import (
     CannotAnswerError as CannotAnswerError,

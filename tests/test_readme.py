@@ -145,7 +145,7 @@ def test_every_format_of_the_map_table_is_known() -> None:
 
 
 def test_links_of_the_readme_and_the_docs_lead_somewhere() -> None:
-    names = ("tables.md", "formats/index.md", "methods/index.md", "reference/index.qmd")
+    names = ("tables.md", "formats/index.md", "methods/index.md", "reference/index.md")
     made = {ROOT / "docs" / name for name in names}
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for address in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):

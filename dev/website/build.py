@@ -104,18 +104,15 @@ def _entries(settings: Mapping[str, Any]) -> Iterator[Entry]:
         yield Entry(source=source, title=title, sidebar=sidebar, part=part, contents=fields.get("toc", True))
 
 
-def _listed(contents: Any, part: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the sources that a sidebar names, with the part each is in: a folder, a list of files, patterns, sections."""
+def _listed(contents: Any) -> Iterator[tuple[str, str]]:
+    """Yield the sources that a sidebar names, with the part each is in: a folder, a list of files, patterns."""
     for item in [contents] if isinstance(contents, str) else contents:
-        if isinstance(item, dict) and "section" in item:
-            yield from _listed(item["contents"], item["section"])
-            continue
         pattern = item["auto"] if isinstance(item, dict) else item
         if (ROOT / pattern).is_dir():
-            yield from ((source, part) for source, part in _folder(ROOT / pattern))
+            yield from _folder(ROOT / pattern)
         else:
             found = sorted(ROOT.glob(pattern))
-            yield from ((path.relative_to(ROOT).as_posix(), part) for path in found if _SOURCES.search(path.name))
+            yield from ((path.relative_to(ROOT).as_posix(), "") for path in found if _SOURCES.search(path.name))
 
 
 def _folder(folder: Path, part: str = "") -> Iterator[tuple[str, str]]:
@@ -261,8 +258,7 @@ def _sidebar(entry: Entry, side: Sequence[Entry]) -> str:
             links.append(_link(head, entry))
             continue
         listed = "".join(_link(other, entry) for other in inside if other is not head)
-        name = _link(head, entry) if head else f"<p>{escape(part)}</p>"
-        links.append(f'{name}<div class="part">{listed}</div>' if part else listed)
+        links.append(f'{_link(head, entry)}<div class="part">{listed}</div>' if head else listed)
     return f'<nav class="side" aria-label="Pages of this part">{"".join(links)}</nav>' if links else ""
 
 

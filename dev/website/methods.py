@@ -231,7 +231,7 @@ def _percent(row: Rate) -> str:
 
 def _places(method: Method) -> Iterator[str]:
     shown = [
-        f"[`{'evalstats.mixed' if name == 'mixed' else f'evalstats {name}'}`](../../reference/{name}.qmd)"
+        f"[`{'evalstats.mixed' if name == 'mixed' else f'evalstats {name}'}`](../../reference/ask/{name}.md)"
         for name in method.commands
     ]
     if shown:

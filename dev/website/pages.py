@@ -13,7 +13,6 @@ import re
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,7 +206,7 @@ def _card(kind: str, question: str, headline: str, *, picture: bool) -> str:
 
 @contextlib.contextmanager
 def _elsewhere() -> Iterator[None]:
-    """Work in a folder that is thrown away, with nothing printed: drawings for the PDF, an inventory for other sites."""
+    """Work in a folder that is thrown away, for the drawings of a PDF."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -269,7 +268,7 @@ def _outputs(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
 _OWN_ID = re.compile(r'( id="|href="#|url\(#)(?=[\w-]+["\)])')
 
 
-# --- methods, tables, the API ---
+# --- methods, Python, formats, tables ---
 
 
 def methods() -> dict[str, str]:
@@ -277,6 +276,13 @@ def methods() -> dict[str, str]:
     from dev.website.methods import method_pages
 
     return method_pages(front)
+
+
+def reference() -> dict[str, str]:
+    """Return the pages of all that is public in Python, from the code."""
+    from dev.website.reference import Reference
+
+    return Reference(front).pages()
 
 
 def formats_page() -> str:
@@ -327,58 +333,6 @@ def _with_code(text: str) -> str:
 _TABLES = """All formats are read into these Polars frames; `evalstats.glossary()` is this page as a frame. Any further column of
 a file is kept under its own name, as a factor.
 """
-
-
-def reference() -> dict[str, str]:
-    """Return a page for each public name, from its docstring."""
-    from quartodoc import Builder
-
-    import evalstats
-    from dev.website.contents import API
-
-    named = {name for _, _, names in API for name in names}
-    missing = sorted(set(evalstats.__all__) - named - {"datasets", "plots"})
-    if missing:
-        raise SystemExit(f"dev/website/contents.py: the API page has no place for {', '.join(missing)}")
-    # `evalstats.report` is a room, which is callable; what is called stands inside.
-    placed = {"report": {"name": "report", "package": "evalstats.report.render"}}
-    sections = [
-        {"title": title, "desc": said, "contents": [placed.get(name, name) for name in names]}
-        for title, said, names in API
-    ]
-    settings = {
-        "package": "evalstats",
-        "dir": "pages",
-        "title": "Python",
-        "dynamic": True,
-        "parser": "numpy",
-        "sections": sections,
-    }
-    with _elsewhere(), contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
-        # quartodoc hands griffe's parser options that griffe ignores and warns of; the pages are the same without them.
-        warnings.filterwarnings("ignore", "Passing additional options is deprecated", DeprecationWarning)
-        # quartodoc leaves the inventory that it writes to be closed by the collector.
-        warnings.filterwarnings("ignore", "unclosed file .*objects.json", ResourceWarning)
-        Builder.from_quarto_config({"quartodoc": {**settings, "style": "pkgdown"}}).build()
-        return {path.name: _readable(path.read_text(encoding="utf-8")) for path in sorted(Path("pages").glob("*.qmd"))}
-
-
-_ROW = re.compile(r"\| \[[^\[\]]+\]\(#(\S+?)\) \|")
-_NO_ATTRIBUTES = re.compile(r"\n## Attributes\n\n\| Name \| Description \|\n\| --- \| --- \|\s*(?=\n#|\Z)")
-
-
-# What a page begins with: its heading, the signature, and in one paragraph what the name is for.
-_BEGINNING = re.compile(r"(# [^\n]*\n\n)(```python\n(?:(?!```).)*```\n\n)([^\n#`|][^\n]*(?:\n[^\n]+)*\n\n)", re.DOTALL)
-
-
-def _readable(page: str) -> str:
-    """Say first what a name is for, then its signature; leave out rows of attributes that link to nothing on the page.
-
-    quartodoc says of a plain value what its type is for.
-    """
-    page = _BEGINNING.sub(r"\1\3\2", page, count=1) if _BEGINNING.match(page) else page
-    rows = [row for row in page.splitlines() if not (found := _ROW.match(row)) or f"{{ #{found[1]} }}" in page]
-    return _NO_ATTRIBUTES.sub("", "\n".join(rows)) + "\n"
 
 
 # --- files ---

@@ -86,6 +86,20 @@ class Estimate:
         Ends of the interval at `conf_level`, adjusted for its family wherever `p_adjusted` is.
     df
         Degrees of freedom, where the method has them.
+    estimate
+        The statistic on the observed data.
+    std_error
+        Its standard error.
+    conf_level
+        Level of the interval, a proportion.
+    p_value
+        Two-sided p of no difference, by the method of the interval where it has one.
+    p_adjusted
+        That p adjusted for the family that the row belongs to.
+    method
+        Name of the method; `explain()` says what it does.
+    reason
+        Why there is no estimate, interval or p; None where nothing is missing.
     """
 
     estimate: float | None
@@ -171,7 +185,52 @@ def level(result: Levelled) -> str:
 class Result:
     """The base of all results. A result is a frozen, slotted, keyword-only dataclass; its fields are what is saved.
 
-    What is said of it stands in the module `told_by`, else in `document` beside its own; the result does not know it.
+    What is said of it stands in the module `told_by`, else in `document` beside its own; the result does not know it. The
+    attributes below are those that several results have, in one meaning.
+
+    Attributes
+    ----------
+    about
+        Facts of the metric: name, benchmark, kind, bounds, direction and unit.
+    benchmark, metric
+        The benchmark, and the metric whose scores these are.
+    clusters, n_clusters
+        Columns whose levels share something, by which standard errors are clustered, and how many clusters they make; none
+        where items are independent.
+    conf_level
+        Level of the intervals, a proportion.
+    contrast
+        The column whose levels are compared: "model", or another.
+    converged
+        Whether the estimation ended at an optimum.
+    dependence
+        What the factors of the items are, and whether the differences go by them.
+    estimand
+        What is estimated, in words.
+    method, method_reason
+        Name of the method, which `explain()` describes, and why it was picked.
+    n_error, n_unscored
+        Rows that a failure of the harness, or of the scorer, left without a score.
+    n_items, n_trials
+        Items (each variant counted), and the scored rows behind them.
+    n_models
+        Models that are compared.
+    n_resamples
+        How often something was resampled or simulated; None or 0 where nothing was.
+    notes
+        What a reader must know, each with what to do about it.
+    origin
+        Where the result comes from: runs and their digests, version, seed, plan and call.
+    rank_method, rank_reason
+        How rank sets are made, and why there are none; None where there are.
+    run_differences
+        Settings in which the runs differ, and how much each matters.
+    scale, unit
+        What to multiply numbers by when showing them, and the unit they then have (100 and "pp" for shares).
+    settings
+        The call that made the result.
+    tasks
+        Tasks of the benchmark that the items are from; empty where it has none.
     """
 
     __slots__ = ()
@@ -420,6 +479,15 @@ def load_result(path: str | Path) -> Result:
     InputError
         If the file is not there, holds no result, one that cannot be shown since it was damaged or edited, or one that a newer
         version of evalstats saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import evalstats as es
+    >>> path = Path(tempfile.mkdtemp(), "score.json")
+    >>> es.score(es.datasets.tau_airline(), "gpt-4o").save(path)
+    >>> load_result(path)
+    <Score: gpt-4o on tau-bench: 42.00% [32.11, 52.57]>
     """
     try:
         text = read_regular(path)

@@ -169,7 +169,13 @@ def load_validation(name: str) -> Study:
 
 
 def validation_names() -> tuple[str, ...]:
-    """Return the names of the questions whose answers are stored."""
+    """Return the names of the questions whose answers are stored.
+
+    Examples
+    --------
+    >>> "one-score" in validation_names()
+    True
+    """
     stored = files("evalstats.datasets").joinpath(_FOLDER)
     return tuple(sorted(path.name.removesuffix(".json") for path in stored.iterdir() if path.name.endswith(".json")))
 

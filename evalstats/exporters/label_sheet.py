@@ -78,6 +78,8 @@ class LabelSheet:
         The answers, system by system within an item.
     labels
         A label by the name of its row.
+    blind
+        Whether the sheet hides which system gave an answer.
     """
 
     metric: MetricFacts
@@ -312,6 +314,16 @@ def open_labels(path: str | Path) -> LabelSheet:
     """Read a sheet that `LabelSheet.write` wrote and people filled in: a table, or Label Studio's export of its tasks (JSON).
 
     InputError if there is no key beside it, a row is of another draw, or a label is no number on the scale.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> rows = [{"item": f"q{i}", "model": m, "score": (i * k) % 2} for i in range(60) for k, m in ((1, "a"), (2, "b"))]
+    >>> path = Path(tempfile.mkdtemp(), "sheet.csv")
+    >>> draw_labels(pl.DataFrame(rows), n=20).write(path)
+    >>> open_labels(path)
+    <LabelSheet: 0 of 20 items labelled>
     """
     path = Path(path)
     key = key_path(path)

@@ -51,12 +51,20 @@ def find_plan(folder: str | Path = ".") -> Path | None:
 
 
 def read_plan(path: str | Path) -> Plan:
-    """Read a plan from a TOML file of at most 1 MiB.
+    r"""Read a plan from a TOML file of at most 1 MiB.
 
     Raises
     ------
     InputError
         If it cannot be opened, is no TOML (with the line), or holds a key, a value or a type that no plan has.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "evalstats.toml")
+    >>> _ = path.write_text("[plan]\nconf_level = 0.9\n")
+    >>> read_plan(path).conf_level
+    0.9
     """
     path = Path(path)
     try:

@@ -442,7 +442,7 @@ def read(
     strict: bool = False,
     progress: Callable[[int, int, Source], None] | None = None,
 ) -> EvalData:
-    """Read result files and folders of any known format into tidy tables.
+    r"""Read result files and folders of any known format into tidy tables.
 
     Parameters
     ----------
@@ -474,6 +474,14 @@ def read(
         If a path does not exist, or nothing at all could be read.
     UnreadableFileError
         With `strict`, for the first file or row that cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "results.csv")
+    >>> _ = path.write_text("question_id,model,correct\nq1,old,0\nq1,new,1\n")
+    >>> read(path).outcomes.select("item", "model", "score").rows()
+    [('q1', 'old', 0.0), ('q1', 'new', 1.0)]
     """
     for path in paths:
         if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value

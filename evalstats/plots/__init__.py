@@ -1,8 +1,16 @@
 """Figures: tidy rows in, a matplotlib figure out.
 
 Each takes any frame (Polars, pandas, Arrow, a dict of columns) whose columns have the glossary's names, returns a
-`matplotlib.figure.Figure`, and has `ax=` (axes to draw in), `size=` (inches: the width, or width and height) and mostly
-`note=` (a line below the figure). All raise `InputError` if a column is missing, or there are no rows.
+`matplotlib.figure.Figure`, and raises `InputError` if a column is missing, or there are no rows.
+
+Parameters
+----------
+ax
+    Axes to draw in; None makes a figure.
+size
+    Inches: the width, or width and height.
+note
+    A line below the figure.
 """
 
 from importlib import import_module

@@ -247,7 +247,13 @@ def schema_of(table: TableName) -> dict[str, pl.DataType]:
 
 
 def glossary() -> pl.DataFrame:
-    """Return the whole glossary as a frame: table, column, dtype, unit, required, levels, meaning."""
+    """Return the whole glossary as a frame: table, column, dtype, unit, required, levels, meaning.
+
+    Examples
+    --------
+    >>> glossary().filter(column="cost_usd").select("table", "unit", "meaning").row(0)
+    ('outcomes', 'US dollars', 'Cost of producing the answer')
+    """
     rows = [
         {
             "table": table,

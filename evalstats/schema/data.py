@@ -65,7 +65,24 @@ class Problem:
 class EvalData:
     """Everything that was read: the tidy tables (Polars frames, glossary columns first) and the problems met.
 
-    `merged` says that equal rows of outcomes were counted and not kept apart, as `evalstats.scan` does.
+    Attributes
+    ----------
+    outcomes
+        Scores, one row for each run, item, variant, trial and metric.
+    comparisons
+        Votes, one row for each judged pair.
+    ratings
+        What raters gave to the same things.
+    aggregates
+        Published numbers with no items behind them.
+    runs
+        What each run was: source, settings, counts.
+    metrics
+        Kind, bounds and direction of each metric.
+    problems
+        What went wrong with a file and did not stop the rest.
+    merged
+        Whether equal rows of outcomes were counted and not kept apart, as `evalstats.scan` does.
 
     Examples
     --------

@@ -92,17 +92,6 @@ def test_a_part_is_one_link_where_the_page_is_in_another(site: Path, tmp_path: P
     assert 'class="toc"' in (start.parent / "docs" / "one.html").read_text()
 
 
-def test_sections_of_a_sidebar_have_headings(site: Path, tmp_path: Path) -> None:
-    contents = ["docs/one.md", {"section": "Next & more", "contents": ["docs/two.md"]}]
-    sidebar = [{"id": "guides", "contents": contents}]
-    (site / "_quarto.yml").write_text(
-        yaml.safe_dump({**SETTINGS, "website": {**SETTINGS["website"], "sidebar": sidebar}})
-    )
-    start = build.build(tmp_path / "out")
-    side = (start.parent / "docs" / "one.html").read_text().partition('<nav class="side"')[2].partition("</nav>")[0]
-    assert re.search(r'One.*<p>Next &amp; more</p><div class="part"><a [^>]*>Two</a></div>', side)
-
-
 def test_columns_are_halves_only_where_somebody_chose_so(site: Path, tmp_path: Path) -> None:
     row = f"| x | {'long ' * 40}|"
     tables = [f"| a | b |\n{dashes}\n{row}\n" for dashes in ("|---|---|", "|---|---------|")]

@@ -16,7 +16,6 @@ import yaml
 
 import evalstats
 from dev.website import pages
-from dev.website.contents import API
 from dev.website.methods import Method, formula_parts, questions, symbols_in
 from dev.website.sheet import typeset
 from evalstats.analysis.method_texts import known_methods
@@ -45,9 +44,14 @@ def made_files() -> set[str]:
     studies = ("overview", "tenacious", "validation", "arena-sampling")
     gallery = {f"gallery/{name}.md" for name in ("index", *pages.QUESTIONS, *studies)}
     questions = {f"questions/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")}
-    reference = {f"docs/reference/{name}.qmd" for _, _, names in API for name in ("index", *names)}
-    others = {"docs/methods/index.md", "docs/tables.md", "docs/formats/index.md", "docs/cheat-sheet.pdf"}
-    return gallery | questions | reference | others
+    others = {
+        "docs/reference/index.md",
+        "docs/methods/index.md",
+        "docs/tables.md",
+        "docs/formats/index.md",
+        "docs/cheat-sheet.pdf",
+    }
+    return gallery | questions | others
 
 
 def test_every_file_that_the_site_names_is_tracked_or_made() -> None:
@@ -61,19 +65,6 @@ def test_every_question_and_every_notebook_stands_in_the_site() -> None:
     assert set(pages.QUESTIONS) == set(EXAMPLES)
     named = named_files(yaml.safe_load((ROOT / "_quarto.yml").read_text()))
     assert {name for name in made_files() if name.startswith(("gallery/", "questions/"))} <= named
-
-
-def test_every_public_name_has_its_place_in_the_api() -> None:
-    placed = [name for _, _, names in API for name in names]
-    assert len(placed) == len(set(placed))
-    assert set(placed) | {"datasets", "plots"} == set(evalstats.__all__)
-
-
-def test_the_sidebar_of_the_api_is_its_contents() -> None:
-    bars = yaml.safe_load((ROOT / "_quarto.yml").read_text())["website"]["sidebar"]
-    (bar,) = (each for each in bars if each["id"] == "reference")
-    shown = [(each["section"], each["contents"]) for each in bar["contents"] if isinstance(each, dict)]
-    assert shown == [(title, [f"docs/reference/{name}.qmd" for name in names]) for title, _, names in API]
 
 
 FILED = [(question, method) for question in questions() for method in question.methods]
@@ -196,15 +187,6 @@ def test_every_column_of_a_written_table_has_a_heading_or_none_has() -> None:
     assert [(name, cells) for name, cells in heads if any(cells) and not all(cells)] == []
 
 
-def test_rows_that_link_to_nothing_on_their_page_are_left_out() -> None:
-    head = "# A { #a }\n\n## Attributes\n\n| Name | Description |\n| --- | --- |\n"
-    dead, alive = "| [status](#a.status) | int([x]) -> integer |", "| [name](#a.name) | What it is called. |"
-    assert pages._readable(head + dead) == "# A { #a }\n\n"
-    kept = pages._readable(f"{head}{dead}\n{alive}\n\n### name {{ #a.name }}\n")
-    assert alive in kept
-    assert "status" not in kept
-
-
 def test_a_room_is_replaced_whole(tmp_path: Path) -> None:
     room = tmp_path / "room"
     room.mkdir()
@@ -212,13 +194,6 @@ def test_a_room_is_replaced_whole(tmp_path: Path) -> None:
     pages.replace_room(room, {"new.md": "new"})
     assert [path.name for path in room.iterdir()] == ["new.md"]
     assert [path.name for path in tmp_path.iterdir()] == ["room"]
-
-
-def test_a_page_of_the_api_says_first_what_the_name_is_for() -> None:
-    made = pages._readable("# a { #a }\n\n```python\na(\n    b,\n)\n```\n\nReturn `b`.\n\n## Parameters\n")
-    assert made == "# a { #a }\n\nReturn `b`.\n\n```python\na(\n    b,\n)\n```\n\n## Parameters\n"
-    untouched = "# a { #a }\n\n```python\na()\n```\n\n## Parameters\n\n### b\n\n```python\nb\n```\n\nSaid of b.\n\n"
-    assert pages._readable(untouched).strip() == untouched.strip()
 
 
 @pytest.mark.parametrize("paper", ["a4", "us-letter"])

@@ -533,6 +533,36 @@ class ArenaRanking(OfOrigin, Result):
         Whether the votes that the checks suspect were left out.
     checks
         Every check in a sentence, in the order of reading; `graph`, `pairing`, `fit`, `trust` and `drift` hold their numbers.
+    arena
+        Name of the arena.
+    ties
+        How ties count: as half a win, or by a probability of their own.
+    scale, unit
+        The scale of the ratings ("elo": 400 points are odds of 10 to 1, or "log-odds"), and its unit.
+    anchor
+        The model that ratings are counted from; None: the mean of all models.
+    alternatives
+        The ratings under other choices: ties, style, votes weighted otherwise.
+    categories
+        Ratings within each level of `by`, and whether they differ.
+    graph, pairing
+        Who met whom, with the parts and weak links of that graph; and how models were picked for votes.
+    fit
+        How well one strength for each model predicts the votes.
+    trust
+        Raters, copies and bursts that look odd, and how few votes would change the leader.
+    drift
+        Whether ratings change over time.
+    prior
+        Half-wins and half-losses added for each model against an average one; 0: none.
+    tie_parameter
+        Estimate of the parameter of ties, where `ties` has one.
+    n_votes, n_decided, n_ties, n_both_bad
+        Votes that count, and how many of them name a winner, a tie, or both as bad.
+    n_unscored, unscored_reasons
+        Votes without a readable outcome, and why.
+    n_events
+        Events of several votes each; None where votes come one by one.
     """
 
     arena: str

@@ -211,14 +211,10 @@ class Comparison(OfMetric, Result, Estimate):
 
     Attributes
     ----------
-    about, origin
-        The metric, and where the result comes from: runs, version, seed, plan and call.
     verdict
-        invalid, powerless, equivalent, better, worse or inconclusive; `verdict_reason` says why in words.
+        What the interval decides.
     different
         What the sides do not share ("users", "items"), where nothing is paired; "" where both answered the same items.
-    method_reason
-        Why this method was picked.
     average
         Which average over the levels of a factor the estimate is; "" where levels of equal size make it none in particular.
     runs_counted
@@ -238,12 +234,43 @@ class Comparison(OfMetric, Result, Estimate):
         Slices of the items (levels of factors, tags) in which losses concentrate, the surest first.
     texts
         What was asked and answered in flipped items; empty unless somebody asked for it.
-    dependence
-        What the factors of the items are, and whether the differences go by them.
     these_items
         Where a factor that nobody declared decides: what would be answered if items were independent.
     findings
         Partitions of the items over which the difference varies.
+    baseline, candidate
+        The two scores on these items.
+    verdict_reason
+        Why the verdict is what it is, in words.
+    statistic
+        Test statistic behind `p_value`.
+    table
+        Of one right-or-wrong answer an item: how many both got right, either alone, and neither.
+    n_items
+        Items that both answered.
+    design_effect, effective_clusters
+        How many times the variance is that of independent items, and how many equal clusters carry as much; None where
+        nothing is clustered.
+    smallest_p
+        Smallest p that this many items or clusters could show under any outcome.
+    margin, at_margin
+        The largest difference that does not matter, as declared, and the one-sided tests at it.
+    equivalence_low, equivalence_high
+        The interval at level 1 - 2(1 - `conf_level`), which decides equivalence.
+    missing
+        Scores that could not be paired, and what they could change.
+    flipped
+        Items on which the two differ.
+    effects
+        Effect sizes beside the difference: probability of superiority, d_z, odds ratio.
+    costs
+        Cost, time and tokens of both sides, and their ratio.
+    sequential
+        The interval and p that hold at every look, where they were asked for.
+    other_averages
+        Other averages over the levels of a factor, each with its verdict.
+    by, groups
+        The factor within whose levels the comparison is repeated, and each level's answer, as one family.
     """
 
     about: MetricFacts

@@ -99,11 +99,26 @@ class ContaminationRow(Estimate):
 class ContaminationCheck(OfMetric, Result):
     """What `contamination` found: a line for each suspect model, and how it was reached.
 
-    `column` is what the design rests on, `old` and `new` what its two sides are called. The verdict is "inflated" where
-    any model is, "clean within the margin" where all are, "invalid" where nothing can be said of any. `compared` is the scale on
-    which models are held against each other, `compared_reason` why on points where it is that. No `suspects`:
-    all models; no `references`: each was held against all the others. `margin` is the largest inflation that does not
-    matter, in the metric's unit.
+    Attributes
+    ----------
+    design
+        What tells old items from new: a "split", a "date" with a cutoff for each model, or "twins" (an item and its
+        rewritten copy).
+    column, old, new
+        The column that the design rests on, and what its two sides are called.
+    verdict, reason
+        "inflated" where any model is, "clean within the margin" where all are, "invalid" where nothing can be said of any;
+        and why, in words.
+    margin
+        The largest inflation that does not matter, in the metric's own unit; None where none is declared.
+    alternative
+        Whether the tests ask for inflation alone or for any difference.
+    compared, compared_reason
+        The scale on which models are held against each other, and why it is points where it is.
+    rows
+        One for each suspect.
+    suspects, references
+        Models suspected (none named: all), and models known to be clean (none named: each is held against all the others).
     """
 
     about: MetricFacts

@@ -75,6 +75,10 @@ class Frontier(OfMetric, Result):
         Items that any of them has.
     left_out
         Systems that have no cost, or no score.
+    dominance_method
+        How it is tested whether one system beats another in score and cost.
+    share_reason
+        Why there is no share of resamples in which a system is on the frontier; None where there is.
     """
 
     about: MetricFacts

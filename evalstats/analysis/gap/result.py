@@ -644,6 +644,20 @@ class LabLiveGap(OfOrigin, Result):
         The layers beyond `agreement`; None with a (layer, why) in `left_out` where the data cannot give one.
     near_names, joined_by_alias
         (lab name, live name) that look alike and were not joined, and that an alias joined.
+    lab, live
+        What each side is: metric, numbers of models and rows, reliability and dates.
+    same_scale
+        Whether lab and live scores are on one scale, so that their levels can be compared.
+    margin
+        The largest gap that does not matter, in the unit of the live metric; None where none is declared.
+    agreement
+        How far the lab orders models as the live world does.
+    threats
+        Threats to validity that no method takes away.
+    left_out
+        (layer, why) of each layer that the data do not allow.
+    n_models
+        Models that both sides have.
     """
 
     lab: SideAccount

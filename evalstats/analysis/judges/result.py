@@ -235,6 +235,14 @@ class JudgeReport(OfOrigin, Result):
         Whose ratings judges are held against (people, the key, or a judge by name), and what was rated: answers or pairs.
     scale
         What kind of numbers the ratings were taken for.
+    criterion
+        What was judged, where the ratings are of several criteria.
+    reference
+        Raters that judges are held against.
+    n_ratings, n_units
+        Ratings that were read, and the different things (answers or pairs) that were rated.
+    n_resamples
+        Bootstrap samples behind the intervals of agreement.
     """
 
     benchmark: str

@@ -179,8 +179,6 @@ class Leaderboard(OfMetric, Result):
 
     Attributes
     ----------
-    about, origin
-        Facts of the metric, and the data, version, seed, plan and call behind the result.
     rows
         One for each model: by part of the comparability graph, then by score, the best first. The order of the lines is no
         ranking; the rank sets are.
@@ -195,7 +193,7 @@ class Leaderboard(OfMetric, Result):
     qualifiers
         Short phrases without which the headline would mislead; they stand on the first line of every output, after it.
     omnibus
-        One test of whether the models differ at all, only a gate; `omnibus_reason` says why there is none.
+        One test of whether the models differ at all, only a gate; None where there is none.
     average
         Which average over the levels of a factor a score is; "" where levels of equal size make it none in particular.
     these_items
@@ -206,6 +204,20 @@ class Leaderboard(OfMetric, Result):
         What the comparisons rest on: the same items for all, or for each pair the items it shares.
     different
         What the models do not share ("users", "items"), where nothing is paired; "" where they answered the same items.
+    baseline
+        The model that all others are compared with; None: every pair.
+    adjust
+        How p and intervals of the pairs are adjusted for their number.
+    critical, exact
+        The critical value of the intervals, and whether it is exact or from resamples.
+    graph
+        Which items each pair of models shares, and which models no chain of items joins.
+    winner
+        The score of the model at the top, corrected for having been picked.
+    omnibus_reason
+        Why there is no test of all models at once; None where there is.
+    dependence_of
+        Of which difference `dependence` speaks.
     """
 
     about: MetricFacts

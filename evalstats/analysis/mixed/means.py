@@ -91,6 +91,10 @@ class Means(Result):
         How p and intervals of the contrasts are adjusted within each family.
     df_method
         As in `MixedModel`.
+    response
+        Name of the response.
+    rows, contrasts
+        The means, and their differences.
     """
 
     specs: tuple[str, ...]

@@ -64,6 +64,8 @@ def mixed(
         fast first look.
     count, within, levels
         See `evalstats.analysis.mixed.frame.model_frame`.
+    conf_level
+        Level of the intervals.
     df
         "auto": Kenward-Roger up to 5,000 rows, then Satterthwaite; for binomial models between-within where a grouping has
         fewer than 30 levels, else the normal law.

@@ -141,6 +141,16 @@ class MixedModel(OfOrigin, Result):
         The weakly informative prior in words where one was used (separation), else "".
     numbers
         What is behind the tables, for further questions; it is not saved, so that a loaded model answers none of these.
+    response, family
+        Name of the response, and its law: "gaussian" or "binomial".
+    fixed, tests
+        Fixed effects, and a test of each term.
+    variances
+        Variances and covariances of the random effects, and of the residual.
+    n_parameters, aic
+        Number of parameters, and Akaike's criterion.
+    convergence
+        How the optimisation ended.
     """
 
     formula: str

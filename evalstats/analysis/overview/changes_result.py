@@ -122,6 +122,14 @@ class Changes(OfOrigin, Result):
         Models that are compared: the family of the adjustment.
     reference
         The last day of the reference, where one was named.
+    cluster
+        The column that items are clustered by, as asked for.
+    accept
+        Settings of runs that may differ between days.
+    models
+        The models asked for; empty: all.
+    metric
+        The metric asked for; None: the headline of each benchmark.
     """
 
     told_by: ClassVar[str] = "evalstats.analysis.overview.changes_document"

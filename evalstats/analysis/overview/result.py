@@ -69,7 +69,17 @@ def _where(question: str, benchmark: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Overview(OfOrigin, Result):
-    """All that a store answers: what it holds, the result of every question that its data allow, and why others are not."""
+    """All that a store answers: what it holds, the result of every question that its data allow, and why others are not.
+
+    Attributes
+    ----------
+    holdings
+        What the store holds of each system on each benchmark.
+    answers
+        Each question with its result.
+    refusals
+        Questions that the data do not allow, and why.
+    """
 
     holdings: tuple[Holding, ...]
     answers: tuple[Answer, ...]

@@ -122,6 +122,28 @@ class PowerPlan(OfOrigin, Result):
         The same question by other tests, formulas and by simulation; power and detectable difference by size.
     parts, next_steps, recommendation
         Where the variance of a pilot comes from, what doubling items, trials or clusters would buy, and which to buy.
+    question
+        What the plan answers, in words.
+    test
+        What is to be shown: "difference", "noninferiority", "equivalence", or an interval's "precision".
+    n_items, n_clusters, n_trials
+        The size: items, clusters, and trials of an item by baseline and by candidate.
+    delta, margin, half_width
+        The true difference, the margin, and half the width of the interval; None where the question has none.
+    reason
+        Why no size is enough; None where one is.
+    discordance
+        Share of items that exactly one side gets right; None where scores are not right or wrong.
+    variance, icc, cluster_size
+        Variance of an item's difference in squared score units, the share of it between clusters, and items in each.
+    assumptions
+        What was assumed where no pilot tells it, in words.
+    curve_unit, cost_unit
+        What the curve counts, and what a cost is in.
+    by_trials
+        Items needed by number of trials.
+    pilot
+        What the pilot holds, in words; "" without one.
     """
 
     question: str

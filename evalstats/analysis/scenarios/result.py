@@ -259,9 +259,9 @@ class ScenarioModel(OfMetric, Result):
     Attributes
     ----------
     scenario
-        The column that names the scenarios, `scenario_as` whether its effects are "fixed" or "random", and why.
+        The column that names the scenarios.
     reference
-        The scenario that drops are counted from, or "average"; `by_user` says whether it is that of ideal users.
+        The scenario that drops are counted from, or "average".
     different
         What the models do not share ("users", "items"), where each has its own; "" where they answered the same items.
     cells
@@ -269,11 +269,38 @@ class ScenarioModel(OfMetric, Result):
     drops
         Every model in every scenario but the reference.
     weights
-        How scenarios are weighed in the means of models, in words; `weight_shares` are the shares.
+        How scenarios are weighted in the means of models, in words.
     tests
         Tests of terms: the interaction of model and scenario first.
     effects
         Levels of the random effects.
+    scenario_as, scenario_reason
+        Whether effects of scenarios are "fixed" or "random", and why.
+    by_user
+        Whether the reference is the scenario of ideal users.
+    formula, family
+        The model as written in lme4's notation, and its law.
+    weight_shares
+        Share of each scenario in the means of models.
+    models, scenarios
+        The mean of each model over scenarios, and of each scenario over models.
+    pairs
+        Pairs of models, over all scenarios and within each.
+    ranking
+        Whether the order of models changes from scenario to scenario.
+    variances
+        Variances of the random effects.
+    reliability
+        How well the benchmark tells these models apart, and with how many items it would do so well enough.
+    covariance_method
+        How the standard errors of cells are made.
+    log_likelihood, aic, bic
+        Fit of the model.
+    convergence, singular, penalty
+        How the optimisation ended, what lies on the boundary, and the weak prior where one was used; empty where all is
+        well.
+    n_scenarios
+        Scenarios that are compared.
     """
 
     about: MetricFacts

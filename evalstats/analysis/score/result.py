@@ -54,10 +54,27 @@ class OtherAverageScore(Estimate):
 class Score(OfMetric, Result, Estimate):
     """One system's score on its own: the estimate, its interval, and what it rests on.
 
-    `n_items` counts item x variant; `n_trials` counts scored rows. `pass_hat` holds (k, estimate, conf_low, conf_high) of
-    pass^k, the chance that k independent trials of an item all succeed, where there are trials of a binary score. `tasks` has a
-    row for each level of `by`: the tasks of a suite, or what is averaged over. `labels` says what the judge and people's labels
-    say by themselves, where labels correct the score.
+    Attributes
+    ----------
+    name
+        The system.
+    average
+        Which average over the levels of a factor the score is; "" where levels of equal size make it none in particular.
+    runs
+        The runs behind it.
+    rows
+        The headline row first, then other methods and other averages.
+    pass_hat
+        (k, estimate, conf_low, conf_high) of pass^k, the chance that k independent trials of an item all succeed, where
+        there are trials of a binary score.
+    against
+        The test of a claimed score, where one was given.
+    by, tasks
+        The factor that was averaged over (or the tasks of a suite), and a row for each of its levels.
+    other_averages
+        Other usual averages over levels of unlike sizes.
+    labels
+        What the judge and people's labels say by themselves, where labels correct the score.
     """
 
     about: MetricFacts
@@ -108,7 +125,13 @@ class Score(OfMetric, Result, Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scores(Result):
-    """The scores of several systems, each on its own: what `evalstats score` shows without a system."""
+    """The scores of several systems, each on its own: what `evalstats score` shows without a system.
+
+    Attributes
+    ----------
+    rows
+        The score of each system, for each metric asked for.
+    """
 
     rows: tuple[Score, ...]
     settings: Settings | None = field(default=None, compare=False)
