@@ -8,7 +8,7 @@ import doctest
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from itertools import groupby
@@ -131,7 +131,7 @@ def reached(root: type) -> list[type]:
     def visit(of: type) -> None:
         for field in public_fields(of):
             for each in records_in(field.type):
-                if each not in found and each.__name__ not in dir(evalstats):
+                if each not in found and each is not Estimate and each.__name__ not in dir(evalstats):
                     found[each] = None
                     visit(each)
 
@@ -185,7 +185,7 @@ class Reference:
         """Where each name is explained that a type may have."""
         found = {each.__name__: f"{page}#{each.__name__}" for page, shown in self.records.items() for each in shown}
         classes = {name: page for name, page in self.homes.items() if inspect.isclass(public(name))}
-        return {**found, **classes, "Estimate": f"{SHARED}#Estimate"}
+        return {**found, **classes, Estimate.__name__: f"{SHARED}#Estimate"}
 
     def typed(self, of: Any) -> str:
         """Write a type with links to what is explained elsewhere; every page stands one folder down."""
@@ -247,11 +247,11 @@ class Reference:
         parts = [f"{text}\n", made]
         known = meanings(of)
         fields = list(public_fields(of)) if dataclasses.is_dataclass(of) else []
-        rows = list(self.fields(fields, known))
+        rows = self.rows((field.name, self.typed(field.type), known.get(field.name, "")) for field in fields)
         calls: list[str] = []
         for name, member in _members(of):
             if isinstance(member, property):
-                rows.append(self.row(name, _returned(member.fget), parsed(member)[""]))
+                rows += self.rows([(name, self.typed(_returned(member.fget)), parsed(member)[""])])
             elif name in of.__dict__ or of is Result:
                 calls.append(_entry(f"`{_line(name, member)}`", self.function(member, level=0)))
             else:
@@ -261,25 +261,23 @@ class Reference:
         parts += [f"**Example**\n\n```python\n{said['Examples']}\n```\n"] if "Examples" in said else []
         return "\n".join(part for part in parts if part) + "\n"
 
-    def fields(self, fields: Sequence["dataclasses.Field[Any]"], known: Mapping[str, str]) -> Iterator[str]:
-        """Yield the fields of a class, those in a row of one type and meaning together."""
-        for (of, meaning), alike in groupby(fields, lambda field: (self.typed(field.type), known.get(field.name, ""))):
-            yield _entry(f"{', '.join(f'`{field.name}`' for field in alike)} [{of}]{{.es-type}}", meaning)
-
-    def row(self, name: str, of: Any, meaning: str, more: str = "") -> str:
-        """Return one field or parameter: its name and type, and what it means."""
-        return _entry(f"`{name}` [{self.typed(of)}{more}]{{.es-type}}", meaning)
+    def rows(self, listed: Iterable[tuple[str, str, str]]) -> list[str]:
+        """Return a list of names, types and meanings, those in a row that share type and meaning together."""
+        return [
+            _entry(f"{', '.join(f'`{name}`' for name, _, _ in alike)} [{of}]{{.es-type}}", meaning)
+            for (of, meaning), alike in groupby(listed, lambda each: each[1:])
+        ]
 
     def function(self, of: Any, picture: str = "", *, level: int = 2) -> str:
         """Return what is said of a function; level 0 is a method, whose signature stands in its heading."""
         said, signature = parsed(of), inspect.signature(of)
         parts = [f"{said['']}\n", picture, *([_signature(of)] if level else [])]
         known = explained(of)
-        rows = [
-            self.row(name, given.annotation, known.get(name, ""), _default(given))
+        rows = self.rows(
+            (name, self.typed(given.annotation) + _default(given), known.get(name, ""))
             for name, given in signature.parameters.items()
             if name in known or (level and name != "self")
-        ]
+        )
         parts += [f"{_heading('Parameters', level)}\n\n" + "\n".join(rows)] if rows else []
         if level:
             returned = "\n".join(meaning for _, meaning in entries(said.get("Returns", "")))
@@ -303,7 +301,8 @@ def _plain(text: str) -> str:
 
 def _entry(term: str, meaning: str) -> str:
     """Return one entry of a list of definitions."""
-    body = textwrap.indent(meaning, "    ").lstrip() or "\\ "
+    # Quotation marks around nothing are code, not typography.
+    body = textwrap.indent(re.sub(r'(?<![`"])""(?![`"])', '`""`', meaning), "    ").lstrip() or "\\ "
     return f"{term}\n:   {body}\n"
 
 
@@ -377,5 +376,5 @@ def drawn_example(of: Any) -> str:
 
     names: dict[str, Any] = {of.__name__: recorded}
     for example in doctest.DocTestParser().get_examples(parsed(of)["Examples"]):
-        exec(compile(example.source, of.__name__, "single"), names)  # noqa: S102 - an example of this project
+        exec(example.source, names)  # noqa: S102 - an example of this project
     return svg(shown[-1], adaptive=False, font="sans-serif", alt=f"Example of {of.__name__}")

@@ -192,11 +192,10 @@ class Result:
     ----------
     about
         Facts of the metric: name, benchmark, kind, bounds, direction and unit.
-    benchmark, metric
-        The benchmark, and the metric whose scores these are.
-    clusters, n_clusters
-        Columns whose levels share something, by which standard errors are clustered, and how many clusters they make; none
-        where items are independent.
+    benchmark
+        The benchmark that the scores are of.
+    clusters
+        Columns whose levels share something, by which standard errors are clustered; empty where items are independent.
     conf_level
         Level of the intervals, a proportion.
     contrast
@@ -207,30 +206,44 @@ class Result:
         What the factors of the items are, and whether the differences go by them.
     estimand
         What is estimated, in words.
-    method, method_reason
-        Name of the method, which `explain()` describes, and why it was picked.
-    n_error, n_unscored
-        Rows that a failure of the harness, or of the scorer, left without a score.
-    n_items, n_trials
-        Items (each variant counted), and the scored rows behind them.
+    method
+        Name of the method; `explain()` says what it does.
+    method_reason
+        Why this method was picked.
+    metric
+        Name of the metric.
+    n_clusters
+        How many clusters there are; None where items are independent.
+    n_error
+        Rows without a score because the harness failed.
+    n_items
+        Items, each variant counted.
     n_models
         Models that are compared.
     n_resamples
         How often something was resampled or simulated; None or 0 where nothing was.
+    n_trials
+        Scored rows behind the items.
+    n_unscored
+        Rows that ran and got no score.
     notes
         What a reader must know, each with what to do about it.
     origin
         Where the result comes from: runs and their digests, version, seed, plan and call.
-    rank_method, rank_reason
-        How rank sets are made, and why there are none; None where there are.
+    rank_method
+        How rank sets are made.
+    rank_reason
+        Why there are no ranks; None where there are.
     run_differences
         Settings in which the runs differ, and how much each matters.
-    scale, unit
-        What to multiply numbers by when showing them, and the unit they then have (100 and "pp" for shares).
+    scale
+        What to multiply numbers by when showing them: 100 for shares.
     settings
         The call that made the result.
     tasks
         Tasks of the benchmark that the items are from; empty where it has none.
+    unit
+        Unit of the numbers as shown: "pp" for shares.
     """
 
     __slots__ = ()
