@@ -193,7 +193,7 @@ def _large(folder: Path) -> Iterator[Row]:
     import evalstats as es
     from evalstats.report.overview import write_pages
     from evalstats.simulate.rutbench import write_rutbench
-    from evalstats.simulate.rutbench_truth import published_models
+    from evalstats.simulate.rutbench_world import published_models
 
     for models, items in ((29, 12_000), (100, 1_000)):
         data, path = _scores(models, items), folder / f"board-{models}.html"

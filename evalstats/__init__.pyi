@@ -2,6 +2,7 @@
 
 from evalstats import datasets as datasets
 from evalstats import plots as plots
+from evalstats import simulate as simulate
 from evalstats import testing as testing
 from evalstats.analysis.arena.arena import arena as arena
 from evalstats.analysis.arena.result import ArenaRanking as ArenaRanking

@@ -27,7 +27,7 @@ from evalstats.datasets import tables
 from evalstats.datasets.arena_sampling import load_arena_sampling
 from evalstats.datasets.validation import load_validation, validation_names
 from evalstats.report.engine import find_page
-from evalstats.simulate.rutbench_truth import __file__ as truth
+from evalstats.simulate.rutbench_world import __file__ as truth
 assert RULES and groups() and load_arena_sampling() and datasets.rutbench_live_mix()
 assert [datasets.load(name) for name in datasets.names()]
 assert [load_validation(name) for name in validation_names()]

@@ -25,8 +25,7 @@ SECTIONS = {
     "read": ("Read", "Result files and frames in, one set of tidy tables out; and these as files for other programs."),
     "ask": ("Ask", "One function a question; each gives a result that says how it was reached."),
     "results": ("Results", "What the functions give: every field and method, and how to save, load and render it."),
-    "simulate": ("Simulate", "Known truths, to try a question on."),
-    "more": ("Modules", "Figures of any table, shipped data, assertions for test suites, and errors."),
+    "more": ("Modules", "Figures of any table, shipped and simulated data, assertions for test suites, and errors."),
 }
 SHARED, ERRORS = "results/shared.md", "more/errors.md"
 
@@ -45,7 +44,7 @@ def section_of(name: str) -> str:
     if inspect.isclass(of):
         return "results" if issubclass(of, Result) else "read"
     rooms = {"evalstats.analysis.result": "results", "evalstats.report": "results", "evalstats.analysis": "ask"}
-    rooms |= {"evalstats.simulate": "simulate"}
+    rooms |= {"evalstats.simulate": "more"}
     return next((room for start, room in rooms.items() if of.__module__.startswith(start)), "read")
 
 

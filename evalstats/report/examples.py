@@ -194,7 +194,7 @@ def _rutbench(*, every: int) -> "EvalData":
 
     from evalstats.loaders.registry import read
     from evalstats.simulate.rutbench import write_rutbench
-    from evalstats.simulate.rutbench_truth import published_models
+    from evalstats.simulate.rutbench_world import published_models
 
     with tempfile.TemporaryDirectory() as folder:
         inside = Path(folder, "rutbench-simulated")

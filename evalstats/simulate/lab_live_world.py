@@ -10,7 +10,7 @@ from scipy.special import expit, logit, ndtri
 
 from evalstats.errors import InputError
 from evalstats.simulate.draws import apportion, check_models, check_share, check_spread, generator
-from evalstats.simulate.rutbench_truth import BEHAVIOUR_EFFECTS, BEHAVIOURS
+from evalstats.simulate.rutbench_world import BEHAVIOUR_EFFECTS, BEHAVIOURS
 from evalstats.stats.checks import FloatArray, IntArray, check_count
 
 Live = Literal["outcomes", "comparisons", "aggregates"]

@@ -1,7 +1,7 @@
 """Simulated RUT-Bench results: files in the benchmark's own format whose truth is known.
 
 The overall success rates are the published ones. Everything else is made up from a documented model
-(`evalstats.simulate.rutbench_truth.RutEffects`), the rates by user behaviour above all. The blocks of a sample are computed
+(`evalstats.simulate.rutbench_world.RutEffects`), the rates by user behaviour above all. The blocks of a sample are computed
 from a few facts by the rules of the benchmark's own scorer, so that they agree with each other.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from evalstats.simulate.draws import Calibrate, check_share, generator, intercept_for_rate, model_paths
-from evalstats.simulate.rutbench_truth import (
+from evalstats.simulate.rutbench_world import (
     BEHAVIOURS,
     DIFFICULTIES,
     N_TASKS,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalstats.datasets import rutbench_live_mix
-from evalstats.simulate.rutbench_truth import BEHAVIOURS
+from evalstats.simulate.rutbench_world import BEHAVIOURS
 
 # As printed in the figure of RUT-Bench's taxonomy (arXiv 2606.03318), in percent.
 PRINTED = (77.4, 14.25, 3.46, 3.25, 1.83, 0.61, 0.41)

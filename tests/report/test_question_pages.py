@@ -14,7 +14,7 @@ from evalstats.report.engine import loads, page_script
 from evalstats.report.examples import EXAMPLES
 from evalstats.report.render import render_results
 from evalstats.simulate import rutbench
-from evalstats.simulate.rutbench_truth import N_TASKS
+from evalstats.simulate.rutbench_world import N_TASKS
 from tests.report.hostile_results import RESULTS
 from tests.report.page_words import words
 

@@ -14,7 +14,7 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.simulate.draws import apportion, intercept_for_rate
 from evalstats.simulate.rutbench import rutbench_truth, simulate_rutbench, write_rutbench
-from evalstats.simulate.rutbench_truth import (
+from evalstats.simulate.rutbench_world import (
     BEHAVIOURS,
     DIFFICULTIES,
     RutEffects,

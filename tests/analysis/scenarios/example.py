@@ -27,7 +27,7 @@ from evalstats.analysis.scenarios.result import (
     VarianceRow,
 )
 from evalstats.document.model import Note
-from evalstats.simulate.rutbench_truth import published_models
+from evalstats.simulate.rutbench_world import published_models
 from evalstats.stats.many.multiplicity import holm
 from evalstats.table.metric import MetricFacts
 

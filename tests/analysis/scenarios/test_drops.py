@@ -19,7 +19,7 @@ from evalstats.simulate.benchmark_files import (
     write_harmamp,
 )
 from evalstats.simulate.rutbench import rutbench_truth, write_rutbench
-from evalstats.simulate.rutbench_truth import BEHAVIOUR_EFFECTS, RutEffects, RutModel
+from evalstats.simulate.rutbench_world import BEHAVIOUR_EFFECTS, RutEffects, RutModel
 from tests.analysis.scenarios.inner import LEVEL, inner, without_the_split
 from tests.analysis.scenarios.tables import binary, graded, table
 from tests.simulate.points import expected_points
