@@ -303,18 +303,64 @@ class Result:
         """Return the answer, and in plain words how it was reached, what that assumes and what would change it."""
         return formats.explanation(self.document())
 
-    def figure(self, name: str | None = None, *, ax: "Axes | None" = None, size: Size = None) -> "Figure":
+    def figure(
+        self,
+        name: str | None = None,
+        *,
+        ax: "Axes | None" = None,
+        size: Size = None,
+        theme: Literal["light", "dark"] | None = None,
+    ) -> "Figure":
         """Draw a figure with matplotlib: the answer's, or the one of this name.
 
-        InputError if the result has no such figure.
+        It follows matplotlib's settings and style sheets (fonts, letters' size, the figure's ground); its colours are those
+        that read on its ground.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw in, of any size; what is drawn fits itself to them whenever their size changes.
+        size
+            Inches: the width, or width and height; "screen", "phone" or "print" for the looks of a page.
+        theme
+            The ground of a figure of its own; by itself that of matplotlib's settings.
+
+        Raises
+        ------
+        InputError
+            If the result has no such figure.
         """
+        from evalstats.plots.style import themed
+
+        chosen = self._figure_of(name)
+        with themed(theme):
+            return draw(chosen, ax=ax, size=size)
+
+    def figure_frame(self, name: str | None = None) -> pl.DataFrame:
+        """Return the rows that a figure draws, in glossary names, for seaborn, plotnine or Altair.
+
+        Raises
+        ------
+        InputError
+            If the result has no such figure.
+
+        Examples
+        --------
+        >>> import evalstats as es
+        >>> found = es.compare(es.datasets.tenacious_held_out(), "baseline", "trained")
+        >>> found.figure_frame().select("label", "estimate", "conf_low", "conf_high").shape
+        (1, 4)
+        """
+        return pl.DataFrame(dict(self._figure_of(name).rows), strict=False)
+
+    def _figure_of(self, name: str | None) -> document_model.Figure:
         figures = self.document().figures
         if not figures:
             raise InputError(f"a {type(self).__name__} without such numbers has no figure")
         chosen = figures.get(name or next(iter(figures)))
         if chosen is None:
             raise InputError(f"no figure {name!r} in this result; it has {', '.join(figures)}")
-        return draw(chosen, ax=ax, size=size)
+        return chosen
 
     def to_markdown(self, table: str | None = None) -> str:
         """Return the result, or one of its tables by name, as GitHub-flavoured Markdown."""

@@ -11,9 +11,10 @@ from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from matplotlib.transforms import Bbox
 
 from evalstats.document.numbers import MINUS
-from evalstats.plots.style import DARK, LIGHT, Medium, Palette, Tooltip, house_style, luminance, untyped
+from evalstats.plots.style import LIGHT, Medium, Palette, Tooltip, house_style, palette_on, untyped
 from evalstats.plots.text import Box, Room, rooms, text_width
 
 Tone = Literal["plain", "good", "bad", "caution", "neutral"]
@@ -22,7 +23,6 @@ Segment = tuple[tuple[float, float], tuple[float, float]]
 
 SMALL = 0.88
 _WIDTH = 8.0  # inches of a figure without a size
-_LETTERS = 10.0
 _EDGE = 7.0  # pixels around a figure of its own; a page has its own margins
 _SMALLER, _SMALLEST = 0.92, 1.0  # steps in which letters get smaller, and where that ends
 _STRETCH = 1.5  # of rows where a height is given
@@ -47,10 +47,21 @@ class ShownFigure(Figure):
         untyped(super()).__init__(*args, **options)
         self.tooltips = []
 
+    def suptitle(self, t: str, **options: Any) -> Any:
+        """Write a title above all that is drawn."""
+        return untyped(super()).suptitle(t, **{"y": 1.0, "verticalalignment": "bottom", **options})
+
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Save the figure, with the titles and labels that were set around it."""
+        with house_style(followed=True):
+            if options.get("bbox_inches") is None and untyped(mpl.rcParams)["savefig.bbox"] is None:
+                around = untyped(self).get_tightbbox().padded(0.5 * _EDGE / 72)
+                options["bbox_inches"] = Bbox.union([untyped(self).bbox_inches, around])
+            untyped(super()).savefig(fname, **options)
+
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
-        with house_style():
-            untyped(self).savefig(buffer, format="png", dpi=144)
+        self.savefig(buffer, format="png", dpi=144)
         return buffer.getvalue()
 
 
@@ -114,7 +125,10 @@ class Sheet:
             figure = ShownFigure(figsize=(wide / 72, tall / 72), facecolor=self.colors.surface)
             box = (self.edge / wide, self.edge / tall, self.width / wide, height / tall)
             base = untyped(figure).add_axes(box)
-        base.set_axis_off()
+        # Not switched off: labels that somebody sets are seen.
+        base.set_frame_on(False)
+        base.set_xticks([])
+        base.set_yticks([])
         base.set_xlim(0, self.width)
         base.set_ylim(height, 0)
         return Canvas(
@@ -249,42 +263,96 @@ class Canvas:
 def sheet_of(ax: Any = None, size: Extent = None) -> Sheet:
     """Return the room for a figure: within `ax`, else of `size` inches, or one of the three sizes of a page.
 
-    Colours are those that read on the ground: of `ax`, or of new figures as matplotlib's settings have it.
+    Letters and colours are those of matplotlib's settings, on a page the page's; colours read on the figure's ground.
     """
+    settings = untyped(mpl.rcParams)
+    ground = settings["figure.facecolor"] if ax is None else ax.get_figure(root=True).get_facecolor()
+    # A clear ground is taken for a light one.
+    surface = to_hex(ground) if to_rgba(ground)[3] else LIGHT.surface
+    colors, letters = palette_on(surface, to_hex(settings["text.color"])), settings["font.size"]
     if ax is not None:
-        box, inches = ax.get_position(), ax.figure.get_size_inches()
-        width, height = box.width * inches[0] * 72, box.height * inches[1] * 72
-        font = min(_LETTERS, max(width / 28, 5.0))
-        return Sheet(width=width, font=font, height=height, tallest=None, colors=_colors(ax), axes=ax)
+        width, height = _extent_of(ax, ax.get_position())
+        font = min(letters, max(width / 28, 5.0))
+        return Sheet(width=width, font=font, height=height, tallest=None, colors=colors, axes=ax)
     if isinstance(size, str):
         width, font, tallest = _PAGES[size]
         return Sheet(width=width, font=font, height=None, tallest=tallest, colors=LIGHT)
     width, height = size if isinstance(size, tuple) else (size or _WIDTH, None)
-    ground = untyped(mpl.rcParams)["figure.facecolor"]
     return Sheet(
         width=width * 72 - 2 * _EDGE,
-        font=min(_LETTERS, max(width * 72 / 26, 5.0)),
+        font=min(letters, max(width * 72 / 26, 5.0)),
         height=None if height is None else height * 72 - 2 * _EDGE,
         tallest=None,
-        colors=_on_ground(ground),
+        colors=colors,
         edge=_EDGE,
     )
 
 
-def _colors(ax: Any) -> Palette:
-    for ground in (ax.get_facecolor(), ax.figure.get_facecolor()):
-        if ax.axison and to_rgba(ground)[3] > 0:
-            return _on_ground(ground)
-    return _on_ground(ax.figure.get_facecolor())
+def _extent_of(ax: Any, box: Any) -> tuple[float, float]:
+    """Return width and height of axes that take a box of their figure, in pixels of 1/72 inch."""
+    corners = box.transformed(ax.figure.transSubfigure)
+    return corners.width * 72 / ax.figure.dpi, corners.height * 72 / ax.figure.dpi
 
 
-def _on_ground(ground: Any) -> Palette:
-    """Return the palette that reads on a colour; a clear ground is taken for a light one."""
-    if to_rgba(ground)[3] == 0:
-        return LIGHT
-    color = to_hex(ground)
-    palette = LIGHT if luminance(color) > 0.2 else DARK
-    return replace(palette, surface=color)
+def _contents(ax: Any) -> list[Any]:
+    return [*ax.lines, *ax.texts, *ax.collections, *ax.patches, *ax.artists, *ax.child_axes]
+
+
+class _Layout:
+    """Where axes stand, as they ask for it whenever they are drawn; what we drew in them is drawn anew where their size changed.
+
+    So a figure may be resized, and axes moved by a layout engine. A figure that is pickled keeps its size.
+    """
+
+    def __init__(self, base: Any, draw: Callable[[Sheet], Canvas], others: Sequence[Any]) -> None:
+        self.within, self.draw = base.get_axes_locator(), draw
+        self.get_subplotspec = base.get_subplotspec  # tight_layout asks a locator
+        self.extent = _extent_of(base, base.get_position())
+        self.drawn = [each for each in _contents(base) if each not in others]
+
+    def __call__(self, ax: Any, renderer: Any) -> Any:
+        box = self.within(ax, renderer) if self.within is not None else ax.get_position(original=True)
+        extent = _extent_of(ax, box)
+        if max(abs(now - was) for now, was in zip(extent, self.extent, strict=True)) > 1 < min(extent):
+            for artist in self.drawn:
+                artist.remove()
+            ax.set_axes_locator(self.within)
+            self.extent, others = extent, _contents(ax)
+            with house_style(followed=True):
+                _within(replace(sheet_of(ax), width=extent[0], height=extent[1]), self.draw)
+            self.drawn = [each for each in _contents(ax) if each not in others]
+            ax.set_axes_locator(self)
+        return box
+
+    def __reduce__(self) -> Any:
+        return type(None), ()
+
+
+def _within(sheet: Sheet, draw: Callable[[Sheet], Canvas]) -> Canvas:
+    """Draw within a sheet; letters get smaller until all finds room in a height that is given."""
+    if isinstance(getattr(sheet.axes, "figure", None), ShownFigure):
+        sheet.axes.figure.tooltips = []
+    while True:
+        try:
+            return draw(sheet)
+        except _TooTallError:
+            font = _SMALLER * sheet.font
+            sheet = replace(sheet, font=font, loose=font < _SMALLEST)
+
+
+def drawn(ax: Any, size: Extent, draw: Callable[[Sheet], Canvas]) -> Figure:
+    """Call `draw` with the room for a figure, and return the figure.
+
+    One of a page is drawn under the project's settings. Any other follows matplotlib's, and is drawn anew when it gets
+    another size.
+    """
+    page = ax is None and isinstance(size, str)
+    with house_style(followed=not page):
+        others = [] if ax is None else _contents(ax)
+        base = _within(sheet_of(ax, size), draw).base
+        if not page:
+            base.set_axes_locator(_Layout(base, draw, others))
+    return base.get_figure(root=True)
 
 
 def tone_color(colors: Palette, tone: str) -> str:
@@ -300,21 +368,6 @@ def tone_color(colors: Palette, tone: str) -> str:
         "neutral": colors.neutral,
     }
     return known.get(tone, colors.ink)
-
-
-def drawn(ax: Any, size: Extent, draw: Callable[[Sheet], Canvas]) -> Figure:
-    """Call `draw` with the room for a figure, under the project's settings, and return the figure.
-
-    Letters get smaller until all finds room in a height that is given.
-    """
-    sheet = sheet_of(ax, size)
-    with house_style():
-        while True:
-            try:
-                return draw(sheet).figure
-            except _TooTallError:
-                font = _SMALLER * sheet.font
-                sheet = replace(sheet, font=font, loose=font < _SMALLEST)
 
 
 # --- marks ---

@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 from xml.sax.saxutils import escape, quoteattr
 
@@ -83,7 +83,7 @@ class Tooltip:
     also: tuple[float, float, float, float] | None = None
 
 
-# Layout is measured in the one family that comes with matplotlib; the SVG then takes the font of the page around it,
+# Pages are measured in the one family that comes with matplotlib; their SVG then takes the font of the page around it,
 # and every such font is narrower.
 _RC: Final[dict[str, Any]] = {
     "font.family": ["DejaVu Sans"],
@@ -93,6 +93,10 @@ _RC: Final[dict[str, Any]] = {
     "path.simplify": False,
     "axes.unicode_minus": True,
 }
+# What figures that stand in no page take from the user's settings and style sheets.
+_FOLLOWED = ("font.", "text.color", "figure.facecolor", "figure.dpi", "path.sketch", "path.effects", "savefig.")
+_READABLE = 4.5
+_ROLES = ("ink", "muted", "good", "bad", "caution", "neutral")
 _FAMILY = re.compile(r"font(?:-family)?: ?[^;\"]*")
 _IDENTIFIER = re.compile(r'\s+id="([^"]+)"')
 _REFERENCE = re.compile(r'(?<=#)([^")]+)(?=[")])')
@@ -134,12 +138,45 @@ def untyped(thing: object) -> Any:
     return thing
 
 
+def palette_on(ground: str, ink: str) -> Palette:
+    """Return the colours that read on a ground, with ink of a colour that reads there.
+
+    >>> palette_on("#ffffff", "#000000").good == LIGHT.good, palette_on("#000000", "#000000").ink == DARK.ink
+    (True, True)
+    """
+    light = luminance(ground) > 0.18  # black and white read alike well
+    palette, end = (LIGHT, "#000000") if light else (DARK, "#ffffff")
+
+    def mixed(one: str, other: str, share: float) -> str:
+        parts = ((int(each[k : k + 2], 16) for each in (one, other)) for k in (1, 3, 5))
+        return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in parts)
+
+    colors: dict[str, str] = {"ink": ink if contrast(ink, ground) >= _READABLE else palette.ink, "surface": ground}
+    for role in _ROLES:
+        plain = colors.get(role) or getattr(palette, role)
+        ways = (mixed(plain, end, share / 20) for share in range(21))
+        colors[role] = next((way for way in ways if contrast(way, ground) >= _READABLE), end)
+    if ground != palette.surface:
+        colors |= {"line": mixed(ground, colors["ink"], 0.18), "band": mixed(ground, colors["neutral"], 0.12)}
+    return replace(palette, **colors)
+
+
 @contextmanager
-def house_style() -> Generator[None]:
-    """Make and save figures under the same settings, whatever the user's own matplotlib settings are."""
+def themed(theme: Literal["light", "dark"] | None) -> Generator[None]:
+    """Make figures on the ground of a theme; None: on that of matplotlib's settings."""
+    palette = {"light": LIGHT, "dark": DARK}.get(theme or "")
+    own = {"figure.facecolor": palette.surface, "text.color": palette.ink} if palette else {}
+    with untyped(mpl).rc_context(own):
+        yield
+
+
+@contextmanager
+def house_style(*, followed: bool = False) -> Generator[None]:
+    """Make and save figures under the same settings; where they are `followed`, with the user's own fonts and colours."""
+    own = {name: value for name, value in untyped(mpl.rcParams).items() if followed and name.startswith(_FOLLOWED)}
     with untyped(mpl).rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
-        untyped(mpl.rcParams).update(_RC)
+        untyped(mpl.rcParams).update({**_RC, **own})
         # A name in a script that the measuring font lacks is still drawn by the reader's browser.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         yield
@@ -156,7 +193,7 @@ def svg(figure: Figure, *, prefix: str = "", adaptive: bool = True, font: str = 
     buffer = io.StringIO()
     with house_style():
         no_metadata: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        untyped(figure).savefig(buffer, format="svg", transparent=True, metadata=no_metadata)
+        untyped(Figure).savefig(figure, buffer, format="svg", transparent=True, metadata=no_metadata)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     # Inside a page matplotlib's own style sheet would reach every other drawing.

@@ -26,21 +26,25 @@ _PROVIDER = re.compile(r"^[\w.~-]+/(?:[\w.~-]+/)*")
 
 
 @cache
-def _face(bold: bool) -> Any:  # noqa: FBT001  # a key of the cache
-    weight = "bold" if bold else "normal"
-    fonts: Any = matplotlib.font_manager
+def _face(path: str) -> Any:
     # A face of our own: matplotlib's is shared, and every text that is drawn sets its size.
-    face: Any = FT2Font(fonts.findfont(fonts.FontProperties(family="DejaVu Sans", weight=weight)))
+    face: Any = FT2Font(path)
     face.set_size(100, 72)
     return face
 
 
+def _font(*, bold: bool) -> str:
+    """Return the file of the font that words are drawn in under matplotlib's settings."""
+    fonts: Any = matplotlib.font_manager
+    return fonts.findfont(fonts.FontProperties(weight="bold" if bold else None))
+
+
 @cache
-def _advance(char: str, bold: bool) -> float:  # noqa: FBT001  # a key of the cache
+def _advance(char: str, font: str) -> float:
     """Return the width of a letter in ems."""
     if unicodedata.combining(char):
         return 0.0
-    face = _face(bold)
+    face = _face(font)
     if unicodedata.east_asian_width(char) in "WF" or not face.get_char_index(ord(char)):
         return _WIDE
     return face.load_char(ord(char)).linearHoriAdvance / 65536 / 100
@@ -52,7 +56,8 @@ def text_width(text: str, font: float, *, bold: bool = False) -> float:
     >>> round(text_width("abcd", 10), 1)
     26.0
     """
-    return _ROOM * font * sum(_advance(char, bold) for char in text)
+    face = _font(bold=bold)
+    return _ROOM * font * sum(_advance(char, face) for char in text)
 
 
 def fitted(text: str, room: float, font: float, *, head: float = 0.5, bold: bool = False) -> str:
@@ -68,8 +73,9 @@ def fitted(text: str, room: float, font: float, *, head: float = 0.5, bold: bool
     if text_width(line, font, bold=bold) <= room:
         return line
     # Width of the first letters, by their number: names of hundreds of letters are cut at many places.
-    upto = [0.0, *accumulate(_advance(char, bold) for char in line)]
-    ems = room / (_ROOM * font) - _advance(_ELLIPSIS, bold)
+    face = _font(bold=bold)
+    upto = [0.0, *accumulate(_advance(char, face) for char in line)]
+    ems = room / (_ROOM * font) - _advance(_ELLIPSIS, face)
     for kept in range(len(line) - 1, 0, -1):
         first = round(kept * head)
         begin, end = line[:first].rstrip(), line[len(line) - (kept - first) :].lstrip()

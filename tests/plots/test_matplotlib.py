@@ -1,0 +1,119 @@
+"""Figures are matplotlib's own: its settings, its axes of any size, what is set on them afterwards."""
+
+import io
+import pickle
+
+import matplotlib as mpl
+import matplotlib.style
+import polars as pl
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from PIL import Image
+
+import evalstats as es
+from evalstats.errors import InputError
+from evalstats.plots import forest
+from evalstats.plots.style import contrast, palette_on
+from evalstats.plots.text import text_width
+from tests.plots.drawing import all_axes, assert_words_stand_apart
+from tests.plots.gallery import DIFFERENCES, GALLERY
+
+pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
+STYLES = ("ggplot", "dark_background", "Solarize_Light2", "grayscale")
+ROLES = ("ink", "muted", "good", "bad", "caution", "neutral")
+
+
+def picture(figure: Figure) -> tuple[int, int]:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=72)
+    return Image.open(buffer).size
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("name", ["differences", "points", "cells", "curves"])
+def test_a_style_sheet_gives_the_ground_and_colours_read_on_it(style: str, name: str) -> None:
+    with mpl.style.context(style):
+        figure = GALLERY[name]()
+        ground = to_hex(mpl.rcParams["figure.facecolor"])
+    assert to_hex(figure.get_facecolor()) == ground
+    for text in (text for axes in all_axes(figure) for text in axes.texts if text.get_text()):
+        assert contrast(to_hex(text.get_color()), ground) >= 4.5
+
+
+@pytest.mark.parametrize("ground", ["#ffffff", "#e5e5e5", "#808080", "#757575", "#777777", "#002b36", "#000000"])
+def test_every_role_reads_on_every_ground(ground: str) -> None:
+    palette = palette_on(ground, "#ffff00")
+    assert all(contrast(getattr(palette, role), ground) >= 4.5 for role in ROLES)
+
+
+def test_letters_are_of_the_font_and_size_asked_for_and_are_measured_in_it() -> None:
+    plain = text_width("WWWW iiii", 10)
+    with mpl.rc_context({"font.family": "monospace", "font.size": 16}):
+        assert text_width("WWWW iiii", 10) == pytest.approx(text_width("iiiiiiiii", 10))
+        assert text_width("WWWW iiii", 10) != pytest.approx(plain)
+        figure = forest(DIFFERENCES)
+        assert_words_stand_apart(figure)
+    (name,) = (text for text in figure.axes[0].texts if text.get_text() == "All items")
+    assert (name.get_fontsize(), name.get_fontfamily()) == (16, ["monospace"])
+
+
+def test_a_theme_is_of_one_figure_and_settings_stay() -> None:
+    found = es.compare(es.datasets.tenacious_held_out(), "baseline", "trained")
+    before = mpl.rcParams.copy()
+    assert to_hex(found.figure(theme="dark").get_facecolor()) == "#12161b"
+    assert to_hex(found.figure().get_facecolor()) == "#ffffff"
+    assert dict(mpl.rcParams) == dict(before)
+
+
+def test_titles_and_labels_set_afterwards_are_in_the_picture() -> None:
+    figure = forest(DIFFERENCES)
+    plain = picture(figure)
+    figure.axes[0].set_xlabel("a label below")
+    labelled = picture(figure)
+    figure.suptitle("a title above")
+    titled = picture(figure)
+    assert plain[0] == labelled[0] == titled[0]
+    assert plain[1] < labelled[1] < titled[1]
+    assert_words_stand_apart(figure)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_figure_that_is_resized_is_laid_out_anew(name: str) -> None:
+    figure = GALLERY[name](size=(9, 6))
+    figure.set_size_inches(5, 4.5)
+    FigureCanvasAgg(figure).draw()
+    assert_words_stand_apart(figure)
+
+
+@pytest.mark.parametrize("layout", ["constrained", "tight"])
+def test_a_layout_engine_may_move_axes_and_what_others_drew_stays(layout: str) -> None:
+    figure = Figure(figsize=(11, 8), layout=layout)
+    axes = figure.subplots(2, 2).flat
+    for ax, name in zip(axes, ("differences", "points", "cells", "ranks"), strict=True):
+        ax.set_title(name)
+        own = ax.text(0, 0, "mine")
+        GALLERY[name](ax=ax)
+        FigureCanvasAgg(figure).draw()
+        assert own in ax.texts
+        own.remove()
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    for ax in figure.axes:
+        wide = ax.get_window_extent().width * 72 / figure.dpi
+        assert ax.get_xlim()[1] == pytest.approx(wide, abs=1.5)
+        assert_words_stand_apart(figure, ax)
+
+
+def test_a_figure_can_be_pickled() -> None:
+    assert picture(pickle.loads(pickle.dumps(forest(DIFFERENCES)))) == picture(forest(DIFFERENCES))  # noqa: S301
+
+
+def test_the_frame_of_a_figure_draws_the_same_figure() -> None:
+    found = es.compare(es.datasets.tenacious_held_out(), "baseline", "trained", cluster="none")
+    frame = found.figure_frame("flips")
+    assert isinstance(frame, pl.DataFrame)
+    assert frame["estimate"].to_list() == [22, 21, 0, 0]
+    with pytest.raises(InputError, match="no figure 'nothing' in this result; it has difference"):
+        found.figure_frame("nothing")
