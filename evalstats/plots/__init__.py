@@ -18,18 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalstats.plots.cells import heatmap
-    from evalstats.plots.changes import arrows, dumbbell, waterfall
+    from evalstats.plots.changes import bars, dumbbell, waterfall
     from evalstats.plots.curve_panels import curves, sequence
     from evalstats.plots.dates import histories, timeline
     from evalstats.plots.intervals import caterpillar, forest
-    from evalstats.plots.networks import network
     from evalstats.plots.points import frontier, scatter
-    from evalstats.plots.proportions import bars
     from evalstats.plots.rank_sets import ranks
 
 _WHERE = {
-    "arrows": "changes",
-    "bars": "proportions",
+    "bars": "changes",
     "caterpillar": "intervals",
     "curves": "curve_panels",
     "dumbbell": "changes",
@@ -37,7 +34,6 @@ _WHERE = {
     "frontier": "points",
     "heatmap": "cells",
     "histories": "dates",
-    "network": "networks",
     "ranks": "rank_sets",
     "scatter": "points",
     "sequence": "curve_panels",
@@ -46,7 +42,6 @@ _WHERE = {
 }
 
 __all__ = [
-    "arrows",
     "bars",
     "caterpillar",
     "curves",
@@ -55,7 +50,6 @@ __all__ = [
     "frontier",
     "heatmap",
     "histories",
-    "network",
     "ranks",
     "scatter",
     "sequence",

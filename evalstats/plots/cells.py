@@ -27,6 +27,7 @@ _LOWEST, _LOWEST_MARKED, _HIGHEST = (
     2.0,
 )  # factors of a cell's height where the figure's is given or has a limit
 _HEADING = 13.0  # what upright headings may take, in letters' heights
+_MOST_LINES, _LEAST_BROKEN = 4, 5  # of a heading, and letters of a word that is broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +190,8 @@ def _parts(sheet: Sheet, grid: _Grid, shrink: float = 1.0) -> list[_MapPart]:
     names = [text_width(name, font) for name in fitted_names(grid.rows, _NAMES * sheet.width, font)]
     # Above their rows names need no room beside them; few columns leave enough.
     stacked = sheet.narrow and len(grid.columns) > 1
-    left = 0.0 if stacked else max(names) + 0.8 * font
+    numbers = text_width(_number_of(len(names) - 1, grid), font)
+    left = 0.0 if stacked else max(names) + numbers + 0.8 * font
     beside, below = (
         max((_number_width(cell, font, beside=way) for cell in grid.cells.values()), default=0.0)
         for way in (True, False)
@@ -211,7 +213,9 @@ def _parts(sheet: Sheet, grid: _Grid, shrink: float = 1.0) -> list[_MapPart]:
     top = 0.0
     for start in range(0, len(grid.columns), each):
         columns = grid.columns[start : start + each]
-        headings, upright = _headings(columns, cell, font)
+        # Each against each other: columns have the numbers of their rows.
+        numbered = [[_number_of(start + place, grid).strip()] for place in range(len(columns))]
+        headings, upright = (numbered, False) if grid.diagonal else _headings(columns, cell, font)
         letters = SMALL * font
         if upright:
             head = max(text_width(lines[0], letters) for lines in headings) + 0.9 * font
@@ -234,25 +238,39 @@ def _parts(sheet: Sheet, grid: _Grid, shrink: float = 1.0) -> list[_MapPart]:
     return parts
 
 
+def _number_of(place: int, grid: _Grid) -> str:
+    return f"{place + 1} " if grid.diagonal else ""
+
+
 def _headings(names: Sequence[str], cell: float, font: float) -> tuple[Sequence[Sequence[str]], bool]:
     """Return the lines of each heading, and whether they stand upright since a word is wider than its column."""
     letters = SMALL * font
     broken = [_broken(name, cell - 0.4 * font, letters) for name in names]
-    if all(0 < len(lines) <= 3 for lines in broken):
+    if all(0 < len(lines) <= _MOST_LINES for lines in broken):
         return broken, False
     return [[name] for name in fitted_names(names, _HEADING * font, letters)], True
 
 
 def _broken(name: str, room: float, font: float) -> list[str]:
-    """Break a name into lines behind its spaces, underscores and slashes; nothing where a word is too wide."""
+    """Break a name into lines behind its spaces, underscores and slashes, and words that are too wide behind a hyphen.
+
+    Nothing where a line would hold fewer than five letters of such a word.
+    """
     lines: list[str] = []
-    for word in re.findall(r"[^\s_/]+[_/]*\s*", one_line(name)) or [name]:
+    words = re.findall(r"[^\s_/]+[_/]*\s*", one_line(name)) or [name]
+    while words:
+        word = words.pop(0)
         if lines and text_width((lines[-1] + word).strip(), font) <= room:
             lines[-1] += word
         elif text_width(word.strip(), font) <= room:
             lines.append(word)
         else:
-            return []
+            kept = max((n for n in range(len(word) - 1) if text_width(f"{word[:n]}-", font) <= room), default=0)
+            kept = min(kept, len(word.strip()) - 3)
+            if kept < _LEAST_BROKEN:
+                return []
+            lines.append(f"{word[:kept]}-")
+            words.insert(0, word[kept:])
     return [line.strip() for line in lines]
 
 
@@ -305,9 +323,10 @@ def _write_headings(canvas: Canvas, part: _MapPart) -> None:
 def _write_names(canvas: Canvas, grid: _Grid, part: _MapPart) -> None:
     font = canvas.font
     room = canvas.width if part.names else part.left - 0.7 * font
-    for place, name in enumerate(fitted_names(grid.rows, room, font)):
+    numbers = text_width(_number_of(len(grid.rows) - 1, grid), font)
+    for place, name in enumerate(fitted_names(grid.rows, room - numbers, font)):
         y = part.top + part.head + place * part.row + (0.85 * font if part.names else part.row / 2)
-        canvas.text(0, y, name)
+        canvas.text(0, y, _number_of(place, grid) + name)
 
 
 def _draw_cell(

@@ -131,72 +131,11 @@ def _draw_steps(
         panel.point(place, end, **{**look, "markersize": font * (0.34 if kind == "part" else 0.48)})
 
 
-def arrows(
-    rows: object,
-    *,
-    title: str = "",
-    ends: tuple[str, str] = ("From", "To"),
-    digits: int = 0,
-    note: str = "",
-    ax: Any = None,
-    size: Extent = None,
-) -> Figure:
-    """Draw an arrow for each row from one number to another.
-
-    Parameters
-    ----------
-    rows
-        `model` (or `label`), `start`, `estimate` (where the arrow ends); and `move` for the change in words.
-    title
-        What the axis measures.
-    ends
-        What the two ends are, as headings of their numbers.
-    digits
-        Decimals of the numbers.
-
-    Examples
-    --------
-    >>> rows = {"model": ["a"], "start": [1000], "estimate": [1024]}
-    >>> [text.get_text() for text in arrows(rows).axes[0].texts]
-    ['a', 'From', '1000', 'To', '1024']
-    """
-    table = columns_of(rows, "arrows")
-    table.need("start")
-    table.need("estimate")
-    starts, stops = table.numbers("start"), table.numbers("estimate")
-    limits = limits_of([*starts, *stops])
-
-    def draw(panel: MarkPanel) -> None:
-        colors, font = panel.canvas.colors, panel.font
-        pixel = (limits[1] - limits[0]) / (panel.right - panel.left)
-        for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-            if start is None or stop is None:
-                continue
-            level = panel.levels[place]
-            panel.point(
-                place, start, **{**point_style(colors, colors.ink, font, filled=False), "markersize": 0.45 * font}
-            )
-            panel.axes.plot([start, stop], [level, level], color=colors.ink, linewidth=0.13 * font, zorder=2)
-            # A head on an arrow shorter than itself would point past its own start.
-            head = abs(stop - start) > 0.5 * font * pixel
-            look = point_style(colors, colors.ink, font, marker=(">" if stop > start else "<") if head else "|")
-            panel.point(place, stop, **{**look, "markersize": 0.5 * font})
-
-    parts: list[Words | Marks] = [
-        Marks(draw=draw, title=title, limits=limits),
-        Words(texts=[number(value, digits) for value in starts], heading=ends[0]),
-        Words(texts=[number(value, digits) for value in stops], heading=ends[1]),
-    ]
-    if table.has("move"):
-        parts.append(Words(texts=table.texts("move"), heading="Move"))
-    lines = [Line(name=name, value=stop) for name, stop in zip(table.names(), stops, strict=True)]
-    return row_figure(lines, parts, note=note, ax=ax, size=size)
-
-
 def dumbbell(
     rows: object,
     *,
     title: str = "",
+    reference: float | None = None,
     columns: Mapping[str, str] | None = None,
     note: str = "",
     ax: Any = None,
@@ -211,6 +150,8 @@ def dumbbell(
         that has no first number: a cross on ground of its own.
     title
         What the axis measures.
+    reference
+        Where nothing happens; None for none.
     columns
         Further columns of `rows` to write at the end of each row, with their headings.
 
@@ -224,7 +165,7 @@ def dumbbell(
     table.need("start")
     table.need("estimate")
     starts, stops, loud = table.numbers("start"), table.numbers("estimate"), table.flags("loud")
-    limits = limits_of([*starts, *stops, *table.numbers("conf_low"), *table.numbers("conf_high")])
+    limits = limits_of([*starts, *stops, *table.numbers("conf_low"), *table.numbers("conf_high"), reference])
 
     def draw(panel: MarkPanel) -> None:
         colors, font = panel.canvas.colors, panel.font
@@ -244,7 +185,8 @@ def dumbbell(
                 look = point_style(colors, edge, font, filled=loud[place], marker=marker)
                 panel.point(place, start, **{**look, "markersize": 0.5 * font})
 
-    parts = [Marks(draw=draw, title=title, limits=limits), *further_columns(table, columns, range(table.n), table.n)]
+    axis = Marks(draw=draw, title=title, limits=limits, zero=reference)
+    parts = [axis, *further_columns(table, columns, range(table.n), table.n)]
     digits, ends = digits_within(limits[1] - limits[0]), table.intervals()
     lines = [
         Line(
@@ -256,3 +198,36 @@ def dumbbell(
         for place, name in enumerate(table.names("label", "model"))
     ]
     return row_figure(lines, parts, note=note, ax=ax, size=size)
+
+
+def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size: Extent = None) -> Figure:
+    """Draw a bar a row, as long as its share of the longest, with its number in words at the end of the row.
+
+    Parameters
+    ----------
+    rows
+        `label` (or `model`) and `estimate` (0 or more); and any of: `words` (what stands at the end of the row), `tone`,
+        `faint` (nothing is there).
+    title, note
+        Lines above and below the bars.
+
+    Examples
+    --------
+    >>> figure = bars({"label": ["items", "models"], "estimate": [0.6, 0.1], "words": ["60%", "10%"]})
+    >>> [text.get_text() for text in figure.axes[0].texts]
+    ['items', 'models', '60%', '10%']
+    """
+    table = columns_of(rows, "bars")
+    table.need("estimate")
+    values, tones, faint = table.numbers("estimate"), table.texts("tone"), table.flags("faint")
+    words = table.texts("words") if table.has("words") else ["" if value is None else f"{value:g}" for value in values]
+    longest = max((value for value in values if value), default=1.0)
+
+    def draw(panel: MarkPanel) -> None:
+        for place, value in enumerate(values):
+            panel.bar(place, 0.0, value or 0.0, 0.42, color=panel.canvas.tone(tones[place] or "neutral"))
+
+    names = table.names("label", "model")
+    lines = [Line(name=name, faint=none, value=value) for name, none, value in zip(names, faint, values, strict=True)]
+    axis = Marks(draw=draw, title=title, limits=(0.0, longest), ticks=(), zero=0.0)
+    return row_figure(lines, [axis, Words(texts=words)], note=note, ax=ax, size=size)

@@ -178,15 +178,14 @@ def _draw_rows(
 MOST_NAMED = 26
 _MOST_WHISKERS = 500
 _EXTREMES = 4
-_ROW = 1.6  # of a row with a name, in letters' heights
 _MANY = 15.0  # height of a panel of many levels, in letters' heights
 
 
 def caterpillar(rows: object, *, unit: str = "", ax: Any = None, size: Extent = None) -> Figure:
     """Draw the levels of each random effect with their intervals, from the highest to the lowest.
 
-    Up to 26 levels stand in rows with their names. More stand side by side, thin, and the four lowest and four highest are
-    named; more than 500 are drawn as a band. Dark marks have an interval that leaves out 0.
+    Effects of up to 26 levels each are a forest. With more, levels stand side by side, thin, and the four lowest and four
+    highest are named; more than 500 are drawn as a band. Dark marks have an interval that leaves out 0.
 
     Parameters
     ----------
@@ -199,33 +198,36 @@ def caterpillar(rows: object, *, unit: str = "", ax: Any = None, size: Extent = 
     --------
     >>> rows = {"level": ["law", "maths"], "estimate": [-1, 1], "conf_low": [-2, 0.5], "conf_high": [0.5, 2]}
     >>> [text.get_text() for text in caterpillar(rows).axes[0].texts]
-    ['2 levels', 'maths', 'law']
+    ['maths', 'law', '+1.00 [+0.50, +2.00]', '−1.00 [−2.00, +0.50]']
     """
     table = columns_of(rows, "caterpillar")
     for name in ("estimate", "conf_low", "conf_high"):
         table.need(name)
     table.need("level", "label")
     panels = [(name, _ordered(own)) for name, own in table.by("group")]
+    of_unit = f", {unit}" if unit else ""
+    if all(own.n <= MOST_NAMED for _, own in panels):
+        parts = [(place, name, own) for name, own in panels for place in reversed(range(own.n))]
+        found: dict[str, list[Any]] = {
+            "label": [own.names("level", "label")[place] for place, _, own in parts],
+            "group": [f"{name}: {plural(own.n, 'level')}" if name else "" for _, name, own in parts],
+        }
+        for column in ("estimate", "conf_low", "conf_high"):
+            found[column] = [own.numbers(column)[place] for place, _, own in parts]
+        return forest(found, title=unit, ax=ax, size=size)
 
     def figure(sheet: Sheet) -> Canvas:
-        tall = [_ROW * own.n if own.n <= MOST_NAMED else _MANY for _, own in panels]
-        around = 4.2 * len(panels)
-        if sheet.most is not None:
-            sheet, unit_tall = sheet.squeezed(sum(map(round, tall)) or 1, 1.0, around)
-            scale = unit_tall / sheet.font
-            tall = [scale * each for each in tall] if sheet.height is not None or scale < 1 else tall
-        font = sheet.font
-        canvas = sheet.canvas(font * (sum(tall) + around))
+        sheet, unit_tall = sheet.squeezed(round(_MANY) * len(panels), 1.0, 4.2 * len(panels))
+        each, font = _MANY * unit_tall, sheet.font
+        canvas = sheet.canvas(len(panels) * (each + 4.2 * font))
         top = 0.0
-        for (name, own), each in zip(panels, tall, strict=True):
-            words = f"{plural(own.n, 'level')}{f', {unit}' if unit else ''}"
+        for name, own in panels:
+            words = f"{plural(own.n, 'level')}{of_unit}"
             canvas.text(canvas.width, top + 0.8 * font, words, align="right", letters=SMALL, color=canvas.colors.muted)
             room = canvas.width - text_width(words, SMALL * font) - font
             canvas.text(0, top + 0.8 * font, fitted(name, room, font, bold=True), weight="bold")
-            top += 1.9 * font
-            draw = _draw_effects if own.n <= MOST_NAMED else _draw_many
-            draw(canvas, own, (top, top + each * font))
-            top += (each + 2.3) * font
+            _draw_many(canvas, own, (top + 1.9 * font, top + 1.9 * font + each))
+            top += each + 4.2 * font
         return canvas
 
     return drawn(ax, size, figure)
@@ -252,32 +254,6 @@ def _apart(both: tuple[float, float]) -> bool:
     return both[0] > 0 or both[1] < 0
 
 
-def _draw_effects(canvas: Canvas, table: Columns, span: tuple[float, float]) -> None:
-    """Draw one level a row, its name on the left; the highest on top."""
-    font, colors = canvas.font, canvas.colors
-    values, ends = _effect_numbers(table)
-    names = fitted_names(table.names("level", "label"), 0.4 * canvas.width, font)
-    left = max(text_width(name, font) for name in names) + font
-    axes = canvas.panel(left, span[0], canvas.width - 0.5 * font, span[1], "levels")
-    low, high = limits_of([0.0, *(end for both in ends for end in both)])
-    axes.set_xlim(low, high)
-    axes.set_ylim(-0.5, table.n - 0.5)
-    ticks = round_ticks(low, high, 4 if canvas.narrow else 6)
-    set_ticks(axes, "x", ticks, [tick_words(tick, sign=True) for tick in ticks])
-    axes.grid(axis="x", color=colors.line, linewidth=0.06 * font)
-    axes.axvline(0.0, color=colors.ink, linewidth=0.09 * font, zorder=0.8)
-    step = (span[1] - span[0]) / table.n
-    for place, (value, both) in enumerate(zip(values, ends, strict=True)):
-        color = colors.ink if _apart(both) else colors.muted
-        axes.plot(both, [place, place], color=color, linewidth=0.14 * font, zorder=2)
-        axes.plot([value], [place], marker="o", markersize=0.42 * font, color=color, zorder=3)
-    whole, said = table.names("level", "label"), _tooltip_words(values, ends)
-    for place in reversed(range(table.n)):
-        canvas.text(0, span[1] - (place + 0.5) * step, names[place], letters=min(1.0, step / font / 1.15))
-        mark = left + (values[place] - low) / (high - low) * (canvas.width - 0.5 * font - left)
-        canvas.tooltip(whole[place], said[place], (0.0, span[1] - (place + 1) * step, canvas.width, step), mark)
-
-
 def _draw_many(canvas: Canvas, table: Columns, span: tuple[float, float]) -> None:
     """Draw levels side by side, from the lowest to the highest, and name the ends."""
     font, colors = canvas.font, canvas.colors
@@ -285,7 +261,8 @@ def _draw_many(canvas: Canvas, table: Columns, span: tuple[float, float]) -> Non
     low, high = limits_of([0.0, *(end for both in ends for end in both)])
     ticks = round_ticks(low, high, 5)
     names = table.names("level", "label")
-    lowest, highest = list(range(_EXTREMES)), list(range(table.n - _EXTREMES, table.n))
+    few = min(_EXTREMES, table.n // 2)
+    lowest, highest = list(range(few)), list(range(table.n - (few or 1), table.n))
     written = max(text_width(tick_words(tick, sign=True), SMALL * font) for tick in ticks) + 0.6 * font
     beside = lowest + highest if canvas.narrow else highest
     left = written + (0.0 if canvas.narrow else _room(names, lowest, canvas))

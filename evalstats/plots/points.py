@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +37,7 @@ _WHOLE, _LONGEST, _LONGEST_NARROW = 0.6, 0.32, 0.55
 # An interval may stretch an axis by this share of the points' own range (a factor on a logarithmic one), and is cut there.
 _STRETCH, _LOG_STRETCH = 0.5, 4.0
 _TALL, _TALL_NARROW = 33.0, 25.0  # of the panel, in letters' heights
+_FLATTEST, _SQUARE = 0.5, 0.62  # of a panel whose axes have one unit: its sides, and its height by the figure's width
 _LEAST_SHARE = 1e-4
 _SHARES = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 _FEW_TICKS = 3
@@ -83,6 +84,20 @@ class _Axis:
             return math.log(part / (1.0 - part))
         return math.log(max(value, 1e-300)) if self.log else value
 
+    @property
+    def span(self) -> float:
+        """How far its ends are apart on a scale of equal distances."""
+        return abs(self.moved(self.limits[1]) - self.moved(self.limits[0]))
+
+    def stretched(self, least: float) -> "_Axis":
+        """Return it at least so long; logits reach as far as their data do."""
+        more = (least - self.span) / 2 if self.logit is None else 0.0
+        if more <= 0:
+            return self
+        (low, high), turned = sorted(self.limits), self.limits[0] > self.limits[1]
+        limits = (high + more, low - more) if turned else (low - more, high + more)
+        return replace(self, limits=limits, ticks=tuple(round_ticks(*limits, 6)))
+
     def share(self, value: float) -> float:
         """Return where a value stands, from 0 to 1."""
         low, high = (self.moved(end) for end in self.limits)
@@ -101,6 +116,7 @@ class _Plot:
     y_title: str
     keys: Mapping[str, str]
     note: str
+    square: bool = False  # whether both axes have one unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +161,7 @@ def scatter(
     line
         A frame with `x`, `estimate` and, for a band, `conf_low` and `conf_high`.
     identity
-        What the line x = y is called, where it is drawn.
+        What the line x = y is called, where it is drawn; then both axes have one unit, and it rises at 45 degrees.
     line_title
         What the line is called in the key.
     x_title, y_title
@@ -168,6 +184,9 @@ def scatter(
     across = _axis([s.x for s in points], [s.x_ends for s in points], reverse=reverse_x, logit=logit_x)
     up = _axis([s.y for s in points], [s.y_ends for s in points], reverse=reverse_y, logit=logit_y)
     curves = [_line(line, line_title)] if line is not None else []
+    square = bool(identity) and logit_x == logit_y
+    if square:
+        across, up = across.stretched(_FLATTEST * up.span), up.stretched(_FLATTEST * across.span)
     if identity:
         low = max(min(across.limits), min(up.limits))
         high = min(max(across.limits), max(up.limits))
@@ -182,6 +201,7 @@ def scatter(
         y_title=y_title,
         keys=keys or {},
         note=note,
+        square=square,
     )
     return drawn(ax, size, lambda sheet: _draw(sheet, plot))
 
@@ -355,6 +375,7 @@ class _PointFrame:
     wide: float
     tall: float
     plot: _Plot
+    most_wide: float  # names may stand right of the panel
 
     @property
     def font(self) -> float:
@@ -388,13 +409,19 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
         return font * (1.9 + 1.3 * SMALL * len(below) + 1.25 * SMALL * len(notes) + (0.4 if notes else 0.0))
 
     tall = font * (_TALL_NARROW if sheet.narrow else _TALL)
+    tall = max(tall, _SQUARE * sheet.width) if plot.square else tall
+    most_wide = sheet.width - left - 0.9 * font
     notes = wrapped(plot.note, sheet.width, SMALL * font)
 
     def framed(said: Sequence[str]) -> tuple[_PointFrame, list[_PointName], list[str]]:
         """Return the panel that such lines below it leave room for, its names, and the lines that these ask for."""
         most = math.inf if sheet.most is None else max(sheet.most - top - foot(said), 4 * font)
         high = most if sheet.height is not None else min(tall, max(most, 8 * font))
-        frame = _PointFrame(sheet=sheet, left=left, wide=sheet.width - left - 0.9 * font, tall=high, plot=plot)
+        wide = most_wide
+        if plot.square:
+            unit = max(plot.across.span / wide, plot.up.span / high)
+            wide, high = plot.across.span / unit, plot.up.span / unit
+        frame = _PointFrame(sheet=sheet, left=left, wide=wide, tall=high, plot=plot, most_wide=most_wide)
         names = _placed_names(frame)
         return frame, names, [*notes, *_names_below(names, sheet.width, SMALL * font)]
 
@@ -475,7 +502,8 @@ def _curve_style(colors: Any, font: float, look: str) -> dict[str, Any]:
     looks: dict[str, dict[str, Any]] = {
         "line": {"color": colors.ink, "linewidth": 0.13 * font},
         "dashed": {"color": colors.muted, "linewidth": 0.1 * font, "linestyle": (0, (5, 3))},
-        "steps": {"color": colors.good, "linewidth": 0.1 * font, "alpha": 0.5, "drawstyle": "steps-post"},
+        # Broad and pale: no interval.
+        "steps": {"color": colors.good, "linewidth": 0.4 * font, "alpha": 0.25, "drawstyle": "steps-post"},
     }
     return looks[look]
 
@@ -538,7 +566,7 @@ def _wanted(points: Sequence[_Dot]) -> list[_Dot]:
 def _placed_names(frame: _PointFrame) -> list[_PointName]:
     """Return the names where they stand: strong ones and few may stand far from their point, others of many beside it."""
     points, font = frame.plot.points, frame.font
-    ground = Ground(frame=(0.0, 0.0, frame.wide, frame.tall))
+    ground = Ground(frame=(0.0, 0.0, frame.most_wide, frame.tall))
     for point in points:
         (x, y), reach = frame.at(point.x, point.y), 0.42 * font
         ground.taken.append((x - reach, y - reach, x + reach, y + reach))

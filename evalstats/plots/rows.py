@@ -28,6 +28,7 @@ _NAMES, _MARKED = 0.36, 0.24
 _WHOLE_NAMES, _MARKED_LEAST = 0.42, 0.16
 _GAP = 1.1  # between columns, in letters' heights
 _ROW, _HEADING = 2.15, 1.9  # heights in letters' heights
+_BESIDE, _BELOW = 3.1, 4.2  # of a row whose words stand above its marks: beside its name, or below it
 # So dense may rows be, and so small letters, where a figure then finds room on half a page of paper.
 _DENSE, _LETTERS = 0.7, (1.0, 0.93, 0.86, 0.8)
 _TALL = 0.42  # half of a row's marks, in letters' heights
@@ -136,6 +137,7 @@ class _Layout:
     heights: tuple[float, ...]
     beside: bool
     titles: tuple[tuple[float, tuple[str, ...]], ...]
+    titled: float
     head: float
     foot: float
 
@@ -206,7 +208,7 @@ def _row_canvas(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | M
     panels: list[tuple[MarkPanel, Marks]] = []
     for (column, edge), (left, title) in zip(marks, layout.titles, strict=True):
         panels.append((_draw_marks(canvas, lines, column, edge, layout), column))
-        bottom = layout.head - 2.35 * canvas.font
+        bottom = layout.titled
         for up, words in enumerate(reversed(title)):
             level = bottom - 1.3 * SMALL * canvas.font * up
             canvas.text(left, level, words, letters=SMALL, weight="bold", color=canvas.colors.muted)
@@ -265,7 +267,7 @@ def _row_height(sheet: Sheet, line: Line, *, beside: bool) -> float:
         return _HEADING + 1.25 * (len(wrapped(line.name, sheet.width, sheet.font, bold=True)) - 1)
     if not sheet.narrow:
         return _ROW
-    return 3.1 if beside else 4.2
+    return _BESIDE if beside else _BELOW
 
 
 def _scaled_sheet(
@@ -303,7 +305,9 @@ def _layout(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks
     names, edges = _narrow_edges(sheet, columns) if sheet.narrow else _edges(sheet, lines, columns)
     titles = _titles(sheet, columns, edges)
     # Ticks stand between the titles and the rows.
-    head = font * (1.3 * SMALL * max((len(words) for _, words in titles), default=0) + 2.2)
+    ticks = any(isinstance(column, Marks) and column.ticks != () for column in columns)
+    titled = font * (1.3 * SMALL * max((len(words) for _, words in titles), default=0) - 0.15)
+    head = titled + font * (2.35 if ticks else 0.8)
     n = len(lines)
     sides = any(isinstance(column, Marks) and any(column.sides) for column in columns)
     foot = font * ((1.5 if n > 12 else 0.3) + (1.4 if sides else 0.0))
@@ -316,6 +320,7 @@ def _layout(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks
         heights=heights,
         beside=beside,
         titles=titles,
+        titled=titled,
         head=head,
         foot=foot,
     )
@@ -451,7 +456,7 @@ def _write_column(
     canvas: Canvas, lines: Sequence[Line], column: Words, edge: tuple[float, float], layout: _Layout
 ) -> None:
     style: dict[str, Any] = {"letters": SMALL, "color": canvas.colors.muted, "weight": "bold"}
-    canvas.text(edge[1], layout.head - 2.35 * canvas.font, column.heading, align="right", **style)
+    canvas.text(edge[1], layout.titled, column.heading, align="right", **style)
     for place, (line, top, height) in enumerate(zip(lines, layout.tops, layout.heights, strict=True)):
         tone = column.tones[place] if column.tones else "plain"
         color = canvas.colors.muted if line.faint else canvas.tone(tone)
@@ -472,9 +477,10 @@ def _draw_marks(
         axes.set_xscale("log")
     axes.set_xlim(*column.limits)
     axes.set_ylim(layout.bottom - layout.head, 0)
-    shift = 0.75 * font if canvas.narrow else None
+    # A mark stands right below its words, however high the row.
+    most = font * (_BESIDE if layout.beside else _BELOW)
     levels = [
-        top - layout.head + (height / 2 if shift is None else height - shift)
+        top - layout.head + (min(height, most) - 0.75 * font if canvas.narrow else height / 2)
         for top, height in zip(layout.tops, layout.heights, strict=True)
     ]
     panel = MarkPanel(axes=axes, canvas=canvas, levels=levels, left=edge[0], right=edge[1])

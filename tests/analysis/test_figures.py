@@ -17,7 +17,7 @@ from tests.analysis.arena import example_ranking
 from tests.analysis.gap import example_gap
 from tests.analysis.scenarios import example as example_scenarios
 from tests.plots.drawing import assert_words_stand_apart, covered_marks, struck_names
-from tests.plots.marked import COUNTED, SHARED, invented, unmarked
+from tests.plots.marked import SHARED, invented, unmarked
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
 
@@ -49,9 +49,8 @@ def test_every_figure_can_be_drawn_and_is_one_sentence_in_words() -> None:
         # What marks tell a pointer are the numbers of the rows, and stand in a CSV beside the figure.
         if figure.plot not in SHARED:
             assert unmarked(drawn, figure.rows) == [], figure.id
-        if figure.plot not in COUNTED:
-            assert invented(drawn, figure.rows) == [], figure.id
-            assert any(invented(drawn, rows) == [] for _, _, rows in figure_data(figure)), figure.id
+        assert invented(drawn, figure.rows) == [], figure.id
+        assert any(invented(drawn, rows) == [] for _, _, rows in figure_data(figure)), figure.id
 
 
 @pytest.mark.parametrize(

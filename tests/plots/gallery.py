@@ -88,16 +88,13 @@ WINS: dict[str, list[Any]] = {
     "words": [f"{50 + 4 * (k - j)}" for j in range(12) for k in range(12) if j != k],
     "settled": [abs(k - j) > 2 for j in range(12) for k in range(12) if j != k],
 }
-NODES: dict[str, list[Any]] = {
-    "model": list(ALIKE),
-    "part": ["Part 1: 9 models"] * 9 + ["Part 2: 3 models"] * 3,
-    "weak": [k == 3 for k in range(12)],
-}
-EDGES: dict[str, list[Any]] = {
-    "first": [ALIKE[0], ALIKE[0], ALIKE[1], ALIKE[4], ALIKE[9]],
-    "second": [ALIKE[1], ALIKE[4], ALIKE[3], ALIKE[8], ALIKE[11]],
-    "n": [20, 200, 4, 80, 15],
-    "dashed": [False, False, True, False, False],
+SHARED_ITEMS: dict[str, list[Any]] = {
+    "first": [one for one in ALIKE[:5] for other in ALIKE[:5] if (one == ALIKE[4]) == (other == ALIKE[4])],
+    "second": [other for one in ALIKE[:5] for other in ALIKE[:5] if (one == ALIKE[4]) == (other == ALIKE[4])],
+    "estimate": [1200, 300, 20, 4, 300, 310, 7, 5, 20, 7, 40, 11, 4, 5, 11, 90, 2],
+    "words": ["1,200", *map(str, (300, 20, 4, 300, 310, 7, 5, 20, 7, 40, 11, 4, 5, 11, 90, 2))],
+    "settled": [n > 10 for n in (1200, 300, 20, 4, 300, 310, 7, 5, 20, 7, 40, 11, 4, 5, 11, 90, 2)],
+    "base": [k in (0, 5, 10, 15, 16) for k in range(17)],
 }
 SHARES: dict[str, list[Any]] = {
     "label": ["item", "model", "item within a rather long name of a passage", "chance"],
@@ -242,11 +239,11 @@ GALLERY: dict[str, partial[Figure]] = {
     "frontier": _with(plots.frontier, COSTS, x_title="Cost (US dollars), mean of an item", y_title="correct (%)"),
     "cells": _with(plots.heatmap, CELLS, sign=True, note="Filled: shown."),
     "wins": _with(plots.heatmap, WINS, row="model_a", column="model_b", centre=0.5, reach=0.4),
-    "network": _with(plots.network, NODES, edges=EDGES, note="Two further groups not drawn."),
+    "shared": _with(plots.heatmap, SHARED_ITEMS, row="first", column="second", note="Two further groups not drawn."),
     "bars": _with(plots.bars, SHARES, title="Shares of the variance"),
     "waterfall": _with(plots.waterfall, STEPS, title="correct (%): mean over models"),
-    "arrows": _with(plots.arrows, MOVES, title="Rating (points)", ends=("Without", "With style")),
-    "dumbbell": _with(plots.dumbbell, COVER, title="Share, %: □ lab, ● live", columns={"rate": "Rate"}),
+    "moves": _with(plots.dumbbell, MOVES, title="Rating (points): □ without, ● with style", columns={"move": "Move"}),
+    "dumbbell": _with(plots.dumbbell, COVER, title="Share, %: □ lab, ● live", reference=0.0, columns={"rate": "Rate"}),
     "curves": _with(
         plots.curves, POWERS, goals=POWER_GOALS, marks=POWER_MARKS, x_title="Items", note="What each size can find."
     ),

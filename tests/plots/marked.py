@@ -10,11 +10,10 @@ from evalstats.plots.canvas import ShownFigure
 
 NUMBER = re.compile(r"(?<![\w.-])[+−]?\d[\d,]*(?:\.\d+)?(?![\w.]*\d)")
 NAMES = ("model", "label", "level", "line", "model_a", "scenario")
-# Figures of which some rows share a mark, or whose marks count what is no row.
+# Figures of which some rows share a mark.
 SHARED = {
     "sequence": "looks nearer than five pixels to the next are told by it",
 }
-COUNTED = {"network": "a point says what its lines count, and they stand in `edges`"}
 
 
 def amounts(words: str) -> list[tuple[float, float]]:

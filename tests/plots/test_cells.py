@@ -35,11 +35,18 @@ def test_a_cell_that_is_not_there_is_a_dash() -> None:
     assert texts(heatmap({"model": ["a", "b"], "scenario": ["x", "y"], "estimate": [1, 2]})).count("–") == 2
 
 
-def test_a_matrix_has_no_numbers_on_its_diagonal_and_one_order() -> None:
+def test_a_matrix_has_no_numbers_on_its_diagonal_and_its_columns_the_numbers_of_their_rows() -> None:
     found = texts(heatmap(WINS, row="model_a", column="model_b", centre=0.5, size=12))
     assert found.count("–") == 0
-    upright = [text for text in found if "name" in text or "…" in text]
-    assert len(upright) == 2 * len(ALIKE)
+    named = [text for text in found if "name" in text or "…" in text]
+    assert [text.split()[0] for text in named] == found[: len(ALIKE)] == [str(k) for k in range(1, 13)]
+
+
+def test_a_heading_wider_than_its_column_is_broken_and_none_stands_upright() -> None:
+    names = [f"underspecification_{k}" for k in range(7)]
+    figure = heatmap({"model": ["a"] * 7, "scenario": names, "estimate": [1.0] * 7}, size=6)
+    assert {text.get_rotation() for text in figure.axes[0].texts} == {0.0}
+    assert {"underspec-", "ification_0"} <= set(texts(figure))
 
 
 def test_columns_without_room_stand_below() -> None:

@@ -57,19 +57,16 @@ def test_light_ground_is_opaque() -> None:
     assert to_hex(GALLERY["differences"]().get_facecolor()) == LIGHT.surface
 
 
-NEEDED = {"network": {"edges": {}}}
-
-
 @pytest.mark.parametrize("name", dir(plots))
 def test_a_missing_column_is_named(name: str) -> None:
     with pytest.raises(InputError, match=r"needs a column '.*'; the rows have nothing"):
-        getattr(plots, name)({"nothing": [1]}, **NEEDED.get(name, {}))
+        getattr(plots, name)({"nothing": [1]})
 
 
 @pytest.mark.parametrize("name", dir(plots))
 def test_no_rows_are_said(name: str) -> None:
     with pytest.raises(InputError, match="no rows to draw"):
-        getattr(plots, name)({"model": []}, **NEEDED.get(name, {}))
+        getattr(plots, name)({"model": []})
 
 
 def test_dir_shows_the_figures_and_nothing_else() -> None:

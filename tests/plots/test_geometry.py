@@ -66,13 +66,13 @@ def test_names_are_whole_where_marks_leave_room() -> None:
 @pytest.mark.parametrize("inches", [(6.4, 4.8), (4, 2.5), (8, 8), (16, 9)], ids=str)
 @pytest.mark.parametrize("draw", [plots.forest, plots.bars], ids=lambda draw: draw.__name__)
 def test_a_name_stands_near_its_mark_on_axes_of_any_height(draw: Any, inches: tuple[float, float]) -> None:
-    figure, axes = on_axes(lambda ax: draw(ONE, ax=ax), inches)
+    figure, _ = on_axes(lambda ax: draw(ONE, ax=ax), inches)
     if draw is plots.forest:
         (panel,) = panels(figure)
         (mark,) = [line for line in panel.lines if line.get_marker() == "o"]
         up = mark.get_transform().transform(np.column_stack(mark.get_data()))[0, 1] / figure.dpi
     else:
-        box = axes.collections[0].get_window_extent()
+        box = panels(figure)[0].collections[0].get_window_extent()
         up = (box.y0 + box.y1) / 2 / figure.dpi
     assert abs(up - middle(figure, "All items")) < 0.5
 

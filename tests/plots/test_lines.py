@@ -1,4 +1,4 @@
-"""Steps, arrows, curves, sequences, slopes, levels and pairs: each mark is where its row says."""
+"""Steps, moves, bars, curves, sequences and levels: each mark is where its row says."""
 
 import pytest
 
@@ -6,16 +6,15 @@ from evalstats import plots
 from tests.plots.drawing import intervals, panels, points, texts
 from tests.plots.gallery import (
     COVER,
-    EDGES,
     LEVELS,
     LOOKS,
     MOVES,
-    NODES,
     ORDERS,
     PERIODS,
     POWER_GOALS,
     POWER_MARKS,
     POWERS,
+    SHARES,
     STEPS,
 )
 
@@ -27,10 +26,17 @@ def test_steps_add_up_and_their_intervals_stand_where_they_end() -> None:
     assert [ends for ends in intervals(axes) if ends in wanted] == wanted
 
 
-def test_an_arrow_runs_from_its_start_to_its_end() -> None:
-    axes = panels(plots.arrows(MOVES))[0]
+def test_a_move_runs_from_its_start_to_its_end() -> None:
+    axes = panels(plots.dumbbell(MOVES))[0]
     moved = [(a, b) for a, b in zip(MOVES["start"], MOVES["estimate"], strict=True) if a != b]
-    assert intervals(axes) == moved
+    assert [ends for ends in intervals(axes) if ends in moved] == moved
+
+
+def test_a_bar_is_as_long_as_its_number() -> None:
+    axes = panels(plots.bars(SHARES))[0]
+    found = [each.get_paths()[0].get_extents() for each in axes.collections]
+    assert [box.x1 for box in found] == pytest.approx(SHARES["estimate"])
+    assert {box.x0 for box in found} == {0.0}
 
 
 def test_what_has_no_first_number_is_loud() -> None:
@@ -73,16 +79,10 @@ def test_a_timeline_names_the_strong_ones() -> None:
     assert {"2025-01", "2025-08"} <= set(texts(figure))
 
 
-def test_few_levels_have_a_row_each_and_of_many_the_ends_are_named() -> None:
+def test_few_levels_are_a_forest_and_of_many_the_ends_are_named() -> None:
+    few = plots.caterpillar({name: column[:9] for name, column in LEVELS.items()})
+    assert [x for x, _ in points(panels(few)[0])] == pytest.approx(LEVELS["estimate"][:9][::-1])
     figure = plots.caterpillar(LEVELS)
-    few, many = panels(figure)
-    assert sorted(x for x, _ in points(few, "o")) == pytest.approx(LEVELS["estimate"][:9])
-    assert sum(text.startswith("a scenario") for text in texts(figure)) == 9
+    _, many = panels(figure)
     assert sum("an-item" in text for text in texts(figure)) == 8
     assert len(many.collections) == 2
-
-
-def test_a_network_has_its_parts_and_the_numbers_of_few_lines() -> None:
-    found = texts(plots.network(NODES, edges=EDGES))
-    assert [text for text in found if text.startswith("Part")] == ["Part 1: 9 models", "Part 2: 3 models"]
-    assert {"20", "200", "4", "80", "15"} <= set(found)

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from evalstats import plots
 from evalstats.plots.style import svg
 from evalstats.plots.text import rooms
-from tests.plots.gallery import GALLERY, LOOKS, NODES, PERIODS, POWERS
-from tests.plots.marked import COUNTED, SHARED, invented, stands, tooltips, unmarked
+from tests.plots.gallery import GALLERY, LOOKS, PERIODS, POWERS
+from tests.plots.marked import SHARED, invented, stands, tooltips, unmarked
 
 NAME = '<img src=x onerror="x()">&\'"'
 
@@ -102,7 +102,7 @@ def test_print_and_axes_of_others_have_none() -> None:
 def test_every_plot_stands_in_the_gallery() -> None:
     drawn = {draw.func.__name__ for draw in GALLERY.values()}
     assert drawn == set(dir(plots))
-    assert set(SHARED) | set(COUNTED) <= drawn
+    assert set(SHARED) <= drawn
 
 
 @pytest.mark.parametrize("size", ["screen", "phone"])
@@ -113,8 +113,7 @@ def test_every_row_of_every_plot_has_a_mark_that_says_its_numbers_and_no_others(
     assert tooltips(figure)
     if plot not in SHARED:
         assert unmarked(figure, rows) == []
-    if plot not in COUNTED:
-        assert invented(figure, rows) == []
+    assert invented(figure, rows) == []
     tall = figure.get_size_inches()[1] * 72
     for tooltip in tooltips(figure):
         assert tooltip.words
@@ -144,15 +143,6 @@ def test_looks_nearer_than_a_few_pixels_are_told_by_the_next() -> None:
     for tooltip in looks:
         assert stands(LOOKS["estimate"][rows[tooltip.name]], tooltip.words)
         assert stands(LOOKS["conf_low"][rows[tooltip.name]] or 0.0, tooltip.words) == (rows[tooltip.name] > 0)
-
-
-def test_a_point_of_a_network_says_what_joins_it_the_most_first() -> None:
-    edges = {"first": ["a", "a", "c"], "second": ["b", "c", "d"], "n": [20, 2000, 5]}
-    told = says(plots.network({"model": list("abcde")}, edges=edges, size="screen"))
-    assert told["a"] == "2,000 with c and 20 with b"
-    assert told["d"] == "5 with c"
-    assert told["e"] == "no line"
-    assert len(tooltips(GALLERY["network"](size="phone"))) == len(NODES["model"])
 
 
 def test_points_of_lines_answer_where_they_are_drawn_and_for_themselves_alone() -> None:

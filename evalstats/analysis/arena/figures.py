@@ -12,8 +12,8 @@ from evalstats.grammar import plural
 
 MOST_MODELS = 60
 MOST_IN_MATRIX = 20
-MOST_ARROWS = 12
-_ENDS = {"without covariates": ("Without", "Held equal"), "with style": ("Without", "With style")}
+MOST_MOVES = 12
+_ENDS = {"without covariates": ("without", "held equal"), "with style": ("without", "with style")}
 # Ratings on the chess scale are read in whole points; log-odds need two decimals even where errors are not known.
 _LEAST_DIGITS = {"elo": 0, "log-odds": 2}
 _MOST_DIGITS = 6
@@ -128,11 +128,11 @@ def drift(result: ArenaRanking, table: Table | None) -> Figure | None:
 
 
 def choice(result: ArenaRanking, other: Alternative, table: Table) -> Figure | None:
-    """Return an arrow for each model from its rating under one choice to that under another; None where there is none.
+    """Return each model's rating under one choice and under another; None where there is none.
 
     Of more than 12 models those that move most are drawn.
     """
-    # Where the other choice takes away what the headline has, arrows run towards the headline.
+    # Where the other choice takes away what the headline has, it ends at the headline.
     back = other.key == "without covariates"
     moves = [
         (row.name, value if back else row.estimate, row.estimate if back else value)
@@ -140,13 +140,13 @@ def choice(result: ArenaRanking, other: Alternative, table: Table) -> Figure | N
         if row.estimate is not None and value is not None
     ]
     longest = sorted(moves, key=lambda move: -abs(move[2] - move[1]))
-    shown = [move for move in moves if move in longest[:MOST_ARROWS]]
+    shown = [move for move in moves if move in longest[:MOST_MOVES]]
     if not shown:
         return None
     rest = len(moves) - len(shown)
     return Figure(
         id="choice",
-        plot="arrows",
+        plot="dumbbell",
         rows={
             "model": [name for name, _, _ in shown],
             "start": [start for _, start, _ in shown],
@@ -154,9 +154,8 @@ def choice(result: ArenaRanking, other: Alternative, table: Table) -> Figure | N
             "move": [_move(end - start, result) for _, start, end in shown],
         },
         options={
-            "title": f"Rating ({unit_of(result)})",
-            "ends": _ENDS[other.key],
-            "digits": digits_of(result),
+            "title": "Rating ({}): □ {}, ● {}".format(unit_of(result), *_ENDS[other.key]),
+            "columns": {"move": "Move"},
             "note": f"The other {plural(rest, 'model')} move less." if rest else "",
         },
         alt=f"{other.title}: ratings of {plural(len(moves), 'model')} move by up to "

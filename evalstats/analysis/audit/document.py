@@ -191,6 +191,7 @@ def _figure(result: Audit) -> Figure | None:
         },
         options={
             "title": f"Difference{unit}: before (square), after with its {level(result)} interval",
+            "reference": 0.0,
             "columns": {"kind": "Finding", "verdict": "Then"},
         },
         alt=f"Comparisons that move most: {'; '.join(told)}.",

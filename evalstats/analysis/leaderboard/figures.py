@@ -94,7 +94,6 @@ def comparability(graph: ComparabilityGraph) -> Figure:
     """Return the figure of who saw the same items: at most 16 groups of models, those with the most."""
     most = sorted(graph.groups, key=lambda group: -len(group.models))[:MOST_GROUPS]
     kept = {group.models[0] for group in most}
-    part = {name: number for number, names in enumerate(graph.components, 1) for name in names}
     groups = [
         group
         for names in map(set, graph.components)
@@ -102,35 +101,32 @@ def comparability(graph: ComparabilityGraph) -> Figure:
         if group.models[0] in kept and group.models[0] in names
     ]
     names = {group.models[0]: _group_name(group) for group in groups}
-    edges = [
-        edge
-        for edge in graph.edges
-        if edge.n_items and part[edge.first] == part[edge.second] and edge.first in names and edge.second in names
-    ]
-    sizes = {number: len(models) for number, models in enumerate(graph.components, 1)}
+    shared = [edge for edge in graph.edges if edge.n_items and edge.first in names and edge.second in names]
+    pairs = [(edge.first, edge.second, edge.n_items, edge.compared) for edge in shared]
+    pairs += [(second, first, n, compared) for first, second, n, compared in pairs]
+    pairs += [(group.models[0], group.models[0], group.n_items, True) for group in groups]
+    order = list(names)
+    pairs.sort(key=lambda pair: (order.index(pair[0]), order.index(pair[1])))
     rest = len(graph.groups) - len(groups)
     return Figure(
         id="comparability",
-        plot="network",
+        plot="heatmap",
         rows={
-            "label": list(names.values()),
-            "detail": [plural(group.n_items, "item") for group in groups],
-            "part": [
-                f"Part {part[group.models[0]]}: {plural(sizes[part[group.models[0]]], 'model')}" for group in groups
-            ],
+            "first": [names[first] for first, *_ in pairs],
+            "second": [names[second] for _, second, *_ in pairs],
+            "estimate": [n for _, _, n, _ in pairs],
+            "words": [f"{n:,}" for _, _, n, _ in pairs],
+            "tone": ["neutral"] * len(pairs),
+            "settled": [compared for *_, compared in pairs],
+            "base": [first == second for first, second, *_ in pairs],
         },
         options={
-            "edges": {
-                "first": [names[edge.first] for edge in edges],
-                "second": [names[edge.second] for edge in edges],
-                "n": [edge.n_items for edge in edges],
-                "dashed": [not edge.compared for edge in edges],
-            },
+            "row": "first",
+            "column": "second",
             "note": f"{plural(rest, 'further group')} not drawn." if rest else "",
         },
         alt=f"Who saw the same items: {plural(len(graph.groups), 'group')} of models in {plural(len(graph.components), 'part')}.",
-        caption="A point is a group of models that saw the same items, a line as thick as the items two groups share, dashed "
-        "where these are too few to compare.",
+        caption="Items that groups of models share, on the diagonal their own; hollow where these are too few to compare.",
     )
 
 
