@@ -108,6 +108,8 @@ def _named(option: Offered, given: Mapping[str, Any]) -> Any:
     if found is not value:
         found = as_names(value, _dtype(given, option.flag.names))
     if option.kinds == (str,) and not isinstance(found, str):
+        if hasattr(value, "shape"):
+            raise InputError(f'{option.name} is a table; name both in one dict: {{"old": first, "new": second}}')
         raise InputError(f"{option.name} is {value!r}; give one name")
     if option.takes(Sequence) and not option.takes(str) and isinstance(found, str):
         return names_of(found)

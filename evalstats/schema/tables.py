@@ -33,11 +33,21 @@ _UNITS = ((MILLISECONDS_FROM, 1e6), (1e14, 1e3), (1e17, 1.0))
 
 
 def as_polars(frame: object) -> pl.DataFrame:
-    """Return any dataframe (pandas, pyarrow, DuckDB relation, Polars, lazy or not) as a Polars frame."""
+    """Return any dataframe (pandas, pyarrow, DuckDB relation, Polars, lazy or not) as a Polars frame.
+
+    Tables in a dict are those of one model each, which their names are.
+
+    >>> as_polars({"old": {"id": [1], "ok": [1]}, "new": {"id": [1], "ok": [0]}}).rows()
+    [(1, 1, 'old'), (1, 0, 'new')]
+    """
     if isinstance(frame, pl.DataFrame):
         return frame
     if isinstance(frame, Mapping):
-        return pl.DataFrame(cast("Mapping[str, Sequence[Any]]", frame))
+        named = cast("Mapping[str, Any]", frame)
+        if named and all(isinstance(each, Mapping) or hasattr(each, "columns") for each in named.values()):
+            tables = [as_polars(each).with_columns(model=pl.lit(str(name))) for name, each in named.items()]
+            return pl.concat(tables, how="diagonal_relaxed")
+        return pl.DataFrame(named)
     import narwhals as nw  # tables of other libraries are few, and each start would wait for it
 
     if isinstance(frame, str | Path):

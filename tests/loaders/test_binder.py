@@ -310,12 +310,23 @@ def test_a_long_list_is_told_by_more_than_its_first_record(tmp_path: Path) -> No
 
 def test_the_sides_that_are_compared_tell_which_columns_they_are(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("question_id,old,new,length\n1,1,0,7\n2,0,1,8\n")
+    path.write_text("question_id,red,blue,length\n1,1,0,7\n2,0,1,8\n")
     with pytest.raises(InputError, match="no known format"):
         read(path)
-    assert read(path, sides=("old", "new"), strict=True).models() == ("new", "old")
+    assert read(path, sides=("red", "blue"), strict=True).models() == ("blue", "red")
+    path.write_text("question_id,old,new,length\n1,1,0,7\n2,0,1,8\n")  # names of sides say it themselves
+    assert read(path, strict=True).models() == ("new", "old")
     path.write_text("scenario_id,k,wording,passed\n1,0,old,1\n1,0,new,0\n2,0,old,1\n2,0,new,0\n")
     assert read(path, sides=("old", "new"), strict=True).models() == ("new", "old")
+
+
+def test_a_column_that_alone_says_yes_or_no_is_the_score(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("user_id,arm,clicked\nu1,control,0\nu2,treatment,1\nu3,control,1\nu4,treatment,1\n")
+    assert read(path, strict=True).outcomes["score"].to_list() == [0, 1, 1, 1]
+    path.write_text("user_id,arm,clicked,mobile\nu1,control,0,1\nu2,treatment,1,0\nu3,control,1,1\nu4,treatment,1,1\n")
+    with pytest.raises(InputError, match="no known format"):
+        read(path)
 
 
 def test_a_wide_table_is_looked_at_by_its_names() -> None:

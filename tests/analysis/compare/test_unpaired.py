@@ -197,6 +197,16 @@ def test_users_of_one_table_who_met_one_side_each_are_different_users() -> None:
     assert (compare(read(many)).different, compare(read(many)).n_items) == ("", 100)
 
 
+def test_two_tables_are_named_in_one_dict() -> None:
+    first = pl.DataFrame({"id": range(40), "ok": [1, 0] * 20})
+    second = first.with_columns(ok=pl.lit(1)).to_pandas()
+    with pytest.warns(es.EvalStatsWarning, match="item='id', score='ok'"):
+        found = es.compare({"old": first, "new": second})
+    assert (found.baseline.name, found.candidate.name, found.estimate, found.n_items) == ("old", "new", 0.5, 40)
+    with pytest.raises(InputError, match="baseline is a table; name both in one dict"):
+        es.compare(first, second)
+
+
 def test_ids_of_questions_that_nobody_shares_are_asked_about(tmp_path: Path) -> None:
     """They may be the same questions, written differently; and so may be the users of two files."""
     said = "if they are different users or items, say so: paired=False"
