@@ -42,6 +42,12 @@ _ZIP = b"PK\x03\x04"
 # How a JSON text begins that holds a JSON object, and the longest that is taken out of it.
 _JSON_IN_TEXT = b'"{\\'
 _MOST_IN_TEXT = 256 << 20
+# A table of Markdown, the line below its header, and what is set bold or linked in its cells.
+_MARKDOWN = b"|"
+_MOST_MARKDOWN = 16 << 20
+_RULE = re.compile(r"[\s|:-]+")
+_BAR = re.compile(r"(?<!\\)\|")
+_MARKUP = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)|[*`]+([^*`]*)[*`]+")
 _ZIP_NOISE = "__MACOSX/"
 _ZIP_SHOWN = 3
 # zipfile raises the last two for an encrypted member and for a method that it does not know.
@@ -137,7 +143,8 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
     """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name).
 
     A file `*.zip` that holds a single file is that file. Formats that are archives themselves (Inspect's .eval) stay closed. A
-    JSON document that was written as a text of JSON, as Google ADK does, is what the text holds.
+    JSON document that was written as a text of JSON, as Google ADK does, is what the text holds, and a table of Markdown is
+    delimited text.
     """
     try:
         raw = open_regular(path)
@@ -154,7 +161,10 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
             unpacked = member
         else:
             raw.seek(0)
-            yield _out_of_text(raw) if magic[:3] == _JSON_IN_TEXT else raw
+            is_markdown = magic.lstrip()[:1] == _MARKDOWN
+            yield (
+                _out_of_text(raw) if magic[:3] == _JSON_IN_TEXT else _out_of_markdown(raw, path) if is_markdown else raw
+            )
             return
         bounded = BoundedReader(unpacked, name=str(path), compressed_size=path.stat().st_size)
         with io.BufferedReader(bounded, buffer_size=_CHUNK) as stream:
@@ -172,6 +182,31 @@ def _out_of_text(raw: BinaryIO) -> BinaryIO:
         pass
     raw.seek(0)
     return raw
+
+
+def _out_of_markdown(raw: BinaryIO, path: Path) -> BinaryIO:
+    """Return a table of Markdown as delimited text with the same lines; a file that is too long or no text as it is."""
+    data = raw.read(_MOST_MARKDOWN)
+    raw.seek(0)
+    try:
+        lines = data.decode().strip().splitlines()
+    except UnicodeDecodeError:  # said when its lines are read
+        return raw
+    if len(data) == _MOST_MARKDOWN:
+        return raw
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.lstrip().startswith("|"):
+            raise UnreadableFileError(
+                f"{path}: begins with a table of Markdown, and line {number} is no row of it; keep one table in the file"
+            )
+        cells = [
+            _MARKUP.sub(r"\1\2", cell).strip() for cell in _BAR.split(line.strip().removeprefix("|").removesuffix("|"))
+        ]
+        is_rule = number == 2 and _RULE.fullmatch(line)
+        writer.writerow([] if is_rule else [cell.replace("\\|", "|") for cell in cells])
+    return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", io.BytesIO(made.getvalue().encode()))))
 
 
 def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:

@@ -15,9 +15,8 @@ from evalstats.loaders.values import as_count, as_number, as_text
 LEVEL: Final = 0.95
 _WIDTH: Final = r"((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*%?"
 _SINGLE = re.compile(rf"(?:±|\+/-)?\s*{_WIDTH}")
-_UP_AND_DOWN = re.compile(rf"\+?\s*{_WIDTH}\s*/\s*-\s*{_WIDTH}")
 _ENDS_IN_ONE = re.compile(
-    rf"[(\[]?\s*{_WIDTH.replace('(', '([-+]?', 1)}\s*(?:,|;|–|-|to)\s*{_WIDTH.replace('(', '([-+]?', 1)}\s*[)\]]?"
+    rf"[(\[]?\s*{_WIDTH.replace('(', '([-+]?', 1)}\s*(?:,|;|–|-|/|to)\s*{_WIDTH.replace('(', '([-+]?', 1)}\s*[)\]]?"
 )
 Ends = tuple[float, float]
 _ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
@@ -138,8 +137,13 @@ def certainty_in(cell: object, number: float, *, half: bool = False) -> tuple[fl
     An interval may be written by its ends or by its distances from the number. A single number, with or without ±, is a
     standard error, or `half` of an interval.
 
-    >>> certainty_in("±1.8", 70.1), certainty_in("2", 60.0, half=True), certainty_in("+5/-3", 10.0)
-    ((1.8, None), (None, (58.0, 62.0)), (None, (7.0, 15.0)))
+    >>> (
+    ...     certainty_in("±1.8", 70.1),
+    ...     certainty_in("2", 60.0, half=True),
+    ...     certainty_in("+5/-3", 9),
+    ...     certainty_in("-3/+5", 9),
+    ... )
+    ((1.8, None), (None, (58.0, 62.0)), (None, (6.0, 14.0)), (None, (6.0, 14.0)))
     >>> certainty_in("[68.2, 71.9]", 70.1), certainty_in("-1 to 2", 70.0), certainty_in("about 2", 1.0)
     ((None, (68.2, 71.9)), (None, (69.0, 72.0)), (None, None))
     """
@@ -147,14 +151,12 @@ def certainty_in(cell: object, number: float, *, half: bool = False) -> tuple[fl
     if found := _SINGLE.fullmatch(text):
         width = float(found[1])
         return (None, (number - width, number + width)) if half else (width, None)
-    if found := _UP_AND_DOWN.fullmatch(text):
-        return None, (number - float(found[2]), number + float(found[1]))
     if (found := _ENDS_IN_ONE.fullmatch(text)) is None:
         return None, None
-    low, high = (float(end) for end in found.groups())
-    if low <= 0 <= high and (found[2].startswith("+") or not low <= number <= high):
+    low, high = sorted(float(end) for end in found.groups())
+    if low <= 0 <= high and ("+" in text or not low <= number <= high):
         return None, (number + low, number + high)
-    return None, ((low, high) if low <= high else None)
+    return None, (None if "/" in text or low < float(found[1]) else (low, high))
 
 
 def is_certainty(cell: object) -> bool:
@@ -163,8 +165,9 @@ def is_certainty(cell: object) -> bool:
     >>> is_certainty("±1.8"), is_certainty("[0.1, 0.2]"), is_certainty("1.8"), is_certainty("3-4 shots")
     (True, True, False, False)
     """
+    text = (as_text(cell) or "").strip()
     return (
-        (as_text(cell) or "").strip().startswith(tuple("±+[("))
+        (text.startswith(tuple("±+[(")) or "/+" in text)
         and as_number(cell) is None
         and certainty_in(cell, 0.0) != (None, None)
     )

@@ -53,6 +53,9 @@ _CELL_CHARS: Final = 16
 _LOOKED_AT: Final = 200
 _ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
 _CELL = re.compile(r"([-+−]?[\d.]+(?:e[-+]?\d+)?)\s*(%?)\s*(\S.*)?", re.IGNORECASE)
+# A header that names a score and how certain its cells say that it is: `score ± (95% CI)`, `Accuracy (SE)`.
+_WITH_CERTAINTY = re.compile(r"(.*?\S)\s*(?:±|\+/-|[(\[](?=[^)\]]*\b(?:ci|se|stderr|±)\b))(.*)", re.IGNORECASE)
+_MOST_HEADER: Final = 100
 _LEVEL_IN = re.compile(r"(?<!\d)[89]\d(?!\d)")
 _THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
 
@@ -65,15 +68,37 @@ class ScoreRows:
         if head.shape == "text":
             header = header_of(head.path, head.delimiter)
             check_width(len(header))
-            self.records: list[Record] = list(_bounded(head, _delimited_records(head, header)))
+            self.records: Sequence[Record] = list(_bounded(head, _delimited_records(head, header)))
             self.columns: Sequence[str] = [name for name in header if name]
         else:
             self.records = list(_bounded(head, _other_records(head)))
             self.columns = list(dict.fromkeys(name for record in self.records for name in record))
             check_width(len(self.columns))
+        self.columns, self.records = parted(self.columns, self.records)
         n_short = sum(len(record) < len(self.columns) for record in self.records) if head.shape == "text" else 0
         if n_short:
             self.notes.append(f"rows that end before the last column, whose missing cells give no number: {n_short}")
+
+
+def parted(columns: Sequence[str], records: Sequence[Record]) -> tuple[Sequence[str], Sequence[Record]]:
+    """Make two columns of one whose header names a score and its certainty, and whose cells hold both.
+
+    >>> parted(["model", "F1 ± (95% CI)"], [{"model": "m", "F1 ± (95% CI)": "71% ± 2"}])[1]
+    [{'model': 'm', 'F1': '71%', 'F1 95% CI': '± 2'}]
+    """
+    for column in columns:
+        header = _WITH_CERTAINTY.fullmatch(column) if len(column) <= _MOST_HEADER else None
+        cells = [_CELL.fullmatch((as_text(row.get(column)) or "").strip()) for row in records] if header else []
+        if header is None or header[1] in columns or not any(cell and cell[3] for cell in cells):
+            continue
+        names = header[1], f"{header[1]} {re.sub(r'[^%.a-zA-Z0-9]+', ' ', header[2]).strip() or '±'}"
+        records = [
+            {**row, names[0]: row.get(column) if cell is None else cell[1] + cell[2], names[1]: cell and cell[3]}
+            for row, cell in zip(records, cells, strict=True)
+        ]
+        columns = [name for each in columns for name in (names if each == column else (each,))]
+        records = [{name: row[name] for name in columns if name in row} for row in records]
+    return columns, records
 
 
 def _bounded(head: Head, records: Iterable[Record]) -> Iterator[Record]:
@@ -311,6 +336,7 @@ class ScoreTableLoader(SingleFileLoader):
             return None
         records = [flat(flat(dict(record))) for record in records_of_head(head)]
         columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
+        columns, records = parted(columns, list[Record](records))
         if (summary := summary_in(columns, records)) is not None:
             shown = comma_list((metric.column for metric in summary.metrics), _FEW)
             return Match(confidence=SUMMARY, reason=f"a summary with a row for each {summary.model}: {shown}")

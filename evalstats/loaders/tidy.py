@@ -419,14 +419,17 @@ class Tidier:
         """Drop the rows that are not asked for; what is wrong with them is no matter."""
         sources = {source: name for name, source in (*self.binding.factors.items(), *self.binding.columns.items())}
         for name, levels in self.where.items():
-            column = name if name in frame.columns else sources.get(name)
-            if column not in frame.columns or isinstance(frame[column].dtype, pl.List):
-                continue
-            text = frame[column].cast(pl.String)
+            # A file's own column of a standard name (`status`) may be meant, or the standard one.
+            named = dict.fromkeys((f"source_{name}", name, sources.get(name)))
+            columns = [each for each in named if each in frame.columns and not isinstance(frame[each].dtype, pl.List)][
+                :2
+            ]
+            texts = [frame[column].cast(pl.String) for column in columns]
             seen = self._levels.setdefault(name, set())
-            if len(seen) < _SHOWN_LEVELS:
+            for text in texts if len(seen) < _SHOWN_LEVELS else ():
                 seen.update(text.drop_nulls().unique(maintain_order=True).head(_SHOWN_LEVELS).to_list())
-            frame = frame.filter(text.is_in(levels))
+            if texts:
+                frame = frame.filter(pl.any_horizontal(text.is_in(levels) for text in texts))
         self._n_kept += frame.height
         return frame
 

@@ -144,7 +144,9 @@ class EvalData:
         """
         frame = self.outcomes
         for name, level in levels.items():
-            column = self.factor(name)
+            column, own = self.factor(name), f"source_{name}"
+            if own in frame.columns and frame[own].cast(pl.String).is_in(names_of(level, frame.schema[own])).any():
+                column = own  # the file's column of that name, which was none of ours
             text = frame[column].cast(pl.String)
             wanted = names_of(level, frame.schema[column])
             unknown = [value for value in wanted if not (text == value).any()]

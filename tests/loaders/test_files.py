@@ -14,14 +14,15 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.errors import UnreadableFileError
-from evalstats.loaders import files
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders import files, registry
 from evalstats.loaders.base import read_head
 from evalstats.loaders.files import (
     JsonItem,
     JsonMember,
     JsonStream,
     NotJson,
+    iter_cells,
     iter_json,
     iter_json_lines,
     json_lines,
@@ -400,3 +401,33 @@ def test_packed_json_whose_objects_take_too_much_is_refused(tmp_path: Path, monk
         list(json_lines(lines))
     monkeypatch.setenv("EVALSTATS_MAX_MEMORY", "256M")
     assert len(list(iter_json(document, arrays=("rows",)))) == len(list(json_lines(lines))) == 2
+
+
+BOARD = "| Model | Score |\n|:--|--:|\n| [gpt-4o](https://x.org/a) | **71.2%** |\n| a\\|b | |\n"
+
+
+def test_a_table_of_markdown_is_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "board.md"
+    path.write_text(BOARD)
+    data = registry.read(path)
+    assert data.aggregates.select("model", "estimate", "unit").rows() == [("gpt-4o", 71.2, "percent")]
+    assert [cells for _, cells in iter_cells(path, ",")][2] == ["a|b", ""]
+    path.write_text("|item|model|score|\n|-|-|-|\n|q1|a|1|\n|q1|b|0|\n")
+    assert registry.read(path).outcomes.select("model", "score", "locator").rows() == [
+        ("a", 1.0, "line 3"),
+        ("b", 0.0, "line 4"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (f"{BOARD}\nAs of May.\n", "line 5 is no row of it"),
+        (f"{BOARD}| c | 1 | 2 |\n", "line 5 has 3 cells, the header 2"),
+    ],
+)
+def test_what_is_no_single_table_of_markdown_is_refused(tmp_path: Path, text: str, fault: str) -> None:
+    path = tmp_path / "board.md"
+    path.write_text(text)
+    with pytest.raises(InputError, match=fault):
+        registry.read(path)

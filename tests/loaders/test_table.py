@@ -880,6 +880,16 @@ def test_models_that_differ_only_in_case_are_named(csv: Any) -> None:
     assert "'GPT-4o' and 'gpt-4o' differ only in case or blanks" in notes(read(path))
 
 
+def test_a_level_of_the_files_own_column_of_a_standard_name_can_be_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("item,model,score,status\nq1,a,1,done\nq2,,,cut off\nq1,b,0,done\nq2,b,,done\n")
+    data = read(path, where={"status": ["done"]}, strict=True)
+    assert data.outcomes["source_status"].to_list() == ["done"] * 3
+    assert data.where(status="scored").outcomes.height == 2
+    with pytest.raises(InputError, match="status has no level 'half'"):
+        read(path, where={"status": ["half"]})
+
+
 def test_a_row_that_is_not_asked_for_may_lack_a_model(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("item,model,score,state\nq1,a,1,ok\nq2,,,crash\nq1,b,0,ok\n")
