@@ -1,5 +1,7 @@
 """Every notebook runs from top to bottom, and its results show themselves."""
 
+import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,10 @@ from jupyter_client.manager import KernelManager
 
 from dev.website.notebooks import normal, run, shown
 
-# The three longest ask one question again and again, of other columns, of other worlds: with every run of the tests the first
-# cells of code are run, which ask it once and hold the answer against the truth; the long run takes all.
-FIRST = {"where-models-break": 5, "lab-versus-live": 9, "live-arena": 5}
+# The longest simulate or resample again and again: with every run of the tests the first cells of code are run, which ask the
+# question once; the long run takes all.
+FIRST = {"where-models-break": 4, "lab-versus-live": 4, "live-arena": 4, "plan-an-eval": 4}
+MOST_CELLS = 25
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
 
 
@@ -58,6 +61,19 @@ def test_notebook_is_stored_in_normal_form(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert str(Path.home()) not in text
     assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_uses_the_public_api_alone_and_tells_one_story(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    trees = [ast.parse(cell.source) for cell in cells if cell.cell_type == "code"]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    imports = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert [line for line in imports if re.search(r"evalstats|IPython", line)] == ["import evalstats as es"]
+    assert [node.attr for node in nodes if isinstance(node, ast.Attribute) and node.attr.startswith("_")] == []
+    assert len(cells) <= MOST_CELLS
+    assert re.match(r"# [^\n]+\?\n", cells[0].source), "one question"
+    assert "**Next step.**" in cells[-1].source
 
 
 def test_there_is_a_notebook() -> None:
