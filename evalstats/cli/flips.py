@@ -20,15 +20,18 @@ from evalstats.questions import QUESTIONS, signature_of
 
 _HELP = """List the items on which two systems differ, losses first.
 
-Asked as compare is, or of what compare saved (RESULT.json). Slices of the items (category, scenario, tags) are named where losses
+Give two runs as for compare, or a comparison that was saved (RESULT.json). Slices of the items (category, scenario, tags) are named where losses
 concentrate in them beyond chance, all slices counted."""
+# What of a comparison decides which items flipped, and in which slices losses concentrate.
+_OF_ITEMS = frozenset(
+    "baseline candidate metric by cluster conf_level contrast higher_is_better pass_hat pass_at shared_trials accept seed".split()
+)
 _HINT = "More: --full (all items), --texts (what was asked and answered), --report FILE."
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command: the data, options and plan of a comparison."""
-    # Labels correct a difference, and no item.
-    options = [each for each in offered(signature_of("compare")) if each.name != "labels"]
+    """Add the command: the data and plan of a comparison, and of its options those that concern single items."""
+    options = [each for each in offered(signature_of("compare")) if each.name in _OF_ITEMS]
     add_command(app, "flips", partial(flips, options), TwoSides, Planned, Texts, Showing, options=options, help=_HELP)
 
 

@@ -222,7 +222,7 @@ class TwoSides(Reading):
         return call.narrow(
             self.where,
             sides=tuple(named) if plain else (),
-            single=given.get("labels") is not None or self.trials_from_runs or bool(given["sequential"]),
+            single=given.get("labels") is not None or self.trials_from_runs or bool(given.get("sequential")),
             shared=bool(given["shared_trials"]),
         )
 
