@@ -567,5 +567,5 @@ def is_nested(dtype: pl.DataType) -> bool:
     return isinstance(dtype, pl.List | pl.Array | pl.Struct | pl.Object | pl.Binary)
 
 
-def _places(places: Iterable[int]) -> pl.Series:
-    return pl.Series("place", list(places), dtype=pl.Int64)
+def _places(places: Sequence[int]) -> pl.Series:
+    return pl.Series("place", places, dtype=pl.Int64)

@@ -241,17 +241,17 @@ class Ranges:
         }
 
 
-# Rows that repeat others do so from the first items on; the rest of a long file need not be held against a late one.
+# Rows that repeat others do so from the first items on.
 MOST_KEYS: Final = 1_000_000
 
 
 class SeenKeys:
-    """Keys seen so far, as sorted 64-bit hashes: eight bytes a row, however long the ids are, and no more than `MOST_KEYS`.
+    """Keys of the first `MOST_KEYS` rows of a file, as sorted 64-bit hashes: eight bytes a row, however long the ids are.
 
-    What is not in the beginning of a long file is found where all of it is: in a store, or in a table that is held.
+    What repeats later is found where all of a file is: in a store, or in a table that is held.
 
-    Two different keys share a hash once in 18 million million million pairs; a file of a million rows is then wrongly
-    refused with a chance of 3 in 100 million.
+    Two different keys share a hash once in 18 million million million pairs; a file is then wrongly refused with a chance
+    of 3 in 100 million.
 
     >>> keys = SeenKeys()
     >>> keys.again(pl.DataFrame({"id": [1, 2, 1]})).to_list(), keys.again(pl.DataFrame({"id": [2, 3]})).to_list()
@@ -265,7 +265,9 @@ class SeenKeys:
         return sum(map(len, self._runs))
 
     def again(self, keys: pl.DataFrame) -> pl.Series:
-        """Mark the rows whose key was seen before, in this frame or among those that are remembered."""
+        """Mark the rows whose key was seen before, in this frame or an earlier one; none once `MOST_KEYS` are held."""
+        if len(self) >= MOST_KEYS:
+            return pl.repeat(value=False, n=keys.height, eager=True)
         hashes = keys.hash_rows(seed=0).to_numpy()
         # Sorted ones are looked up in one pass; of equal ones the first of the frame stays first.
         order = np.argsort(hashes, kind="stable")
@@ -275,11 +277,10 @@ class SeenKeys:
             place = np.searchsorted(run, new)
             inside = place < len(run)
             known[inside] |= run[place[inside]] == new[inside]
-        if len(self) < MOST_KEYS:
-            while self._runs and len(self._runs[-1]) <= len(new):
-                # Two sorted runs are merged in one pass by the stable sort.
-                new = np.sort(np.concatenate([self._runs.pop(), new]), kind="stable")
-            self._runs.append(new)
+        while self._runs and len(self._runs[-1]) <= len(new):
+            # Two sorted runs are merged in one pass by the stable sort.
+            new = np.sort(np.concatenate([self._runs.pop(), new]), kind="stable")
+        self._runs.append(new)
         again = np.empty(len(order), dtype=np.bool_)
         again[order] = known
         return pl.Series(again)
