@@ -79,7 +79,11 @@ class ScoreTable:
             for system in systems
         ]
         rows = pl.concat(parts)
-        codes, first = item_codes(rows, key)
+        # Most often all systems answered the same items in the same order, which are then coded once.
+        keys = [part[key] for part in parts]
+        alike = all(keys[0].equals(other) for other in keys[1:])
+        codes, first = item_codes(keys[0] if alike else rows, key)
+        codes = np.tile(codes, len(parts)) if alike else codes
         shape = len(first), len(systems)
         cell = codes * np.int64(len(systems))
         cell += np.repeat(np.arange(len(systems), dtype=np.int32), [part.height for part in parts])
