@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from evalstats.analysis.compare import figures
-from evalstats.analysis.compare.flips import MAY_FLIP, Flips
+from evalstats.analysis.compare.flips import MAY_FLIP, FlipColumns, Flips
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Result, json_safe
@@ -156,7 +156,7 @@ def _table(result: Comparison, flips: Flips, *, most: int, caption: str) -> Tabl
             for flip in flips[:most]
         ),
         caption=caption,
-        frame=flips.columns(),
+        frame=FlipColumns(flips),
     )
 
 

@@ -1,7 +1,8 @@
 """Flipped items: on which the one side mostly succeeds and the other mostly fails, and where their rows stand in the files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import PurePath
 from typing import Any, cast, overload
 
@@ -13,6 +14,7 @@ from evalstats.schema.tables import is_constant
 from evalstats.stats.unpaired import TwoProportions, fisher_exact
 from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY, Bools, Floats
 from evalstats.table.score_table import ScoreTable
+from evalstats.table.systems import rows_among
 
 # A mean of this much is a success: more trials right than wrong, or as many.
 MIDDLE = 0.5
@@ -81,12 +83,18 @@ class ItemTexts:
 
 
 class Flips(Sequence[Flip]):
-    """Flipped items, held in columns: each is made when it is looked at, since of many thousands a dozen are."""
+    """Flipped items, held in columns: each is made when it is looked at, since of many thousands a dozen are.
 
-    __slots__ = ("_frame",)
+    So are the places of their rows: `placed` adds them to items that have none.
+    """
 
-    def __init__(self, frame: pl.DataFrame | None = None) -> None:
-        self._frame = pl.DataFrame(schema=_FLIPPED) if frame is None else frame.select(_FLIPPED.keys())
+    __slots__ = ("_frame", "_placed")
+
+    def __init__(
+        self, frame: pl.DataFrame | None = None, placed: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    ) -> None:
+        self._frame = pl.DataFrame(schema=_FLIPPED) if frame is None else frame
+        self._placed = placed
 
     @classmethod
     def of_saved(cls, values: object) -> "Flips":
@@ -110,18 +118,18 @@ class Flips(Sequence[Flip]):
     def __getitem__(self, index: slice) -> "Flips": ...
     def __getitem__(self, index: int | slice) -> "Flip | Flips":
         if isinstance(index, slice):
-            return Flips(self._frame[index])
-        return _flip(self._frame.row(index, named=True))
+            return Flips(self._frame[index], self._placed)
+        return _flip(self._whole().row(index, named=True))
 
     def __len__(self) -> int:
         return self._frame.height
 
     def __iter__(self) -> Iterator[Flip]:
-        return map(_flip, self._frame.iter_rows(named=True))
+        return map(_flip, self._whole().iter_rows(named=True))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Flips):
-            return self._frame.equals(other._frame)
+            return self._whole().equals(other._whole())
         return isinstance(other, Sequence) and tuple(self) == tuple(cast("Sequence[object]", other))
 
     def __hash__(self) -> int:
@@ -129,6 +137,15 @@ class Flips(Sequence[Flip]):
 
     def __repr__(self) -> str:
         return f"<Flips: {plural(len(self), 'item')}>"
+
+    def __reduce__(self) -> tuple[type["Flips"], tuple[pl.DataFrame]]:
+        return Flips, (self._whole(),)
+
+    def _whole(self) -> pl.DataFrame:
+        """Return all of them with the places of their rows."""
+        if self._placed is not None:
+            self._frame, self._placed = self._placed(self._frame), None
+        return self._frame
 
     def changes(self) -> Floats:
         """Return candidate minus baseline of each."""
@@ -149,8 +166,9 @@ class Flips(Sequence[Flip]):
             source = pl.concat_str(pl.coalesce(file, run), place, separator=", ", ignore_nulls=True)
             known = pl.when(pl.col(f"{side}_run").is_null()).then(pl.lit("")).otherwise(source)
             sources.append(known.alias(f"{side}_source"))
-        links = [f"{side}_link" for side in _SIDES if self._frame[f"{side}_link"].null_count() < self._frame.height]
-        return self._frame.select(*_OF_FLIP, *sources, *links).to_dict(as_series=False)
+        whole = self._whole()
+        links = [f"{side}_link" for side in _SIDES if whole[f"{side}_link"].null_count() < whole.height]
+        return whole.select(*_OF_FLIP, *sources, *links).to_dict(as_series=False)
 
     def worst_first(self, *, higher_is_better: bool) -> "Flips":
         """Return them as they are read: what got worse first, the largest and surest change first, items in natural order."""
@@ -166,11 +184,31 @@ class Flips(Sequence[Flip]):
             "item",
             "variant",
         )
-        return Flips(self._frame.sort(*order, nulls_last=True, maintain_order=True))
+        return Flips(self._frame.sort(*order, nulls_last=True, maintain_order=True), self._placed)
 
     def frame(self) -> pl.DataFrame:
         """Return all of them as a table, with the place and the address of the row that shows each."""
         return pl.DataFrame(self.columns())
+
+
+class FlipColumns(Mapping[str, Sequence[object]]):
+    """The columns of flipped items for the CSV, made where they are asked for."""
+
+    def __init__(self, flips: Flips) -> None:
+        self._flips = flips
+
+    @cached_property
+    def _columns(self) -> dict[str, list[object]]:
+        return self._flips.columns()
+
+    def __getitem__(self, name: str) -> Sequence[object]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 _SIDES = ("baseline", "candidate")
@@ -198,17 +236,21 @@ def flipped_items(paired: ScoreTable, runs: pl.DataFrame) -> Flips:
     """
     if paired.metric.kind not in MAY_FLIP:
         return Flips()
-    changed = _changed(paired)
-    items, values = paired.items.filter(pl.Series(changed)), paired.values()[changed]
+    changed = paired.take(_changed(paired))
+    items = changed.items
     columns: dict[str, Any] = {
         name: items[name] if name in items.columns else [None] * items.height for name in _OF_FLIP[:4]
     }
-    columns |= dict(zip(_SIDES, values.T, strict=True))
-    columns["p_value"] = pl.Series(_by_trials(paired, changed), dtype=pl.Float64)
-    for name, system, means in zip(_SIDES, paired.systems, values.T, strict=True):
-        found = _sources(system.rows, items, means >= MIDDLE, runs)
-        columns |= {f"{name}_{part.name}": part for part in found}
-    return Flips(pl.DataFrame(columns, schema=_FLIPPED).with_columns(pl.col("task", "variant").fill_null("")))
+    columns |= {name: changed.column(place) for place, name in enumerate(_SIDES)}
+    columns["p_value"] = pl.Series(_by_trials(changed), dtype=pl.Float64)
+    schema = {name: _FLIPPED[name] for name in _OF_FLIP}
+    key = [name for name in ITEM_KEY if name in items.columns]
+    named = runs.select("run", "source").unique("run", keep="last")
+    rows = tuple(_scored_rows(system.rows, key) for system in changed.systems)
+    return Flips(
+        pl.DataFrame(columns, schema=schema).with_columns(pl.col("task", "variant").fill_null("")),
+        partial(_placed, rows=rows, runs=named),
+    )
 
 
 def flip_signs(paired: ScoreTable) -> Floats:
@@ -219,10 +261,10 @@ def flip_signs(paired: ScoreTable) -> Floats:
     return better * np.sign(paired.column(1) - paired.column(0)) * _changed(paired)
 
 
-def _by_trials(paired: ScoreTable, changed: Bools) -> list[float | None]:
+def _by_trials(changed: ScoreTable) -> list[float | None]:
     """Return the exact p of changed items that both sides succeed equally often; None where both have one trial, or shares."""
-    n_scored, total = paired.n_scored[changed], paired.total[changed]
-    if paired.passes is not None or bool((n_scored <= 1).all()) or not np.allclose(total, np.rint(total)):
+    n_scored, total = changed.n_scored, changed.total
+    if changed.passes is not None or bool((n_scored <= 1).all()) or not np.allclose(total, np.rint(total)):
         return [None] * len(n_scored)
     successes = np.rint(total).astype(np.int64)
     cells = np.stack([successes[:, 0], n_scored[:, 0], successes[:, 1], n_scored[:, 1]], axis=1)
@@ -235,27 +277,39 @@ def _by_trials(paired: ScoreTable, changed: Bools) -> list[float | None]:
 
 
 def _changed(paired: ScoreTable) -> Bools:
-    first, second = paired.values().T
-    return (first >= MIDDLE) != (second >= MIDDLE)
+    return (paired.column(0) >= MIDDLE) != (paired.column(1) >= MIDDLE)
 
 
-def _sources(rows: pl.DataFrame, items: pl.DataFrame, succeeds: Bools, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return, for every item, the first row whose own score says what the mean says; any scored row where none does."""
+def _scored_rows(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Return what places need of the scored rows of one side."""
     # Every item is among the rows, so that a part of its key which all rows share tells nothing.
-    key = [name for name in ITEM_KEY if name in items.columns and (name == "item" or not is_constant(rows[name]))]
-    wanted = items.select(key).with_columns(pl.Series(_FITS, succeeds)).with_row_index(_PLACE)
+    telling = [name for name in key if name == "item" or not is_constant(rows[name])]
     # Of merged rows the first trial that they stand for, whose place they name.
     trial = pl.col(FIRST_TRIAL if FIRST_TRIAL in rows.columns else "trial").alias("trial")
     link = pl.col("link") if "link" in rows.columns else pl.lit(None, dtype=pl.String).alias("link")
-    scored = rows.select(*key, "status", "score", trial, "run", "locator", link).filter(pl.col("status") == "scored")
-    found = wanted.join(scored, on=key, how="left", maintain_order="left_right")
-    if found.height > items.height:
-        fits = (pl.col("score") >= MIDDLE) == pl.col(_FITS)
-        found = found.sort(_PLACE, ~fits, "trial", "run", nulls_last=True, maintain_order=True)
-        found = found.unique(_PLACE, keep="first", maintain_order=True)
-    named = runs.select("run", "source").unique("run", keep="last")
-    files = [None if source is None else PurePath(source).name for source in named["source"]]
+    scored = rows_among(rows, rows["status"] == "scored")
+    return scored.select(*telling, "score", trial, "run", "locator", link)
+
+
+def _placed(items: pl.DataFrame, *, rows: Sequence[pl.DataFrame], runs: pl.DataFrame) -> pl.DataFrame:
+    """Return flipped items, each with the first row of either side whose own score says what its mean says.
+
+    Any scored row where none does.
+    """
+    files = [None if source is None else PurePath(source).name for source in runs["source"]]
     file_of = pl.col("run").replace_strict(
-        named["run"], pl.Series(files, dtype=pl.String), default=None, return_dtype=pl.String
+        runs["run"], pl.Series(files, dtype=pl.String), default=None, return_dtype=pl.String
     )
-    return found.select("run", file_of.alias("file"), "locator", "link")
+    parts = [items.select(_OF_FLIP)]
+    for side, own in zip(_SIDES, rows, strict=True):
+        key = [name for name in ITEM_KEY if name in own.columns]
+        ids = [pl.col(name).cast(own.schema[name]) for name in key]
+        wanted = items.select(*ids, (pl.col(side) >= MIDDLE).alias(_FITS)).with_row_index(_PLACE)
+        found = own.join(wanted, on=key, maintain_order="left")
+        fits = (pl.col("score") >= MIDDLE) == pl.col(_FITS)
+        order = (~fits, "trial", "run") if found.height > items.height else ()
+        found = found.sort(_PLACE, *order, nulls_last=True, maintain_order=True)
+        found = found.unique(_PLACE, keep="first", maintain_order=True) if order else found
+        found = found.with_columns(file_of.alias("file"))
+        parts.append(found.select(pl.col(name).cast(pl.String).alias(f"{side}_{name}") for name in _OF_SOURCE))
+    return pl.concat(parts, how="horizontal")

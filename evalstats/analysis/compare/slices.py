@@ -106,9 +106,10 @@ def _slices(
         if name in paired.items.columns and not (is_answer(name) or plain(name) in _ASKED)
     ]
     levels: list[tuple[str, pl.Series]] = [(label_of(name, names), paired.items[name]) for name in wanted]
-    if TAGS in paired.systems[1].rows.columns:
+    rows = paired.systems[1].rows
+    if TAGS in rows.columns and rows[TAGS].null_count() < rows.height:
         key = [name for name in ITEM_KEY if name in paired.items.columns]
-        rows = paired.systems[1].rows.select(*key, TAGS).drop_nulls(TAGS).unique(key, keep="first", maintain_order=True)
+        rows = rows.select(*key, TAGS).drop_nulls(TAGS).unique(key, keep="first", maintain_order=True)
         tags = paired.items.select(key).join(rows, on=key, how="left", maintain_order="left")[TAGS]
         levels.append((TAGS, tags))
     for label, column in levels:
