@@ -36,7 +36,7 @@ def formats(paths: options.Paths = None) -> None:
 def _taken_for(path: Path) -> str:
     from evalstats.errors import UnreadableFileError
     from evalstats.loaders.base import read_head
-    from evalstats.loaders.registry import sniffed
+    from evalstats.loaders.registry import how_to_read, sniffed
 
     try:
         head = read_head(path)
@@ -45,7 +45,7 @@ def _taken_for(path: Path) -> str:
     found, failed = sniffed(head)
     more = "".join(f"; {message}" for message in failed)
     if found is None:
-        return f"no known format{more}"
+        return f"no known format{more}. {how_to_read(head)}".removesuffix(". ")
     loader, match = found
     passed = ", passed over" if match.skip else ""
     return f"{loader.name}{passed} ({match.reason}){more}"

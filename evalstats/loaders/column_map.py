@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from evalstats.errors import InputError
 from evalstats.loaders.files import small_toml
@@ -51,6 +51,11 @@ class Scale:
     low: float | None
     high: float | None
     unit: str | None = None
+
+
+SCALES: Final[Mapping[str, Scale]] = {
+    unit: Scale(low=0.0, high=high, unit=unit) for unit, high in (("percent", 100.0), ("proportion", 1.0))
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,10 +271,8 @@ def side_in(column: str, patterns: Iterable[str]) -> tuple[str, str] | None:
 
 def scale_of(text: str) -> Scale:
     """Read a scale: `percent`, `proportion`, or the lowest and highest score as in `1..5`; one of the two may be missing."""
-    if text == "percent":
-        return Scale(low=0.0, high=100.0, unit="percent")
-    if text == "proportion":
-        return Scale(low=0.0, high=1.0, unit="proportion")
+    if text in SCALES:
+        return SCALES[text]
     match = _RANGE.fullmatch(text)
     low, high = (as_number(part) for part in match.groups()) if match else (None, None)
     if (low is None and high is None) or (low is not None and high is not None and low >= high):

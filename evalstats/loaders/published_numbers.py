@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from evalstats.grammar import comma_list
+from evalstats.loaders.column_map import SCALES, Scale
 from evalstats.loaders.roles import ROLES
 from evalstats.loaders.rows import metric_row, told
 from evalstats.loaders.values import as_count, as_number, as_text
@@ -33,7 +34,7 @@ _OUTSIDE: Final = "{n} numbers lie outside their own interval; the interval is l
 class PublishedRows(msgspec.Struct):
     """Rows read so far, what is worth telling of them, and what was left out.
 
-    `higher_is_better` is what the format says of all its metrics; None where it says nothing.
+    `higher_is_better` and `scale` are what is known of all its metrics whose unit it does not say; None where nothing is.
     """
 
     rows: list[dict[str, object]] = msgspec.field(default_factory=list[dict[str, object]])
@@ -43,6 +44,7 @@ class PublishedRows(msgspec.Struct):
     unread: Counter[str] = msgspec.field(default_factory=Counter[str])
     notes: list[str] = msgspec.field(default_factory=list[str])
     higher_is_better: bool | None = None
+    scale: Scale | None = None
     counts: Counter[str] = msgspec.field(default_factory=Counter[str])
     left_out: list[str] = msgspec.field(default_factory=list[str])
 
@@ -88,7 +90,9 @@ class PublishedRows(msgspec.Struct):
         count = as_count(known.get("n"))
         if count is None and (as_text(known.get("n")) or "").strip().lower() not in _ABSENT:
             self.unread[f"number of votes or items behind {metric}"] += 1
-        unit = as_text(known.get("unit"))
+        unknown = Scale(low=None, high=None, unit=as_text(known.get("unit")))
+        scale = SCALES.get(unknown.unit, unknown) if unknown.unit else self.scale or unknown
+        unit = scale.unit
         self.rows.append(
             {
                 "std_error": spread,
@@ -104,9 +108,8 @@ class PublishedRows(msgspec.Struct):
                 "unit": unit,
             }
         )
-        low, high = {"percent": (0.0, 100.0), "proportion": (0.0, 1.0)}.get(unit or "", (None, None))
-        kind, better = "continuous" if low is None else "bounded", self.higher_is_better
-        row = metric_row(benchmark, metric, kind, low=low, high=high, unit=unit, higher_is_better=better)
+        kind, better = "continuous" if None in {scale.low, scale.high} else "bounded", self.higher_is_better
+        row = metric_row(benchmark, metric, kind, low=scale.low, high=scale.high, unit=unit, higher_is_better=better)
         self.metrics.setdefault((benchmark, metric), row)
 
     def doubts(self) -> list[str]:

@@ -135,6 +135,8 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.table", "LOADER", _ANY),
 )
 _VOTES = "arena-votes"
+# What is read with a map that names no item, where a file shows that it is one.
+_MAPPED = (_VOTES, "score-table")
 _HIDDEN = (".", "__MACOSX")
 # What a harness hides of its own accord: DeepEval keeps its newest run so, Google ADK all of them.
 _HIDDEN_RESULTS = frozenset({".deepeval", ".latest_test_run.json", ".adk"})
@@ -383,8 +385,8 @@ def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
     named = {*column_map.columns, *column_map.constants}
     if name is None and named & {*OF_VOTES}:
         name = _VOTES
-    elif name is None and not named & {"item", "score"}:
-        return None  # files of votes say themselves that they are; all others are tables
+    elif name is None and "item" not in named:
+        return None  # files of votes and published scores say themselves that they are; all others are tables
     if name in {None, TABLE.name}:
         return TableLoader(column_map)
     named = loader_named(str(name))
@@ -405,20 +407,25 @@ def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> t
     if head.shape == "empty":
         raise UnreadableFileError(f"{path}: is empty")
     if column_map is not None:
-        votes = loader_named(_VOTES)
-        if isinstance(votes, Remappable) and votes.sniff(head) is not None:
-            return votes.with_columns(column_map), "", []
+        for loader in map(loader_named, _MAPPED):
+            if isinstance(loader, Remappable) and loader.sniff(head) is not None:
+                return loader.with_columns(column_map), "", []
         return TableLoader(column_map), "", []
     found, failed = sniffed(head, table)
     if found is None and failed:
         raise UnreadableFileError(f"{path}: no known format, and {'; '.join(failed)}")
     if found is None:
-        advice = how_to_map(head, table.asked, partial(_fault, path))
+        advice = how_to_read(head, table.asked)
         raise UnreadableFileError(
             f"{path}: no known format; `evalstats formats` lists them{'. ' if advice else ''}{advice}"
         )
     loader, match = found
     return loader, match.reason if match.skip else "", failed
+
+
+def how_to_read(head: Head, asked: AskedNames = NOTHING_ASKED) -> str:
+    """Say how a file is read that no loader knows; "" where nothing fits it. What is shown was tried on it."""
+    return how_to_map(head, asked, partial(_fault, head.path))
 
 
 def _fault(path: Path, column_map: ColumnMap) -> str:

@@ -7,16 +7,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, cast
 
 import msgspec
 
-from evalstats.errors import Option, UnreadableFileError, together
+from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.binder import is_called_score
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import HEAD_BYTES, header_of, iter_cells, iter_json_lines, load_json
 from evalstats.loaders.published_numbers import (
     AGGREGATED,
@@ -314,6 +316,7 @@ _FEW_PARTS: Final = 20
 _OWN: Final = frozenset(column_names("aggregates"))
 
 
+@dataclass(frozen=True, slots=True)
 class ScoreTableLoader(SingleFileLoader):
     """Loader of tables of published scores, the last to be asked.
 
@@ -321,8 +324,10 @@ class ScoreTableLoader(SingleFileLoader):
     or votes, and at least one other column holds numbers. Each such column is a metric. Columns called std_error, stderr,
     se, METRIC_se or with ± are its standard error, conf_low and conf_high, METRIC_low and METRIC_high, ci or METRIC_ci its
     interval, n, votes or n_items what stands behind it. The benchmark is the file's name unless a column
-    says it. Units are not guessed from the size of numbers; only a percent sign makes a percentage.
+    says it. Units are not guessed from the size of numbers; a percent sign or the map (`scale=percent`) makes a percentage.
     """
+
+    column_map: ColumnMap = field(default_factory=ColumnMap)
 
     name = "score-table"
     title = "published scores, one row a model (.csv, .tsv, .json, .jsonl)"
@@ -352,6 +357,15 @@ class ScoreTableLoader(SingleFileLoader):
         shown = comma_list((metric.column for metric in roles.metrics), _FEW)
         return Match(confidence=0.05, reason=f"a row for each {model}, with numbers in {shown}")
 
+    def with_columns(self, column_map: ColumnMap) -> "ScoreTableLoader":
+        """Return a loader that takes from the map which columns are scores, and their scale."""
+        if other := next((name for name in (*column_map.columns, *column_map.constants) if name != "score"), None):
+            raise InputError(
+                f"{other} cannot be mapped in a table of published scores, where score and scale can; if its rows are items, "
+                f"say which column names them: {Option('map', blank='COLUMN', of='item')}"
+            )
+        return ScoreTableLoader(column_map)
+
     def _board(self, head: Head) -> Match | None:
         """Recognise one object of published scores, by its first members before all of it is read."""
         first = head.members or {}
@@ -377,7 +391,16 @@ class ScoreTableLoader(SingleFileLoader):
             table.columns = ["model", *table.columns]
             table.records = [{"model": source.called, **table.records[0]}]
         roles = _roles(head, table)
-        numbers = PublishedRows()
+        if scores := [part for named in self.column_map.columns.get("score", ()) for part in named.split(",")]:
+            if unknown := next(
+                (each for each in scores if each not in {metric.column for metric in roles.metrics}), None
+            ):
+                raise UnreadableFileError(
+                    f"{source.path}: {unknown!r} is no column of scores; it has "
+                    f"{comma_list(metric.column for metric in roles.metrics)}"
+                )
+            roles.metrics = [metric for metric in roles.metrics if metric.column in scores]
+        numbers = PublishedRows(scale=self.column_map.scale)
         notes = _add_all(table.records, roles, UNNAMED if unnamed or of_one else source.stem, numbers)
         if not numbers.rows:
             raise UnreadableFileError(f"{source.path}: holds no published number of any model")

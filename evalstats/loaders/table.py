@@ -95,11 +95,10 @@ class TableLoader(SingleFileLoader):
         if found is None:
             return None
         columns = {*head.columns, *head.keys}
-        exact = sum(name in columns and name not in found.columns for name in ("item", "score", "model"))
-        confidence = {3: self.surest, 2: 0.1}.get(exact, 0.15 if "model" in {*found.columns, *columns} else 0.02)
-        return Match(
-            confidence=confidence, reason=f"a table with {', '.join(named_otherwise(found)) or 'item and score'}"
-        )
+        exact = [name for name in ("item", "score", "model") if name in columns and name not in found.columns]
+        confidence = {3: self.surest, 2: 0.1}.get(len(exact), 0.15 if "model" in {*found.columns, *columns} else 0.02)
+        options = [*(f"{name}={name}" for name in exact), *named_otherwise(found)]
+        return Match(confidence=confidence, reason=f"read with {as_options(options)}")
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""

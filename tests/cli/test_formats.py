@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from evalstats.cli.main import app
@@ -19,3 +20,20 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["formats", str(tmp_path / "pipe")])
     assert result.exit_code != 0
     assert "neither a file nor a folder" in f"{result.output}{result.exception}"
+
+
+@pytest.mark.parametrize(
+    ("header", "options"),
+    [
+        ("item,model,score", "table (read with --map item=item --map score=score --map model=model)"),
+        ("id,llm,ok", "table (read with --map item=id --map score=ok --map model=llm)"),
+        (
+            "id,llm,verdict_by_ann",
+            "no known format. For a table of your own (this one has the columns id, llm, verdict_by_ann)",
+        ),
+    ],
+)
+def test_of_a_table_the_options_are_shown_that_read_it(tmp_path: Path, header: str, options: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{header}\nq1,a,1\nq2,a,0\nq1,b,1\nq2,b,1\n")
+    assert options in " ".join(CliRunner().invoke(app, ["formats", str(path)]).output.split())

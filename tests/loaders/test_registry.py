@@ -208,7 +208,8 @@ def test_a_column_map_makes_every_file_a_table(tmp_path: Path) -> None:
 def test_a_column_map_goes_with_no_other_format(tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text(TABLE)
     with pytest.raises(
-        InputError, match=r"in a plain table \(table\) and in harmamp, devicerepair, arena-votes, not in 'lm-eval'"
+        InputError,
+        match=r"in a plain table \(table\) and in harmamp, devicerepair, arena-votes, score-table, not in 'lm-eval'",
     ):
         plan([tmp_path], format="lm-eval", column_map=ColumnMap())
 

@@ -94,6 +94,26 @@ def test_what_stands_beside_a_score_is_not_a_score(
     assert data.aggregates.select(NUMBERS).rows() == [("m", "score", 0.5, *expected)]
 
 
+def test_the_map_says_which_columns_of_a_board_are_scores_and_their_scale(tmp_path: Path) -> None:
+    path = tmp_path / "board.csv"
+    path.write_text("model,acc,f1\nm,71.5,0.5%\n")
+
+    def board(*options: str) -> EvalData:
+        return read(path, column_map=ColumnMap.from_options(options))
+
+    assert board("scale=percent", "score=acc").aggregates.select("metric", "estimate", "unit").rows() == [
+        ("acc", 71.5, "percent")
+    ]
+    rows = board("scale=1..100").metrics.sort("metric").select("metric", "kind", "low", "high", "unit").rows()
+    assert rows == [("acc", "bounded", 1.0, 100.0, None), ("f1", "bounded", 0.0, 100.0, "percent")]
+    for option, fault in (
+        ("score=f2", "'f2' is no column of scores; it has acc, f1"),
+        ("model=acc", "model cannot be mapped"),
+    ):
+        with pytest.raises(InputError, match=fault):
+            board(option)
+
+
 def test_what_a_cell_says_behind_its_score_is_read_and_what_cannot_be_is_told(table: Any) -> None:
     data = table('model,acc,stderr\na,"70.1% [68.2, 71.9]",0.9%\nb,60% ± 2,\nc,50%,small\n')
     assert data.aggregates.select("estimate", "std_error", "conf_low", "conf_high").rows() == [
