@@ -156,21 +156,21 @@ def _page(entry: Entry, entries: Sequence[Entry], settings: Mapping[str, Any], o
     """Write a page; return what is found in it: a row for each of its sections."""
     target = output / entry.target
     target.parent.mkdir(parents=True, exist_ok=True)
-    source, text = ROOT / entry.source, None
+    source = ROOT / entry.source
     if source.suffix == ".ipynb":
         # Pandoc shows the HTML of a notebook as it is; only Quarto needs another form of it.
-        text = json.dumps(pages.with_figures(ROOT / "notebooks" / source.name))
-    contents, body = _converted(source, target.parent, text)
+        source = ROOT / "notebooks" / source.name
+    contents, body = _converted(source, target.parent)
     target.write_text(_shell(entry, entries, settings, contents, body), encoding="utf-8")
     return list(_sections(entry, body))
 
 
-def _converted(source: Path, folder: Path, text: str | None = None) -> tuple[str, str]:
-    """Return a page's table of contents and its text, as HTML; `text` stands for what is in the source."""
+def _converted(source: Path, folder: Path) -> tuple[str, str]:
+    """Return a page's table of contents and its text, as HTML."""
     program, _ = pandoc_program()
     command = [
         program,
-        str(source) if text is None else "-",
+        str(source),
         f"--from={_READERS[source.suffix]}",
         "--to=html5",
         f"--template={HERE / 'body.html'}",
@@ -184,7 +184,7 @@ def _converted(source: Path, folder: Path, text: str | None = None) -> tuple[str
         "--fail-if-warnings",
     ]
     done = subprocess.run(  # noqa: S603 - our own arguments
-        command, cwd=folder, input=text, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
     )
     if done.returncode:
         raise SystemExit(f"{source.relative_to(ROOT)}: {done.stderr.strip()}")

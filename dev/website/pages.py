@@ -6,7 +6,6 @@ the notebooks with their stored outputs, methods, tables, the API. What is made 
 
 import contextlib
 import io
-import itertools
 import json
 import os
 import re
@@ -231,41 +230,14 @@ def notebooks() -> dict[str, str]:
     """Return the notebooks with their outputs, HTML as raw Markdown: for any other HTML Quarto loads scripts from afar."""
     files: dict[str, str] = {}
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        notebook = with_figures(path)
-        for data in _outputs(notebook):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for data in (output.get("data", {}) for cell in notebook["cells"] for output in cell.get("outputs", ())):
             if "text/html" in data:
-                html = data["text/html"]
+                html = "".join(data["text/html"])
                 data.clear()
                 data["text/markdown"] = raw("html", html)
         files[path.name] = json.dumps(notebook)
     return files
-
-
-def with_figures(path: Path) -> dict[str, Any]:
-    """Return a notebook in which every drawing is a figure of its page, as in a report, with ids that no other has."""
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    place = itertools.count(1)
-    for data in _outputs(notebook):
-        html = "".join(data.get("text/html", ()))
-        if html.startswith("<svg"):
-            label = f"fig-{path.stem}-{next(place)}"
-            drawing = _OWN_ID.sub(rf"\1{label}-", html)
-            # The script puts the link to the drawing where a report has that to its data.
-            link = '<p class="es-data"></p>'
-            html = f'<figure id="{label}"><div class="es-figure es-whole">{drawing}</div>{link}</figure>'
-        if html:
-            data["text/html"] = html
-    return notebook
-
-
-def _outputs(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", ()):
-            yield output.get("data", {})
-
-
-# An id within a drawing, and what refers to it.
-_OWN_ID = re.compile(r'( id="|href="#|url\(#)(?=[\w-]+["\)])')
 
 
 # --- methods, Python, formats, tables ---

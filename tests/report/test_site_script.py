@@ -1,4 +1,4 @@
-"""The page script on the site: loaded once as a file of its own, beside the site's own; a notebook's drawings, too."""
+"""The page script on the site: loaded once as a file of its own, beside the site's own."""
 
 import io
 import json
@@ -12,59 +12,22 @@ from typing import Any
 import pytest
 
 from dev.website import build, pages
-from evalstats import plots
-from evalstats.plots.style import svg
 from evalstats.report.page import Page
 from tests.report.test_page_script import document
 
 SETTINGS: dict[str, Any] = {"title": "site", "navbar": {"left": []}, "sidebar": [], "page-footer": {"left": "foot"}}
-ROWS = {
-    "model": ["a", "b", "c"],
-    "estimate": [1.0, 4.0, 2.0],
-    "conf_low": [-2.0, 2.0, 0.0],
-    "conf_high": [4.0, 6.0, 3.0],
-}
-
-
-def notebook(path: Path) -> Path:
-    """Return a stored notebook that shows one drawing twice."""
-    drawing = svg(plots.ranks({**ROWS, "rank_low": [1, 1, 2], "rank_high": [3, 2, 3]}, size="screen"))
-    output = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": {"text/html": [drawing]}}
-    code = {"cell_type": "code", "source": "1", "metadata": {}, "execution_count": 1, "outputs": [output]}
-    title = {"cell_type": "markdown", "source": "# Asked?\n", "metadata": {}}
-    held = {"cells": [title, code, code], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    path.write_text(json.dumps(held))
-    return path
-
-
-def test_drawings_of_a_notebook_are_figures_whose_ids_stand_once(tmp_path: Path) -> None:
-    found = pages.with_figures(notebook(tmp_path / "q.ipynb"))
-    html = "".join(cell["outputs"][0]["data"]["text/html"] for cell in found["cells"][1:])
-    ids = re.findall(r'\bid="([^"]+)"', html)
-    assert ids[0] == "fig-q-1"
-    assert "fig-q-2" in ids
-    assert len(ids) == len(set(ids)) > 2
-    referred = re.findall(r'(?:href="|url\()#([^")]+)', html)
-    assert referred
-    assert set(referred) <= set(ids)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report's page and a notebook, as the site shows them."""
+    """A report's page, as the site shows it."""
     root, out = tmp_path_factory.mktemp("root"), tmp_path_factory.mktemp("out")
     (root / "gallery").mkdir()
     told = io.StringIO()
     with chdir(tmp_path_factory.mktemp("drawn")), redirect_stdout(told):
         Page(document=document(), engine="", day=date(2026, 1, 31)).show("answer", "evidence", "method")
     (root / "gallery" / "page.md").write_text(f"---\ntitle: Which?\n---\n\n{told.getvalue()}")
-    (root / "notebooks").mkdir()
-    notebook(root / "notebooks" / "q.ipynb")
-    (root / "questions").mkdir()
-    (root / "questions" / "q.ipynb").write_text(json.dumps(pages.with_figures(root / "notebooks" / "q.ipynb")))
-    (root / "_quarto.yml").write_text(
-        json.dumps({"project": {"render": ["gallery/*.md", "questions/*.ipynb"]}, "website": SETTINGS})
-    )
+    (root / "_quarto.yml").write_text(json.dumps({"project": {"render": ["gallery/*.md"]}, "website": SETTINGS}))
     patch = pytest.MonkeyPatch()
     patch.setattr(build, "ROOT", root)
     patch.setattr(pages, "ROOT", root)
@@ -118,17 +81,3 @@ def test_a_report_on_the_site_sorts_filters_tells_and_follows_as_its_page_does(o
     # The site's own search and theme still work.
     assert page.get_by_role("button", name="Dark").is_visible()
     assert page.locator("a[download='effects.svg']").count() == 1
-
-
-@pytest.mark.browser
-def test_a_drawing_in_a_notebook_tells_follows_and_can_be_taken_along(opened: Any) -> None:
-    page = opened("questions/q.html")
-    first = page.locator(".es-spot").first
-    first.hover()
-    assert page.locator(".es-tip").text_content() == "a: 1.0 [−2.0, 4.0], rank 1–3"
-    first.click()
-    assert page.locator(".es-picked").count() == 2
-    assert page.locator("a[download$='.svg']").evaluate_all("all => all.map((each) => each.download)") == [
-        "q-1.svg",
-        "q-2.svg",
-    ]
