@@ -27,12 +27,14 @@ SECTIONS = {
     "results": ("Results", "What the functions give: every field and method, and how to save, load and render it."),
     "more": ("Modules", "Figures of any table, shipped and simulated data, assertions for test suites, and errors."),
 }
+# The cells of a page of one's own import these by their own name: `evalstats.report` is a function to all others.
+PAGES = "report.page"
 SHARED, ERRORS = "results/shared.md", "more/errors.md"
 
 
 def public(name: str) -> Any:
     """Return what a public name stands for; of a module that can be called, the function that it calls."""
-    of = getattr(evalstats, name)
+    of = import_module(f"evalstats.{name}") if "." in name else getattr(evalstats, name)
     return import_module(f"{of.__name__}.render").report if inspect.ismodule(of) and callable(of) else of
 
 
@@ -151,7 +153,7 @@ class Reference:
     def sections(self) -> dict[str, list[str]]:
         """The public names of each folder."""
         filed: dict[str, list[str]] = {folder: [] for folder in SECTIONS}
-        for name in sorted(dir(evalstats), key=str.lower):
+        for name in sorted((*dir(evalstats), PAGES), key=str.lower):
             filed[section_of(name)].append(name)
         return filed
 

@@ -58,6 +58,9 @@ from evalstats.report.markup import (
 )
 from evalstats.report.workspace import today
 
+# What the cells of a page use; the rest is between modules.
+__all__ = ["Page", "code", "figure", "open_page", "open_result", "open_study", "show_results", "table"]
+
 
 def shown_day(rendered: str) -> date:
     """Return the date that was given, as 2026-01-31; else that of today.

@@ -10,8 +10,20 @@ import pytest
 
 import evalstats
 from dev.website import pages
-from dev.website.reference import Reference, entries, explained, meanings, parsed, public, public_fields, shown_type
+from dev.website.reference import (
+    PAGES,
+    Reference,
+    entries,
+    explained,
+    meanings,
+    parsed,
+    public,
+    public_fields,
+    shown_type,
+)
 from evalstats.analysis.result import RESULTS, Estimate, Result
+from evalstats.report.engine import find_page
+from evalstats.report.render import STUDIES
 
 REFERENCE = Reference(pages.front)
 CLASSES = [public(name) for name in dir(evalstats) if dataclasses.is_dataclass(public(name))]
@@ -67,6 +79,15 @@ def test_a_result_shows_what_it_inherits(made: dict[str, str]) -> None:
     page = made["results/Comparison.md"]
     for name in ("`conf_low`", "`metric_kind`", "[`to_latex(", "`flips()`", "## PairedCounts {#PairedCounts}"):
         assert name in page
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_study_uses_the_public_api_alone(study: str) -> None:
+    text = find_page(study).source.read_text(encoding="utf-8")
+    lines = re.findall(r"^(?:import|from) evalstats\b.*$", text, re.MULTILINE)
+    assert lines[0] == "import evalstats as es"
+    (names,) = (line.removeprefix(f"from evalstats.{PAGES} import ") for line in lines[1:])
+    assert set(names.split(", ")) <= set(public(PAGES).__all__)
 
 
 def test_every_figure_has_a_picture(made: dict[str, str]) -> None:
