@@ -1,4 +1,4 @@
-"""evalstats turns LLM-evaluation results into conclusions one can defend.
+"""evalstats turns LLM-evaluation results into defensible conclusions.
 
 The whole public interface is listed in the stub beside this file; nothing heavy is imported until it is used.
 """

@@ -32,13 +32,13 @@ QUESTIONS = {
     "compare": "Is B better than A?",
     "leaderboard": "How do all models stand?",
     "scenarios": "Where do models break?",
-    "arena": "Whom do live users prefer?",
+    "arena": "Which models do live users prefer?",
     "lab-live": "Does the lab predict the live world?",
     "judges": "Can the judge be trusted?",
     "audit": "Can these numbers be trusted?",
     "contamination": "Has a model seen the items?",
-    "frontier": "Who scores most for the money?",
-    "score": "How sure is one score?",
+    "frontier": "Which systems score the most for their cost?",
+    "score": "How precise is one score?",
     "power": "How many items do I need?",
 }
 

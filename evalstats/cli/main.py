@@ -127,7 +127,7 @@ def _root(
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Turn LLM-evaluation results into conclusions one can defend."""
+    """Turn LLM-evaluation results into defensible conclusions."""
     context.with_resource(on_the_shell())
 
 
