@@ -24,7 +24,21 @@ Give two runs as for compare, or a comparison that was saved (RESULT.json). Slic
 concentrate in them beyond chance, all slices counted."""
 # What of a comparison decides which items flipped, and in which slices losses concentrate.
 _OF_ITEMS = frozenset(
-    "baseline candidate metric by cluster conf_level contrast higher_is_better pass_hat pass_at shared_trials accept seed".split()
+    [
+        "baseline",
+        "candidate",
+        "metric",
+        "by",
+        "cluster",
+        "conf_level",
+        "contrast",
+        "higher_is_better",
+        "pass_hat",
+        "pass_at",
+        "shared_trials",
+        "accept",
+        "seed",
+    ]
 )
 _HINT = "More: --full (all items), --texts (what was asked and answered), --report FILE."
 
