@@ -330,11 +330,7 @@ class Result:
         InputError
             If the result has no such figure.
         """
-        from evalstats.plots.style import themed
-
-        chosen = self._figure_of(name)
-        with themed(theme):
-            return draw(chosen, ax=ax, size=size)
+        return draw(self._figure_of(name), ax=ax, size=size, theme=theme)
 
     def figure_frame(self, name: str | None = None) -> pl.DataFrame:
         """Return the rows that a figure draws, in glossary names, for seaborn, plotnine or Altair.
@@ -524,10 +520,12 @@ def draw(
     *,
     ax: "Axes | None" = None,
     size: Size = None,
+    theme: Literal["light", "dark"] | None = None,
 ) -> "Figure":
     """Draw a figure of a document with the function of `evalstats.plots` that it names."""
     plot = getattr(import_module("evalstats.plots"), figure.plot)
-    return plot(figure.rows, ax=ax, size=size, **figure.options)
+    with import_module("evalstats.plots.style").themed(theme):
+        return plot(figure.rows, ax=ax, size=size, **figure.options)
 
 
 def load_result(path: str | Path) -> Result:

@@ -20,25 +20,12 @@ from evalstats.questions import QUESTIONS, signature_of
 
 _HELP = """List the items on which two systems differ, losses first.
 
-Give two runs as for compare, or a comparison that was saved (RESULT.json). Slices of the items (category, scenario, tags) are named where losses
-concentrate in them beyond chance, all slices counted."""
+Give two runs as for compare, or a comparison that was saved (RESULT.json). Slices of the items (category, scenario, tags) are
+named where losses concentrate in them beyond chance, all slices counted."""
 # What of a comparison decides which items flipped, and in which slices losses concentrate.
-_OF_ITEMS = frozenset(
-    [
-        "baseline",
-        "candidate",
-        "metric",
-        "by",
-        "cluster",
-        "conf_level",
-        "contrast",
-        "higher_is_better",
-        "pass_hat",
-        "pass_at",
-        "shared_trials",
-        "accept",
-        "seed",
-    ]
+_OF_ITEMS = (
+    *("baseline", "candidate", "metric", "by", "cluster", "conf_level", "contrast", "higher_is_better"),
+    *("pass_hat", "pass_at", "shared_trials", "accept", "seed"),
 )
 _HINT = "More: --full (all items), --texts (what was asked and answered), --report FILE."
 

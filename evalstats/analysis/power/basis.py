@@ -407,8 +407,8 @@ def _parts_over_tasks(
     levels, tasks, counts = np.unique(names.to_numpy(), return_inverse=True, return_counts=True)
     if counts.min() < 2:
         raise CannotAnswerError(
-            f"both answered a single item of {comma_list(levels[counts < 2].tolist(), 3)}, and a spread needs two; keep the other "
-            f"tasks, each by {Option('where', blank='NAME', of='benchmark')}"
+            f"both answered a single item of {comma_list(levels[counts < 2].tolist(), 3)}, and a spread needs two; keep the "
+            f"other tasks, each by {Option('where', blank='NAME', of='benchmark')}"
         )
     each = [
         difference_parts(
