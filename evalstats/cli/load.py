@@ -400,7 +400,7 @@ def two_sides(
     from evalstats.table.systems import only_two
 
     first, second = names
-    if (first is None or second is None) and len(targets) == 1 and targets[0].exists() and not is_store(targets[0]):
+    if (first is None or second is None) and len(targets) == 1 and not store and not is_store(targets[0]):
         data = load(targets, store=store, **reading)
         data = data.trials_from_runs() if trials_from_runs else data
         first, second = only_two(data, names, where=str(targets[0]))

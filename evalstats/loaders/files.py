@@ -26,6 +26,7 @@ import zstandard
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
+from evalstats.loaders.sheets import is_sheet, sheet_as_text
 from evalstats.regular import open_regular
 from evalstats.schema.memory import as_size, limit_of, too_much
 
@@ -143,8 +144,8 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
     """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name).
 
     A file `*.zip` that holds a single file is that file. Formats that are archives themselves (Inspect's .eval) stay closed. A
-    JSON document that was written as a text of JSON, as Google ADK does, is what the text holds, and a table of Markdown is
-    delimited text.
+    JSON document that was written as a text of JSON, as Google ADK does, is what the text holds; a spreadsheet and a table of
+    Markdown are delimited text.
     """
     try:
         raw = open_regular(path)
@@ -161,14 +162,20 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
             unpacked = member
         else:
             raw.seek(0)
-            is_markdown = magic.lstrip()[:1] == _MARKDOWN
-            yield (
-                _out_of_text(raw) if magic[:3] == _JSON_IN_TEXT else _out_of_markdown(raw, path) if is_markdown else raw
-            )
+            if magic[:3] == _JSON_IN_TEXT:
+                yield _out_of_text(raw)
+            elif magic.lstrip()[:1] == _MARKDOWN:
+                yield _out_of_markdown(raw, path)
+            else:
+                yield _in_memory(sheet_as_text(path)) if is_sheet(raw) else raw
             return
         bounded = BoundedReader(unpacked, name=str(path), compressed_size=path.stat().st_size)
         with io.BufferedReader(bounded, buffer_size=_CHUNK) as stream:
             yield cast("BinaryIO", stream)
+
+
+def _in_memory(data: bytes) -> BinaryIO:
+    return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", io.BytesIO(data))))
 
 
 def _out_of_text(raw: BinaryIO) -> BinaryIO:
@@ -176,8 +183,7 @@ def _out_of_text(raw: BinaryIO) -> BinaryIO:
     data = raw.read(_MOST_IN_TEXT + 1)
     try:
         if len(data) <= _MOST_IN_TEXT:
-            inside = io.BytesIO(msgspec.json.decode(data, type=str).encode())
-            return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", inside)))
+            return _in_memory(msgspec.json.decode(data, type=str).encode())
     except (msgspec.MsgspecError, UnicodeError):
         pass
     raw.seek(0)
@@ -206,7 +212,7 @@ def _out_of_markdown(raw: BinaryIO, path: Path) -> BinaryIO:
         ]
         is_rule = number == 2 and _RULE.fullmatch(line)
         writer.writerow([] if is_rule else [cell.replace("\\|", "|") for cell in cells])
-    return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", io.BytesIO(made.getvalue().encode()))))
+    return _in_memory(made.getvalue().encode())
 
 
 def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:

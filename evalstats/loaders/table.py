@@ -45,10 +45,8 @@ from evalstats.loaders.values import as_dict, as_number
 from evalstats.regular import open_regular
 from evalstats.schema.data import Problem
 
-# How workbooks of Excel 97 begin.
-_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
-# How gzip and Zstandard begin.
-_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5")
+# How gzip, Zstandard, ZIP and books of Excel 97 begin.
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5", b"PK", b"\xd0\xcf")
 _SHAPES = frozenset({"text", "lines", "array", "parquet"})
 _LOOKED_AT = 200
 # How many levels of objects below the fields of a record's objects are looked into for what fits.
@@ -85,7 +83,7 @@ class TableLoader(SingleFileLoader):
     asked: AskedNames = NOTHING_ASKED
 
     name = "table"
-    title = "table with a row for each item and model (.csv, .tsv, .jsonl, .json, .parquet)"
+    title = "table with a row for each item and model (.csv, .tsv, .jsonl, .json, .parquet, .xlsx, .ods)"
     version = "6"
     surest = 0.2
 
@@ -294,8 +292,6 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).rpartition(": ")[2]
     "item='id', score='ok', model='llm'"
     """
-    if _is_spreadsheet(head):
-        return "It is a spreadsheet; save the sheet with the results as CSV (in Python, give its table to from_frame)"
     columns, flat_rows = _sampled(head)
     path, told = "", ""
     if head.shape == "object" and not flat_rows:
@@ -361,17 +357,6 @@ def _without_scores(columns: Sequence[str], rows: Sequence[Record]) -> str:
 def _object_in(cell: object) -> object:
     """Return the object of JSON that a cell may hold as text, else the cell."""
     return json_or_none(cell) or cell if isinstance(cell, str) and cell.startswith("{") else cell
-
-
-def _is_spreadsheet(head: Head) -> bool:
-    """Whether a file is one of Excel or LibreOffice, whatever it is called."""
-    marks = (
-        b"xl/workbook",
-        b"xl/worksheets",
-        b"[Content_Types].xml",
-        b"application/vnd.oasis.opendocument.spreadsheet",
-    )
-    return head.data.startswith(_OLD_EXCEL) or (head.shape == "zip" and any(mark in head.data for mark in marks))
 
 
 def _inside(head: Head) -> tuple[str, dict[str, list[dict[str, object]]]]:

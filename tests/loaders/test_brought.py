@@ -1,6 +1,7 @@
 """What people bring beside plain tables: spreadsheets, indexes, objects of scores, JSON in cells, rows that stand twice."""
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -21,17 +22,110 @@ def mapped(path: Path, *options: str) -> EvalData:
     return read(path, column_map=ColumnMap.from_options(options), strict=True)
 
 
-@pytest.mark.parametrize("form", ["xlsx", "ods", "xls"])
-def test_a_spreadsheet_names_the_way(tmp_path: Path, form: str) -> None:
+_ROWS = [
+    ("id", "model", "ok", "note"),
+    ("q1", "a", 1, "x, y"),
+    ("q2", "a", 0, None),
+    ("q1", "b", 0.5, "é"),
+    ("q2", "b", 1, "z"),
+]
+_SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
+
+
+def excel(path: Path, **sheets: list[tuple[Any, ...]]) -> Path:
+    """Write a book of Excel, as its format's standard (ECMA-376) has it."""
+
+    def cell(value: object) -> str:
+        text = "" if value is None else str(value)
+        return (
+            f"<c><v>{text}</v></c>"
+            if isinstance(value, int | float)
+            else f'<c t="inlineStr"><is><t>{text}</t></is></c>'
+        )
+
+    names = enumerate(sheets, start=1)
+    relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("[Content_Types].xml", "<Types/>")
+        listed = "".join(f'<sheet name="{name}" sheetId="{k}" r:id="r{k}"/>' for k, name in names)
+        book.writestr(
+            "xl/workbook.xml", f'<workbook xmlns="{_SHEET}" xmlns:r="{relations}"><sheets>{listed}</sheets></workbook>'
+        )
+        related = "".join(
+            f'<Relationship Id="r{k}" Type="{relations}/worksheet" Target="worksheets/{k}.xml"/>'
+            for k in range(1, len(sheets) + 1)
+        )
+        package = "http://schemas.openxmlformats.org/package/2006/relationships"
+        whole = f'<Relationship Id="r1" Type="{relations}/officeDocument" Target="xl/workbook.xml"/>'
+        book.writestr("_rels/.rels", f'<Relationships xmlns="{package}">{whole}</Relationships>')
+        book.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{package}">{related}</Relationships>')
+        for k, rows in enumerate(sheets.values(), start=1):
+            lines = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+            book.writestr(
+                f"xl/worksheets/{k}.xml", f'<worksheet xmlns="{_SHEET}"><sheetData>{lines}</sheetData></worksheet>'
+            )
+    return path
+
+
+def libre_office(path: Path) -> Path:
+    """Write a book of LibreOffice, as OpenDocument has it."""
+
+    def cell(value: object) -> str:
+        if isinstance(value, int | float):
+            return f'<table:table-cell office:value-type="float" office:value="{value}"/>'
+        return f'<table:table-cell office:value-type="string"><text:p>{value or ""}</text:p></table:table-cell>'
+
+    names = " ".join(f'xmlns:{name}="{_OFFICE}:{name}:1.0"' for name in ("office", "table", "text"))
+    lines = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in _ROWS)
+    with zipfile.ZipFile(path, "w") as book:
+        book.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        book.writestr("META-INF/manifest.xml", f'<manifest:manifest xmlns:manifest="{_OFFICE}:manifest:1.0"/>')
+        body = f'<office:spreadsheet><table:table table:name="T">{lines}</table:table></office:spreadsheet>'
+        book.writestr(
+            "content.xml",
+            f"<office:document-content {names}><office:body>{body}</office:body></office:document-content>",
+        )
+    return path
+
+
+@pytest.mark.parametrize("form", ["xlsx", "ods"])
+def test_a_spreadsheet_is_the_table_that_it_shows(tmp_path: Path, form: str) -> None:
+    pytest.importorskip("fastexcel", reason="spreadsheets need fastexcel")
     path = tmp_path / f"t.{form}"
-    if form == "xls":
-        path.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100))
-    else:
-        with zipfile.ZipFile(path, "w") as book:
-            book.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet" if form == "ods" else "")
-            book.writestr("content.xml" if form == "ods" else "xl/workbook.xml", "<x/>")
-    with pytest.raises(InputError, match="It is a spreadsheet; save the sheet with the results as CSV"):
-        read(path)
+    data = read(excel(path, Results=_ROWS, Empty=[]) if form == "xlsx" else libre_office(path), strict=True)
+    assert data.outcomes.select("item", "model", "score", "note").rows() == [
+        ("q1", "a", 1.0, "x, y"),
+        ("q2", "a", 0.0, None),
+        ("q1", "b", 0.5, "é"),
+        ("q2", "b", 1.0, "z"),
+    ]
+    assert [problem.message.partition(" --map")[0] for problem in data.problems] == ["read with"]
+
+
+def test_spreadsheets_that_cannot_be_read_are_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fastexcel", reason="spreadsheets need fastexcel")
+    several = excel(tmp_path / "several.xlsx", Old=_ROWS, New=_ROWS)
+    empty = excel(tmp_path / "empty.xlsx", T=[])
+    old = tmp_path / "old.xls"
+    old.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100))
+    cut = tmp_path / "cut.xlsx"
+    cut.write_bytes(several.read_bytes()[:400])
+    large = tmp_path / "large.xlsx"
+    with zipfile.ZipFile(large, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("xl/workbook.xml", bytes(300 << 20))
+    for path, said in (
+        (several, r"several sheets with rows \(Old, New\)"),
+        (empty, "no sheet with rows"),
+        (old, "no spreadsheet that can be read"),
+        (cut, "damaged spreadsheet"),
+        (large, "unpacks to more than 256 MiB"),
+    ):
+        with pytest.raises(InputError, match=said):
+            read(path)
+    monkeypatch.setitem(sys.modules, "fastexcel", None)
+    with pytest.raises(InputError, match="pip install fastexcel"):
+        read(excel(tmp_path / "whole.xlsx", T=_ROWS))
 
 
 @pytest.mark.parametrize("levels", [["q"], ["q", "llm"]])
