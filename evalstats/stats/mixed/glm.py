@@ -19,8 +19,8 @@ from evalstats.stats.mixed.design import (
     check_levels,
     nested_in,
 )
+from evalstats.stats.mixed.distinct_rows import Distinct, distinct_rows
 from evalstats.stats.mixed.laplace import Pseudo
-from evalstats.stats.mixed.laplace_elimination import Distinct, distinct_rows
 
 Bools = npt.NDArray[np.bool_]
 

@@ -96,13 +96,12 @@ class BinomialCells:
 
     def fixed_predictor(self, beta: Floats) -> Floats:
         """Return the fixed part of the linear predictor of every cell, with the offset."""
-        distinct = self.plan.distinct
-        out = distinct.of_cell.at_cells(distinct.rows @ beta)
+        out = self.plan.distinct.at_cells(beta)
         return out if self.design.offset is None else out + self.design.offset
 
     def fixed_sums(self, values: Floats) -> Floats:
         """X' times a value of every cell."""
-        return self.plan.distinct.rows.T @ self.plan.distinct.of_cell.sums(values)
+        return self.plan.distinct.sums(values)
 
     def fixed_precision(self, modes: "Modes") -> Floats:
         """X'(W - W A H^-1 A'W)X, and the prior's part: the precision of beta at given theta and weights."""

@@ -4,7 +4,7 @@ First the leaf (a grouping with one cell a level), then a chain of nested groupi
 rest, is solved component by component where it falls apart.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -13,35 +13,11 @@ from scipy import linalg, sparse
 from scipy.sparse import csgraph
 
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, nested_in, within_owner
+from evalstats.stats.mixed.distinct_rows import Distinct, Groups, distinct_rows, hash_rows, mixed_bits, numbered
 from evalstats.stats.mixed.linear_elimination import Scaling, invert_blocks
 from evalstats.stats.mixed.linear_stages import Slot
 
 Bools = npt.NDArray[np.bool_]
-Bits = npt.NDArray[np.uint64]
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads the bits of neighbouring numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Levels of a grouping over the cells, and sums over them."""
-
-    level: Ints
-    n_levels: int
-    identity: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        n = self.level.size
-        object.__setattr__(self, "identity", n == self.n_levels and bool(np.array_equal(self.level, np.arange(n))))
-
-    def sums(self, values: Floats) -> Floats:
-        """Sum of a value of every cell over the cells of each level."""
-        if self.identity:
-            return values
-        return np.asarray(np.bincount(self.level, weights=values, minlength=self.n_levels), dtype=np.float64)
-
-    def at_cells(self, values: Floats) -> Floats:
-        """Value of its level for every cell."""
-        return values if self.identity else values[self.level]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,15 +221,6 @@ class RestFactor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Distinct:
-    """Distinct rows of X, shape (n_rows, n_fixed); the row of every cell; and a cell that has each."""
-
-    rows: Floats
-    of_cell: Groups
-    first: Ints
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupingBlock:
     """All terms of one grouping: `(1|g)` and `(0 + x|g)` are eliminated together.
 
@@ -355,9 +322,9 @@ def make_plan(design: MixedDesign) -> EliminationOrder:
     # The distinct rows of [rest, fixed].
     key = distinct.of_cell.level.astype(np.uint64)
     for block in stays:
-        key = _mix(key ^ _mix(block.groups.level.astype(np.uint64)))
+        key = mixed_bits(key ^ mixed_bits(block.groups.level.astype(np.uint64)))
         key ^= hash_rows(np.ascontiguousarray(block.values.T))
-    profile, first = _numbered(key)
+    profile, first = numbered(key)
     fixed = sparse.csr_array(distinct.rows[distinct.of_cell.level[first]])
     return EliminationOrder(
         blocks=blocks,
@@ -405,44 +372,6 @@ def _order(groups: list[Groups]) -> tuple[list[int], list[int], list[int]]:
         best[g] = [g, *max(above, key=n_levels, default=nothing)]
     chain = max(best.values(), key=n_levels, default=nothing)
     return leaf, chain, [g for g in others if g not in chain]
-
-
-def distinct_rows(fixed: Floats) -> Distinct:
-    """Find the distinct rows of X."""
-    groups, first = _numbered(hash_rows(fixed))
-    return Distinct(rows=np.ascontiguousarray(fixed[first]), of_cell=groups, first=first)
-
-
-def _numbered(keys: Bits) -> tuple[Groups, Ints]:
-    """Return the number of every key, in the order in which distinct keys come first, and where each comes first."""
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return Groups(rank[inverse.ravel()], first.size), np.sort(first)
-
-
-def _mix(values: Bits) -> Bits:
-    """Spread every bit of 64 over all others (Stafford's variant 13 of the finaliser of MurmurHash3)."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
-
-
-def hash_rows(rows: Floats) -> Bits:
-    """Return 64 bits for every row: the same for equal rows, and for different ones but with a chance of 2^-64.
-
-    A column is added to the sum only where it is not 0, which makes indicator columns cheap.
-    """
-    keys = _mix(_MULTIPLIER * np.arange(1, rows.shape[1] + 1, dtype=np.uint64))
-    out: Bits = np.zeros(len(rows), dtype=np.uint64)
-    for start in range(0, len(rows), 4096):
-        part = rows[start : start + 4096]
-        row, column = np.nonzero(part)
-        terms = _mix(part[row, column].view(np.uint64) ^ keys[column])
-        total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
-        ends = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(part)))])
-        out[start : start + 4096] = total[ends[1:]] - total[ends[:-1]]
-    return out
 
 
 def _columns_of_rest(rest: list[GroupingBlock], rows: Ints) -> "sparse.csr_array[np.float64]":
@@ -759,7 +688,7 @@ class Elimination:
         plan = self.plan
         parts = [(sides[b] - self._sums(b, self.columns[b] * carried)).T.ravel() for b in plan.rest]
         if self.has_fixed:
-            parts.append(fixed - plan.distinct.rows.T @ plan.distinct.of_cell.sums(carried))
+            parts.append(fixed - plan.distinct.sums(carried))
         solution = rest.solve(np.concatenate(parts))
         change, start = np.zeros(plan.n_cells), 0
         for b in plan.rest:

@@ -29,6 +29,7 @@ from evalstats.stats.mixed.design import (
     random_columns,
     semidefinite_factor,
 )
+from evalstats.stats.mixed.distinct_rows import Distinct, distinct_rows
 from evalstats.stats.mixed.linear_elimination import Pieces, Scaling, StagedCore, cholesky, invert_lower
 from evalstats.stats.mixed.linear_stages import Slot, plan_elimination
 from evalstats.stats.mixed.trust_region import Minimum, minimise
@@ -70,7 +71,7 @@ def effects(core: StagedCore, theta: Floats) -> tuple[Floats, ...]:
     for slot in plan.inner:
         out[slot.term] = _levels(b.reshape(-1), slot)
     if plan.cell_term is not None:
-        residual = core.response - core.fixed @ last[r:]
+        residual = core.response - core.fixed.at_cells(last[r:])
         for k, values in out.items():
             term = design.terms[k]
             residual = residual - np.einsum("ij,ij->i", term.values, values[term.level])
@@ -167,12 +168,12 @@ def _predictor_variance(core: StagedCore, rest: Floats, cross: Floats, within: F
 class SparseCore:
     """Evaluations of one design with given fixed part and response; the same methods as `StagedCore`."""
 
-    def __init__(self, design: MixedDesign, fixed: Floats, response: Floats, within: float) -> None:
-        self.design, self.n_fixed, self.within = design, fixed.shape[1], within
+    def __init__(self, design: MixedDesign, fixed: Distinct, response: Floats, within: float) -> None:
+        self.design, self.n_fixed, self.within = design, fixed.n_columns, within
         self.Z = random_columns(design)
         weighted = csr_array(self.Z.multiply(design.count[:, None]))
         self.ZtZ = csc_array(self.Z.T @ weighted)
-        self.dense = np.column_stack([fixed, response])
+        self.dense = np.column_stack([fixed.of_cell.at_cells(fixed.rows), response])
         self.ZtW: Floats = np.asarray(weighted.T @ self.dense)
         self.WtW: Floats = self.dense.T @ (design.count[:, None] * self.dense)
         self.WtW[-1, -1] += within
@@ -282,9 +283,9 @@ class LinearCriterion:
         too_large = plan.entries > _DENSE_ENTRIES or plan.middle_size + plan.outer_size > _DENSE_SIZE
         self._core: StagedCore | SparseCore
         if too_large:
-            self._core = SparseCore(design, self._fixed.columns, scaled, self._within)
+            self._core = SparseCore(design, self._fixed.rows, scaled, self._within)
         else:
-            self._core = StagedCore(design, plan, self._fixed.columns, scaled, self._within)
+            self._core = StagedCore(design, plan, self._fixed.rows, scaled, self._within)
 
     @property
     def df(self) -> int:
@@ -369,7 +370,7 @@ class LinearCriterion:
         design = self.design
         y = response if design.offset is None else response - design.offset
         self._least_squares = self._fixed.fit(y)
-        residual = y - self._fixed.columns @ self._least_squares
+        residual = y - self._fixed.rows.at_cells(self._least_squares)
         total = within + float(np.einsum("i,i,i->", design.count, residual, residual))
         size = within + float(np.einsum("i,i,i->", design.count, y, y))
         if total <= _EXACT * size:
@@ -383,35 +384,34 @@ class LinearCriterion:
 
 
 class _FixedPart:
-    """X times R^-1, with orthonormal columns where that is cheap and columns of unit length else."""
+    """X times R^-1, by distinct rows: with orthonormal columns where that is cheap and columns of unit length else."""
 
     def __init__(self, design: MixedDesign) -> None:
-        given, n = design.fixed, design.count
+        found = distinct_rows(design.fixed)
+        given, n = found.rows, found.of_cell.sums(design.count)
         p = given.shape[1]
-        lengths = np.sqrt(np.einsum("i,ij,ij->j", n, given, given))
+        lengths = np.sqrt(n @ given**2)
         _refuse_dependent(design, np.flatnonzero(lengths == 0.0))
-        self._count, self._gram_inverse = n, np.eye(p)
-        if p < 2:
-            self.columns, self._back = given / lengths, np.diag(lengths)
-        elif given.size * p <= _QR_WORK:
+        self._count, self._gram_inverse = design.count, np.eye(p)
+        columns, self._back = given / lengths, np.diag(lengths)
+        if p > 1 and given.size * p <= _QR_WORK:
             root = np.sqrt(n)[:, None]
-            orthonormal, triangle = np.linalg.qr(root * (given / lengths))
+            orthonormal, triangle = np.linalg.qr(root * columns)
             _refuse_dependent(design, np.flatnonzero(np.abs(np.diag(triangle)) < _PARALLEL))
-            self.columns, self._back = orthonormal / root, triangle * lengths
-        else:
-            self.columns, self._back = given / lengths, np.diag(lengths)
-            gram = self.columns.T @ (n[:, None] * self.columns)
-            factor, info = lapack.dpotrf(gram, lower=1, clean=1)
+            columns, self._back = orthonormal / root, triangle * lengths
+        elif p > 1:
+            factor, info = lapack.dpotrf(columns.T @ (n[:, None] * columns), lower=1, clean=1)
             _refuse_dependent(design, np.array([info - 1]) if info > 0 else np.empty(0))
             _refuse_dependent(design, np.flatnonzero(np.diag(factor) ** 2 < _PARALLEL_SQUARED))
             inverse = invert_lower(factor)
             self._gram_inverse = inverse.T @ inverse
+        self.rows = replace(found, rows=columns)
         self.back_inverse = invert_lower(self._back.T).T
         self.logdet = 2.0 * float(np.log(np.abs(np.diag(self._back))).sum())  # of |R|^2
 
     def fit(self, response: Floats) -> Floats:
         """Weighted least squares, for the transformed columns."""
-        return self._gram_inverse @ (self.columns.T @ (self._count * response))
+        return self._gram_inverse @ self.rows.sums(self._count * response)
 
 
 def _refuse_dependent(design: MixedDesign, which: np.ndarray) -> None:

@@ -9,6 +9,7 @@ from scipy.linalg import lapack
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, lower_entries
+from evalstats.stats.mixed.distinct_rows import Distinct
 from evalstats.stats.mixed.linear_stages import CrossProducts, Rest, Slot, Stages, cross_products, replace_response
 
 _BATCH = 24  # matrices smaller than this are inverted in one batch, larger ones one by one
@@ -346,7 +347,7 @@ class _Factored:
 class StagedCore:
     """Evaluations of one design, with its fixed part and response transformed as the caller wants them."""
 
-    def __init__(self, design: MixedDesign, plan: Stages, fixed: Floats, response: Floats, within: float) -> None:
+    def __init__(self, design: MixedDesign, plan: Stages, fixed: Distinct, response: Floats, within: float) -> None:
         self.design, self.plan, self.within = design, plan, within
         self.fixed, self.response = fixed, response
         self._counts, self._weights = np.ones(1), [design.count]
@@ -376,7 +377,7 @@ class StagedCore:
         """Return derivatives by theta of logdet_effects + (logdet_fixed, if reml) + precision * rss."""
         f = self._factor(theta)
         plan = self.plan
-        k = plan.outer_size + (self.fixed.shape[1] if reml else 0)
+        k = plan.outer_size + (self.fixed.n_columns if reml else 0)
         scaled_bar, reduced_bar = self._back(f, _rest_derivative(f.inverse_root, k, precision))
         grads: dict[int, Floats] = {}
         if plan.middle:
@@ -430,7 +431,7 @@ class StagedCore:
         if self._last is not None and np.array_equal(self._last.theta, theta):
             return self._last
         plan = self.plan
-        r, p = plan.outer_size, self.fixed.shape[1]
+        r, p = plan.outer_size, self.fixed.n_columns
         factors = self.design.factors(theta)
         t2 = 0.0 if plan.cell_term is None else float(factors[plan.cell_term][0, 0]) ** 2
         weight, logdet = self._counts / (1.0 + t2 * self._counts), float(self._n_cells @ np.log1p(t2 * self._counts))

@@ -14,12 +14,12 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm, nested_in, within_owner
+from evalstats.stats.mixed.distinct_rows import Distinct
 
 _SAMPLE = 4  # cells for each block or level in which components are sought first
 _STEPS = 3  # from a block over shared levels to others, in a first look
 _CANDIDATES = 3  # groupings tried as T
 _SHARE = 0.05  # least number of effects, of those of the largest, for a grouping to be tried
-_CHEAPER_ONE_BY_ONE = 12  # fixed columns up to which sums of each are cheaper than a product of matrices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,34 +304,35 @@ class _CellEffect(NamedTuple):
     values: Floats | None
 
 
-def cross_products(design: MixedDesign, plan: Stages, fixed: Floats, response: Floats, weight: Floats) -> CrossProducts:
+def cross_products(
+    design: MixedDesign, plan: Stages, fixed: Distinct, response: Floats, weight: Floats
+) -> CrossProducts:
     """Sum over cells. `fixed` and `response` are those of the cells, perhaps transformed."""
     n, s, ell = plan.n_components, plan.inner_size, plan.middle_size
-    outer_size, r = plan.outer_size, plan.outer_size + fixed.shape[1] + 1
+    outer_size, r = plan.outer_size, plan.outer_size + fixed.n_columns + 1
     inner, middle, outer = (list(_columns(design, slots)) for slots in (plan.inner, plan.middle, plan.outer))
     block, component = plan.block, plan.component
     zz = _symmetric(n * plan.n_blocks, s, [_CellEffect(c.at % s, c.values) for c in inner], block, weight)
     of_component = [_CellEffect(c.at % ell, c.values) for c in middle]
-    dense = weight[:, None] * fixed
     zm, zr = np.zeros((n * plan.n_blocks * s, ell)), np.zeros((n * plan.n_blocks * s, r))
     for column in inner:
         for other in of_component:
             zm += _sums(column.at * ell + other.at, zm, weight, column.values, other.values)
         for other in outer:
             zr += _sums(column.at * r + other.at, zr, weight, column.values, other.values)
-        zr[:, outer_size:-1] += _dense_sums(column, len(zr), dense)
+        zr[:, outer_size:-1] += _fixed_sums(column, len(zr), fixed, weight)
     mm = _symmetric(n, ell, of_component, component, weight)
     mr, rr = np.zeros((n * ell, r)), np.zeros((r, r))
     for column in middle:
         for other in outer:
             mr += _sums(column.at * r + other.at, mr, weight, column.values, other.values)
-        mr[:, outer_size:-1] += _dense_sums(column, len(mr), dense)
+        mr[:, outer_size:-1] += _fixed_sums(column, len(mr), fixed, weight)
     if outer:
         rr[:outer_size, :outer_size] = _symmetric(1, outer_size, outer, None, weight)[0]
     for column in outer:
-        rr[:outer_size, outer_size:-1] += _dense_sums(column, outer_size, dense)
+        rr[:outer_size, outer_size:-1] += _fixed_sums(column, outer_size, fixed, weight)
     rr[outer_size:-1, :outer_size] = rr[:outer_size, outer_size:-1].T
-    rr[outer_size:-1, outer_size:-1] = dense.T @ fixed
+    rr[outer_size:-1, outer_size:-1] = fixed.rows.T @ (fixed.of_cell.sums(weight)[:, None] * fixed.rows)
     shape = (n, plan.n_blocks, s)
     products = CrossProducts(
         zz=zz.reshape(*shape, s),
@@ -344,7 +345,7 @@ def cross_products(design: MixedDesign, plan: Stages, fixed: Floats, response: F
 
 
 def replace_response(
-    products: CrossProducts, design: MixedDesign, plan: Stages, dense: tuple[Floats, Floats], weight: Floats
+    products: CrossProducts, design: MixedDesign, plan: Stages, dense: tuple[Distinct, Floats], weight: Floats
 ) -> None:
     """Write the sums that involve the response, in place; `dense` is the fixed part and the response."""
     fixed, response = dense
@@ -355,7 +356,7 @@ def replace_response(
         for column in _columns(design, slots):
             flat += np.bincount(column.at, weights=_times(weighted, column.values), minlength=sums.size)
         sums[...] = flat.reshape(sums.shape)
-    rr[plan.outer_size : -1, -1] = weighted @ fixed
+    rr[plan.outer_size : -1, -1] = fixed.sums(weighted)
     rr[-1, -1] = weighted @ response
     rr[-1] = rr[:, -1]
 
@@ -396,14 +397,10 @@ def _sums(index: Ints, like: Floats, weight: Floats, values: Floats | None, othe
     return np.bincount(index, weights=weights, minlength=like.size).astype(np.float64, copy=False).reshape(like.shape)
 
 
-def _dense_sums(column: _CellEffect, size: int, dense: Floats) -> Floats:
-    """Sum weighted dense columns over cells with the same effect: shape (size, n_columns)."""
-    n, p = dense.shape
-    if p > _CHEAPER_ONE_BY_ONE:
-        values = np.ones(n) if column.values is None else column.values
-        cells = cast("Any", csr_array)((values, (column.at, np.arange(n))), (size, n))  # its types lose the numbers
-        return np.asarray(cells @ dense, dtype=np.float64)
-    out = np.empty((size, p))
-    for j in range(p):
-        out[:, j] = np.bincount(column.at, weights=_times(dense[:, j], column.values), minlength=size)
-    return out
+def _fixed_sums(column: _CellEffect, size: int, fixed: Distinct, weight: Floats) -> Floats:
+    """Sum weighted fixed columns over cells with the same effect: shape (size, n_columns)."""
+    where = column.at, fixed.of_cell.level
+    cells = cast("Any", csr_array)(
+        (_times(weight, column.values), where), (size, len(fixed.rows))
+    )  # its types lose the numbers
+    return np.asarray(cells @ fixed.rows, dtype=np.float64)

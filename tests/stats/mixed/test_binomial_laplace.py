@@ -7,6 +7,7 @@ import pytest
 
 import evalstats.stats.mixed.laplace_elimination as gram_module
 from evalstats.stats.mixed.design import MixedDesign
+from evalstats.stats.mixed.distinct_rows import hash_rows
 from evalstats.stats.mixed.laplace import (
     BinomialCells,
     Pseudo,
@@ -17,7 +18,7 @@ from evalstats.stats.mixed.laplace import (
     laplace,
     profiled,
 )
-from evalstats.stats.mixed.laplace_elimination import Elimination, EliminationSystem, hash_rows, make_plan
+from evalstats.stats.mixed.laplace_elimination import Elimination, EliminationSystem, make_plan
 from tests.stats.mixed.binomial_by_definition import dense_columns, dense_laplace, some_designs
 from tests.stats.mixed.dense import dummies, term
 

@@ -153,7 +153,8 @@ def test_the_fixed_part_is_turned_and_turned_back():
                 information = x.T @ (n[:, None] * x)
                 beta = np.linalg.solve(information, x.T @ (n * design.response))
                 assert found.back_inverse @ found.fit(design.response) == pytest.approx(beta, rel=1e-8)
-                turned = found.columns.T @ (n[:, None] * found.columns)
+                columns = found.rows.of_cell.at_cells(found.rows.rows)
+                turned = columns.T @ (n[:, None] * columns)
                 covariance = found.back_inverse @ np.linalg.inv(turned) @ found.back_inverse.T
                 assert covariance == pytest.approx(np.linalg.inv(information), rel=1e-7)
                 assert found.logdet + np.linalg.slogdet(turned)[1] == pytest.approx(np.linalg.slogdet(information)[1])
