@@ -131,10 +131,11 @@ def recorded_differences(
     """Return what `run_comparability` does, of runs whose records are at hand; `leave_out` names settings not to look at."""
     accepted = {*check_settings(accept)}
     sides = _Sides(data=data, first=first, second=second, contrast=contrast)
-    found = [each for rule in RULES if (each := _by_rule(rule, sides))]
+    rules = () if first.settings == second.settings else RULES
+    found = [each for rule in rules if (each := _by_rule(rule, sides))]
     found += [each for each in (_judges(sides), _prompts(sides, {each.setting for each in found})) if each]
     found += [each for name, look in _LOOKS.items() if name not in leave_out and (each := look(sides))]
-    found += [each for each in (_several(found, sides), _one_sided(sides), _unrecorded(sides)) if each]
+    found += [each for each in (_several(found, sides), _one_sided(rules, sides), _unrecorded(sides)) if each]
     compared = {contrast, *(["lab_or_live"] if contrast == "setting" else [])}
     for place, each in enumerate(found):
         if each.severity != "note" and each.setting in accepted | compared:
@@ -290,10 +291,10 @@ def _several(found: Sequence[RunDifference], sides: _Sides) -> RunDifference | N
     return RunDifference("several", "weakens", text)
 
 
-def _one_sided(sides: _Sides) -> RunDifference | None:
+def _one_sided(rules: Sequence[Rule], sides: _Sides) -> RunDifference | None:
     """Name the settings that one side alone records, where that does not say that the other did not set them."""
     gaps: list[str] = []
-    for rule in RULES:
+    for rule in rules:
         values, told = sides.recorded(rule.place), rule.alone == "weakens" and sides.harness is not None
         if values.one_sided and rule.alone and not rule.place.together and not told:
             gaps.append(f"{rule.words} ({'baseline' if values.baseline else 'candidate'})")

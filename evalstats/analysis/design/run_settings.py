@@ -59,6 +59,8 @@ ENTRIES: dict[str, dict[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf
 RULES = tuple(
     msgspec.convert({"name": name, **entry}, Rule, strict=False) for name, entry in ENTRIES.items() if "place" in entry
 )
+# The columns of `runs` that rules look at.
+_RECORDED = sorted({"harness", "config", *(rule.place.column for rule in RULES if rule.place.column)})
 
 
 def setting_words(name: str) -> str:
@@ -73,7 +75,10 @@ def setting_words(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRuns:
-    """The runs of one system: its outcome rows, what each run records, and which runs have rows of which task."""
+    """The runs of one system: its outcome rows, what each run records, and which runs have rows of which task.
+
+    `settings` is what rules look at, of the runs of each task: sides that have it alike differ in no setting.
+    """
 
     runs: tuple[str, ...]
     rows: pl.DataFrame
@@ -81,6 +86,7 @@ class RecordedRuns:
     columns: Mapping[str, Mapping[str, object]]
     configs: Mapping[str, Mapping[str, object]]
     tasks: Mapping[str, tuple[str, ...]]
+    settings: Mapping[str, frozenset[tuple[object, ...]]]
 
     @classmethod
     def of(cls, data: EvalData, runs: Sequence[str], rows: pl.DataFrame) -> "RecordedRuns":
@@ -92,6 +98,7 @@ class RecordedRuns:
             pairs = pairs.head(1)  # as most are; to find that by groups takes long
         for run, task in pairs.unique().sort("task", "run").iter_rows():
             tasks.setdefault(task, []).append(run)
+        told = {run: tuple(row[name] for name in _RECORDED) for run, row in columns.items()}
         return cls(
             runs=tuple(sorted(runs)),
             rows=rows,
@@ -99,6 +106,7 @@ class RecordedRuns:
             columns=columns,
             configs={run: _config(row.get("config")) for run, row in columns.items()},
             tasks={task: tuple(names) for task, names in tasks.items()},
+            settings={task: frozenset(told.get(run, ()) for run in names) for task, names in tasks.items()},
         )
 
     def values(self, column: str) -> tuple[str, ...]:
