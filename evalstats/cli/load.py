@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from evalstats.cli.output import say
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.grammar import and_list, comma_list, plural
+from evalstats.grammar import and_list, plural
 from evalstats.options import OF_COLUMNS, names_in
 
 if TYPE_CHECKING:
@@ -429,6 +429,8 @@ def _two_files(
     from evalstats.schema.data import combine
     from evalstats.table.systems import only_arm
 
+    if not trials_from_runs and (found := _folders_of_tasks(targets, reading)):
+        return found
     parts = [load([target], tell=False, **reading) for target in targets]
     for line in problem_lines([problem for part in parts for problem in part.problems]):
         say(line, quiet=reading["quiet"])
@@ -441,12 +443,7 @@ def _two_files(
             f"{targets[0]} and {targets[1]} hold the same bytes: they are one run twice, and there is nothing to compare; "
             "give the files of two runs"
         )
-    if not trials_from_runs and (tasks := _files_of_tasks(targets, parts)):
-        labels = _labels(targets)
-        parts = [_of_tasks(part, name) for part, name in zip(parts, labels, strict=True)]
-        told = f"note: {targets[0]} and {targets[1]} hold files of the same names, each of which is a task: {comma_list(tasks)}"
-        say(told, quiet=reading["quiet"])
-    elif trials_from_runs:
+    if trials_from_runs:
         # Files that name no system are called after themselves (seed-1, seed-2): what was given as one side is one.
         parts = [_one_system(part, name) for part, name in zip(parts, _labels(targets), strict=True)]
     names = [only_arm(part.outcomes, role=role) for part, role in zip(parts, ("baseline", "candidate"), strict=True)]
@@ -457,33 +454,22 @@ def _two_files(
     return combine(parts), (names[0], names[1])
 
 
-def _files_of_tasks(targets: Sequence[Path], parts: "Sequence[EvalData]") -> list[str]:
-    """Return the tasks of two folders with files of the same names, several in each, which say nothing of models and tasks.
+def _folders_of_tasks(targets: Sequence[Path], reading: Mapping[str, Any]) -> "tuple[EvalData, tuple[str, str]] | None":
+    """Read two folders of which each is a system and their files its tasks; None where they are not."""
+    from evalstats.loaders.registry import list_files
 
-    Files that all hold the same items, or are told apart by a number alone (seed-1, seed-2), may be runs of one system.
-    """
-    found: list[list[str]] = []
-    for target, part in zip(targets, parts, strict=True):
-        files = {Path(source).stem for source in part.runs["source"].drop_nulls()}
-        called = {str(name) for name in part.outcomes["system"].unique()}
-        items = {frozenset(own["item"]) for own in part.outcomes.select("system", "item").partition_by("system")}
-        told = bool((part.outcomes["task"].fill_null("") != "").any())
-        kinds = {re.sub(r"\d+", "", name) for name in files}
-        plain = target.is_dir() and called == files and len(items) > 1 and len(kinds) == len(files) and not told
-        found.append(sorted(files) if plain else [])
-    return found[0] if len(found[0]) > 1 and found[0] == found[1] else []
-
-
-def _of_tasks(part: "EvalData", name: str) -> "EvalData":
-    """Return the outcomes of a folder as those of one system; of both sides a file may be the same, so runs are named anew."""
-    import polars as pl
-
-    run = (pl.lit(f"{name}/") + pl.col("run").cast(pl.String)).alias("run")
-    task = pl.col("system").cast(pl.String).cast(part.outcomes.schema["task"]).alias("task")
-    named = part.outcomes.with_columns(
-        task, run.cast(part.outcomes.schema["run"]), model=pl.lit(name), system=pl.lit(name)
-    )
-    return replace(part, outcomes=named, runs=part.runs.with_columns(run.cast(part.runs.schema["run"])))
+    files = [{path.name for path, _ in list_files([target])} for target in targets if target.is_dir()]
+    if len(files) < len(targets) or len(files[0] & files[1]) < 2 or _known_format(targets):
+        return None
+    both = load(targets, tell=False, **reading)
+    sources = [*both.runs.select("source", "system").iter_rows()]
+    names = [{system for source, system in sources if Path(source).is_relative_to(target)} for target in targets]
+    systems = [name for found in names if len(found) == 1 for name in found]
+    if len({*systems}) != len(targets) or not (both.outcomes["task"].fill_null("") != "").any():
+        return None
+    for line in problem_lines(both.problems):
+        say(line, quiet=reading["quiet"])
+    return both, (systems[0], systems[1])
 
 
 def _labels(targets: Sequence[Path]) -> list[str]:

@@ -29,6 +29,7 @@ from evalstats.loaders.base import (
 )
 from evalstats.loaders.binder import NOTHING_ASKED, AskedNames
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
+from evalstats.loaders.file_tasks import tasks_by_file
 from evalstats.loaders.roles import names_a_model
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, names_alike, unnamed_benchmarks
@@ -331,18 +332,34 @@ def plan(
 
 
 def _told_apart(planned: Sequence[MatchedSource], stored: Iterable[Path]) -> list[MatchedSource]:
-    """Name sources by what differs in their paths where their files have the same name: three runs are not one system."""
+    """Name sources by what differs in their paths where their files have the same name: three runs are not one system.
+
+    A folder that names a system so names those of its other tables, too.
+    """
     paths = [item.source.path for item in planned]
     own = {path.absolute() for path in paths}
     groups: dict[str, list[Path]] = {}
     for path in dict.fromkeys((*paths, *(path for path in stored if path.absolute() not in own))):
         groups.setdefault(Source(path=path).called, []).append(path)
     apart: dict[Path, str] = {}
+    folders: dict[Path, str] = {}
     for name, group in groups.items():
         if len(group) > 1:
             # A model's name says more than its folder and stays in the name.
             ending = f"/{name}" if names_a_model(name) else ""
-            apart |= {path: f"{part}{ending}" for path, part in zip(group, paths_apart(group), strict=True)}
+            parts = dict(zip(group, paths_apart(group), strict=True))
+            apart |= {path: f"{part}{ending}" for path, part in parts.items()}
+            folders |= {
+                path.parent: part for path, part in parts.items() if part.endswith(path.parent.name) and not ending
+            }
+    apart |= {
+        item.source.path: folders[item.source.path.parent]
+        for item in planned
+        if isinstance(item.loader, TableLoader)
+        and item.source.path not in apart
+        and item.source.path.parent in folders
+        and not names_a_model(item.source.called)
+    }
     return [
         MatchedSource(loader=item.loader, source=structs.replace(item.source, apart=apart.get(item.source.path, "")))
         for item in planned
@@ -520,10 +537,12 @@ def read(
     if not parts:
         reasons = "; ".join(str(problem) for problem in problems) or "no files were found"
         raise InputError(f"nothing could be read: {reasons}")
+    parts, of_tasks = tasks_by_file(parts)
+    problems.extend(of_tasks)
     data = combine(parts)
     data = data.where(**levels) if data.outcomes.height else data
     unnamed = data.runs.filter(loader=TABLE.name, benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)
-    if len(unnamed) > 1:
+    if len(unnamed) > 1 and not of_tasks:
         problems.append(unnamed_benchmarks(unnamed.to_list()))
     tables = data.runs.filter(loader=TABLE.name)
     if tables.height:

@@ -1,0 +1,70 @@
+"""Which files are the tasks of a system: tables that say nothing of tasks, several of each system, with items of their own."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from evalstats.errors import Option
+from evalstats.grammar import comma_list, plural
+from evalstats.loaders.base import Source
+from evalstats.loaders.table import LOADER as TABLE
+from evalstats.loaders.tidy import DEFAULT_BENCHMARK
+from evalstats.schema.data import EvalData, Problem
+
+
+def tasks_by_file(parts: Sequence[EvalData]) -> tuple[list[EvalData], list[Problem]]:
+    """Make each file a task of its systems, where it is one, and say so; `parts` are what single files hold.
+
+    Files of a system that hold the same items, or whose names differ in a number alone (seed-1, seed-2), may be its runs.
+    """
+    names = [_name_without_task(part) for part in parts]
+    files: dict[str, list[int]] = {}
+    for place, part in enumerate(parts):
+        for system in part.outcomes["system"].unique() if names[place] else ():
+            files.setdefault(system, []).append(place)
+    tasks: set[str] = set()
+    for places in files.values():
+        called = {names[place] for place in places}
+        items = {frozenset(parts[place].outcomes["item"].unique()) for place in places}
+        if len(items) > 1 and len({re.sub(r"\d+", "", name) for name in called}) == len(places):
+            tasks |= called
+    if not tasks:
+        return [*parts], [*_doubt(parts, names)]
+    path = next(str(part.runs["source"][0]) for part, name in zip(parts, names, strict=True) if name in tasks)
+    message = f"is one of {len(tasks)} files of a system, each of which is a task: {comma_list(sorted(tasks))}"
+    made = [_as_task(part, name) if name in tasks else part for part, name in zip(parts, names, strict=True)]
+    return made, [Problem(path=path, message=message, severity="note")]
+
+
+def _doubt(parts: Sequence[EvalData], names: Sequence[str]) -> Iterator[Problem]:
+    """Say that files which are models here, each with items of its own, may be tasks of one model."""
+    own = [
+        part for part, name in zip(parts, names, strict=True) if name and {*part.outcomes["system"].unique()} == {name}
+    ]
+    if len(own) > 1 and len({frozenset(part.outcomes["item"].unique()) for part in own}) == len(own):
+        message = (
+            f"and {plural(len(own) - 1, 'more file')} name no model, and each has other items: each is a model here, where equal "
+            f"ids are the same item; if they are tasks of one model: {Option('map', '@NAME', of='model')}"
+        )
+        yield Problem(path=str(own[0].runs["source"][0]), message=message, severity="note")
+
+
+def _name_without_task(part: EvalData) -> str:
+    """Return what a table is called that names no task and no benchmark; "" for any other file."""
+    runs, outcomes = part.runs, part.outcomes
+    is_plain = set(runs["loader"]) == {TABLE.name} and set(runs["benchmark"]) == {DEFAULT_BENCHMARK} and outcomes.height
+    return Source(path=Path(runs["source"][0])).stem if is_plain and set(outcomes["task"].unique()) == {""} else ""
+
+
+def _as_task(part: EvalData, name: str) -> EvalData:
+    """Return the outcomes of a file as a task; another system's file may be the same byte by byte, so its run is named anew."""
+    systems = part.runs["system"].unique()
+    run = pl.format("{}/{}", pl.lit(systems[0]), pl.col("run")) if len(systems) == 1 else pl.col("run")
+    return replace(
+        part,
+        outcomes=part.outcomes.with_columns(run.alias("run"), task=pl.lit(name)),
+        runs=part.runs.with_columns(run.alias("run")),
+    )

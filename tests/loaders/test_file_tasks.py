@@ -1,0 +1,65 @@
+"""Which files are tasks of a system, and which are its runs or systems themselves."""
+
+from pathlib import Path
+
+import pytest
+
+from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.registry import read
+from tests.loaders.trees import everything_said as told
+
+TASKS = "each of which is a task: law, math"
+DOUBT = "if they are tasks of one model"
+
+
+def written(folder: Path, files: dict[str, int | str], column: str = "") -> Path:
+    """Write tables with so many items each, or with this text; a column names their model."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = (
+            "".join(f"{k},{k % 2}{column and ',m'}\n" for k in range(content)) if isinstance(content, int) else content
+        )
+        path.write_text(f"item,score{column and ','}{column}\n{rows}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("files", "column", "systems", "said"),
+    [
+        # A folder for each system, equal byte by byte in one task.
+        ({"a/math.csv": 4, "a/law.csv": 3, "b/math.csv": 4, "b/law.csv": 2}, "", ["a", "b"], TASKS),
+        # A folder of tasks that all name the same model, and a system that lacks one.
+        ({"math.csv": 4, "law.csv": 3}, "model", ["m"], TASKS),
+        ({"a/math.csv": 4, "a/law.csv": 3, "b/math.csv": 4}, "", ["a", "b"], TASKS),
+        # The same items, or a number alone: runs.
+        ({"strict.csv": 4, "lenient.csv": 4}, "model", ["m"], ""),
+        ({"seed-1.csv": 4, "seed-2.csv": 3}, "model", ["m"], ""),
+        # A file for each model.
+        ({"gpt.csv": 4, "llama.csv": 4}, "", ["gpt", "llama"], ""),
+        ({"math.csv": 4, "law.csv": 3}, "", ["law", "math"], DOUBT),
+    ],
+)
+def test_files_are_tasks_where_a_system_has_several_with_other_items(
+    tmp_path: Path, files: dict[str, int | str], column: str, systems: list[str], said: str
+) -> None:
+    data = read(written(tmp_path / "x", files, column))
+    assert sorted(data.outcomes["system"].unique()) == systems
+    assert data.outcomes.height == sum(int(n) for n in files.values())
+    assert sorted(data.outcomes["task"].unique()) == (["law", "math"] if said == TASKS else [""])
+    assert said in told(data)
+    assert (DOUBT in told(data)) == (said == DOUBT)
+
+
+def test_files_of_the_model_that_the_map_names_are_its_tasks(tmp_path: Path) -> None:
+    folder = written(tmp_path / "x", {"math.csv": 4, "law.csv": 3})
+    data = read(folder, column_map=ColumnMap.from_options(["item=item", "score=score", "model=@m"]))
+    assert TASKS in told(data)
+    assert data.outcomes.select("model", "task").unique().height == 2
+
+
+def test_a_table_that_names_its_tasks_keeps_them(tmp_path: Path) -> None:
+    for name, task in (("one", "x"), ("two", "y")):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(f"item,model,task,score\n1,m,{task},1\n{name},m,{task},0\n")
+    assert sorted(read(tmp_path).outcomes["task"].unique()) == ["x", "y"]
