@@ -76,6 +76,12 @@ def meanings(of: type) -> dict[str, str]:
     for each in (*of.__mro__, Estimate, Result):
         for name, meaning in entries(parsed(each).get("Attributes", "")):
             found.setdefault(name, meaning)
+    # `ratio_low` and `ratio_high` beside `ratio` need no words of their own.
+    fields = [field.name for field in dataclasses.fields(of)] if dataclasses.is_dataclass(of) else []
+    for name in fields:
+        of_what, _, end = name.rpartition("_")
+        if of_what in fields and end in {"low", "high"}:
+            found.setdefault(name, f"Ends of the interval of `{of_what}`.")
     return found
 
 

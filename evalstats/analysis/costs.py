@@ -52,6 +52,15 @@ class CostRow:
     of the items' own ratios: what happens to one item. Means are over items, trials averaged first. Each interval stands for
     itself: the rows are no family. Of `n_paired` items scored on both sides `n_items` have the quantity on both; `reason` says
     why there is no ratio or no interval, `note` what to know before the numbers are used.
+
+    Attributes
+    ----------
+    quantity
+        The column: cost_usd, latency_s, output_tokens, ...
+    baseline_mean, candidate_mean
+        Mean over items in `unit`, trials averaged first.
+    typical_ratio
+        Geometric mean of the items' own ratios.
     """
 
     quantity: str

@@ -419,6 +419,15 @@ class Origin:
     """Where a result comes from: its data, the version and seed that made it, and the call and plan that asked for it.
 
     `sources` are the runs behind it, each with the digest of its file ("" where there is none).
+
+    Attributes
+    ----------
+    sources
+        (run, SHA-256 of its file) of each run; "" where there is no digest.
+    version, seed
+        The version of evalstats, and the seed of everything random.
+    plan
+        The declared plan that was in force.
     """
 
     sources: tuple[tuple[str, str], ...] = ()
@@ -745,6 +754,18 @@ class MethodRow(Estimate):
     """One way to compute one quantity. Numbers are in the metric's own unit (proportions, not percentage points).
 
     `term` is what is estimated: "difference", "baseline", "candidate", or a name of a further quantity.
+
+    Attributes
+    ----------
+    term
+        What is estimated: "difference", "baseline", "candidate", or a further quantity.
+    role
+        "headline" decides; "check" and "second interval" are of the same quantity, "other estimand" and "sensitivity" of
+        another.
+    statistic
+        Test statistic behind the p-value.
+    note
+        What to know before the number is used.
     """
 
     term: str

@@ -42,6 +42,17 @@ class Note:
 
     A `caution` limits what the answer may be used for and is shown by default; the others stand with the method.
 
+    Attributes
+    ----------
+    kind
+        What it is about, from a closed list: "dependence", "missing", "runs", ...
+    text
+        The consequence, a sentence without its full stop.
+    remedy
+        What to do about it, with the options to give.
+    caution
+        Whether it limits what the answer may be used for.
+
     Examples
     --------
     >>> from evalstats.errors import Option

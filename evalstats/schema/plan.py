@@ -268,7 +268,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAccount:
-    """The plan as it stands in a result: which one, what it declared, and where the result departs from it."""
+    """The plan as it stands in a result: which one, what it declared, and where the result departs from it.
+
+    Attributes
+    ----------
+    source, digest
+        The file that declares the plan, and its SHA-256.
+    declared
+        (name, value) of what it declares that concerns the question.
+    departures
+        Where the result departs from it, in words.
+    """
 
     source: str
     digest: str

@@ -19,6 +19,19 @@ class MetricFacts:
 
     `direction` says where `higher_is_better` comes from: "declared", "assumed" (more is taken to be better), or "asked", where
     nothing declares it and the name suggests that lower is better.
+
+    Attributes
+    ----------
+    benchmark, name
+        The benchmark, and the name of the metric.
+    kind
+        binary, proportion, bounded, ordinal or continuous.
+    low, high
+        Lowest and highest possible score; None where there is no bound.
+    higher_is_better
+        Whether more is better.
+    unit
+        Unit of a score as the files have it.
     """
 
     benchmark: str

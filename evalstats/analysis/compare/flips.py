@@ -71,6 +71,13 @@ class ItemTexts:
     """What was asked in a flipped item, what was expected, and what both sides answered; None where the file does not say.
 
     Texts are read from the source files only where somebody asks for them, and cut.
+
+    Attributes
+    ----------
+    task, item, variant
+        Which item it is.
+    question, expected, baseline, candidate
+        The texts; None where the file does not hold one.
     """
 
     task: str

@@ -82,6 +82,17 @@ class AtMargin:
 
     `limit` is the one-sided end of the interval on the side of a loss, at `conf_level`; with `noninferior_p` it comes from one
     test, so that the two agree. `equivalence_p` is that of two one-sided tests (TOST) at either margin.
+
+    Attributes
+    ----------
+    margin
+        The margin declared, in the metric's own unit.
+    noninferior
+        Whether the candidate is shown to be at most the margin worse.
+    limit
+        One-sided end of the interval on the side of a loss, at `conf_level`.
+    noninferior_p, equivalence_p
+        One-sided p at the margin, and that of two one-sided tests (TOST).
     """
 
     margin: float
@@ -105,6 +116,13 @@ class Missing:
     how low or how high the missing scores could bring the difference. `least` and `most` are how low and how high the one-sided
     limits go over these assignments, where a margin is declared. `withheld` is the verdict that the paired items would give,
     where what is missing forbids it; `ignorable` that the user declared the reason for it harmless.
+
+    Attributes
+    ----------
+    n_both, n_only_baseline, n_only_candidate, n_neither
+        Items scored on both sides, on one alone, or on neither.
+    explanation
+        What the missing scores could change, in words.
     """
 
     n_both: int
@@ -158,6 +176,13 @@ class LevelDifferences:
 
     `levels` are name, items and difference, the largest difference first. Where they are `copies`, every level is all or
     nothing, and the levels are the units of the comparison: no p-value tells them apart.
+
+    Attributes
+    ----------
+    factor
+        The column of the partition.
+    p_value
+        p of one difference for all levels; None where no test tells them apart.
     """
 
     factor: str
@@ -172,6 +197,13 @@ class OtherAverage(Estimate):
 
     `kind` is "macro" (every level alike) or "micro" (every item alike), `words` name it with the levels; `agrees` says whether
     sign and verdict are those of the answer.
+
+    Attributes
+    ----------
+    factor
+        The factor whose levels are averaged.
+    verdict
+        The verdict by this average.
     """
 
     factor: str
@@ -188,6 +220,15 @@ class GroupRow(Estimate):
     `p_adjusted` and the interval (at `conf_level`) are Bonferroni's over the levels, so that they agree and the intervals
     hold together; `p_holm` is Holm's p, which is never larger. `qualifiers` limit the verdict
     as those of the whole do, and `withheld` is what missing scores forbid.
+
+    Attributes
+    ----------
+    level
+        The level of the factor.
+    baseline, candidate
+        The two scores within it.
+    verdict, verdict_reason
+        The verdict within it, and why.
     """
 
     level: str

@@ -26,6 +26,17 @@ class LossSlice:
 
     `p_adjusted` belongs to a permutation test of all `n_slices` slices together (of all factors and tags); items that both
     sides got right, or both wrong, count in `n_items`.
+
+    Attributes
+    ----------
+    factor, level
+        Column and level that make the slice.
+    gained, lost
+        Its items on which the candidate did better, and worse, than the baseline.
+    p_adjusted
+        Of a permutation test over all slices.
+    n_slices
+        How many slices that test looked at.
     """
 
     factor: str

@@ -58,6 +58,17 @@ class RunDifference:
 
     `baseline` and `candidate` are what either side has, in words. A severity of "invalid" means that the difference cannot be
     laid to the systems, "weakens" that it should be read with care. The explanation is a clause without a full stop.
+
+    Attributes
+    ----------
+    setting
+        The setting that differs.
+    severity
+        "invalid" where the difference cannot be laid to the systems, "weakens" where it is to be read with care, else "note".
+    explanation
+        Why, as a clause.
+    baseline, candidate
+        What either side has.
     """
 
     setting: str

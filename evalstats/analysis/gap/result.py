@@ -618,7 +618,17 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threat:
-    """A threat to the validity of any comparison of lab and live: "seen" where these data show it, else "possible"."""
+    """A threat to the validity of any comparison of lab and live: "seen" where these data show it, else "possible".
+
+    Attributes
+    ----------
+    key, title
+        Its name, and what it is in words.
+    text
+        What these data say of it.
+    status
+        "seen" where these data show it, else "possible".
+    """
 
     key: str
     title: str

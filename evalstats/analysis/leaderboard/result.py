@@ -92,6 +92,13 @@ class PairRow(Estimate):
     `p_adjusted` is by the method asked for and decides `separated`; Holm's and Benjamini-Hochberg's stand beside it. Step-down
     p is sharper than simultaneous intervals: a pair may be separated though its interval just includes 0. `verdict` is that of
     the first model against the second.
+
+    Attributes
+    ----------
+    first, second
+        The two models.
+    p_holm, p_bh
+        p adjusted by Holm, and by Benjamini and Hochberg.
     """
 
     first: str
@@ -120,7 +127,17 @@ class RecordRow(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopScore:
-    """The score of the model at the top, corrected for having been picked because it was at the top."""
+    """The score of the model at the top, corrected for having been picked because it was at the top.
+
+    Attributes
+    ----------
+    name
+        The model at the top.
+    corrected
+        Its score corrected for having been picked; the interval is of this.
+    shrunken
+        Its score drawn towards the mean of all.
+    """
 
     name: str
     estimate: float

@@ -23,6 +23,15 @@ class Holding:
 
     Rows are counted by state; those that are missing have no row. `n_scored` counts votes, ratings and published numbers too.
     `date` is the day of the last run (2026-01-31), "" where no file says.
+
+    Attributes
+    ----------
+    kind
+        What is held: scores, votes, ratings or published numbers.
+    model
+        The system, or the source.
+    n_runs
+        Runs.
     """
 
     kind: Held

@@ -59,6 +59,13 @@ class NextStep:
     Items are bought in the same clusters, clusters with as many items each. `mde` is the smallest difference found with the power
     asked for; `precision_per_cost` is 1/std_error^2 for each unit of cost, as a multiple of the pilot's (without costs, a unit
     is one answer of one system); `needed` of this resource alone would find the difference asked about.
+
+    Attributes
+    ----------
+    buy
+        The resource that is doubled; "as it is" for the pilot.
+    cost
+        In the unit of the costs given; else answers of one system.
     """
 
     buy: Resource
@@ -79,6 +86,11 @@ class VariancePart:
 
     `variance` is that of one cluster, item or trial in squared score units; `share` what it makes of the squared standard
     error of the pilot.
+
+    Attributes
+    ----------
+    part
+        "clusters", "items", or "trials" of either side.
     """
 
     part: str

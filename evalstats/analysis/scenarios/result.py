@@ -46,6 +46,8 @@ class CellRow(Estimate):
         Drawn towards what the model and the scenario do elsewhere, by as much as the noise makes likely.
     n_missing
         Items that another model or scenario has and this cell has not; of different users its own items without a score.
+    model, scenario
+        The cell.
     """
 
     model: str
@@ -94,6 +96,10 @@ class ChangeRow(Estimate):
         Without any model: mean of the differences within items that were scored in both.
     pooled
         What to expect for this model if its drop is one of a kind with the others'.
+    model, scenario
+        The cell.
+    verdict, verdict_reason
+        "drop" where the model is shown to do worse there, "gain" where better; and why.
     """
 
     model: str

@@ -35,6 +35,11 @@ _MOST_STEPS = 100
 class PairedCounts:
     """The 2x2 table of two models on the same items: how many both, one model only, or neither got right.
 
+    Attributes
+    ----------
+    both, only_candidate, only_baseline, neither
+        Items that both, the candidate alone, the baseline alone, or neither got right.
+
     Examples
     --------
     >>> counts = PairedCounts(22, 21, 0, 0)
