@@ -61,12 +61,12 @@ def build(output: Path) -> Path:
     """Make the site in a new folder, which takes the place of `output` when it is whole. Return the start page."""
     pages.main()
     settings = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))
-    entries = tuple(_entries(settings))
+    listed = tuple(entries())
     output.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}-"))
     try:
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-            found = list(pool.map(lambda entry: _page(entry, entries, settings, new), entries))
+            found = list(pool.map(lambda entry: _page(entry, listed, settings, new), listed))
         index = json.dumps([row for rows in found for row in rows], ensure_ascii=False).replace("</", "<\\/")
         (new / "search.js").write_text(f"window.esSearch({index});\n", encoding="utf-8")
         for name in ("site.css", "site.js", "mark.svg"):
@@ -87,8 +87,9 @@ def build(output: Path) -> Path:
 # --- what there is ---
 
 
-def _entries(settings: Mapping[str, Any]) -> Iterator[Entry]:
+def entries() -> Iterator[Entry]:
     """Yield every page once, those of a sidebar in its order."""
+    settings = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))
     placed: dict[str, tuple[str, str]] = {}
     for bar in settings["website"]["sidebar"]:
         placed |= {source: (bar["id"], part) for source, part in _listed(bar["contents"])}

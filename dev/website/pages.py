@@ -6,6 +6,7 @@ the notebooks with their stored outputs, methods, tables, the API. What is made 
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import re
@@ -55,6 +56,7 @@ def main() -> None:
         replace_room(ROOT / room, pages)
     _write(ROOT / "docs" / "tables.md", tables_page())
     _write(ROOT / "docs" / "formats" / "index.md", formats_page())
+    _write(ROOT / "llms.txt", list_for_models())
     (ROOT / "docs" / "cheat-sheet.pdf").write_bytes(typeset())
 
 
@@ -255,6 +257,23 @@ def reference() -> dict[str, str]:
     from dev.website.reference import Reference
 
     return Reference(front).pages()
+
+
+def list_for_models() -> str:
+    """Return the list of pages that language models look for beside a site (llmstxt.org): each sidebar and its first words."""
+    from dev.website.build import entries
+
+    lines = [
+        "# evalstats",
+        "",
+        "> Turns LLM-evaluation results into conclusions one can defend: Python and command line.",
+        "",
+    ]
+    for bar, pages in itertools.groupby(entries(), key=lambda each: each.sidebar):
+        # Of a part, its index says enough.
+        shown = [page for page in pages if not page.part or page.source.endswith("/index.md")]
+        lines += [f"## {bar.capitalize() or 'Start'}", "", *(f"- [{page.title}]({page.target})" for page in shown), ""]
+    return "\n".join(lines)
 
 
 def formats_page() -> str:

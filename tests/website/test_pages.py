@@ -61,6 +61,17 @@ def test_every_file_that_the_site_names_is_tracked_or_made() -> None:
     assert not missing
 
 
+def test_the_list_for_models_links_every_guide_and_notebook() -> None:
+    linked = set(re.findall(r"\]\(([^)]+)\.html\)", pages.list_for_models()))
+    bars = yaml.safe_load((ROOT / "_quarto.yml").read_text())["website"]["sidebar"]
+    named = {
+        path.rpartition(".")[0] for bar in bars if bar["id"] in ("guides", "notebooks") for path in bar["contents"]
+    }
+    assert "docs/faq" in named
+    # Made pages are listed once they are made.
+    assert {name for name in named if list(ROOT.glob(f"{name}.*"))} <= linked
+
+
 def test_every_question_and_every_notebook_stands_in_the_site() -> None:
     assert set(pages.QUESTIONS) == set(EXAMPLES)
     named = named_files(yaml.safe_load((ROOT / "_quarto.yml").read_text()))
