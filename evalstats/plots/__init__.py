@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from evalstats.plots.dates import histories, timeline
     from evalstats.plots.intervals import caterpillar, forest
     from evalstats.plots.points import frontier, scatter
-    from evalstats.plots.rank_sets import ranks
+    from evalstats.plots.rank_sets import critical_differences, ranks
 
 _WHERE = {
     "bars": "changes",
     "caterpillar": "intervals",
+    "critical_differences": "rank_sets",
     "curves": "curve_panels",
     "dumbbell": "changes",
     "forest": "intervals",
@@ -44,6 +45,7 @@ _WHERE = {
 __all__ = [
     "bars",
     "caterpillar",
+    "critical_differences",
     "curves",
     "dumbbell",
     "forest",

@@ -13,7 +13,7 @@ from evalstats.document.escape import one_line
 from evalstats.document.numbers import interval, number
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Segment, Sheet, draw_segments, drawn
 from evalstats.plots.frame import Columns, columns_of
-from evalstats.plots.text import fitted_names, text_width, wrapped
+from evalstats.plots.text import digits_within, fitted_names, text_width, wrapped
 
 _LEAST_OPAQUE, _MOST_OPAQUE = 0.12, 0.5  # letters keep a contrast of 4.5 to 1 on the deepest colour
 _HALF = 0.8  # letters of half the width of an interval
@@ -65,7 +65,7 @@ def heatmap(
     column: str = "scenario",
     centre: float = 0.0,
     reach: float | None = None,
-    digits: int = 1,
+    digits: int | None = None,
     sign: bool = False,
     note: str = "",
     ax: Any = None,
@@ -88,7 +88,7 @@ def heatmap(
     centre, reach
         The value without a colour, and how far from it the colour is deepest; by itself the farthest value.
     digits, sign
-        How numbers are written where there are no `words`.
+        How numbers are written where there are no `words`; by itself with decimals by which three digits of their range differ.
 
     Examples
     --------
@@ -102,7 +102,15 @@ def heatmap(
 
 
 def _grid(
-    table: Columns, row: str, column: str, *, centre: float, reach: float | None, digits: int, sign: bool, note: str
+    table: Columns,
+    row: str,
+    column: str,
+    *,
+    centre: float,
+    reach: float | None,
+    digits: int | None,
+    sign: bool,
+    note: str,
 ) -> _Grid:
     table.need("estimate")
     downs, acrosses = table.names(row), table.names(column)
@@ -112,6 +120,8 @@ def _grid(
         abs(value - centre) for value, is_base in zip(values, base, strict=True) if value is not None and not is_base
     ]
     farthest = reach or max(away, default=0.0) or 1.0
+    known = [value for value in values if value is not None] or [0.0]
+    digits = digits_within(max(known) - min(known)) if digits is None else digits
     numbers = [_number_words(value, both, digits, sign=sign) for value, both in zip(values, ends, strict=True)]
     words = [given or shown for given, shown in zip(table.texts("words"), numbers, strict=True)]
     settled = table.flags("settled", default=True)
@@ -132,15 +142,14 @@ def _grid(
             filled=settled[place],
             base=base[place],
         )
-    known = [end for cell in cells.values() if cell.ends for end in cell.ends]
-    reached = (min([*known, centre]), max([*known, centre]))
+    reached = [centre, *(end for cell in cells.values() if cell.ends for end in cell.ends)]
     rows, columns = list(dict.fromkeys(downs)), list(dict.fromkeys(acrosses))
     square = set(rows) == set(columns)
     return _Grid(
         rows=rows,
         columns=rows if square else columns,
         cells=cells,
-        reach=reached if known else None,
+        reach=(min(reached), max(reached)) if len(reached) > 1 else None,
         zero=centre,
         note=note,
         diagonal=square,

@@ -17,7 +17,7 @@ def waterfall(
     rows: object,
     *,
     title: str = "",
-    digits: int = 2,
+    digits: int | None = None,
     note: str = "",
     ax: Any = None,
     size: Extent = None,
@@ -35,7 +35,7 @@ def waterfall(
     title
         What the axis measures.
     digits
-        Decimals of the numbers where there are no `words`.
+        Decimals of the numbers where there are no `words`; by itself so many that three digits of the axis differ.
 
     Examples
     --------
@@ -52,22 +52,24 @@ def waterfall(
         None if both is None else (start + both[0], start + both[1])
         for start, both in zip(starts, table.intervals(), strict=True)
     ]
+    reach = [*starts, *(start + value for start, value in zip(starts, values, strict=True))]
+    # Scores and marks start at 0, which need not be on the axis.
+    known = [value for value, kind in zip(reach, kinds * 2, strict=True) if kind in ("step", "part")]
+    known += [value for value, kind in zip(values, kinds, strict=True) if kind in ("score", "mark")]
+    known += [end for both in ends if both for end in both]
+    limits = limits_of(known)
+    digits = digits_within(limits[1] - limits[0]) if digits is None else digits
     words = table.texts("words") if table.has("words") else _numbers(kinds, values, digits, [None] * table.n)
     said = _numbers(kinds, values, digits, table.intervals())
     lines = [
         Line(name=name, strong=kind == "score", faint=kind == "part", says=each, value=start + value)
         for name, kind, each, start, value in zip(table.names("label"), kinds, said, starts, values, strict=True)
     ]
-    reach = [*starts, *(start + value for start, value in zip(starts, values, strict=True))]
-    # Scores and marks start at 0, which need not be on the axis.
-    known = [value for value, kind in zip(reach, kinds * 2, strict=True) if kind in ("step", "part")]
-    known += [value for value, kind in zip(values, kinds, strict=True) if kind in ("score", "mark")]
-    known += [end for both in ends if both for end in both]
 
     def draw(panel: MarkPanel) -> None:
         _draw_steps(panel, table, kinds, list(zip(starts, values, strict=True)), ends)
 
-    marks = Marks(draw=draw, title=title, limits=limits_of(known))
+    marks = Marks(draw=draw, title=title, limits=limits)
     return row_figure(lines, [marks, Words(texts=words)], note=note, ax=ax, size=size)
 
 

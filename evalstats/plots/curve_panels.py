@@ -371,12 +371,14 @@ def sequence(
     late = [place for place in range(table.n) if n[place] >= _LEFT_ALONE * n[-1]]
     ends = [end for place in late for end in (lows[place], highs[place]) if abs(end) < inf]
     low, high = limits_of([*ends, *(means[place] for place in late), 0.0, margin, None if margin is None else -margin])
+    digits = min(digits_within(high - low), 2)
 
     def figure(sheet: Sheet) -> Canvas:
         font = sheet.font
-        said = f"{number(means[-1], 2, sign=True)} {interval(lows[-1], highs[-1], 1, 2, sign=True)}"
-        heads = wrapped(title, sheet.width - text_width(said, font, bold=True) - font, SMALL * font, bold=True)
-        apart = not heads or len(heads) > 2
+        said = f"{number(means[-1], digits, sign=True)} {interval(lows[-1], highs[-1], 1, digits, sign=True)}"
+        room = sheet.width - text_width(said, font, bold=True) - font
+        heads = wrapped(title, room, SMALL * font, bold=True)
+        apart = len(heads) not in (1, 2) or room < 10 * font
         heads = wrapped(title, sheet.width, SMALL * font, bold=True) if apart else heads
         notes = wrapped(note, sheet.width, SMALL * font)
         top = font * (1.3 * SMALL * len(heads) + (1.4 if apart else 0.2) + 0.5)

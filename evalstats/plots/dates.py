@@ -88,11 +88,13 @@ def histories(
     limits = limits_of([*values, *lines.numbers("estimate")])
 
     def figure(sheet: Sheet) -> Canvas:
-        across = _across(sheet, len(models))
-        down = -(-len(models) // across)
-        if sheet.most is not None:
-            # Letters get smaller where all panels would not find room.
-            sheet = replace(sheet, font=min(sheet.font, sheet.most / (down * (_LEAST_TALL + _AROUND) + 5.0)))
+        while True:
+            across = _across(sheet, len(models))
+            down = -(-len(models) // across)
+            if sheet.most is None or sheet.font * (down * (_LEAST_TALL + _AROUND) + 5.0) <= sheet.most:
+                break
+            # Letters get smaller where all panels would not find room; then more stand side by side.
+            sheet = replace(sheet, font=0.92 * sheet.font)
         font = sheet.font
         keys: list[Key] = []
         if event_words and marks.n:
@@ -193,8 +195,9 @@ def _draw(panel: _HistoryPanel) -> None:
         color=canvas.tone(tone or "neutral"),
     )
     ends = (date.fromordinal(first).isoformat(), date.fromordinal(last).isoformat())
-    canvas.text(inner, bottom + 0.9 * font, ends[0], letters=SMALL, color=colors.muted)
-    if last > first and 2.2 * text_width(ends[1], SMALL * font) < right - inner:
+    wide = text_width(ends[0], SMALL * font)
+    canvas.text(min(inner, right - wide), bottom + 0.9 * font, ends[0], letters=SMALL, color=colors.muted)
+    if last > first and 2.2 * wide < right - inner:
         canvas.text(right - 0.6 * font, bottom + 0.9 * font, ends[1], align="right", letters=SMALL, color=colors.muted)
 
 

@@ -22,7 +22,7 @@ from evalstats.plots.canvas import (
 )
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.rows import Line, MarkPanel, Marks, grouped_lines, row_figure, word_column
-from evalstats.plots.text import Room, fitted, fitted_names, spread, text_width, with_interval
+from evalstats.plots.text import Room, digits_within, fitted, fitted_names, spread, text_width, with_interval
 
 
 def forest(
@@ -33,7 +33,7 @@ def forest(
     margin: float | None = None,
     sides: tuple[str, str] = ("", ""),
     side_tones: tuple[str, str] = ("bad", "good"),
-    digits: int = 2,
+    digits: int | None = None,
     bounds: tuple[float, float] | None = None,
     log: bool = False,
     reverse: bool = False,
@@ -61,7 +61,7 @@ def forest(
     sides, side_tones
         What lies left and right of the reference, in words and tones.
     digits
-        Decimals of the numbers where there are no `words`.
+        Decimals of the numbers where there are no `words`; by itself so many that three digits of the axis differ.
     bounds
         The lowest and highest value that can occur.
     log
@@ -76,8 +76,14 @@ def forest(
     ['a', 'b', '+1.00 [−2.00, +4.00]', '+4.00 [+2.00, +6.00]']
     """
     table = columns_of(rows, "forest")
-    estimates, ends, names = table.need("estimate"), table.intervals(), table.names()
-    estimates = table.numbers("estimate")
+    table.need("estimate")
+    estimates, ends, names = table.numbers("estimate"), table.intervals(), table.names()
+    values = [*estimates, *(end for both in ends if both for end in both)]
+    values += [] if reference is None else [reference]
+    if reference is not None and margin is not None:
+        values += [reference - margin, reference + margin]
+    limits = _limits(values, bounds, log=log)
+    digits = digits_within(2.0 if log else limits[1] - limits[0]) if digits is None else digits
     shown_numbers = _numbers(estimates, ends, digits, sign=reference == 0)
     lines, at = grouped_lines(table.texts("group"), _lines(table, names, shown_numbers))
     settled = table.flags("settled")
@@ -85,12 +91,6 @@ def forest(
         settled = [both is not None and (reference is None or not both[0] <= reference <= both[1]) for both in ends]
     tones = table.texts("tone") if table.has("tone") else ["neutral"] * table.n
     words = table.texts("words") if table.has("words") else shown_numbers
-    values = [*estimates, *(end for both in ends if both for end in both)]
-    values += [] if reference is None else [reference]
-    if reference is not None and margin is not None:
-        values += [reference - margin, reference + margin]
-    limits = _limits(values, bounds, log=log)
-
     marks = Marks(
         draw=lambda panel: _draw_rows(panel, table, at, settled, tones),
         title=title,

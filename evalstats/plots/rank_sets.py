@@ -1,5 +1,6 @@
-"""Ranks that the data leave open, beside the scores."""
+"""Scores, and beside them the ranks that the data leave open, or which models are not separated."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from evalstats.document.numbers import interval, number
+from evalstats.grammar import and_list
 from evalstats.plots.canvas import (
     Extent,
     limits_of,
@@ -14,6 +16,7 @@ from evalstats.plots.canvas import (
 )
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.rows import Line, MarkPanel, Marks, Words, further_columns, grouped_lines, row_figure, word_column
+from evalstats.plots.text import digits_within
 
 
 def ranks(
@@ -21,7 +24,7 @@ def ranks(
     *,
     title: str = "",
     columns: Mapping[str, str] | None = None,
-    digits: int = 1,
+    digits: int | None = None,
     bounds: tuple[float, float] | None = None,
     note: str = "",
     ax: Any = None,
@@ -43,7 +46,7 @@ def ranks(
     columns
         Further columns of `rows` to write at the end of each row, with their headings.
     digits
-        Decimals of the scores where there are no `words`.
+        Decimals of the scores where there are no `words`; by itself so many that three digits of the axis differ.
     bounds
         The lowest and highest score that can occur.
 
@@ -66,13 +69,13 @@ def ranks(
     parts: list[Words | Marks] = []
     score_words = [""] * table.n
     if scored:
-        values = [*table.numbers("estimate"), *table.numbers("conf_low"), *table.numbers("conf_high")]
-        limits = limits_of(values)
-        if bounds is not None:
-            room = 0.02 * (bounds[1] - bounds[0])
-            limits = max(limits[0], bounds[0] - room), min(limits[1], bounds[1] + room)
+        limits = _score_limits(table, bounds)
         parts.append(Marks(draw=lambda panel: _draw_scores(panel, table, at), title=title, limits=limits, share=1.25))
-        words = table.texts("words") if table.has("words") else _scores(table, digits)
+        words = (
+            table.texts("words")
+            if table.has("words")
+            else _scores(table, digits_within(limits[1] - limits[0]) if digits is None else digits)
+        )
         parts.append(word_column(words, at, len(lines)))
         score_words = [f"{each}, " for each in words]
     if any(sets):
@@ -95,6 +98,84 @@ def ranks(
         lines[place] = replace(lines[place], says=f"{scores}{open_ranks}", value=value)
     parts += further_columns(table, columns, at, len(lines))
     return row_figure(lines, parts, note=note, ax=ax, size=size)
+
+
+def critical_differences(
+    rows: object,
+    *,
+    title: str = "",
+    bounds: tuple[float, float] | None = None,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw each model's score with its interval, and beside it lines that join models which are not separated.
+
+    It is Demsar's critical-difference diagram with a row a model: a line for each letter of a compact letter display.
+
+    Parameters
+    ----------
+    rows
+        `model` (or `label`), `estimate`, `tier` (letters; models that share one are not separated); if known `conf_low`,
+        `conf_high`; and any of: `words` (the score in words), `best` (bold and in colour).
+    title
+        What the score measures.
+    bounds
+        The lowest and highest score that can occur.
+
+    Examples
+    --------
+    >>> figure = critical_differences({"model": ["a", "b", "c"], "estimate": [3, 2, 1], "tier": ["a", "ab", "b"]})
+    >>> [text.get_text() for text in figure.axes[0].texts][-1]
+    'Tiers'
+    """
+    table = columns_of(rows, "critical_differences")
+    table.need("estimate")
+    table.need("tier")
+    letters = [re.findall(r"[a-zA-Z]\d*", tier) for tier in table.texts("tier")]
+    columns = list(dict.fromkeys(letter for own in letters for letter in own))
+    shared = [letter for letter in columns if sum(letter in own for own in letters) > 1]
+
+    def draw(panel: MarkPanel) -> None:
+        half = (
+            1.03 * (0.55 * panel.font)
+            if panel.canvas.narrow
+            else (panel.levels[-1] - panel.levels[0]) / (table.n - 1) / 2
+        )
+        for across, letter in enumerate(shared):
+            for level in (level for level, own in zip(panel.levels, letters, strict=True) if letter in own):
+                style = {"color": panel.canvas.colors.neutral, "linewidth": 0.3 * panel.font}
+                panel.axes.plot([across] * 2, [level - half, level + half], solid_capstyle="butt", **style)
+
+    limits = _score_limits(table, bounds)
+    words = table.texts("words") if table.has("words") else _scores(table, digits_within(limits[1] - limits[0]))
+    at, best = list(range(table.n)), table.flags("best")
+    joined = [
+        [other for other, own in zip(table.names(), letters, strict=True) if {*own} & {*mine}] for mine in letters
+    ]
+    lines = [
+        Line(
+            name=name,
+            strong=best[place],
+            says=f"{words[place]}, not separated from {and_list([o for o in joined[place] if o != name], 5) or 'any'}",
+            value=table.numbers("estimate")[place],
+        )
+        for place, name in enumerate(table.names())
+    ]
+    scores = Marks(draw=lambda panel: _draw_scores(panel, table, at), title=title, limits=limits)
+    parts: list[Words | Marks] = [scores, Words(texts=words)]
+    if shared:
+        ends = (-0.6, len(shared) - 0.4)
+        parts.append(Marks(draw=draw, title="Tiers", limits=ends, ticks=(), share=0.4))
+    return row_figure(lines, parts, note=note, ax=ax, size=size)
+
+
+def _score_limits(table: Columns, bounds: tuple[float, float] | None) -> tuple[float, float]:
+    limits = limits_of([*table.numbers("estimate"), *table.numbers("conf_low"), *table.numbers("conf_high")])
+    if bounds is None:
+        return limits
+    room = 0.02 * (bounds[1] - bounds[0])
+    return max(limits[0], bounds[0] - room), min(limits[1], bounds[1] + room)
 
 
 def _scores(table: Columns, digits: int) -> list[str]:

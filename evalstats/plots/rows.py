@@ -31,7 +31,7 @@ _ROW, _HEADING = 2.15, 1.9  # heights in letters' heights
 _BESIDE, _BELOW = 3.1, 4.2  # of a row whose words stand above its marks: beside its name, or below it
 # So dense may rows be, and so small letters, where a figure then finds room on half a page of paper.
 _DENSE, _LETTERS = 0.7, (1.0, 0.93, 0.86, 0.8)
-_TALL = 0.42  # half of a row's marks, in letters' heights
+_SMALLER, _SMALLEST = 0.92, 1.5  # steps in which letters get smaller where a height is given, and where that ends
 # By what factor rows may become lower (with words above their marks, and beside them), and higher where a height is given: a name
 # stays near its mark.
 _LOWEST_STACKED, _LOWEST, _HIGHEST_STACKED, _HIGHEST = 0.95, 0.58, 1.3, 2.0
@@ -191,8 +191,11 @@ def further_columns(table: Columns, columns: Mapping[str, str] | None, at: Seque
 
 
 def _row_canvas(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks], note: str) -> Canvas:
-    if not sheet.narrow and _cramped(sheet, lines, columns):
-        sheet = replace(sheet, stacked=True)
+    if not sheet.narrow:
+        stacked = replace(sheet, stacked=True)
+        # On axes of a given height words go above marks, too, where names would be cut and rows find room.
+        fits = sheet.height is not None and _scaled_sheet(stacked, lines, columns, note)[0].font == sheet.font
+        sheet = stacked if _cramped(sheet, lines, columns, fits=fits) else sheet
     sheet, scale = _scaled_sheet(sheet, lines, columns, note)
     layout = _layout(sheet, lines, columns, scale)
     notes = wrapped(note, sheet.width, SMALL * sheet.font)
@@ -213,7 +216,7 @@ def _row_canvas(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | M
             level = bottom - 1.3 * SMALL * canvas.font * up
             canvas.text(left, level, words, letters=SMALL, weight="bold", color=canvas.colors.muted)
     # From the right: where two axes are too close for both, the end of one gives way to the beginning of the next.
-    end = math.inf
+    end = canvas.width + canvas.edge
     for panel, column in reversed(panels):
         end = _write_ticks(panel, column, len(lines), end)
     canvas.small_lines(notes, layout.bottom + layout.foot + 0.4 * SMALL * canvas.font)
@@ -237,10 +240,13 @@ def _add_tooltips(canvas: Canvas, lines: Sequence[Line], columns: Sequence[Words
         canvas.tooltip(line.name, line.says or ", ".join(parts), (0.0, top, canvas.width, height), mark)
 
 
-def _cramped(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks]) -> bool:
-    """Whether words leave so little beside them that names would lose what tells them apart."""
+def _cramped(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks], *, fits: bool) -> bool:
+    """Whether words leave so little beside them that names would lose what tells them apart; where it `fits`, any letter."""
     names = [line.name for line in lines if not line.heading]
     room, _ = _edges(sheet, lines, columns)
+    details = max((text_width(f"  {line.detail}", SMALL * sheet.font) for line in lines if line.detail), default=0.0)
+    if fits and any("…" in name.strip("…") for name in fitted_names(names, room - details, sheet.font)):
+        return True
     widest = max((text_width(name, sheet.font) for name in names), default=0.0)
     return widest > _LEAST_NAMES * sheet.font > room
 
@@ -273,7 +279,9 @@ def _row_height(sheet: Sheet, line: Line, *, beside: bool) -> float:
 def _scaled_sheet(
     sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks], note: str
 ) -> tuple[Sheet, float]:
-    """Return the sheet with letters so small, and a factor for rows, that all finds room where the height is given."""
+    """Return the sheet with letters so small, and a factor for rows, that all finds room across and in a given height."""
+    while sheet.font > _SMALLEST and not sheet.narrow and _edges(sheet, lines, columns)[1][-1][1] > sheet.width + 0.5:
+        sheet = replace(sheet, font=_SMALLER * sheet.font)
     most = sheet.most
     if most is None:
         return sheet, 1.0
@@ -291,12 +299,12 @@ def _scaled_sheet(
             if room(smaller, sheet.half) >= _DENSE:
                 return smaller, min(room(smaller, sheet.half), 1.0)
     factor = 1.0
-    for _ in range(12):
+    while sheet.font > _SMALLEST:
         factor = room(sheet, most)
         least, highest = (_LOWEST_STACKED, _HIGHEST_STACKED) if sheet.narrow else (_LOWEST, _HIGHEST)
         if factor >= least:
             return sheet, min(factor, highest if sheet.height is not None else 1.0)
-        sheet = replace(sheet, font=0.92 * sheet.font)
+        sheet = replace(sheet, font=_SMALLER * sheet.font)
     return sheet, max(factor, 0.1)
 
 

@@ -7,6 +7,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
+from evalstats.plots.text import text_width
+
 
 def all_axes(figure: Figure) -> list[Any]:
     """The canvas and its panels."""
@@ -102,4 +104,29 @@ def struck_names(figure: Figure, names: set[str], inside: Any = None) -> list[st
                 path = line.get_transform().transform_path(line.get_path())
                 if path.intersects_bbox(Bbox([[left, down], [right, up]]), filled=False):
                     found.append(text.get_text())
+    return found
+
+
+def cut_with_room(figure: Figure, names: list[str]) -> list[str]:
+    """Names that are cut though they would end before the next text or panel on their right, and within the figure."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    base = figure.axes[0]
+    boxes = [(text, text.get_window_extent(renderer)) for text in base.texts if text.get_text()]
+    walls = [box for _, box in boxes] + [panel.get_window_extent() for panel in base.child_axes]
+    unit = figure.dpi / 72
+    found = []
+    for text, box in boxes:
+        if "…" not in text.get_text() or text.get_rotation():
+            continue
+        head, *inner, tail = (part.strip() for part in text.get_text().split("…"))
+        whole = [
+            name for name in names if name.startswith(head) and name.endswith(tail) and all(p in name for p in inner)
+        ]
+        if not whole:
+            continue
+        beside = [wall.x0 for wall in walls if wall.x0 > box.x1 - 1 and wall.y0 < box.y1 and box.y0 < wall.y1]
+        room = (min([*beside, base.bbox.x1]) - box.x0) / unit - 2.1 * text.get_fontsize()
+        bold = text.get_weight() == "bold"
+        if text.get_horizontalalignment() == "left" and text_width(whole[0], text.get_fontsize(), bold=bold) < room:
+            found.append(text.get_text())
     return found

@@ -225,6 +225,7 @@ GALLERY: dict[str, partial[Figure]] = {
     ),
     "ratings": _with(plots.forest, RATINGS, title="Rating (points)", reference=None, digits=0),
     "ranks": _with(plots.ranks, RANKS, title="correct (%), 95% interval", columns={"tier": "Tier"}, bounds=(0, 100)),
+    "critical": _with(plots.critical_differences, RANKS, title="correct (%), 95% interval", bounds=(0, 100)),
     "points": _with(
         plots.scatter,
         POINTS,

@@ -2,6 +2,10 @@
 
 import io
 import pickle
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
@@ -14,10 +18,10 @@ from PIL import Image
 
 import evalstats as es
 from evalstats.errors import InputError
-from evalstats.plots import forest
+from evalstats.plots import critical_differences, forest
 from evalstats.plots.style import contrast, palette_on
 from evalstats.plots.text import text_width
-from tests.plots.drawing import all_axes, assert_words_stand_apart
+from tests.plots.drawing import all_axes, assert_words_stand_apart, panels
 from tests.plots.gallery import DIFFERENCES, GALLERY
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
@@ -117,3 +121,57 @@ def test_the_frame_of_a_figure_draws_the_same_figure() -> None:
     assert frame["estimate"].to_list() == [22, 21, 0, 0]
     with pytest.raises(InputError, match="no figure 'nothing' in this result; it has difference"):
         found.figure_frame("nothing")
+
+
+def test_the_blocks_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of packages that are not installed here begin with their import, and are left out."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "figures.md").read_text(encoding="utf-8")
+    first, second, third = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    (tmp_path / "build").mkdir()
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(first, names)  # noqa: S102 - the reader's own code
+    made = {path.name for path in (tmp_path / "build").iterdir()}
+    assert made == {"dark.png", "two.png"}
+    rows, *others = re.split(r"\n(?=(?:import|from) )", second)
+    for block in (rows, *others, third):
+        needed = re.match(r"(?:import|from) (\w+)", block)
+        if needed is None or find_spec(needed[1]):
+            exec(block, names)  # noqa: S102
+    assert {"estimate", "conf_low", "conf_high", "label"} <= set(names["rows"].columns)
+
+
+def test_a_line_of_identity_rises_at_45_degrees() -> None:
+    for size in ((8, 5), "screen", "phone", (4, 3)):
+        axes = panels(GALLERY["points"](size=size))[0]
+        (one, other) = axes.transData.transform([(45, 45), (70, 70)])
+        assert other[0] - one[0] == pytest.approx(other[1] - one[1])
+
+
+def test_the_line_of_a_frontier_is_broader_than_an_interval() -> None:
+    lines = panels(GALLERY["frontier"]())[0].lines
+    (steps,) = (line for line in lines if line.get_drawstyle() == "steps-post")
+    others = [line.get_linewidth() for line in lines if line is not steps and line.get_linestyle() != "None"]
+    assert steps.get_linewidth() > 2 * max(others)
+
+
+@pytest.mark.parametrize("size", [(3.4, 6), (3.4, 12)], ids=str)
+def test_marks_stand_right_below_their_words(size: tuple[float, float]) -> None:
+    """However high rows are where words stand above marks."""
+    figure = forest(DIFFERENCES, size=size)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    (name,) = (text for text in figure.axes[0].texts if text.get_text() == "All items")
+    mark = next(line for line in panels(figure)[0].lines if line.get_marker() == "o")
+    down = name.get_window_extent().y0 - mark.get_transform().transform(mark.get_xydata()[0])[1]
+    assert 0 < down * 72 / figure.dpi < 3 * name.get_fontsize()
+
+
+def test_lines_join_the_models_of_a_letter() -> None:
+    rows = {"model": list("abcd"), "estimate": [4, 3, 2, 1], "tier": ["a", "ab", "b", "c"]}
+    figure = critical_differences(rows)
+    _, joined = panels(figure)
+    found = sorted((float(line.get_xdata()[0]), round(sum(line.get_ydata()) / 2)) for line in joined.lines)
+    steps = sorted({y for _, y in found})
+    assert [(x, steps.index(y)) for x, y in found] == [(0, 0), (0, 1), (1, 1), (1, 2)]
+    assert figure.tooltips[1].words.endswith("not separated from a and c")

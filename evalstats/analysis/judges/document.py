@@ -505,7 +505,23 @@ def _confusion(result: JudgeReport) -> Section | None:
         rows=tuple((rating, *row) for rating, row in zip(best.levels, best.confusion, strict=True)),
         caption="How often each pair of ratings was given",
     )
-    return Section(id="confusion", heading=head, blocks=(table,))
+    cells = [
+        (f"{result.truth}: {best.levels[i]}", f"{best.name}: {best.levels[j]}", n, "good" if i == j else "bad")
+        for i, row in enumerate(best.confusion)
+        for j, n in enumerate(row)
+    ]
+    names = (result.truth, "judge", "estimate", "tone")
+    rows = {name: [cell[place] for cell in cells] for place, name in enumerate(names)}
+    figure = Figure(
+        id="confusion",
+        plot="heatmap",
+        rows=rows | {"words": [f"{n:,}" for _, _, n, _ in cells]},
+        options={"row": result.truth, "column": "judge"},
+        alt=f"How often {best.name} gives each rating where {result.truth} give each; {sum(off.values()):,} differ.",
+        caption=f"How often each pair of ratings was given: on the diagonal {best.name} and {result.truth} agree",
+        table=table,
+    )
+    return Section(id="confusion", heading=head, blocks=(figure,))
 
 
 def _spread(result: JudgeReport) -> Section | None:

@@ -15,6 +15,7 @@ from evalstats.grammar import comma_list, plural
 
 MOST_MODELS = 60
 MOST_PAIRS = 30
+MOST_JOINED = 30  # models of a critical-difference diagram
 MOST_GROUPS = 16
 _LETTERS = 3
 _THIN = 0.5  # two groups that share less than this of the smaller one's items are worth a drawing
@@ -57,6 +58,26 @@ def ranks(result: Leaderboard) -> Figure:
         f"open; {n_best} may be the best.",
         caption="Scores with their intervals; the pale bar holds the ranks left open together with all others, the dark one "
         "those of that model alone.",
+    )
+
+
+def critical_differences(result: Leaderboard) -> Figure:
+    """Return the figure of which models are not separated, by the letters of their tiers."""
+    unit = f" ({result.score_unit})" if result.score_unit else ""
+    bounds = {"bounds": (0.0, result.scale)} if result.metric_kind in ("binary", "proportion") else {}
+    return Figure(
+        id="critical-differences",
+        plot="critical_differences",
+        rows={
+            "model": [row.name for row in result.rows],
+            **shown_numbers(result.rows, result.scale),
+            "words": [score_words(row, result) for row in result.rows],
+            "tier": [row.tier for row in result.rows],
+            "best": _best(result.rows, result),
+        },
+        options={"title": f"{result.metric}{unit}, {100 * result.conf_level:g}% interval", **bounds},
+        alt=f"{result.metric} of {plural(len(result.rows), 'model')}; lines join models that are not separated.",
+        caption="Models that a line joins are not separated",
     )
 
 
