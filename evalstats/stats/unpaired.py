@@ -40,10 +40,9 @@ from evalstats.stats.estimate import (
 )
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.paired.effect_sizes import MarginTest, margin_answer
-from evalstats.stats.roots import bracketed_roots
 
-# How far from the estimate the search for an end begins: there the restricted variance is above 0 even where nobody failed.
-_BESIDE = 1e-10
+_BESIDE = 1e-10  # so close to the estimate a difference is the estimate
+_BISECTION_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,23 +112,14 @@ def miettinen_nurminen(counts: TwoProportions, *, conf_level: float = 0.95) -> I
     """
     level = check_level(conf_level)
     z, found, n = normal_quantile(level), counts.estimate, counts.n_baseline + counts.n_candidate
-
-    def beyond(difference: FloatArray) -> FloatArray:
-        return (found - difference) ** 2 - z**2 * counts.variance(difference)
-
-    alike = (counts.baseline, counts.candidate) in ((0, 0), (counts.n_baseline, counts.n_candidate))
-
-    def end(side: float) -> float:
-        if alike:
-            # Where nobody or everybody succeeds, one side alone varies under the restriction, and the end has a closed form.
-            at = counts.n_candidate if (counts.candidate == 0) == (side > 0) else counts.n_baseline
-            return side * z**2 * n / (n - 1) / (at + z**2 * n / (n - 1))
-        start, last = np.array([found + side * _BESIDE]), np.array([side])
-        if side * start[0] >= 1.0:
-            return side
-        return float(bracketed_roots(beyond, start, last, at_low=beyond(start), at_high=beyond(last))[0])
-
-    low, high = end(-1.0), end(1.0)
+    # Both ends by bisection: where one side always fails and the other never does, the variance rises from 0 so steeply that a
+    # faster search stops at the estimate.
+    inside, outside = np.full(2, found), np.array([-1.0, 1.0])
+    for _ in range(_BISECTION_STEPS):
+        middle = 0.5 * (inside + outside)
+        kept = (found - middle) ** 2 <= z**2 * counts.variance(middle)
+        inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+    low, high = 0.5 * (inside + outside)
     statistic = counts.statistic()
     return IntervalEstimate(
         estimate=found,
@@ -137,8 +127,8 @@ def miettinen_nurminen(counts: TwoProportions, *, conf_level: float = 0.95) -> I
         conf_level=level,
         n=n,
         std_error=_wald_error(counts),
-        conf_low=low,
-        conf_high=high,
+        conf_low=float(low),
+        conf_high=float(high),
         statistic=statistic,
         p_value=two_sided_normal_p(statistic),
         warnings=few_items(min(counts.n_baseline, counts.n_candidate)),

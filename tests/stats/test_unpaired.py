@@ -87,7 +87,17 @@ def test_the_restricted_proportions_maximise_the_likelihood(table: tuple[int, ..
 
 
 @pytest.mark.parametrize(
-    "table", [(48, 80, 56, 70), (0, 20, 3, 15), (7, 7, 2, 9), (0, 5, 5, 5), (0, 30, 0, 25), (4, 4, 4, 4), (9, 9, 6, 6)]
+    "table",
+    [
+        (48, 80, 56, 70),
+        (0, 20, 3, 15),
+        (7, 7, 2, 9),
+        (0, 5, 5, 5),
+        (0, 30, 0, 25),
+        (4, 4, 4, 4),
+        (9, 9, 6, 6),
+        (0, 900, 700, 700),
+    ],
 )
 def test_the_interval_holds_what_the_test_does_not_reject(table: tuple[int, int, int, int]) -> None:
     two = counts(*table)
