@@ -209,6 +209,11 @@ class Table:
     most: int = 0
     frame: Mapping[str, Sequence[object]] = field(default_factory=dict[str, Sequence[object]])
 
+    @property
+    def has_links(self) -> bool:
+        """Whether its rows can be opened elsewhere, which no drawing shows."""
+        return any(column.kind == "link" for column in self.columns)
+
     def written(self, most: int | None = None) -> tuple[tuple[str, ...], ...]:
         """Return the cells of the first rows, by default of all, as text."""
         columns = [
@@ -253,6 +258,11 @@ class Figure:
     caption: str = ""
     table: Table | None = None
 
+    @property
+    def single(self) -> bool:
+        """Whether it has one mark."""
+        return all(len(column) == 1 for column in self.rows.values())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tabs:
@@ -284,11 +294,75 @@ Block = Text | Items | Code | Table | Figure | Tabs | SideBySide
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A part under a heading that states what was found in it. `id`: lower-case words joined by hyphens."""
+    """A part under a heading that states what was found in it. `id`: lower-case words joined by hyphens.
+
+    One without `news` (all methods agree, no check failed) is folded away with the method, wherever it stands.
+    """
 
     id: str
     heading: str
     blocks: tuple[Block, ...]
+    news: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """The number that answers with its interval, as it is drawn beside the number.
+
+    Attributes
+    ----------
+    estimate, low, high, origin, margin
+        As they are, shown times `scale` with `digits` and `unit`. `origin` is the value that would be no news: 0 of a difference.
+    sides
+        What it says to lie below and above the origin, the better side first if `falling`.
+    bounds
+        The ends of the scale, where it has some; without an origin the whole scale is drawn.
+    conf_level, method, counts
+        From these a page computes the interval again when its reader moves the level; without counts it cannot.
+
+    Examples
+    --------
+    >>> drawn = Interval(estimate=0.488, low=0.346, high=0.632, origin=0.0, bounds=(-1.0, 1.0))
+    >>> [round(end, 2) for end in drawn.axis]
+    [-0.0, 0.73]
+    """
+
+    estimate: float
+    low: float
+    high: float
+    scale: float = 1.0
+    digits: int = 1
+    unit: str = ""
+    origin: float | None = None
+    margin: float = 0.0
+    sides: tuple[str, str] = ("", "")
+    falling: bool = False
+    bounds: tuple[float, float] | None = None
+    conf_level: float = 0.95
+    method: str = ""
+    counts: tuple[int, ...] = ()
+
+    @property
+    def axis(self) -> tuple[float, float]:
+        """The values at both ends of the drawing: those of other levels, up to 99.9%, have room beside the interval."""
+        if self.origin is None and self.bounds is not None:
+            return self.bounds
+        room = 0.35 * (self.high - self.low)
+        ends = [self.low - room, self.high + room]
+        if self.bounds is not None:
+            ends = [max(ends[0], self.bounds[0]), min(ends[1], self.bounds[1])]
+        known = [] if self.origin is None else [self.origin - self.margin, self.origin + self.margin]
+        return min(ends + known), max(ends + known)
+
+
+def drawn_interval(
+    estimate: float | None, ends: tuple[float | None, float | None] | None, **shown: Any
+) -> Interval | None:
+    """Return an estimate with its interval as it is drawn, where it has both ends; `shown` are other fields of `Interval`."""
+    low, high = ends or (None, None)
+    if estimate is None or low is None or high is None or not low < high:
+        return None
+    return Interval(estimate=estimate, low=low, high=high, **shown)
 
 
 def listed(name: str, heading: str, texts: Iterable[str]) -> Section:
@@ -319,7 +393,7 @@ class Document:
         The answer in one sentence of at most 15 words (names not counted).
     number, number_words
         The number that answers, with its unit ("+48.8 pp"); its interval and what it is of ("95% CI 34.6 to 63.3, p < 0.001").
-        Empty where no number can be claimed.
+        Empty where no number can be claimed. `interval` is the same number to be drawn.
     scope
         One line: for which items, users, models the answer holds, and what it rests on.
     answer
@@ -339,6 +413,7 @@ class Document:
     headline: str
     number: str = ""
     number_words: str = ""
+    interval: Interval | None = None
     scope: str = ""
     answer: tuple[Block, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -167,35 +167,6 @@ def metadata(**fields: str) -> str:
     return "\n".join(["---", *lines, "---"])
 
 
-def verdict_banner(
-    *, label: str, sign: str, tone: str, answer: str, why: str, amount: str = "", range_words: str = ""
-) -> str:
-    """Return the banner; all of it is text, escaped here.
-
-    `sign` stands beside the colour of the `tone`, so that colour alone says nothing; `why` bears the `answer`; `amount` is a
-    number in large type, empty where none can be claimed, with `range_words` below it.
-    """
-    number = ""
-    if amount:
-        number = f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div>'
-    html = (
-        # A group rather than a landmark: an overview has many.
-        f'<div class="es-verdict es-{tone}" role="group" aria-label="Verdict">'
-        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {for_html(label)}</p>'
-        f"<p>{for_html(answer)}</p><p>{for_html(why)}</p></div>{number}</div>"
-    )
-    fields = {
-        "label": label,
-        "sign": sign,
-        "tone": tone,
-        "answer": answer,
-        "why": why,
-        "amount": amount,
-        "range": range_words,
-    }
-    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
-
-
 def boxed(label: str, text: str) -> str:
     """Return a text in a box like the verdict's, with a label above it; both are escaped here."""
     html = (
@@ -283,7 +254,8 @@ def side_by_side(block: SideBySide) -> str:
 def folded_table(table: Table, label: str) -> str:
     """Return a table that a page folds away behind its caption; a PDF leaves it to the data."""
     told = for_html(table.caption)
-    inside = f'<div class="es-table" role="region" aria-label="{told}" tabindex="0">{html_table(table, label)}</div>'
+    region = f'id="{label}" class="es-table" role="region" aria-label="{told}" tabindex="0"'
+    inside = f"<div {region}>{html_table(table, label)}</div>"
     return raw("html", f'<details class="es-fold"><summary>{told}</summary>{inside}</details>')
 
 

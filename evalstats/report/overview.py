@@ -6,15 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from evalstats.analysis.overview.changes_result import Changes
-from evalstats.analysis.overview.document import caution_of, holdings_table, refusals_table
+from evalstats.analysis.overview.document import holdings_table, refusals_table
 from evalstats.analysis.overview.result import Answer, Overview
 from evalstats.analysis.result import load_result
 from evalstats.document.escape import for_pandoc
 from evalstats.document.model import Document, Section, sentence
 from evalstats.errors import InputError
+from evalstats.report.card import card
 from evalstats.report.engine import no_one_listens
-from evalstats.report.markup import show, verdict_banner
-from evalstats.report.page import SIGNS, Page, banner, shown_day, title_block
+from evalstats.report.markup import show
+from evalstats.report.page import Page, banner, shown_day, title_block
 from evalstats.report.render import render_results
 
 INDEX = "index.html"
@@ -98,16 +99,8 @@ def example_overview() -> Overview:
 
 def _card(document: Document, target: str) -> list[str]:
     """Return the question as a link, and its answer with one caution."""
-    card = verdict_banner(
-        label=document.label[:1].upper() + document.label[1:],
-        sign=SIGNS[document.tone],
-        tone=document.tone,
-        answer=sentence(document.headline),
-        why=caution_of(document),
-        amount=document.number,
-        range_words=document.number_words,
-    )
-    return [f"**[{for_pandoc(document.title)}]({target})**", card]
+    said = replace(document, scope="", notes=document.cautions[:1], actions=())
+    return [f"**[{for_pandoc(document.title)}]({target})**", card(said)]
 
 
 def _show_answer(document: Document, place: int, engine: str, rendered: str, banners: set[str]) -> None:

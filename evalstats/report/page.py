@@ -34,6 +34,7 @@ from evalstats.document.model import (
     Value,
     sentence,
 )
+from evalstats.report.card import card
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.markup import (
     both,
@@ -47,14 +48,11 @@ from evalstats.report.markup import (
     folded_table,
     metadata,
     prose,
-    prose_html,
     raw,
     show,
     side_by_side,
     table_float,
     typst_string,
-    typst_strings,
-    verdict_banner,
 )
 from evalstats.report.workspace import today
 
@@ -82,7 +80,6 @@ def package_versions() -> str:
     return ", ".join(found)
 
 
-SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
 _PACKAGES = ("numpy", "scipy", "polars")
 # Of a table longer than this, or than it says itself, the page shows the beginning; the CSV has all.
 _MOST_ROWS = 60
@@ -146,7 +143,7 @@ class Page:
         show(boxed(label, text))
 
     def _once(self, section: Section) -> list[str]:
-        if section.id in self.shown:
+        if section.id in self.shown or not section.news:
             return []
         self.shown.add(section.id)
         return [self._heading(section.heading), *self._blocks(section.blocks)]
@@ -189,16 +186,23 @@ class Page:
 
     def _answer(self) -> list[str]:
         document = self.document
-        parts = [banner(note) for note in document.banners]
-        parts += [_card(document), _cautions(document.cautions), *self._blocks(document.answer)]
-        if document.actions:
-            told = bullets([prose(sentence(text)) for text in document.actions])
-            parts += [self._heading("What to do"), told]
-        return parts
+        # Of a figure with one mark the card has drawn all there is.
+        alone = document.interval is not None
+        blocks = [block for block in document.answer if not (alone and isinstance(block, Figure) and block.single)]
+        return [*map(banner, document.banners), card(document, items=self._items()), *self._blocks(blocks)]
+
+    def _items(self) -> tuple[str, str] | None:
+        """Return the address of the list of items that the evidence holds folded away, and its caption."""
+        figures = [block for each in self.document.evidence for block in each.blocks if isinstance(block, Figure)]
+        for each in figures:
+            if each.table is not None and each.table.has_links:
+                return f"tbl-{self.prefix}{each.id}", each.table.caption
+        return None
 
     def _method_sections(self) -> list[Section]:
-        """Return the parts on the method, and what else is known."""
-        return [*self.document.method, *self.document.notes_section]
+        """Return the parts on the method, evidence that is no news, and what else is known."""
+        old = [section for section in self.document.evidence if not section.news]
+        return [*old, *self.document.method, *self.document.notes_section]
 
     def _method(self) -> list[str]:
         left = [section for section in self._method_sections() if section.id not in (*self.shown, *_REPEATED)]
@@ -220,7 +224,7 @@ class Page:
 
     def _folded_method(self) -> list[str]:
         parts: list[str] = []
-        for section in self._method_sections():
+        for section in (each for each in self._method_sections() if each.id not in self.shown):
             title = raw("html", f'<p class="es-part"><strong>{for_html(section.heading)}</strong></p>')
             parts += [title, _part(section, self.level - 1, *self._inside(section))]
         return [folded("Method", "\n\n".join(parts))] if parts else []
@@ -406,34 +410,10 @@ def title_block(title: str, day: date, kind: str) -> str:
     return metadata(title=for_pandoc(title), es_day=f"{day.day} {day:%B %Y}", es_kind=kind)
 
 
-def _card(document: Document) -> str:
-    return verdict_banner(
-        label=document.label[:1].upper() + document.label[1:],
-        sign=SIGNS[document.tone],
-        tone=document.tone,
-        # Not made to begin with a capital: that may be a model's name.
-        answer=sentence(document.headline),
-        why=sentence(document.scope),
-        amount=document.number,
-        range_words=document.number_words,
-    )
-
-
 def banner(note: Note) -> str:
     """Return what data these are, to stand before any verdict."""
     html = f'<p class="es-banner" role="note">{for_html(note.line)}</p>'
     return both(html, f"#es-banner({typst_string(note.line)})")
-
-
-def _cautions(notes: Sequence[Note]) -> str:
-    if not notes:
-        return ""
-    lines = [note.line for note in notes]
-    html = "".join(f"<li>{prose_html(line)}</li>" for line in lines)
-    return both(
-        f'<ul class="es-cautions" aria-label="Before you rely on this">{html}</ul>',
-        f"#es-cautions({typst_strings(lines)})",
-    )
 
 
 def _label(block: Block, prefix: str) -> str:
@@ -469,7 +449,7 @@ def _block(block: Text | Items | Code | Figure | Table | SideBySide, prefix: str
             drawn = figure_float(
                 block, _label(block, prefix), caption=caption, after=after.replace('</p><p class="es-data">', " ")
             )
-            if block.table is None or all(column.kind != "link" for column in block.table.columns):
+            if block.table is None or not block.table.has_links:
                 return drawn
             # What can be opened no drawing shows.
             rows = folded_table(block.table.without_empty_columns(), f"tbl-{prefix}{block.id}")

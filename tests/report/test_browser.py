@@ -55,8 +55,8 @@ def test_nothing_is_asked_and_nothing_complains(visits: dict[bool, Visit], schem
 @pytest.mark.parametrize(("width", "wide"), [(1280, True), (390, False)])
 def test_the_drawing_fits_the_screen(opened: Callable[..., Any], width: int, wide: bool) -> None:
     page = opened(width)
-    assert page.locator("#fig-difference .es-wide svg").is_visible() is wide
-    assert page.locator("#fig-difference .es-narrow svg").is_visible() is not wide
+    assert page.locator("#fig-flips .es-wide svg").is_visible() is wide
+    assert page.locator("#fig-flips .es-narrow svg").is_visible() is not wide
     smallest = page.evaluate(
         """() => Math.min(...[...document.querySelectorAll('svg text')].filter(t => t.getBoundingClientRect().width)
             .map(t => parseFloat(getComputedStyle(t).fontSize) * t.ownerSVGElement.getBoundingClientRect().width
@@ -117,8 +117,8 @@ def test_the_verdict_is_on_the_first_screen(opened: Callable[..., Any]) -> None:
 def test_data_can_be_saved(opened: Callable[..., Any]) -> None:
     page = opened(1280)
     with page.expect_download() as waiting:
-        page.locator("#fig-difference").get_by_role("link", name="Data (CSV)").click()
+        page.locator("#fig-flips").get_by_role("link", name="Data (CSV)").click()
     download = waiting.value
-    assert download.suggested_filename == "difference.csv"
+    assert download.suggested_filename == "flips.csv"
     with open(download.path(), encoding="utf-8") as stream:  # noqa: PTH123 - playwright gives a path or text
-        assert stream.readline().startswith("label,detail,words,estimate")
+        assert stream.readline().startswith("task,item,variant,scenario")

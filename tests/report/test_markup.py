@@ -136,7 +136,7 @@ def test_a_figure_is_drawn_for_paper_where_a_pdf_may_be_made(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(PRINTED, printed)
-    open_page(example("compare")).show("title", "answer")
+    open_page(example("compare")).show("flips")
     assert any(tmp_path.rglob("*.svg")) == (printed != "0")
 
 

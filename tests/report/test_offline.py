@@ -90,7 +90,7 @@ def test_the_policy_of_the_page_names_its_script_and_lets_nothing_else_in() -> N
 
 
 def test_the_script_is_small_and_passes_both_engines_as_it_is() -> None:
-    assert len(SCRIPT.encode()) < 7600
+    assert len(SCRIPT.encode()) < 14_000
     # A template reads dollars as its own, one engine writes tabs as spaces, and an end tag would end the script.
     assert not {"$", "\t"} & set(SCRIPT)
     assert "</" not in SCRIPT

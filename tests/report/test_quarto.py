@@ -33,7 +33,7 @@ def test_quarto_renders_the_shipped_page(to: str, tmp_path: Path) -> None:
             "Is trained better than baseline on Tenacious-Bench?",
             "es-verdict",
             "Figure",
-            "fig-difference",
+            "fig-flips",
             "Quarto ",
         ):
             assert phrase in html

@@ -39,14 +39,16 @@ def test_the_answer_comes_first_then_evidence_then_method(outline: Outline) -> N
         "Is trained better than baseline on Tenacious-Bench?",
         "Inconclusive",
         "trained scores higher on these 43 items; whether it does on other dimensions is open",
-        "100.0% against 51.2% in correct, on the 43 items of Tenacious-Bench",
-        "clustered by dimension (7)",
         "+48.8 pp",
         # CR2 by dimension: [-5.56, 103.2] clipped at 100 (shared/methods.md, section 3.1).
         "95% CI −5.6 to 100.0, p = 0.070",
+        "Basis",
+        "trained 100.0% against baseline 51.2% in correct, on the 43 items of Tenacious-Bench",
+        "clustered by dimension (7)",
+        "Caution",
         "Items of one dimension behave alike",
-        "trained gains all 21 items of 3 dimensions and changes nothing in the other 4.",
         "What to do",
+        "trained gains all 21 items of 3 dimensions and changes nothing in the other 4.",
         "trained gained 21 items and lost none",
         "Each side on its own",
         "2 of 4 methods disagree",
@@ -77,14 +79,14 @@ def test_landmarks_language_and_headings(outline: Outline) -> None:
 
 def test_every_drawing_has_alternative_text(outline: Outline) -> None:
     drawings = outline.all("svg")
-    assert len(drawings) == 6  # three figures, each wide and narrow
+    assert len(drawings) == 5  # that of the card, and two figures, each wide and narrow
     assert all(drawing["role"] == "img" and drawing["aria-label"] for drawing in drawings)
     assert "+48.8 [−5.6, +100.0]" in (drawings[0]["aria-label"] or "")
 
 
 def test_data_stand_behind_the_figures(outline: Outline) -> None:
     links = {link["download"]: link["href"] for link in outline.all("a") if link.get("download")}
-    assert {"difference.csv", "methods.csv", "flips.csv"} <= set(links)
+    assert {"methods.csv", "flips.csv"} <= set(links)
     frames = {
         name: pl.read_csv(io.BytesIO(base64.b64decode((links[name] or "").partition("base64,")[2])))
         for name in ("methods.csv", "flips.csv")

@@ -11,7 +11,20 @@ from evalstats.analysis.arena.result import ArenaRanking, RatingRow
 from evalstats.analysis.arena.vote_checks import OF_SUSPECTS
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.result import level
-from evalstats.document.model import Block, Column, Document, Items, Note, Section, Table, Text, Tone, sentence
+from evalstats.document.model import (
+    Block,
+    Column,
+    Document,
+    Interval,
+    Items,
+    Note,
+    Section,
+    Table,
+    Text,
+    Tone,
+    drawn_interval,
+    sentence,
+)
 from evalstats.document.numbers import interval_words, number
 from evalstats.errors import Option
 from evalstats.grammar import and_list, comma_list, has_have, is_are, plural
@@ -160,7 +173,7 @@ def _independence(result: ArenaRanking) -> str:
 def document(result: ArenaRanking) -> Document:
     """Return what is said of a ranking of votes."""
     label, tone = answer_of(result)
-    value, words = _number(result)
+    value, words, drawn = _number(result)
     by = clusters_in_words(result.clusters)
     ties = result.n_ties + result.n_both_bad
     tied = f", {100 * ties / result.n_votes:.0f}% ties" if ties and result.n_votes else ""
@@ -178,6 +191,7 @@ def document(result: ArenaRanking) -> Document:
         headline=_headline(result),
         number=value,
         number_words=words,
+        interval=drawn,
         scope=scope,
         answer=_answer(result),
         notes=(*result.notes, *_suspicions(result)),
@@ -230,11 +244,11 @@ def _headline(result: ArenaRanking) -> str:
     return f"{could}; {first} leads"
 
 
-def _number(result: ArenaRanking) -> tuple[str, str]:
+def _number(result: ArenaRanking) -> tuple[str, str, Interval | None]:
     """Return the rating of the model that leads, with its interval."""
     first = result.rows[0]
     if answer_of(result)[0] not in (_LEADS[0], _OPEN[0]) or first.conf_low is None:
-        return "", ""
+        return "", "", None
     rated = sum(row.estimate is not None for row in result.rows)
     if first.conf_high is None:
         base = (
@@ -245,15 +259,22 @@ def _number(result: ArenaRanking) -> tuple[str, str]:
         return (
             f"at least {rating(first.conf_low, result)}",
             f"{level(result)} CI without an upper end; {_base(result, base)}",
+            None,
         )
     ends = interval_words(first.conf_low, first.conf_high, 1.0, digits_of(result))
     mean = "the mean of all models is" if rated == len(result.rows) else f"the mean of the {rated} rated models is"
-    return rating(first.estimate, result), f"{level(result)} CI {ends}; {_base(result, mean)}"
+    drawn = drawn_interval(first.estimate, first.ends, digits=digits_of(result), origin=_zero(result))
+    words = f"{first.name}, {level(result)} CI {ends}; {_base(result, mean)}"
+    return rating(first.estimate, result), words, drawn
+
+
+def _zero(result: ArenaRanking) -> float:
+    return 1000.0 if result.scale == "elo" else 0.0
 
 
 def _base(result: ArenaRanking, mean: str) -> str:
     """Say what the ratings count from."""
-    base = number(1000.0 if result.scale == "elo" else 0.0, 0)
+    base = number(_zero(result), 0)
     return f"{mean} {base}" if result.anchor is None else f"{result.anchor} is set to {base}"
 
 

@@ -279,7 +279,7 @@ def _choices(result: ArenaRanking) -> Section | None:
             infer_schema_length=None,
         ).to_dict(as_series=False),
     )
-    return Section(id="choices", heading=heading, blocks=(table,))
+    return Section(id="choices", heading=heading, blocks=(table,), news=bool(turned))
 
 
 def _style(result: ArenaRanking) -> Section | None:
@@ -387,7 +387,7 @@ def _checks(result: ArenaRanking) -> Section | None:
         tones=_TONES,
         frame=_frame(lines),
     )
-    return Section(id="checks", heading=heading, blocks=(table,))
+    return Section(id="checks", heading=heading, blocks=(table,), news=passed < run)
 
 
 def _raters_table(result: ArenaRanking) -> Table | None:

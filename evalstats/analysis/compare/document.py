@@ -72,6 +72,7 @@ def document(result: Comparison) -> Document:
         headline=_headline(result),
         number="" if refused else shown(result, result.estimate),
         number_words="" if refused else words,
+        interval=None if refused else figures.drawn(result),
         scope=_scope(result),
         answer=() if refused else (*findings, *(() if figure is None else (figure,))),
         notes=notes_of(result),
@@ -139,7 +140,7 @@ def limits(result: Comparison) -> list[str]:
 def _scope(result: Comparison) -> str:
     """Say which scores, on which items, and for which further items the answer holds."""
     digits, account, clusters = figures.digits_of(result), result.labels, " and ".join(result.clusters)
-    sides = " against ".join(own_score(side, digits) for side in (result.candidate, result.baseline))
+    sides = _own_scores(result)
     items = f"{plural(result.n_items, 'item')}{placed(result.benchmark, 'of')}"
     widened = result.these_items is not None and not result.these_items.too_few
     if result.clusters == ("item",):
@@ -208,6 +209,11 @@ def plain_reason(result: Comparison) -> bool:
 def own_score(score: Score, digits: int) -> str:
     """Write one side's score with its unit."""
     return with_unit(scaled(score.estimate, score.scale, digits), score.unit)
+
+
+def _own_scores(result: Comparison) -> str:
+    digits = figures.digits_of(result)
+    return " against ".join(f"{side.name} {own_score(side, digits)}" for side in (result.candidate, result.baseline))
 
 
 def notes_of(result: Comparison) -> tuple[Note, ...]:
@@ -310,8 +316,7 @@ def _scores(result: Comparison) -> Section:
     shared = Text(text="The difference is paired item by item, so it is more precise than these intervals suggest.")
     blocks: tuple[Block, ...] = (table, shared) if result.conf_low is not None and not result.different else (table,)
     judge = ", corrected" if result.labels is not None else ""
-    scores = " against ".join(own_score(side, digits) for side in sides)
-    return Section(id="scores", heading=f"Each side on its own{judge}: {scores}", blocks=blocks)
+    return Section(id="scores", heading=f"Each side on its own{judge}: {_own_scores(result)}", blocks=blocks)
 
 
 def _labels(result: Comparison) -> Section | None:
@@ -482,11 +487,11 @@ def _missing(result: Comparison) -> Section | None:
                 caption="The same analysis on all items, with the missing scores filled in",
             )
         )
-    head = "Some scores are missing"
+    head, alike = "Some scores are missing", False
     if rows and result.ends is not None:
         alike = all(row.ends is not None and row.excludes_zero == result.excludes_zero for row in rows)
         head = f"Missing scores {'would not' if alike else 'could'} change the answer"
-    return Section(id="missing", heading=head, blocks=tuple(blocks))
+    return Section(id="missing", heading=head, blocks=tuple(blocks), news=not alike)
 
 
 def _methods(result: Comparison) -> Section | None:
@@ -520,7 +525,7 @@ def _methods(result: Comparison) -> Section | None:
         lead=True,
         frame=result.to_frame().to_dict(as_series=False),
     )
-    return Section(id="methods", heading=head, blocks=(figures.methods(result, table=table),))
+    return Section(id="methods", heading=head, blocks=(figures.methods(result, table=table),), news=bool(against))
 
 
 def _costs(result: Comparison) -> Section | None:
@@ -560,7 +565,7 @@ def _costs(result: Comparison) -> Section | None:
     ]
     head = f"{who} takes {' and '.join(settled[:2])}" if settled else "No difference in cost or time is shown"
     blocks: list[Block] = [figures.costs(result, table=table), *([Items(items=tuple(notes))] if notes else [])]
-    return Section(id="costs", heading=head, blocks=tuple(blocks))
+    return Section(id="costs", heading=head, blocks=tuple(blocks), news=bool(settled))
 
 
 _EVIDENCE = (

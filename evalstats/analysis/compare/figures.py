@@ -7,7 +7,7 @@ from typing import Any
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, Verdict
 from evalstats.analysis.costs import WORDS
 from evalstats.analysis.result import Estimate, as_columns
-from evalstats.document.model import Figure, Table, Tone
+from evalstats.document.model import Figure, Interval, Table, Tone, drawn_interval
 from evalstats.document.numbers import declared, digits_of_interval, interval, number, p_value, scaled
 from evalstats.grammar import plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS
@@ -51,9 +51,11 @@ def difference(result: Comparison, *, table: Table | None = None) -> Figure:
     by = f", overall and by {result.by}" if groups else ""
     more = f" Drawn are the {MOST_GROUPS} groups with the most items." if len(result.groups) > MOST_GROUPS else ""
     first, *higher = dict.fromkeys(
-        f"{100 * level:.5g}%" for level in (result.conf_level, *{group.conf_level for group in groups})
+        # Two digits of what an interval may miss: 98.3%.
+        f"{100 - float(f'{100 * (1 - level):.2g}'):.6g}%"
+        for level in (result.conf_level, *{group.conf_level for group in groups})
     )
-    together = f" ({higher[0]} for each {result.by}, so that all hold together)" if higher else ""
+    together = f" (each {result.by}'s at {higher[0]}, so that all hold together)" if higher else ""
     return Figure(
         id="difference",
         plot="forest",
@@ -221,6 +223,32 @@ def narrowing(result: Comparison) -> Figure | None:
         },
         alt=f"The running difference in {account.metric} with its {100 * account.conf_level:.5g}% confidence sequence; {said}.",
         caption="The running difference with the interval that holds at every look.",
+    )
+
+
+def drawn(result: Comparison) -> Interval | None:
+    """Return the difference as the card draws it, with the counts from which a page finds its ends at another level."""
+    counts: tuple[int, ...] = ()
+    if result.sequential is None and result.table is not None and result.method == "Tango score":
+        counts = (result.table.n, result.table.only_candidate, result.table.only_baseline)
+    elif result.method == "Miettinen-Nurminen score":
+        sides = (result.candidate, result.baseline)
+        counts = tuple(n for side in sides for n in (round((side.estimate or 0.0) * side.n_items), side.n_items))
+    span, axis = result.about.span, _axis(result)
+    return drawn_interval(
+        result.estimate,
+        result.ends,
+        scale=result.scale,
+        digits=digits_of(result),
+        unit=result.unit,
+        origin=0.0,
+        margin=result.margin or 0.0,
+        sides=axis["sides"],
+        falling=not result.higher_is_better,
+        bounds=None if span is None else (-span, span),
+        conf_level=result.conf_level,
+        method=result.method,
+        counts=counts,
     )
 
 

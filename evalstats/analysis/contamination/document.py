@@ -13,11 +13,13 @@ from evalstats.document.model import (
     Column,
     Document,
     Figure,
+    Interval,
     Items,
     Section,
     Table,
     Text,
     Tone,
+    drawn_interval,
     interval_column,
     listed,
     number_column,
@@ -206,7 +208,7 @@ _TONES: Mapping[Verdict | Literal["described only"], Tone] = {
 def document(result: ContaminationCheck) -> Document:
     """Return what is said of a check for contamination."""
     asked = [] if result.verdict == "invalid" else asked_direction(result.direction)
-    value, words = _number(result)
+    value, words, drawn = _number(result)
     alone = result.rows[0].model if len(result.rows) == 1 else ""
     if result.design == "date":
         cutoff = "its training cut-off" if alone else "their training cut-offs"
@@ -222,6 +224,7 @@ def document(result: ContaminationCheck) -> Document:
         headline="; ".join((_headline(result), *asked)),
         number=value,
         number_words=words,
+        interval=drawn,
         scope=_scope(result),
         answer=_answer(result),
         notes=result.notes,
@@ -268,16 +271,19 @@ def _gains(result: ContaminationCheck, *, many: bool = False) -> str:
     return f"gain{s} more on {old_words(result)}"
 
 
-def _number(result: ContaminationCheck) -> tuple[str, str]:
+def _number(result: ContaminationCheck) -> tuple[str, str, Interval | None]:
     """Return the amount that answers with its interval: of the one suspect, or the one that is inflated."""
     told = result.inflated() or tuple(row.model for row in result.rows)
     row = result.row(told[0])
     if len(told) != 1 or row.estimate is None or row.conf_low is None:
-        return "", ""
+        return "", "", None
     family = len([each for each in result.rows if each.p_value is not None])
     p = p_words(row.p_adjusted) + (f" adjusted for {family} suspects" if family > 1 else "")
     ends = interval_words(row.conf_low, row.conf_high, result.scale, 1)
-    return _amount(row.estimate, result, sign=True), f"{level(result)} CI {ends}, {p}"
+    drawn = drawn_interval(
+        row.estimate, row.ends, scale=result.scale, unit=result.unit, origin=0.0, margin=result.margin or 0.0
+    )
+    return _amount(row.estimate, result, sign=True), f"{level(result)} CI {ends}, {p}", drawn
 
 
 def _scope(result: ContaminationCheck) -> str:
@@ -439,7 +445,7 @@ def _scales(result: ContaminationCheck) -> list[Section]:
         caption="What each gains beyond its references, in ability and in points; ability decides",
         most=_SHOWN,
     )
-    return [Section(id="scales", heading=heading, blocks=(table,))]
+    return [Section(id="scales", heading=heading, blocks=(table,), news=bool(apart))]
 
 
 def _cells(found: Estimate | None) -> tuple[float | None, Ends, float | None]:
@@ -479,7 +485,7 @@ def _bandwidths(result: ContaminationCheck) -> list[Section]:
         caption="The break within other distances from the cut-off, and with parabolas",
         most=_SHOWN,
     )
-    return [Section(id="bandwidths", heading=heading, blocks=(table,))]
+    return [Section(id="bandwidths", heading=heading, blocks=(table,), news=bool(turned))]
 
 
 def _described(result: ContaminationCheck) -> bool:

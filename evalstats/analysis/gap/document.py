@@ -10,6 +10,7 @@ from evalstats.analysis.gap.method import method
 from evalstats.analysis.gap.result import GapRow, LabLiveGap, SideAccount
 from evalstats.analysis.gap.shown import (
     TONES,
+    Ends,
     ShownSide,
     apart,
     cell_names,
@@ -23,7 +24,16 @@ from evalstats.analysis.gap.shown import (
     uncovered,
     verdict_words,
 )
-from evalstats.document.model import Column, Document, Table, Text, Tone, sentence
+from evalstats.document.model import (
+    Column,
+    Document,
+    Interval,
+    Table,
+    Text,
+    Tone,
+    drawn_interval,
+    sentence,
+)
 from evalstats.document.numbers import declared, interval_words, number, titled
 from evalstats.grammar import and_list, plural, plural_of
 
@@ -46,7 +56,7 @@ def document(found: LabLiveGap) -> Document:
     """Return what is said of lab against live."""
     lab, live = found.lab.about, found.live.about
     label, tone = _label(found)
-    shown, words = _number(found)
+    shown, words, drawn = _number(found)
     sides = "; ".join(f"{name}: {_rests_on(side)}" for name, side in (("lab", found.lab), ("live", found.live)))
     margin = "" if found.margin is None else f"; verdicts by the margin of {_margin_words(found)}"
     said = _sentences(found)
@@ -60,6 +70,7 @@ def document(found: LabLiveGap) -> Document:
         headline="; ".join((_headline(found), *asked_direction(lab.direction, live.direction))),
         number=shown,
         number_words=words,
+        interval=drawn,
         scope=f"{plural(found.n_models, 'model')} on both sides; {sides}{margin}",
         answer=(
             figures.scores(found, models_table(found)),
@@ -190,22 +201,34 @@ def _mix_explains(found: LabLiveGap) -> bool:
     return most and parts.overall.mix.excludes_zero and not parts.overall.behaviour.excludes_zero
 
 
-def _number(found: LabLiveGap) -> tuple[str, str]:
+def _drawn(value: float, ends: Ends, found: LabLiveGap) -> Interval | None:
+    about = found.live.about
+    return drawn_interval(value, ends, scale=about.scale, unit=about.shown_unit, origin=0.0, margin=found.margin or 0.0)
+
+
+def _number(found: LabLiveGap) -> tuple[str, str, Interval | None]:
     """Return the number that the headline is about, and the words below it."""
     rows, live = _off(found), ShownSide(found, found.live)
     if found.verdict == "aligned":
-        return f"{found.n_models} of {found.n_models} models", "within the margin"
+        return f"{found.n_models} of {found.n_models} models", "within the margin", None
     if len(rows) == 1:
         row = rows[0]
-        ends = live.ends(printed_ends(row.deciding, found))
-        return live.difference(printed(row.estimate or 0.0, found)), f"{row.name}, live minus expected, {ends}"
+        value, ends = printed(row.estimate or 0.0, found), printed_ends(row.deciding, found)
+        words = f"{row.name}, live minus expected, {live.ends(ends)}"
+        return live.difference(value), words, _drawn(value, ends, found)
     if rows:
-        return f"{len(rows)} of {found.n_models} models", "off the line through the others"
+        return f"{len(rows)} of {found.n_models} models", "off the line through the others", None
     if _level_is_off(found) and found.level is not None:
-        ends = live.ends(printed_ends(found.level.ends, found))
-        return live.difference(printed(found.level.estimate, found)), f"live minus lab, {ends}"
+        value, ends = printed(found.level.estimate, found), printed_ends(found.level.ends, found)
+        return live.difference(value), f"live minus lab, {live.ends(ends)}", _drawn(value, ends, found)
     row = found.agreement.of("spearman")
-    return (f"Spearman {number(row.estimate)}", spearman_words(found)) if row.estimate is not None else ("", "")
+    if row.estimate is None:
+        return "", "", None
+    of = row.like_these or row.of_these
+    drawn = drawn_interval(
+        row.estimate, None if of is None else (of.conf_low, of.conf_high), digits=2, origin=0.0, bounds=(-1.0, 1.0)
+    )
+    return f"Spearman {number(row.estimate)}", spearman_words(found), drawn
 
 
 def _rests_on(side: SideAccount) -> str:

@@ -46,8 +46,8 @@ def evidence(found: LabLiveGap) -> list[Section]:
     return [section for section in (make(found) for make in makers) if section is not None]
 
 
-def _section(name: str, heading: str, *blocks: Block | None) -> Section:
-    return Section(id=name, heading=heading, blocks=tuple(block for block in blocks if block is not None))
+def _section(name: str, heading: str, *blocks: Block | None, news: bool = True) -> Section:
+    return Section(id=name, heading=heading, blocks=tuple(block for block in blocks if block is not None), news=news)
 
 
 def _text(*said: str) -> Text | None:
@@ -96,7 +96,7 @@ def _models(found: LabLiveGap) -> Section | None:
         most=_MOST,
     )
     said = _text(f"Taken together the gaps {noise} ({p_words(line.p_value)}){spread}", beside)
-    return _section("models", heading, figures.gaps(found, table), said)
+    return _section("models", heading, figures.gaps(found, table), said, news=bool(rows))
 
 
 # --- mix ---
@@ -128,7 +128,7 @@ def _mix(found: LabLiveGap) -> Section | None:
     names = and_list([each.model for each in beyond], _NAMED)
     differ = conjugate(len(beyond), "differ")
     single = f"One by one, {len(beyond)} of {len(parts.rows)} models {differ} on the same tasks: {names}"
-    return _section("mix", heading, figure, _text(single if beyond else ""))
+    return _section("mix", heading, figure, _text(single if beyond else ""), news=bool(mixed or own or beyond))
 
 
 def _decomposition_table(shown: ShownSide, parts: Decomposition) -> Table:
@@ -393,7 +393,8 @@ def _scenarios(found: LabLiveGap) -> Section | None:
     figure = figures.scenarios(found, rows, table) if any(row.estimate is not None for row in rows) else table
     cells = [row.verdict for row in gaps.rows if row.verdict != "invalid"]
     said = f"One by one, {cells.count('gap')} of {plural(len(cells), 'pair')} of model and {gaps.factor} differ"
-    return _section("scenarios", heading, figure, _text(said if "gap" in cells else ""))
+    news = "gap" in [*cells, *(row.verdict for row in rows)]
+    return _section("scenarios", heading, figure, _text(said if "gap" in cells else ""), news=news)
 
 
 # --- forecasts ---

@@ -12,7 +12,20 @@ from evalstats.analysis.judges.result import (
     Standing,
 )
 from evalstats.analysis.result import Estimate, columns, level
-from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, Value, listed
+from evalstats.document.model import (
+    Block,
+    Column,
+    Document,
+    Figure,
+    Items,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Value,
+    drawn_interval,
+    listed,
+)
 from evalstats.document.numbers import interval_words, number, p_words
 from evalstats.grammar import and_list, plural
 
@@ -23,6 +36,7 @@ _TONES: dict[Standing, Tone] = {
     "open": "caution",
     "no second person": "neutral",
 }
+_SIDES = ("← as by chance", "full agreement: 1 →")
 _LABELS: dict[Standing, str] = {
     "as people": "agrees like people",
     "above people": "agrees more than people",
@@ -99,6 +113,7 @@ def document(result: JudgeReport) -> Document:
         headline=_headline(result, favours),
         number=f"Alpha {number(best.estimate, 2)}",
         number_words=", ".join(filter(None, (known, among, beside))),
+        interval=drawn_interval(best.estimate, best.ends, digits=2, origin=0.0, sides=_SIDES),
         scope=f"For {result.unit}s{also} like these: {units}{clusters}",
         answer=(_figure(result), *_labels(result)),
         notes=result.notes,
@@ -164,6 +179,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         headline=f"Two ratings by {result.truth} are the same on {_percent(people.raw)} of {result.unit}s",
         number=f"Alpha {number(people.estimate, 2)}",
         number_words="no interval" if people.ends is None else f"{level(result)} CI {_ends(people)}",
+        interval=drawn_interval(people.estimate, people.ends, digits=2, origin=0.0, sides=_SIDES),
         scope=f"{plural(people.n_units, result.unit)} that {whose} rated{clusters}",
         answer=(figure,),
         notes=result.notes,
@@ -425,7 +441,7 @@ def _models(result: JudgeReport) -> Section | None:
         ),
     )
     blocks: tuple[Block, ...] = (figure, *([Text(text=tested)] if tested else []))
-    return Section(id="by-model", heading=head, blocks=blocks)
+    return Section(id="by-model", heading=head, blocks=blocks, news=favours)
 
 
 def _corrected(result: JudgeReport) -> Section | None:

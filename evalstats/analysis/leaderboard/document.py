@@ -17,12 +17,14 @@ from evalstats.document.model import (
     Block,
     Column,
     Document,
+    Interval,
     Items,
     Note,
     Section,
     Table,
     Text,
     Tone,
+    drawn_interval,
     interval_column,
     listed,
     number_column,
@@ -70,7 +72,7 @@ _ANSWERS: dict[str, Tone] = {
 def document(result: Leaderboard) -> Document:
     """Return what is said of a leaderboard."""
     label = _label(result)
-    value, words = _number(result)
+    value, words, drawn = _number(result)
     users = f", on different {result.different}" if result.different and result.whole else ""
     limits = [] if label in ("no ranks", "no rank over all") else _limits(result)
     whole = Document(
@@ -81,6 +83,7 @@ def document(result: Leaderboard) -> Document:
         headline="; ".join((f"{_headline(result, label)}{users}", *limits)),
         number=value,
         number_words=words,
+        interval=drawn,
         scope=_scope(result),
         answer=(replace(figures.ranks(result), table=_models(result)),),
         notes=(*_by_other_averages(result), *result.notes),
@@ -218,11 +221,11 @@ def _ahead_of(name: str, result: Leaderboard) -> list[tuple[str, int]]:
     return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
-def _number(result: Leaderboard) -> tuple[str, str]:
+def _number(result: Leaderboard) -> tuple[str, str, Interval | None]:
     """Return the score of the model at the top, of two their difference, with its interval; nothing without ranks."""
     top = result.rows[0]
     if not result.whole or top.rank_low is None or top.estimate is None or result.above_the_ranked():
-        return "", ""
+        return "", "", None
     pair = result.pairs[0] if len(result.rows) == 2 and len(result.pairs) == 1 else None
     if pair is not None and pair.estimate is not None and pair.conf_low is not None and pair.conf_high is not None:
         lead, ends = pair.estimate, (pair.conf_low, pair.conf_high)
@@ -230,12 +233,15 @@ def _number(result: Leaderboard) -> tuple[str, str]:
             lead, ends = -lead, (-ends[1], -ends[0])
         digits = digits_of_interval(*ends, result.scale)
         value = with_unit(number(lead * result.scale, digits, sign=True), result.unit)
-        return value, f"{level(result)} CI {interval_words(*ends, result.scale, digits)}, {p_words(pair.p_value)}"
+        drawn = drawn_interval(lead, ends, scale=result.scale, digits=digits, unit=result.unit, origin=0.0)
+        words = f"{level(result)} CI {interval_words(*ends, result.scale, digits)}, {p_words(pair.p_value)}"
+        return value, words, drawn
     value = with_unit(number(top.estimate * result.scale, score_digits(result)), result.score_unit)
     if top.conf_low is None or top.conf_high is None:
-        return value, f"score of {top.name}, no interval"
+        return value, f"score of {top.name}, no interval", None
     ends = interval_words(top.conf_low, top.conf_high, result.scale, score_digits(result))
-    return value, f"{level(result)} CI {ends}"
+    # Its interval stands in the figure, among those of the others.
+    return value, f"{top.name}, {level(result)} CI {ends}", None
 
 
 def _scope(result: Leaderboard) -> str:

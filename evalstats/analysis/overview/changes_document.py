@@ -8,7 +8,18 @@ from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.overview.changes_result import Changes, Day, History
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level, scaled_values
-from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
+from evalstats.document.model import (
+    Column,
+    Document,
+    Figure,
+    Items,
+    Section,
+    Table,
+    Text,
+    Tone,
+    drawn_interval,
+    sentence,
+)
 from evalstats.document.numbers import interval_words, number, scaled, titled
 from evalstats.grammar import and_list, first_lines, plural
 
@@ -36,6 +47,9 @@ def document(result: Changes) -> Document:
     if changed:
         label = "drift", "bad" if any(row.worse for row in changed) else "caution"
     one = changed[0] if len(changed) == 1 else None
+    drawn = one and drawn_interval(
+        one.estimate, (one.conf_low, one.conf_high), scale=one.scale, unit=one.unit, origin=0.0
+    )
     figures = [_figure(result, benchmark, place) for place, benchmark in enumerate(result.benchmarks)]
     return Document(
         kind="overview",
@@ -45,6 +59,7 @@ def document(result: Changes) -> Document:
         headline="; ".join((_headline(result), *asked_direction(*(row.direction for row in result.rows)))),
         number=scaled(one.estimate, one.scale, 1, sign=True) + _unit(one.unit) if one else "",
         number_words=f"{level(result)} confidence sequence {_sequence(one)}" if one else "",
+        interval=drawn,
         scope=_scope(result),
         answer=(*figures, models_table(result)) if len(figures) > 1 else tuple(figures),
         notes=result.notes,

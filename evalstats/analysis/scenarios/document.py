@@ -27,6 +27,7 @@ from evalstats.document.model import (
     Block,
     Column,
     Document,
+    Interval,
     Items,
     Note,
     Section,
@@ -34,6 +35,7 @@ from evalstats.document.model import (
     Text,
     Tone,
     Value,
+    drawn_interval,
     listed,
     sentence,
 )
@@ -144,7 +146,7 @@ def _assumptions(result: ScenarioModel) -> list[str]:
 def document(result: ScenarioModel) -> Document:
     """Return what is said of models in scenarios."""
     asked = asked_direction(result.direction) if result.answered else []
-    value, words = _number(result)
+    value, words, drawn = _number(result)
     users = f", on different {result.different}" if result.different and result.answered else ""
     one = result.n_models == 1 and result.models
     who = f"does {result.models[0].name} break" if one else f"do {result.n_models} models break"
@@ -156,6 +158,7 @@ def document(result: ScenarioModel) -> Document:
         headline="; ".join((f"{_headline(result)}{users}", *asked)),
         number=value,
         number_words=words,
+        interval=drawn,
         scope=_scope(result),
         answer=_answer(result),
         notes=(*result.notes, *_doubts(result)),
@@ -255,12 +258,17 @@ def scenario_variance(result: ScenarioModel) -> VarianceRow | None:
     return next((row for row in result.variances if row.term.strip("` ") in (result.scenario, "scenario")), None)
 
 
-def _number(result: ScenarioModel) -> tuple[str, str]:
+def _drawn(row: ChangeRow, result: ScenarioModel) -> Interval | None:
+    unit = result.about.shown_unit
+    return drawn_interval(row.estimate, row.ends, scale=result.scale, digits=result.digits, unit=unit, origin=0.0)
+
+
+def _number(result: ScenarioModel) -> tuple[str, str, Interval | None]:
     """Return the largest drop with its interval, or what is left open."""
     if result.verdict == "breaks shown":
         row = worst_first((row for row in result.drops if row.verdict == "drop"), result)[0]
         ends = interval_words(row.conf_low, row.conf_high, result.scale, result.digits, sign=False)
-        return _change(row.estimate, result), f"{level(result)} CI {ends}"
+        return _change(row.estimate, result), f"{level(result)} CI {ends}", _drawn(row, result)
     if result.verdict == "none shown":
         rows = [row for row in result.judged if row.verdict == "not shown"]
         # The end of each interval that lies farther to the worse.
@@ -269,7 +277,11 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
         if known:
             sign = 1.0 if result.higher_is_better else -1.0
             end, row = min(known, key=lambda each: sign * each[0])
-            return f"Up to {_change(end, result)}", f"not ruled out for {row.model} in {row.scenario}"
+            return (
+                f"Up to {_change(end, result)}",
+                f"not ruled out for {row.model} in {row.scenario}",
+                _drawn(row, result),
+            )
     own = scenario_variance(result) if result.verdict == "scenarios sampled" else None
     # A spread without an interval, as one estimated as 0, is no number to stand above everything.
     if own is not None and own.conf_high is not None:
@@ -279,8 +291,9 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
         return (
             f"SD {number(scale * own.std_dev, digits)} {unit}".rstrip(),
             f"{level(result)} CI {ends}, between scenarios",
+            None,
         )
-    return "", ""
+    return "", "", None
 
 
 def _scope(result: ScenarioModel) -> str:

@@ -93,7 +93,8 @@ def _changes(result: ScenarioModel) -> list[Section]:
         unit = f" {result.unit}".rstrip()
         pooled = f"{scaled(rows[0].pooled, result.scale, result.digits, sign=True)}{unit}"
         said = f"The largest of many estimates are inflated by selection; shrunk, {named(rows[0])} is {pooled}."
-    return [Section(id="changes", heading=heading, blocks=(Text(text=said), _drops_table(result, rows)))]
+    blocks = (Text(text=said), _drops_table(result, rows))
+    return [Section(id="changes", heading=heading, blocks=blocks, news=drops + gains > 0)]
 
 
 def _drops_table(result: ScenarioModel, rows: Sequence[ChangeRow]) -> Table:

@@ -17,6 +17,7 @@ from evalstats.document.model import (
     Table,
     Text,
     Tone,
+    drawn_interval,
     interval_column,
     listed,
     number_column,
@@ -46,6 +47,24 @@ def _of_one(result: Score) -> Document:
         ends = interval_words(test.conf_low, test.conf_high, result.scale)
         words = ", ".join(filter(None, (f"{100 * test.conf_level:g}% CI {ends}", p_words(test.p_value))))
         words = f"no interval: {test.reason}" if test.conf_low is None else words
+        drawn = drawn_interval(test.estimate, test.ends, scale=result.scale, unit=unit, origin=0.0)
+    else:
+        counts = (
+            (round(result.estimate * result.n_items), result.n_items)
+            if result.method == "Wilson" and result.estimate is not None
+            else ()
+        )
+        drawn = drawn_interval(
+            result.estimate,
+            result.ends,
+            scale=result.scale,
+            unit=result.unit,
+            sides=tuple(_shown(result, end) for end in result.about.bounds or ()) or ("", ""),
+            bounds=result.about.bounds,
+            conf_level=result.conf_level,
+            method=result.method,
+            counts=counts,
+        )
     method = _estimated((_how(result),), (f"What is estimated: {result.estimand}", *_takes(result)), _works(result))
     return Document(
         kind="score",
@@ -55,6 +74,7 @@ def _of_one(result: Score) -> Document:
         headline="; ".join((_headline(result), *asked)),
         number=number,
         number_words=words,
+        interval=drawn,
         scope=_scope(result),
         answer=(*_of_tasks([result]), *_pass_hat(result)),
         notes=(*_other_averages(result), *result.notes, *_assumed(result)),

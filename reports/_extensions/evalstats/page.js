@@ -132,3 +132,93 @@ for (const tabs of all(".es-tabs")) {
   choose(panels[0]), open();
   on(window, "hashchange", open);
 }
+
+// The level and the margin of an interval that has a closed form can be moved.
+const solve = (holds, inside, outside) => {
+  for (let step = 0; step < 60; step++) {
+    const middle = (inside + outside) / 2;
+    if (holds(middle)) inside = middle; else outside = middle;
+  }
+  return (inside + outside) / 2;
+};
+// z with P(|Z| <= z) = level, by the series of the normal law.
+const quantile = (level) => solve((z) => {
+  let term = z, sum = z;
+  for (let k = 3; k < 200; k += 2) sum += term *= z * z / k;
+  return sum * Math.sqrt(2 / Math.PI) * Math.exp(-z * z / 2) < level;
+}, 0, 7);
+// As Python has them: stats/paired/binary.py, stats/unpaired.py, stats/one_sample.py.
+const tango = (n, b, c, d) => {
+  if (d < 0) return -tango(n, c, b, -d);
+  const linear = -b - c + (2 * n - b + c) * d, constant = -c * d * (1 - d);
+  const root = Math.sqrt(linear * linear - 8 * n * constant);
+  const q = linear <= 0 ? (root - linear) / (4 * n) : -2 * constant / (root + linear);
+  const variance = n * (2 * q + d * (1 - d)), distance = b - c - n * d;
+  return variance <= 0 ? distance && Math.sign(distance) * Infinity : distance / Math.sqrt(variance);
+};
+const clip = (value, low, high) => Math.min(Math.max(value, low), high);
+const restricted = (x1, n1, x2, n2, d) => {
+  const p1 = x1 / n1, p2 = x2 / n2, ratio = n2 / n1, a = 1 + ratio, n = n1 + n2;
+  const b = -(1 + ratio + p1 + ratio * p2 + d * (ratio + 2));
+  const c = d * d + d * (2 * p1 + ratio + 1) + p1 + ratio * p2, shift = b / (3 * a);
+  const v = shift ** 3 - b * c / (6 * a * a) - p1 * d * (1 + d) / (2 * a);
+  const u = (v > 0 ? 1 : -1) * Math.sqrt(Math.max(shift ** 2 - c / (3 * a), 0));
+  const cosine = u ? clip(v / u ** 3, -1, 1) : 0;
+  const first = clip(2 * u * Math.cos((Math.PI + Math.acos(cosine)) / 3) - shift, Math.max(0, d), Math.min(1, 1 + d));
+  const second = clip(first - d, 0, 1);
+  return (first * (1 - first) / n1 + second * (1 - second) / n2) * n / (n - 1);
+};
+const interval = {
+  "Tango score": (z, n, b, c) => [-solve((d) => tango(n, c, b, d) >= -z, (c - b) / n, 1), solve((d) => tango(n, b, c, d) >= -z, (b - c) / n, 1)],
+  "Miettinen-Nurminen score": (z, x1, n1, x2, n2) => {
+    const found = x1 / n1 - x2 / n2;
+    return [-1, 1].map((side) => solve((d) => (found - d) ** 2 <= z * z * restricted(x1, n1, x2, n2, d), found, side));
+  },
+  Wilson: (z, x, n) => {
+    const p = x / n, shrink = 1 + z * z / n, middle = (p + z * z / (2 * n)) / shrink;
+    const reach = z * Math.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2) / shrink;
+    return [p ? Math.max(0, middle - reach) : 0, p < 1 ? Math.min(1, middle + reach) : 1];
+  },
+};
+for (const box of all("[data-interval]")) {
+  const known = JSON.parse(box.dataset.interval), { method, counts, scale, digits, unit, origin, falling, axis } = known;
+  const ends = (level) => interval[method](quantile(level), ...counts);
+  const at = (value) => clip(8 + 84 * (value - axis[0]) / (axis[1] - axis[0]), 0, 100) + "%";
+  const words = (value, most = digits) => (value < 0 ? "−" : "") + Math.abs(value * scale).toLocaleString("en", { minimumFractionDigits: most, maximumFractionDigits: most || 4 });
+  const sized = (text) => text + (unit === "%" ? unit : unit && " " + unit), percent = (level) => +(100 * level).toFixed(4) + "%";
+  const place = (name, value) => all(".es-" + name, box).forEach((mark) => {
+    for (const key of mark.tagName === "line" ? ["x1", "x2"] : ["x"]) mark.setAttribute(key, at(value));
+    if (mark.tagName === "text") mark.textContent = (origin === 0 && value > 0 ? "+" : "") + words(value);
+  });
+  const told = make("p", { role: "status" }), tools = make("p");
+  const slider = (name, value, min, max, step, written) => {
+    const field = make("input", { type: "range", min, max, step }), label = make("label"), shown = make("span");
+    field.value = value;
+    label.append(name, field, shown);
+    tools.append(label);
+    field.oninput = () => move();
+    return () => (shown.textContent = field.ariaValueText = written(+field.value), +field.value);
+  };
+  // The sliders say it.
+  box.querySelector("span:nth-child(2):not(:last-child)")?.remove();
+  const level = slider("Level", 100 * known.level, 80, 99.9, 0.1, (value) => percent(value / 100));
+  const most = Math.max(2 * known.margin * scale, 10);
+  const margin = origin === null ? () => 0 : slider("Margin", known.margin * scale, 0, most, 0.1, (value) => sized(words(value / scale, 0)));
+  const move = () => {
+    const chosen = level() / 100, within = margin() / scale, [low, high] = ends(chosen), [least, limit] = ends(2 * chosen - 1);
+    place("low", low), place("high", high);
+    const range = box.querySelector(".es-range"), band = box.querySelector(".es-margin");
+    range.setAttribute("x1", at(low)), range.setAttribute("x2", at(high));
+    let said = percent(chosen) + " CI " + words(low) + " to " + sized(words(high));
+    if (origin !== null) {
+      band.setAttribute("x", at(origin - within)), band.setAttribute("width", parseFloat(at(origin + within)) - parseFloat(at(origin - within)) + "%");
+      said += (low > 0 || high < 0 ? ", excludes 0" : ", includes 0");
+      const above = least > -within, below = limit < within, fine = falling ? below : above;
+      const claim = above && below ? "equivalent within " : fine ? "not inferior by " : "inferiority not excluded by ";
+      if (within) said += "; " + claim + sized(words(within, 0)) + " (one-sided " + percent(chosen) + ")";
+    }
+    told.textContent = said + ". The verdict stays that at " + percent(known.level) + (known.margin ? " and ±" + sized(words(known.margin, 0)) : "") + ".";
+  };
+  move(), told.textContent = "";
+  box.append(tools, told);
+}

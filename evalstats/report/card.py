@@ -1,0 +1,145 @@
+"""The card: the answer, its number with the interval drawn, what it rests on, what could undo it and what to do."""
+
+import json
+
+from evalstats.document.escape import for_html
+from evalstats.document.model import Document, Interval, sentence
+from evalstats.document.numbers import declared, number, with_unit
+from evalstats.report.markup import both, prose_html, typst_string, typst_strings
+
+_SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
+_EDGE = 0.08  # of the width of a drawing at either side, for the numbers of the ends
+
+
+def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
+    """Return the answer as HTML and Typst; all of it is text, escaped here.
+
+    A sign stands beside the colour of the tone, so that colour alone says nothing. `items` are the address of a list of items
+    on the page, and what it is called.
+    """
+    # Neither is made to begin with a capital: that may be a model's name.
+    answer, label = sentence(document.headline), document.label[:1].upper() + document.label[1:]
+    parts = (
+        ("Basis", [sentence(document.scope)] if document.scope else []),
+        ("Caution", [note.line for note in document.cautions]),
+        ("What to do", [sentence(text) for text in document.actions]),
+    )
+    number_html = lines_html = ""
+    if document.number:
+        told = f"<p>{for_html(document.number)}</p><p>{for_html(document.number_words)}</p>"
+        number_html = f'<div class="es-number">{told}</div>'
+    for name, lines in parts:
+        inside = [prose_html(line) for line in lines]
+        if items is not None and name == "What to do":
+            inside.append(f'<a href="#{for_html(items[0])}">{for_html(items[1])}</a>')
+        if inside:
+            lines_html += f"<dt>{name}</dt><dd>{'<br>'.join(inside)}</dd>"
+    drawn = "" if document.interval is None else _svg(document.interval)
+    html = (
+        # A group rather than a landmark: an overview has many.
+        f'<div class="es-verdict es-{document.tone}" role="group" aria-label="Verdict">'
+        '<div class="es-answer"><p class="es-label">'
+        f'<span aria-hidden="true">{_SIGNS[document.tone]}</span> {for_html(label)}</p>'
+        f"<p>{for_html(answer)}</p></div>{number_html}{drawn}{f'<dl>{lines_html}</dl>' if lines_html else ''}</div>"
+    )
+    fields = {
+        "label": label,
+        "sign": _SIGNS[document.tone],
+        "tone": document.tone,
+        "answer": answer,
+        "amount": document.number,
+        "range": document.number_words,
+    }
+    given = [f"{name}: {typst_string(text)}" for name, text in fields.items()]
+    rows = "".join(f"({typst_string(name)}, {typst_strings(lines)}), " for name, lines in parts if lines)
+    given.append(f"lines: ({rows})")
+    if document.interval is not None:
+        given.append(f"interval: {_typst(document.interval)}")
+    return both(html, f"#es-verdict({', '.join(given)})")
+
+
+def _place(interval: Interval, value: float) -> float:
+    """Return where a value stands in the drawing, as a share of its width."""
+    least, most = interval.axis
+    share = (value - least) / (most - least)
+    return min(max(_EDGE + (1 - 2 * _EDGE) * share, 0.0), 1.0)
+
+
+def _labels(interval: Interval) -> tuple[str, str, str]:
+    """Return the origin and both ends as they are written."""
+    signed = interval.origin == 0
+    low, high = (number(end * interval.scale, interval.digits, sign=signed) for end in (interval.low, interval.high))
+    return "" if interval.origin is None else declared(interval.origin, interval.scale), low, high
+
+
+def _margin(interval: Interval) -> str:
+    return (
+        f"band: margin ±{with_unit(declared(interval.margin, interval.scale), interval.unit)}"
+        if interval.margin
+        else ""
+    )
+
+
+def _svg(interval: Interval) -> str:
+    """Return the drawing as SVG that is as wide as the card; with counts it carries what moves it."""
+    origin, low, high = _labels(interval)
+    at = {
+        name: f"{100 * _place(interval, value):.2f}%"
+        for name, value in (("estimate", interval.estimate), ("low", interval.low), ("high", interval.high))
+    }
+    marks: list[str] = []
+    if interval.origin is not None:
+        first, last = (_place(interval, interval.origin + side * interval.margin) for side in (-1, 1))
+        zero = f"{100 * _place(interval, interval.origin):.2f}%"
+        marks += [
+            f'<rect class="es-margin" x="{100 * first:.2f}%" width="{100 * (last - first):.2f}%" y="14" height="16"/>',
+            f'<line class="es-origin" x1="{zero}" x2="{zero}" y1="13" y2="31"/>',
+            f'<text x="{zero}" y="10" text-anchor="middle">{for_html(origin)}</text>',
+        ]
+    else:
+        marks.append('<line class="es-origin" x1="8%" x2="92%" y1="22" y2="22"/>')
+    marks += [
+        f'<line class="es-range" x1="{at["low"]}" x2="{at["high"]}" y1="22" y2="22"/>',
+        *(f'<line class="es-{end}" x1="{at[end]}" x2="{at[end]}" y1="17" y2="27"/>' for end in ("low", "high")),
+        f'<circle cx="{at["estimate"]}" cy="22" r="5"/>',
+        f'<text class="es-low" x="{at["low"]}" y="43" text-anchor="end">{for_html(low)}</text>',
+        f'<text class="es-high" x="{at["high"]}" y="43">{for_html(high)}</text>',
+    ]
+    value = number(interval.estimate * interval.scale, interval.digits, sign=interval.origin == 0)
+    alt = f"{value} [{low}, {high}]{f', beside {origin}' if origin else ''}"
+    words = [*([interval.sides[0]] if interval.sides[0] else []), _margin(interval), interval.sides[1]]
+    said = "".join(f"<span>{for_html(word)}</span>" for word in words) if any(words) else ""
+    moved = ""
+    if interval.counts:
+        known = {
+            "method": interval.method,
+            "counts": interval.counts,
+            "level": interval.conf_level,
+            "scale": interval.scale,
+            "digits": interval.digits,
+            "unit": interval.unit,
+            "origin": interval.origin,
+            "margin": interval.margin,
+            "falling": interval.falling,
+            "axis": interval.axis,
+        }
+        moved = f' data-interval="{for_html(json.dumps(known))}"'
+    return (
+        f'<div class="es-interval"{moved}><svg role="img" aria-label="{for_html(alt)}" width="100%" height="46">'
+        f"{''.join(marks)}</svg>{f'<p>{said}</p>' if said else ''}</div>"
+    )
+
+
+def _typst(interval: Interval) -> str:
+    """Return the drawing as a dictionary of Typst: places as shares of the width, and what is written."""
+    origin, low, high = _labels(interval)
+    values = {"low": interval.low, "high": interval.high, "estimate": interval.estimate}
+    if interval.origin is not None:
+        values |= {
+            "origin": interval.origin,
+            "first": interval.origin - interval.margin,
+            "last": interval.origin + interval.margin,
+        }
+    places = [f"{name}: {100 * _place(interval, value):.2f}%" for name, value in values.items()]
+    words = typst_strings([origin, low, high, interval.sides[0], _margin(interval), interval.sides[1]])
+    return f"({', '.join(places)}, words: {words})"
