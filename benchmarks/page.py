@@ -17,28 +17,26 @@ _ALT = (
 
 _TEXT = """# Speed
 
-How long our answers take, and how exact they are, beside packages that answer the same question.
+Speed and accuracy of evalstats, compared with packages that answer the same question.
 
-A ratio is how many times longer the other package takes: above 1 we are faster, below 1 (in bold) slower.
+The ratio is the other package's time divided by ours: above 1 we are faster, below 1 (in bold) slower.
 
 ![{alt}](images/speed.svg)
 
-The figure shows processor seconds against size, both on log scales. In the table each package stands at the largest size
-that it was given.
+The figure shows processor seconds against size, both on log scales. The table shows each package at its largest size.
 
 {table}
 
-An error is the distance from the exact answer: of a bootstrap limit in standard errors (resampling has its own noise), of a
-Tango limit, of a log-likelihood from the best that any package found, of a log-strength from the optimum. A dash says that there
-is no exact answer to compare with, or that the package does not give that number. The other evalstats is another project,
-which has our name.
+An error is the distance from the exact answer. For a bootstrap limit it is in standard errors (resampling has its own noise), for a
+log-likelihood it is the distance from the best that any package found, for a log-strength the distance from the optimum. A dash means
+that there is no exact answer, or that the package does not report the number. "The other evalstats" is another project of the
+same name.
 
-Measured on {date}: {processor}, {processors} processors, {system}, Python {python}; {packages}. Every package has a process
-of its own and one thread, and repetitions are taken in turn: ours, the others, ours again. Seconds are processor seconds,
-medians. {busy}
+Measured on {date}: {processor}, {processors} processors, {system}, Python {python}; {packages}. Every package runs in its own
+process with one thread, and packages take turns. Times are median processor seconds. {busy}
 
-`make bench` measures again and renews this page; `make bench-check` measures the quick cases and fails where a ratio is
-{factor:g} times worse than here. All that is measured stands in `benchmarks/cases.py`.
+`make bench` measures again and renews this page; `make bench-check` measures the quick cases and fails if a ratio is
+{factor:g} times worse than here. `benchmarks/cases.py` defines all measurements.
 """
 
 
@@ -55,10 +53,10 @@ def text(stored: Mapping[str, Any]) -> str:
     machine = stored["machine"]
     load = machine.get("load") or 0.0
     busy = (
-        f"The machine had other work to do (load {load:.0f} on {machine['processors']} processors): trust the ratios more than "
-        "the seconds."
+        f"The machine was busy (load {load:.0f} on {machine['processors']} processors): the ratios are more reliable than the "
+        "seconds."
         if load > 1.5
-        else "Another machine has other seconds; ratios move less."
+        else "Times differ between machines; ratios differ less."
     )
     return _TEXT.format(
         alt=_ALT,
@@ -89,7 +87,7 @@ def _largest(rows: Sequence[Row]) -> Iterator[tuple[Case, Row, Row]]:
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    yield "| question | size | beside | ours, s | theirs, s | ratio | our error | their error |"
+    yield "| question | size | compared with | ours, s | theirs, s | ratio | our error | their error |"
     yield "|:--|--:|:--|--:|--:|--:|--:|--:|"
     before = ""
     for case, ours, other in _largest(rows):

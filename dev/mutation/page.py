@@ -15,22 +15,22 @@ PAGE: Final = ROOT / "docs" / "mutants.md"
 
 _TEXT = """# Tests of the tests
 
-Would our tests notice if a statistic were wrong? We put small faults into `evalstats/stats` (and, on demand, into questions of
-`evalstats/analysis`), one at a time, and run the tests that reach the changed line.
+Would our tests notice if a statistic were wrong? Mutation testing injects small faults into `evalstats/stats` (and, on demand, into
+questions of `evalstats/analysis`), one at a time, and runs the tests that reach the changed line.
 
-A fault turns `+` into `-`, `<` into `<=`, `min` into `max` or 1 into 2, drops a call or a branch, and the like. A killed one made
-a test fail; one that timed out ran for ever; a survivor went unnoticed. Up to {n} faults a chapter are drawn at random, and
-others after tests were written for the survivors.
+A fault turns `+` into `-`, `<` into `<=`, `min` into `max` or 1 into 2, drops a call or a branch, and so on. A fault is killed if a
+test fails, timed out if a test does not end, and survives if all tests pass. Up to {n} faults per chapter are drawn at random; new
+ones are drawn after tests were written for the survivors.
 
 {table}
 
-The interval is Wilson's, for the share of survivors among all faults that we could put into the chapter. Some survivors
-are no faults: the changed program gives the same answers. Not drawn are changes that no test should notice: of messages,
-declarations, tolerances and numbers of steps, sizes of blocks; `dev/mutation/mutants.py` states the rules. A fault that no test
-reaches has survived, and so has one that was not killed within {limit:g} seconds. Only the tests of `evalstats/stats` count
-here (of a question its own and the frozen numbers), without the long simulations.
+The interval is Wilson's, for the share of survivors among all possible faults of the chapter. Some survivors are equivalent: the
+changed program gives the same answers. Changes that no test should notice are not drawn (messages, declarations, tolerances,
+numbers of steps, block sizes; see `dev/mutation/mutants.py`). Faults that no test reaches, and faults not killed within
+{limit:g} seconds, count as survivors. Only the tests of `evalstats/stats` count here, without the long simulations (for a question,
+its own tests and the frozen numbers).
 
-Run on {date}; `make mutate` tries 60 faults a chapter (a quarter of an hour on a quiet machine) and renews this page.
+Run on {date}. `make mutate` tries 60 faults per chapter (a quarter of an hour on a quiet machine) and renews this page.
 """
 
 
@@ -91,7 +91,7 @@ def table(chapters: Mapping[str, Mapping[str, Any]]) -> str:
     weighted = sum(found["possible"] * found["survived"] / found["mutants"] for found in chapters.values())
     share = f"{100 * weighted / total['possible']:.0f}%"
     cells = [f"{total[name]:,}" for name in ("possible", "mutants", "killed", "timed_out", "survived")]
-    return "\n".join([*head, *rows, f"| all, weighted by what is possible | {' | '.join(cells)} | {share} | |"])
+    return "\n".join([*head, *rows, f"| all, weighted by the number possible | {' | '.join(cells)} | {share} | |"])
 
 
 def _row(chapter: str, found: Mapping[str, Any]) -> str:

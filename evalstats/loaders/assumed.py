@@ -60,12 +60,12 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 # What every form has.
 SHARED: Final = (
-    Field(name="run", meaning="name of the run, where a file holds several of one system", constant=True),
+    Field(name="run", meaning="name of the run, if a file holds several runs of one system", constant=True),
     Field(name="error", meaning="why there is no answer; the row's scores are then errors"),
     Field(name="judge_error", meaning="why the judge failed; the row is then unscored"),
     Field(name="score_min", meaning="lowest score of the scale, the same in all rows"),
     Field(name="score_max", meaning="highest score of the scale, the same in all rows"),
-    Field(name="simulated", meaning="where the row is simulated: by what", constant=True),
+    Field(name="simulated", meaning="name of the simulator, if the row is simulated", constant=True),
 )
 
 

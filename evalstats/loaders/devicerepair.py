@@ -45,7 +45,7 @@ LOADER: Final = AssumedLoader(
         Field(name="domain", meaning="phone_repair, computer_repair, data_recovery", also=("scenario",), constant=True),
         Field(name="language", meaning="language of question and answer", also=("variant",), constant=True),
         Field(name="model", meaning="model that answered", needed=True, constant=True),
-        *(Field(name=name, meaning=f"how good the answer is in {name}; more is better") for name in CRITERIA),
+        *(Field(name=name, meaning=f"score for {name}; higher is better") for name in CRITERIA),
         *SHARED,
     ),
     criteria=tuple(Criterion(metric=name, column=name) for name in CRITERIA),
