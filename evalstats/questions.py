@@ -84,7 +84,7 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="arena",
-            asks="Which models do live users prefer, and which ranks are certain?",
+            asks="Which models do live users prefer, and how sure is that?",
             result="ArenaRanking",
             page="arena",
             form="votes",

@@ -25,6 +25,7 @@ NO_SCORE = ("unscored", "error")
 ROW = "#row"
 ORDER = "#order"
 COLUMNS = "#columns"
+FILE, FOLDER = "#file", "#folder"
 # Standard columns that no column can be mapped to, and what each is made from.
 _MADE_OF_VOTES = ("value_raw", "run")
 MADE = {"value_raw": "the score", "locator": "the place of the row in its file"}
@@ -82,7 +83,8 @@ class ColumnMap:
         `#columns` takes each column of scores for a model of that name (`##` starts the name of a column that itself
         starts with #).
     constants
-        Standard name (or a factor's name) to the one value of every row.
+        Standard name (or a factor's name) to the one value of every row. `#file` stands for the name of the file, `#folder` for
+        that of its folder.
     values
         Standard name to what its labels stand for: for `score` a number, or "unscored" or "error" where the label says
         that there is no score; text for others.
@@ -234,6 +236,15 @@ class ColumnMap:
         sources = self.columns.get("score", ()) if self.makes("model") else ()
         return tuple(part.strip() for source in sources for part in source.split(",") if "*" in part)
 
+    def placed(self, path: Path) -> "ColumnMap":
+        """Return the map of one file: with its name and its folder's where these are asked for.
+
+        >>> ColumnMap.from_options(["task=#file"]).placed(Path("runs/arc.csv")).constants
+        {'task': 'arc'}
+        """
+        names = {FILE: path.name.partition(".")[0], FOLDER: path.absolute().parent.name}
+        return replace(self, constants={name: names.get(value, value) for name, value in self.constants.items()})
+
     def makes(self, name: str) -> bool:
         """Whether a standard column is no column of the table: rows or repetitions are numbered, or columns are models."""
         return self.columns.get(name, ())[:1] in ((ROW,), (ORDER,), (COLUMNS,))
@@ -299,7 +310,7 @@ def source_of_column(name: str) -> str:
     >>> [source_of_column(name) for name in ("id", "@id", "#row", "#")]
     ['id', '@@id', '##row', '#']
     """
-    return f"{name[0]}{name}" if name.startswith(("@", "##")) or name in _GENERATED else name
+    return f"{name[0]}{name}" if name.startswith(("@", "##")) or name in {*_GENERATED, FILE, FOLDER} else name
 
 
 def _from_option(name: str, source: str) -> ColumnMap:
@@ -314,6 +325,8 @@ def _from_option(name: str, source: str) -> ColumnMap:
         return ColumnMap(dependence=tuple(part.strip() for part in source.split(",") if part.strip()))
     if name == "models":
         return ColumnMap(columns={"score": (source,), "model": (COLUMNS,)})
+    if source in (FILE, FOLDER):
+        return ColumnMap(constants={name: source})
     if source.startswith("@") and not source.startswith("@@"):
         return ColumnMap(constants={name: source[1:]})
     return ColumnMap(columns={name: (source.removeprefix("@"),)})

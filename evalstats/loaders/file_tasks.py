@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import polars as pl
 from evalstats.errors import Option
 from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Source
+from evalstats.loaders.binder import words_of
+from evalstats.loaders.roles import ROLES
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.data import EvalData, Problem
@@ -18,7 +21,8 @@ from evalstats.schema.data import EvalData, Problem
 def tasks_by_file(parts: Sequence[EvalData]) -> tuple[list[EvalData], list[Problem]]:
     """Make each file a task of its systems, where it is one, and say so; `parts` are what single files hold.
 
-    Files of a system that hold the same items, or whose names differ in a number alone (seed-1, seed-2), may be its runs.
+    Files of a system that hold the same items may be its runs, and so may those whose names differ in a number alone (1, 2),
+    or say so (seed-a). Items that each task counts anew are not the same.
     """
     names = [_name_without_task(part) for part in parts]
     files: dict[str, list[int]] = {}
@@ -29,7 +33,7 @@ def tasks_by_file(parts: Sequence[EvalData]) -> tuple[list[EvalData], list[Probl
     for places in files.values():
         called = {names[place] for place in places}
         items = {frozenset(parts[place].outcomes["item"].unique()) for place in places}
-        if len(items) > 1 and len({re.sub(r"\d+", "", name) for name in called}) == len(places):
+        if len(called) == len(places) > 1 and _are_tasks(called, items):
             tasks |= called
     if not tasks:
         return [*parts], [*_doubt(parts, names)]
@@ -37,6 +41,29 @@ def tasks_by_file(parts: Sequence[EvalData]) -> tuple[list[EvalData], list[Probl
     message = f"is one of {len(tasks)} files of a system, each of which is a task: {comma_list(sorted(tasks))}"
     made = [_as_task(part, name) if name in tasks else part for part, name in zip(parts, names, strict=True)]
     return made, [Problem(path=path, message=message, severity="note")]
+
+
+def _are_tasks(names: AbstractSet[str], items: AbstractSet[frozenset[str]]) -> bool:
+    """Whether files are tasks, by their names and the items of each.
+
+    >>> [
+    ...     _are_tasks({*names}, {frozenset("01"), frozenset("0")})
+    ...     for names in (["arc", "law"], ["1", "2"], ["run-a", "run-b"])
+    ... ]
+    [True, False, False]
+    >>> [_are_tasks({"task1", "task2"}, {frozenset(ids)}) for ids in ("01", "xy")]
+    [True, False]
+    """
+    kinds = {re.sub(r"\d+", "", name) for name in names}
+    words = {word for kind in kinds for word in words_of(kind).split("_")}
+    if words & ROLES["trial"].names.keys():
+        return False
+    say_so = bool(words & ROLES["task"].names.keys())
+    if len(items) > 1:
+        return say_so or len(kinds) == len(names)
+    (same,) = items
+    counted = any(same == {str(k + start) for k in range(len(same))} for start in (0, 1))
+    return say_so and counted and len(same) > 1
 
 
 def _doubt(parts: Sequence[EvalData], names: Sequence[str]) -> Iterator[Problem]:

@@ -35,7 +35,7 @@ from evalstats.loaders.blocks import (
     seen,
 )
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
-from evalstats.loaders.column_map import ColumnMap, column_named
+from evalstats.loaders.column_map import FOLDER, ColumnMap, column_named
 from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.roles import ROLES, SURE
@@ -101,7 +101,9 @@ class TableLoader(SingleFileLoader):
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""
         head = read_head(source.path)
-        map_ = _found_in(head, self.column_map, self.asked) or self.column_map
+        found = _found_in(head, self.column_map, self.asked) or self.column_map
+        map_ = found.placed(source.path)
+        folder = [source.path.absolute().parent.name] if FOLDER in found.constants.values() else []
         table = open_table(head, map_.rows, lenient=True, deep=map_.paths)
         survey, blocks = surveyed(table, _watched(map_), {*self.asked.factors, *self.where, *map_.named})
         table.left_out.check(source.path, survey.n_rows)
@@ -114,7 +116,7 @@ class TableLoader(SingleFileLoader):
             binding,
             survey,
             table.word,
-            lambda parts: source.run_id(*parts),
+            lambda parts: source.run_id(*folder, *parts),
             where=self.where,
             reread=table.blocks,
             rows_apart=rows_apart,

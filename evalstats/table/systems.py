@@ -90,8 +90,8 @@ def _runs_are_trials(rows: pl.DataFrame, name: str, role: str) -> bool:
     if shared.height:
         raise SeveralRunsError(
             f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; "
-            f"name one of the runs {quoted_list(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
-            f"{Option('trials_from_runs')}",
+            f"name one of the runs {quoted_list(runs)}. If they are repetitions (other seeds), take them as its trials: "
+            f"{Option('trials_from_runs')}; if their files are tasks: {Option('map', '#file', of='task')}",
             n_runs=len(runs),
             n_items=shared.height,
         )
@@ -170,8 +170,8 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
         if len(levels) == 1:
             return str(levels[0])
     raise InputError(
-        f"the {role}'s file holds several systems: {quoted_list(rows['system'])}; name one with {Option(role)}, or, if they are "
-        f"runs of one system (seeds), add {Option('trials_from_runs')}"
+        f"the {role}'s file holds several systems: {quoted_list(rows['system'])}; name one with {Option(role)}. If its files are "
+        f"runs of one system (seeds), add {Option('trials_from_runs')}; if they are tasks, {Option('map', '#file', of='task')}"
     )
 
 

@@ -315,6 +315,7 @@ def test_the_guide_lists_the_columns_as_they_are(form: AssumedLoader, heading: s
     table = part.partition("also takes |\n")[2].partition("\n\n")[0].splitlines()[1:]
     listed = [tuple(cell.strip(" `") for cell in line.strip("|").split("|")) for line in table]
     declared = [
-        (each.name, f"{each.meaning}{' (required)' if each.needed else ''}", ", ".join(each.also)) for each in form.fields
+        (each.name, f"{each.meaning}{' (required)' if each.needed else ''}", ", ".join(each.also))
+        for each in form.fields
     ]
     assert listed == declared

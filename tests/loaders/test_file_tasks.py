@@ -32,6 +32,13 @@ def written(folder: Path, files: dict[str, int | str], column: str = "") -> Path
         # A folder of tasks that all name the same model, and a system that lacks one.
         ({"math.csv": 4, "law.csv": 3}, "model", ["m"], TASKS),
         ({"a/math.csv": 4, "a/law.csv": 3, "b/math.csv": 4}, "", ["a", "b"], TASKS),
+        # The same numbers of items, counted anew by files that are called tasks.
+        (
+            {"a/task1.csv": 4, "a/task2.csv": 4, "b/task1.csv": 4, "b/task2.csv": 4},
+            "",
+            ["a", "b"],
+            "is a task: task1, task2",
+        ),
         # The same items, or a number alone: runs.
         ({"strict.csv": 4, "lenient.csv": 4}, "model", ["m"], ""),
         ({"seed-1.csv": 4, "seed-2.csv": 3}, "model", ["m"], ""),
@@ -46,7 +53,8 @@ def test_files_are_tasks_where_a_system_has_several_with_other_items(
     data = read(written(tmp_path / "x", files, column))
     assert sorted(data.outcomes["system"].unique()) == systems
     assert data.outcomes.height == sum(int(n) for n in files.values())
-    assert sorted(data.outcomes["task"].unique()) == (["law", "math"] if said == TASKS else [""])
+    tasks = said.partition("is a task: ")[2].split(", ")
+    assert sorted(data.outcomes["task"].unique()) == tasks
     assert said in told(data)
     assert (DOUBT in told(data)) == (said == DOUBT)
 
@@ -63,3 +71,15 @@ def test_a_table_that_names_its_tasks_keeps_them(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.csv"
         path.write_text(f"item,model,task,score\n1,m,{task},1\n{name},m,{task},0\n")
     assert sorted(read(tmp_path).outcomes["task"].unique()) == ["x", "y"]
+
+
+def test_a_map_takes_names_of_files_and_folders_for_tasks_and_models(tmp_path: Path) -> None:
+    written(tmp_path, {"old/1.csv": 4, "old/2.csv": 4, "new/1.csv": 4, "new/2.csv": 4})
+    map_ = ColumnMap.from_options(["item=item", "score=score", "task=#file", "model=#folder"])
+    data = read(tmp_path / "old", tmp_path / "new", column_map=map_)
+    assert data.outcomes.select("model", "task").unique().sort("model", "task").rows() == [
+        ("new", "1"),
+        ("new", "2"),
+        ("old", "1"),
+        ("old", "2"),
+    ]
