@@ -45,7 +45,7 @@ def section_of(name: str) -> str:
         return "more"
     if inspect.isclass(of):
         return "results" if issubclass(of, Result) else "read"
-    rooms = {"evalstats.analysis.result": "results", "evalstats.report": "results", "evalstats.analysis": "ask"}
+    rooms = {"evalstats.analysis.saved": "results", "evalstats.report": "results", "evalstats.analysis": "ask"}
     rooms |= {"evalstats.simulate": "more"}
     return next((room for start, room in rooms.items() if of.__module__.startswith(start)), "read")
 

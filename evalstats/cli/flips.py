@@ -48,7 +48,7 @@ def flips(
     """Compare, or open what was compared, and show the items that flipped."""
     from evalstats.analysis.compare.changed_items import ChangedItems
     from evalstats.analysis.compare.result import Comparison
-    from evalstats.analysis.result import RESULTS, load_result
+    from evalstats.analysis.saved import RESULTS, load_result
 
     saved = {target: name for target in form.targets if (name := _saved_as(Path(target))) in RESULTS}
     for target, name in saved.items():

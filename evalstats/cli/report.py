@@ -51,7 +51,7 @@ def register(app: typer.Typer) -> None:
 
 def report(asked: ReportOptions, texts: Texts) -> None:
     """Render saved results as pages. Every question also takes --report FILE."""
-    from evalstats.analysis.result import load_result
+    from evalstats.analysis.saved import load_result
     from evalstats.cli.output import say, step_line
     from evalstats.errors import InputError
     from evalstats.report.render import STUDIES, render_results
@@ -74,7 +74,7 @@ def report(asked: ReportOptions, texts: Texts) -> None:
 
 
 def _new(asked: ReportOptions) -> None:
-    from evalstats.analysis.result import load_result
+    from evalstats.analysis.saved import load_result
     from evalstats.cli.output import say
     from evalstats.errors import InputError
     from evalstats.report.render import write_page

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 def show(saved: Saved, showing: Showing) -> None:
     """Print a saved result in any form, or render it. Nothing is computed again."""
-    from evalstats.analysis.result import load_result
+    from evalstats.analysis.saved import load_result
     from evalstats.errors import InputError
 
     if len(saved.paths) != 1:

@@ -8,7 +8,7 @@ from pathlib import Path
 from evalstats.analysis.overview.changes_result import Changes
 from evalstats.analysis.overview.document import holdings_table, refusals_table
 from evalstats.analysis.overview.result import Answer, Overview
-from evalstats.analysis.result import load_result
+from evalstats.analysis.saved import load_result
 from evalstats.document.escape import for_pandoc
 from evalstats.document.model import Document, Section, sentence
 from evalstats.errors import InputError

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import evalstats as es
-from evalstats.analysis.result import RESULTS
+from evalstats.analysis.saved import RESULTS
 from evalstats.cli.options import OutputStyle
 from evalstats.cli.output import json_text, written
 from evalstats.document.terminal import to_text

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from evalstats import datasets
 from evalstats.analysis.overview.overview import overview
 from evalstats.analysis.provenance import toolkit_version
-from evalstats.analysis.result import Result, load_result
+from evalstats.analysis.result import Result
+from evalstats.analysis.saved import load_result
 from evalstats.cli.main import app
 from evalstats.document import terminal
 from evalstats.errors import InputError

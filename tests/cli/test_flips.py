@@ -9,7 +9,7 @@ import pytest
 
 import evalstats as es
 from evalstats import datasets
-from evalstats.analysis.result import load_result
+from evalstats.analysis.saved import load_result
 from evalstats.errors import CannotAnswerError, InputError
 from tests.cli.running import run
 

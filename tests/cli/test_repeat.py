@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evalstats as es
-from evalstats.analysis.result import result_of
+from evalstats.analysis.saved import result_of
 from evalstats.analysis.settings import Settings, from_here, python_code, shell_command, with_repeat
 from evalstats.document.formats import to_markdown
 from evalstats.document.model import Document

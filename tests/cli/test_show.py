@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evalstats.analysis.result import Result, load_result
+from evalstats.analysis.result import Result
+from evalstats.analysis.saved import load_result
 from evalstats.cli.main import app
 from evalstats.document.model import Document
 from evalstats.errors import InputError

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import evalstats as es
-from evalstats.analysis.result import load_result
+from evalstats.analysis.saved import load_result
 from evalstats.errors import EvalStatsError
 from tests.loaders.damage import KINDS, Mutation, damaged
 

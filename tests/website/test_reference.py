@@ -21,7 +21,8 @@ from dev.website.reference import (
     public_fields,
     shown_type,
 )
-from evalstats.analysis.result import RESULTS, Estimate, Result
+from evalstats.analysis.result import Estimate, Result
+from evalstats.analysis.saved import RESULTS
 from evalstats.report.engine import find_page
 from evalstats.report.render import STUDIES
 

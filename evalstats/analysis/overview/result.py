@@ -8,7 +8,8 @@ import msgspec
 import polars as pl
 
 from evalstats.analysis.provenance import placed
-from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe, result_of
+from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe
+from evalstats.analysis.saved import result_of
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalstats.analysis.result import load_result
+from evalstats.analysis.saved import load_result
 from evalstats.errors import InputError
 from evalstats.report.examples import example
 
