@@ -274,8 +274,8 @@ def _broken(name: str, room: float, font: float) -> list[str]:
         elif text_width(word.strip(), font) <= room:
             lines.append(word)
         else:
-            kept = max((n for n in range(len(word) - 1) if text_width(f"{word[:n]}-", font) <= room), default=0)
-            kept = min(kept, len(word.strip()) - 3)
+            kept = max((n for n in range(1, len(word)) if text_width(f"{word[:n]}-", font) <= room), default=1)
+            kept = -(-len(word.strip()) // -(-len(word.strip()) // kept))  # pieces of one length
             if kept < _LEAST_BROKEN:
                 return []
             lines.append(f"{word[:kept]}-")

@@ -8,7 +8,6 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from evalstats.document.numbers import interval, number
-from evalstats.grammar import and_list
 from evalstats.plots.canvas import (
     Extent,
     limits_of,
@@ -137,27 +136,22 @@ def critical_differences(
     shared = [letter for letter in columns if sum(letter in own for own in letters) > 1]
 
     def draw(panel: MarkPanel) -> None:
-        half = (
-            1.03 * (0.55 * panel.font)
-            if panel.canvas.narrow
-            else (panel.levels[-1] - panel.levels[0]) / (table.n - 1) / 2
-        )
+        font, levels = panel.font, panel.levels
+        # Lines of neighbouring rows meet; where words stand between rows each row has its own.
+        half = 0.55 * font if panel.canvas.narrow else 0.515 * (levels[-1] - levels[0]) / (table.n - 1)
         for across, letter in enumerate(shared):
-            for level in (level for level, own in zip(panel.levels, letters, strict=True) if letter in own):
-                style = {"color": panel.canvas.colors.neutral, "linewidth": 0.3 * panel.font}
+            for level in (level for level, own in zip(levels, letters, strict=True) if letter in own):
+                style = {"color": panel.canvas.colors.neutral, "linewidth": 0.3 * font}
                 panel.axes.plot([across] * 2, [level - half, level + half], solid_capstyle="butt", **style)
 
     limits = _score_limits(table, bounds)
     words = table.texts("words") if table.has("words") else _scores(table, digits_within(limits[1] - limits[0]))
     at, best = list(range(table.n)), table.flags("best")
-    joined = [
-        [other for other, own in zip(table.names(), letters, strict=True) if {*own} & {*mine}] for mine in letters
-    ]
     lines = [
         Line(
             name=name,
             strong=best[place],
-            says=f"{words[place]}, not separated from {and_list([o for o in joined[place] if o != name], 5) or 'any'}",
+            says=f"{words[place]}, tier {table.texts('tier')[place]}",
             value=table.numbers("estimate")[place],
         )
         for place, name in enumerate(table.names())

@@ -16,6 +16,8 @@ from xml.sax.saxutils import escape, quoteattr
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from evalstats.errors import InputError
+
 Medium = Literal["screen", "phone", "print"]
 
 
@@ -165,6 +167,8 @@ def palette_on(ground: str, ink: str) -> Palette:
 def themed(theme: Literal["light", "dark"] | None) -> Generator[None]:
     """Make figures on the ground of a theme; None: on that of matplotlib's settings."""
     palette = {"light": LIGHT, "dark": DARK}.get(theme or "")
+    if theme is not None and palette is None:
+        raise InputError(f"no theme {theme!r} of figures; it is 'light' or 'dark'")
     own = {"figure.facecolor": palette.surface, "text.color": palette.ink} if palette else {}
     with untyped(mpl).rc_context(own):
         yield

@@ -35,8 +35,17 @@ def _face(path: str) -> Any:
 
 def _font(*, bold: bool) -> str:
     """Return the file of the font that words are drawn in under matplotlib's settings."""
+    settings: Any = matplotlib.rcParams
+    families = tuple(settings["font.family"])
+    # A family such as "serif" is a list of its own in the settings.
+    lists = tuple(tuple(settings.get(f"font.{family}", ())) for family in families)
+    return _file(families, lists, "bold" if bold else settings["font.weight"])
+
+
+@cache
+def _file(families: tuple[str, ...], _lists: tuple[tuple[str, ...], ...], weight: str | int) -> str:
     fonts: Any = matplotlib.font_manager
-    return fonts.findfont(fonts.FontProperties(weight="bold" if bold else None))
+    return fonts.findfont(fonts.FontProperties(family=families, weight=weight))
 
 
 @cache

@@ -69,6 +69,8 @@ def test_a_theme_is_of_one_figure_and_settings_stay() -> None:
     assert to_hex(found.figure(theme="dark").get_facecolor()) == "#12161b"
     assert to_hex(found.figure().get_facecolor()) == "#ffffff"
     assert dict(mpl.rcParams) == dict(before)
+    with pytest.raises(InputError, match="no theme 'blue' of figures; it is 'light' or 'dark'"):
+        found.figure(theme="blue")
 
 
 def test_titles_and_labels_set_afterwards_are_in_the_picture() -> None:
@@ -174,4 +176,4 @@ def test_lines_join_the_models_of_a_letter() -> None:
     found = sorted((float(line.get_xdata()[0]), round(sum(line.get_ydata()) / 2)) for line in joined.lines)
     steps = sorted({y for _, y in found})
     assert [(x, steps.index(y)) for x, y in found] == [(0, 0), (0, 1), (1, 1), (1, 2)]
-    assert figure.tooltips[1].words.endswith("not separated from a and c")
+    assert figure.tooltips[1].words.endswith("tier ab")

@@ -14,7 +14,12 @@ from tests.plots.drawing import assert_words_stand_apart, covered_marks, cut_wit
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
 
-SIZES = ("screen", "phone", (6.4, 4.8), (3.4, 3.0))
+SIZES = (
+    "screen",
+    pytest.param("phone", marks=pytest.mark.slow),
+    pytest.param((6.4, 4.8), marks=pytest.mark.slow),
+    (3.4, 3.0),
+)
 NAMES: dict[str, list[str]] = {
     "long names": [f"an evaluation of {what} with a very long description of its settings" for what in "abcdef"],
     "one row": ["alone"],

@@ -385,7 +385,7 @@ def _pairs(result: Leaderboard) -> Section | None:
         if len(result.pairs) <= _FEW_PAIRS:
             blocks.insert(0, _pairs_table(result))
         elif result.whole and len(result.rows) <= figures.MOST_JOINED and all(row.tier for row in result.rows):
-            blocks.insert(0, replace(figures.critical_differences(result), table=_pairs_table(result)))
+            blocks.insert(0, figures.critical_differences(result))
     return Section(id="pairs", heading=heading, blocks=tuple(blocks))
 
 
