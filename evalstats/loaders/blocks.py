@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Head
-from evalstats.loaders.files import BadRow, JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
+from evalstats.loaders.delimited import header_of, iter_frames
+from evalstats.loaders.files import BadRow, JsonItem, iter_json, iter_json_lines, load_json
 from evalstats.loaders.parquet_sizes import parquet_frames
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts
 

@@ -15,7 +15,8 @@ from typing import Final, TypeVar, cast
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, with_path
 from evalstats.loaders.column_map import ColumnMap, metric_facts
-from evalstats.loaders.files import header_of, iter_rows, small_text, small_toml
+from evalstats.loaders.delimited import header_of, iter_rows
+from evalstats.loaders.files import small_text, small_toml
 from evalstats.loaders.values import as_dict, as_number
 from evalstats.schema.plan import LiveMix, Margin, Plan, live_mix_of
 

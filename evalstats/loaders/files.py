@@ -12,16 +12,14 @@ import re
 import tomllib
 import zipfile
 import zlib
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import AnyStr, BinaryIO, cast
 
 import msgspec
-import polars as pl
 import zstandard
 
 from evalstats.errors import UnreadableFileError
@@ -668,159 +666,3 @@ def partial_object(text: str) -> tuple[dict[str, object], tuple[str, ...]]:
     except (ValueError, RecursionError):
         pass
     return whole, tuple(names)
-
-
-MAX_CELL_CHARS = 64 << 20
-_CELL_CHARS = 16
-
-
-def header_of(path: Path, delimiter: str) -> list[str]:
-    """Return the column names of a delimited file; a column without a name (an index that pandas wrote) is ""."""
-    for _, cells in iter_cells(path, delimiter):
-        names = [name.strip() for name in cells]
-        counts = Counter(names)
-        twice = next((name for name, n in counts.items() if name and n > 1), None)
-        if twice is not None:
-            raise UnreadableFileError(f"{path}: column {twice!r} stands twice in the header; rename one of the two")
-        return names
-    raise UnreadableFileError(f"{path}: is empty; a header with column names was expected")
-
-
-def iter_rows(path: Path, delimiter: str, *, n_columns: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number from 1, cells) of every row behind the header; blank lines are passed over.
-
-    Cells are text without the blanks around it, and otherwise kept as they are: a cell such as `=cmd()` is data.
-    """
-    records = iter_cells(path, delimiter)
-    next(records, None)
-    for line, cells in records:
-        _check_width(path, line, cells, n_columns)
-        yield line, cells
-
-
-def iter_frames(
-    path: Path, delimiter: str, *, n_columns: int, most_rows: int, most_chars: int, bad: BadRow | None = None
-) -> Iterator[tuple[pl.DataFrame, Sequence[int]]]:
-    """Yield what `iter_rows` does as frames of text, and the line of each row; an empty or blank cell is null.
-
-    A row that does not fit its header is given to `bad`, with what is wrong with it; without that it is an error.
-
-    Lines without a quote are cells already, and are read as a whole; all others, and those with a fault, one by one.
-    """
-    _allow_large_cells()
-    line = 1
-    with open_text(path) as stream:
-        lines = bounded_lines(stream.readline, str(path))
-        try:
-            reader = _reader(lines, delimiter)
-            header = next((cells for cells in reader if cells), None) or []
-            line += reader.line_num
-            width = sum(map(len, header)) + n_columns
-            while text := stream.read(_step(width, most_rows, most_chars, n_columns)):
-                text += next(lines, "")
-                frame = _without_quotes(text, delimiter, n_columns)
-                if frame is not None:
-                    yield _stripped(frame), range(line, line + frame.height)
-                    line += frame.height
-                    width = max(len(text) // frame.height, 1)
-                    continue
-                piece = list(io.StringIO(text, newline=""))
-                width = max(len(text) // len(piece), 1)
-                reader = _reader(chain(piece, lines), delimiter)
-                rows: list[list[str]] = []
-                places: list[int] = []
-                first = line
-                for cells in reader:
-                    if cells and bad is not None and len(cells) != n_columns:
-                        bad(_misfit(line, cells, n_columns))
-                    elif cells:
-                        _check_width(path, line, cells, n_columns)
-                        rows.append(cells)
-                        places.append(line)
-                    line = first + reader.line_num
-                    if reader.line_num >= len(piece):  # a cell may go on behind the piece
-                        break
-                if rows:
-                    columns = zip(*rows, strict=True)
-                    made = pl.DataFrame({f"{k}": pl.Series(cells, dtype=pl.String) for k, cells in enumerate(columns)})
-                    yield _stripped(made), places
-        except csv.Error as error:
-            raise UnreadableFileError(_fault(path, line, error)) from error
-        except UnicodeDecodeError as error:
-            raise UnreadableFileError(encoding_message(str(path), error)) from error
-
-
-def _reader(lines: Iterable[str], delimiter: str):
-    """Read delimited text; blanks between a delimiter and a quote are no part of the cell."""
-    return csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
-
-
-def _stripped(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return cells without the blanks around them: "a, b" has the cells of "a,b"."""
-    return frame.with_columns(pl.all().str.strip_chars().replace("", None))
-
-
-def _step(width: int, most_rows: int, most_chars: int, n_columns: int) -> int:
-    """Return how many characters to read for one frame, where lines are about so long.
-
-    A cell takes room however short it is. Lines may become shorter than those before them: text of nothing but cells of
-    one letter takes at most four times the room.
-    """
-    room = most_chars * width // (width + _CELL_CHARS * n_columns)
-    return max(min(most_rows * width, room, 4 * most_chars // _CELL_CHARS), 1)
-
-
-def _without_quotes(text: str, delimiter: str, n_columns: int) -> pl.DataFrame | None:
-    """Read lines in which every delimiter ends a cell; None where some do not, or a row does not fit its header."""
-    if '"' in text or n_columns < 2 or len(text) > MAX_CELL_CHARS:
-        return None
-    text = text.replace("\r\n", "\n")
-    if "\r" in text or "\n\n" in text or text.startswith("\n"):
-        return None
-    n_lines = text.count("\n") + (not text.endswith("\n"))
-    if text.count(delimiter) != n_lines * (n_columns - 1):
-        return None
-    schema = {f"{k}": pl.String for k in range(n_columns)}
-    try:
-        frame = pl.read_csv(text.encode(), has_header=False, separator=delimiter, quote_char=None, schema=schema)
-    except pl.exceptions.PolarsError:
-        return None
-    return frame if frame.height == n_lines else None
-
-
-def _check_width(path: Path, line: int, cells: Sequence[str], n_columns: int) -> None:
-    if len(cells) != n_columns:
-        raise UnreadableFileError(f"{path}: {_misfit(line, cells, n_columns)}")
-
-
-def _misfit(line: int, cells: Sequence[str], n_columns: int) -> str:
-    return (
-        f"line {line} has {len(cells)} cells, the header {n_columns}; "
-        "put quotes around cells that hold the delimiter, or write the row again"
-    )
-
-
-def _fault(path: Path, line: int, error: csv.Error) -> str:
-    return f"{path}: line {line} is not delimited text ({error}); check its quotes"
-
-
-def _allow_large_cells() -> None:
-    if csv.field_size_limit() < MAX_CELL_CHARS:
-        csv.field_size_limit(MAX_CELL_CHARS)  # the limit is one for the whole process; ours is only ever larger
-
-
-def iter_cells(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number from 1, cells) of every record, the header first, whatever its width; blank lines are passed over."""
-    _allow_large_cells()
-    with open_text(path) as stream:
-        reader = _reader(bounded_lines(stream.readline, str(path)), delimiter)
-        line = 1
-        try:
-            for cells in reader:
-                if cells:
-                    yield line, [cell.strip() for cell in cells]
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise UnreadableFileError(_fault(path, line, error)) from error
-        except UnicodeDecodeError as error:
-            raise UnreadableFileError(encoding_message(str(path), error)) from error

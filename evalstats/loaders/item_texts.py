@@ -14,7 +14,8 @@ from typing import Final, cast
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Head, Loader, SingleFileLoader, Source, read_head, readable_name
-from evalstats.loaders.files import iter_cells, json_lines, load_json
+from evalstats.loaders.delimited import iter_cells
+from evalstats.loaders.files import json_lines, load_json
 from evalstats.loaders.inspect_log import is_archive, open_archive
 from evalstats.loaders.records import cell_value, parquet_records
 from evalstats.loaders.registry import plan, sniffed

@@ -19,7 +19,8 @@ from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, 
 from evalstats.loaders.binder import is_called_score
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.files import HEAD_BYTES, header_of, iter_cells, iter_json_lines, load_json
+from evalstats.loaders.delimited import header_of, iter_cells
+from evalstats.loaders.files import HEAD_BYTES, iter_json_lines, load_json
 from evalstats.loaders.published_numbers import (
     AGGREGATED,
     COUNT_NAMES,

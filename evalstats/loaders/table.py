@@ -1,6 +1,7 @@
 """A table of anybody's own: CSV, TSV, JSON Lines, a JSON list of records, or Parquet, one score or several a row."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -25,6 +26,7 @@ from evalstats.loaders.binder import (
 )
 from evalstats.loaders.blocks import (
     EACH,
+    KEY,
     SHOWN_COLUMNS,
     TableBlock,
     flat,
@@ -36,7 +38,8 @@ from evalstats.loaders.blocks import (
 )
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
 from evalstats.loaders.column_map import FOLDER, ColumnMap, column_named
-from evalstats.loaders.files import header_of, load_json
+from evalstats.loaders.delimited import header_of
+from evalstats.loaders.files import load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.roles import ROLES, SURE
 from evalstats.loaders.score_table import is_absent, json_or_none, prices_in, records_of_head
@@ -330,6 +333,8 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         found = assigned(columns, flat_rows, asked)
     has = f" (this one has the columns {comma_list(columns, SHOWN_COLUMNS)})" if len(columns) > 1 else ""
     whole = [[*([f"rows={path}"] if path else []), *each.options] for each in found if each.is_whole]
+    if head.shape in {"array", "lines"}:
+        whole = [*_crossed(records_of_head(head), asked), *whole]
     faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
     named = any(option.startswith("model") for options in lines or whole for option in options)
@@ -344,6 +349,21 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         if not whole
         else f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
     )
+
+
+def _crossed(records: Sequence[Record], asked: AskedNames) -> Iterator[list[str]]:
+    """Yield maps of records that hold an object of numbers for each judge, or for each metric where it is one number."""
+    for each in listings(records):
+        scores = [name for name in each.first if name != KEY]
+        numbers = all(type(each.first[name]) in {int, float, bool} for name in scores)
+        if not numbers or not re.fullmatch(r"[\w .-]+\*", each.path) or not re.fullmatch(r"[\w .-]+", "".join(scores)):
+            continue
+        rows = [flat(row) for row in islice(rows_at(records, each.path), _LOOKED_AT)]
+        known = {"judge" if len(scores) > 1 else "metric": KEY, "score": ",".join(scores)}
+        best = assigned([*rows[0]], rows, asked, ColumnMap.from_pairs([*known.items(), ("score", scores[0])]))[0]
+        about = [option for option in best.options if option.partition("=")[0] not in known]
+        if best.is_whole:
+            yield [f"rows={each.path}", *about, *(f"{name}={column}" for name, column in known.items())]
 
 
 def _without_scores(columns: Sequence[str], rows: Sequence[Record]) -> str:

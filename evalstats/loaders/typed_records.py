@@ -17,13 +17,12 @@ import polars as pl
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Source, read_head
+from evalstats.loaders.delimited import header_of, iter_cells
 from evalstats.loaders.files import (
     JsonItem,
     NotJson,
     check_objects,
     encoding_message,
-    header_of,
-    iter_cells,
     iter_json,
     json_value,
     line_pieces,

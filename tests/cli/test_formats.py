@@ -1,12 +1,16 @@
 """What `formats` says of a place without result files."""
 
+import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from evalstats.cli.main import app
+from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.registry import read
 
 
 def test_an_empty_folder_is_said_to_be_empty(tmp_path: Path) -> None:
@@ -20,6 +24,22 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["formats", str(tmp_path / "pipe")])
     assert result.exit_code != 0
     assert "neither a file nor a folder" in f"{result.output}{result.exception}"
+
+
+def test_judges_and_criteria_inside_a_record_are_shown_with_options_that_read_them(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    given = {"x": {"tone": 4, "fact": 5}, "y": {"tone": 3, "fact": 4}}
+    path.write_text(json.dumps([{"id": f"q{k}", "model": model, "scores": given} for k in range(3) for model in "ab"]))
+    shown = CliRunner().invoke(app, ["formats", str(path)]).output.partition("These may fit: ")[2].partition(";")[0]
+    options = shlex.split(shown)[1::2]
+    assert options[0] == "rows=scores.*"
+    outcomes = read(path, column_map=ColumnMap.from_options(options)).outcomes
+    assert outcomes.filter(item="q0", model="a").sort("judge", "metric").select("judge", "metric", "score").rows() == [
+        ("x", "fact", 5.0),
+        ("x", "tone", 4.0),
+        ("y", "fact", 4.0),
+        ("y", "tone", 3.0),
+    ]
 
 
 @pytest.mark.parametrize(

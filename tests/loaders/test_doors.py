@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.blocks import listings, oriented, rows_at
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.files import _step, iter_frames, iter_rows
+from evalstats.loaders.delimited import _step, iter_frames, iter_rows
 from evalstats.loaders.frames import from_frame
 from evalstats.loaders.registry import read
 from evalstats.loaders.values import as_number, as_time, plain_numbers, units_of_times

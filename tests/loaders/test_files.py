@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders import files, registry
 from evalstats.loaders.base import read_head
+from evalstats.loaders.delimited import iter_cells
 from evalstats.loaders.files import (
     JsonItem,
     JsonMember,
     JsonStream,
     NotJson,
-    iter_cells,
     iter_json,
     iter_json_lines,
     json_lines,

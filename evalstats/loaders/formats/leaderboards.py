@@ -13,7 +13,8 @@ from itertools import islice
 from typing import Final
 
 from evalstats.loaders.base import Head, Source
-from evalstats.loaders.files import header_of, iter_cells, iter_rows, load_json
+from evalstats.loaders.delimited import header_of, iter_cells, iter_rows
+from evalstats.loaders.files import load_json
 from evalstats.loaders.format import OBJECT, Sign
 from evalstats.loaders.published_format import PublishedFormat
 from evalstats.loaders.published_numbers import PublishedRows, between, certainty_in
