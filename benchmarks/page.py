@@ -27,10 +27,9 @@ The figure shows processor seconds against size, both on log scales. The table s
 
 {table}
 
-An error is the distance from the exact answer. For a bootstrap limit it is in standard errors (resampling has its own noise), for a
-log-likelihood it is the distance from the best that any package found, for a log-strength the distance from the optimum. A dash means
-that there is no exact answer, or that the package does not report the number. "The other evalstats" is another project of the
-same name.
+An error is the distance from the exact answer: for a bootstrap limit in standard errors (resampling has its own noise), for a
+log-likelihood from the best that any package found, for a log-strength from the optimum. A dash means that there is no exact
+answer, or that the package does not report the number. "The other evalstats" is another project of the same name.
 
 Measured on {date}: {processor}, {processors} processors, {system}, Python {python}; {packages}. Every package runs in its own
 process with one thread, and packages take turns. Times are median processor seconds. {busy}

@@ -15,20 +15,20 @@ PAGE: Final = ROOT / "docs" / "mutants.md"
 
 _TEXT = """# Tests of the tests
 
-Would our tests notice if a statistic were wrong? Mutation testing injects small faults into `evalstats/stats` (and, on demand, into
-questions of `evalstats/analysis`), one at a time, and runs the tests that reach the changed line.
+Would our tests notice if a statistic were wrong? Mutation testing injects small faults into `evalstats/stats` (and, on demand,
+into questions of `evalstats/analysis`), one at a time, and runs the tests that reach the changed line.
 
-A fault turns `+` into `-`, `<` into `<=`, `min` into `max` or 1 into 2, drops a call or a branch, and so on. A fault is killed if a
-test fails, timed out if a test does not end, and survives if all tests pass. Up to {n} faults per chapter are drawn at random; new
-ones are drawn after tests were written for the survivors.
+A fault turns `+` into `-`, `<` into `<=`, `min` into `max` or 1 into 2, drops a call or a branch, and so on. A fault is killed if
+a test fails, timed out if a test does not end, and survives if all tests pass. Up to {n} faults per chapter are drawn at
+random; new ones are drawn after tests were written for the survivors.
 
 {table}
 
 The interval is Wilson's, for the share of survivors among all possible faults of the chapter. Some survivors are equivalent: the
 changed program gives the same answers. Changes that no test should notice are not drawn (messages, declarations, tolerances,
 numbers of steps, block sizes; see `dev/mutation/mutants.py`). Faults that no test reaches, and faults not killed within
-{limit:g} seconds, count as survivors. Only the tests of `evalstats/stats` count here, without the long simulations (for a question,
-its own tests and the frozen numbers).
+{limit:g} seconds, count as survivors. Only the tests of `evalstats/stats` count here, without the long simulations (for a
+question, its own tests and the frozen numbers).
 
 Run on {date}. `make mutate` tries 60 faults per chapter (a quarter of an hour on a quiet machine) and renews this page.
 """
