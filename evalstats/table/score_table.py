@@ -18,6 +18,7 @@ from evalstats.table.items import (
     ITEM_KEY,
     ITEM_OF_VARIANTS,
     Bools,
+    Codes,
     Floats,
     Ints,
     item_codes,
@@ -78,46 +79,29 @@ class ScoreTable:
             pl.DataFrame([system.rows[name] for name in (*key, *wanted, "status", "score", *counted)])
             for system in systems
         ]
-        rows = pl.concat(parts)
         # Most often all systems answered the same items in the same order, which are then coded once.
         keys = [part[key] for part in parts]
         alike = all(keys[0].equals(other) for other in keys[1:])
-        codes, first = item_codes(keys[0] if alike else rows, key)
+        codes, first = item_codes(keys[0] if alike else pl.concat(keys), key)
         codes = np.tile(codes, len(parts)) if alike else codes
         shape = len(first), len(systems)
-        cell = codes * np.int64(len(systems))
-        cell += np.repeat(np.arange(len(systems), dtype=np.int32), [part.height for part in parts])
-        counts = None
-        if len(counted) == 2:
-            averaged = rows["trial"].is_null() & rows["n_trials"].is_not_null()
-            counts = rows["n_trials"].zip_with(averaged, pl.Series([1])).cast(pl.Int64) if averaged.any() else None
-
-        def of_trials(values: pl.Series) -> Floats:
-            numbers = values.cast(pl.Float64).fill_null(0.0)
-            return (numbers if counts is None else numbers * counts).to_numpy()
-
-        def summed(values: Floats, order: Ints | slice = slice(None)) -> Floats:
-            found = np.bincount(cell[order], weights=values[order], minlength=math.prod(shape))
-            return np.asarray(found, dtype=np.float64).reshape(shape)
-
-        lost = rows["status"].is_in(["error", "unscored"])
-        n_scored = summed(of_trials(rows["status"] == "scored")).astype(np.int64)
-        n_lost = summed(of_trials(lost)).astype(np.int64) if lost.any() else np.zeros_like(n_scored)
-        scores = of_trials(rows["score"])
-        # A sum of three numbers depends on their order, which must not be that of the rows.
-        order = np.lexsort((scores, cell)) if n_scored.max(initial=0) > 2 else slice(None)
-        total = summed(scores, order)
-        del scores
-        items = items_with_levels(rows, wanted, codes, first, key=key)
+        n_scored, n_lost = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
+        total, total_sq = np.empty(shape), np.empty(shape)
+        ends = np.cumsum([part.height for part in parts])
+        for j, (part, own) in enumerate(zip(parts, np.split(codes, ends[:-1]), strict=True)):
+            n_scored[:, j], n_lost[:, j], total[:, j], total_sq[:, j] = _sums(part, own, len(first))
+        n_lost = trials_meant(n_scored + n_lost)
+        n_lost -= n_scored
+        items = items_with_levels(pl.concat(parts), wanted, codes, first, key=key)
         own = [pl.col(name).cast(pl.String) for name in key if name != "variant"]
         return cls(
             metric=metric,
             items=items.with_columns(pl.concat_str(own, separator="\x1f").alias(ITEM_OF_VARIANTS)),
             systems=tuple(systems),
             n_scored=n_scored,
-            n_lost=trials_meant(n_scored + n_lost) - n_scored,
+            n_lost=n_lost,
             total=total,
-            total_sq=summed(of_trials(rows["score"] * rows["score"]), order),
+            total_sq=total_sq,
         )
 
     @classmethod
@@ -289,6 +273,31 @@ class ScoreTable:
         known = self.n_scored[paired] if paired.any() else self.n_scored[scored]
         steps = math.comb(int(known.min()) if known.size else k, k)
         return replace(found, steps=steps, metric=replace(metric, kind="binary") if steps == 1 else metric)
+
+
+def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return how many trials of every item have a score and have none, and sums of scores and of their squares.
+
+    `rows` are those of one system, `codes` their items.
+    """
+    counts = None
+    if "trial" in rows.columns and "n_trials" in rows.columns:
+        averaged = rows["trial"].is_null() & rows["n_trials"].is_not_null()
+        counts = rows["n_trials"].zip_with(averaged, pl.Series([1])).cast(pl.Float64) if averaged.any() else None
+
+    def of_trials(values: pl.Series) -> Floats:
+        numbers = values.cast(pl.Float64).fill_null(0.0)
+        return (numbers if counts is None else numbers * counts).to_numpy()
+
+    def summed(values: Floats, order: Ints | slice = slice(None)) -> Floats:
+        return np.asarray(np.bincount(codes[order], weights=values[order], minlength=n_items), dtype=np.float64)
+
+    lost, scores = rows["status"].is_in(["error", "unscored"]), of_trials(rows["score"])
+    n_scored = summed(of_trials(rows["status"] == "scored"))
+    n_lost = summed(of_trials(lost)) if lost.any() else np.zeros(n_items)
+    # A sum of three numbers depends on their order, which must not be that of the rows.
+    order = np.lexsort((scores, codes)) if n_scored.max(initial=0) > 2 else slice(None)
+    return n_scored, n_lost, summed(scores, order), summed(of_trials(rows["score"] * rows["score"]), order)
 
 
 def _passed(trials: Ints, successes: Floats, passes: tuple[PassKind, int]) -> Floats:
