@@ -47,10 +47,6 @@ def test_judges_and_criteria_inside_a_record_are_shown_with_options_that_read_th
     [
         ("item,model,score", "table (read with --map item=item --map score=score --map model=model)"),
         ("id,llm,ok", "table (read with --map item=id --map score=ok --map model=llm)"),
-        (
-            "id,llm,verdict_by_ann",
-            "no known format. For a table of your own (this one has the columns id, llm, verdict_by_ann)",
-        ),
     ],
 )
 def test_of_a_table_the_options_are_shown_that_read_it(tmp_path: Path, header: str, options: str) -> None:
