@@ -309,7 +309,7 @@ def _plain(text: str) -> str:
 def _entry(term: str, meaning: str) -> str:
     """Return one entry of a list of definitions."""
     # Quotation marks around nothing are code, not typography.
-    body = textwrap.indent(re.sub(r'(?<![`"])""(?![`"])', '`""`', meaning), "    ").lstrip() or "\\ "
+    body = textwrap.indent(re.sub(r'(?<![`"])""(?![`"])', '`""`', meaning), "    ").lstrip() or "See above."
     return f"{term}\n:   {body}\n"
 
 

@@ -61,6 +61,8 @@ class CostRow:
         Mean over items in `unit`, trials averaged first.
     typical_ratio
         Geometric mean of the items' own ratios.
+    typical_low, typical_high
+        Its interval.
     """
 
     quantity: str

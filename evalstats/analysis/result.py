@@ -206,13 +206,13 @@ class Result:
     unit
         Unit of the numbers as shown: "pp" for shares.
     factor
-        The column whose levels they are about.
+        The column whose levels are told apart.
     first, second
         The two that are compared, first minus second.
     judge
         The judge.
     lab, live
-        The score in the lab, and live.
+        Scores in the lab and live.
     level
         The level of the factor.
     model
@@ -224,17 +224,17 @@ class Result:
     n_pairs
         How many pairs there are.
     n_units
-        The things rated or counted (answers, pairs, sessions) that they rest on.
+        Things rated or counted (answers, pairs, sessions) behind it.
     n_votes
-        The votes that they rest on.
+        Votes behind it.
     name
-        The model, system, judge or scenario that they are about.
+        The model, system, judge or scenario that it is about.
     period
         The period of time.
     rater
         The rater.
     runs
-        The runs that they rest on.
+        The runs behind it.
     scenario
         The scenario.
     statistic
@@ -242,7 +242,7 @@ class Result:
     term
         What is tested or estimated.
     verdict
-        The verdict on each.
+        What is concluded.
     """
 
     __slots__ = ()

@@ -47,7 +47,13 @@ WAYS = {"lower": False, "higher": True}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Lowest and highest possible score, both inclusive, in `unit`; None where there is none."""
+    """Lowest and highest possible score, both inclusive, in `unit`; None where there is none.
+
+    Attributes
+    ----------
+    low, high
+        Lowest and highest possible score.
+    """
 
     low: float | None
     high: float | None
@@ -61,7 +67,21 @@ SCALES: Final[Mapping[str, Scale]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredMetric:
-    """What the user says of a metric; None leaves it to what is seen in the column."""
+    """What the user says of a metric; None leaves it to what is seen in the column.
+
+    Attributes
+    ----------
+    kind
+        binary, proportion, bounded, ordinal or continuous.
+    low, high
+        Lowest and highest possible score.
+    higher_is_better
+        Whether more is better.
+    unit
+        Unit of a score.
+    primary
+        Whether it is the headline of its benchmark.
+    """
 
     kind: str | None = None
     low: float | None = None

@@ -51,6 +51,11 @@ class Problem:
 
     `severity` is "error" when nothing of the file (or row) was loaded, "note" when nothing was lost and the reader should
     know.
+
+    Attributes
+    ----------
+    path, message
+        The file, and what is wrong with it.
     """
 
     path: str

@@ -336,6 +336,11 @@ class DateDensity:
     """Items within half the bandwidth of the break on each side, and how near the nearest lies (`gap_before`, `gap_after`).
 
     `p_value` is the two-sided binomial p of equal chances; small where items were gathered on one side, or chosen by date.
+
+    Attributes
+    ----------
+    n_before, n_after
+        Items on either side.
     """
 
     n_before: int

@@ -45,6 +45,8 @@ class RatingRow(RankedRow):
     labels
         Where people's votes correct a judge's: by how much the judge rates the model too high, and what the judge and people's
         votes say by themselves. Votes, wins and ties are the judge's.
+    n_opponents
+        Models that it met.
     """
 
     strength: float | None = None
@@ -80,6 +82,8 @@ class PairContrast(Estimate):
     more_votes
         Further votes between these two alone that would separate them with 80% probability if the difference is as
         estimated; None where separated already or it cannot be said (`more_votes_reason`).
+    more_votes_reason
+        Why no number of votes is said.
     """
 
     first: str
@@ -107,6 +111,10 @@ class VoteCovariate(Estimate):
         are over all votes; for "side" log-odds of side a between equal models. `points` is the same in rating points.
     held
         Whether the result's ratings hold it equal; else it was estimated beside them.
+    points
+        The same in rating points.
+    mean, sd
+        Mean and standard deviation of the relative difference over all votes.
     """
 
     name: str
@@ -133,6 +141,10 @@ class Alternative:
         Pairs of models whose order by estimate changes; the model with the highest rating, where it is another one.
     log_lik
         Where it can be compared with that of another alternative (Davidson with Rao-Kupper).
+    title
+        What is done otherwise, in words.
+    tie
+        Estimate of the parameter of ties, where this choice has one.
     """
 
     key: str
@@ -149,7 +161,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryRating:
-    """One model in one category (scenario, app, language).
+    """One `model` in one `category` (scenario, app, language).
 
     `estimate` is its rating there, drawn towards the overall rating by as much as the noise makes likely; `deviation`, to which
     error and interval belong, is that less the overall one; `unpooled` is the same from the category's votes alone.
@@ -173,6 +185,13 @@ class Categories:
 
     `tau` is the standard deviation of true deviations, in rating points, and `p_value` tests that it is 0; `left_out` are
     categories that could not be rated, each with the reason.
+
+    Attributes
+    ----------
+    by, levels
+        The column, and its categories.
+    rows
+        One for each model in each category.
     """
 
     by: str
@@ -208,7 +227,10 @@ class ClusterCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptLevels:
-    """Pairs that are separated for "these" prompts and other raters, and for "new" prompts too; `shown` is that of the result."""
+    """Pairs separated for "these" `n_prompts` prompts (`n_separated_these`), and for "new" ones too (`n_separated_new`).
+
+    `shown` is that of the result.
+    """
 
     n_prompts: int
     n_pairs: int
@@ -233,6 +255,8 @@ class CheckLine:
         simulated.
     p_value
         Of honest votes, where the check is a test: it warns at `TEST_LEVEL` (`DRIFT_LEVEL`) and below.
+    title
+        The check in words.
     """
 
     check: str
@@ -245,7 +269,7 @@ class CheckLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeakLink:
-    """A group of models that few votes tie to the rest.
+    """A `group` of models that few votes tie to the rest.
 
     `n_wins` counts votes (ties count as half) that it won against the rest (`side` "wins") or lost to it ("losses"), whichever
     are fewer: without them its ratings could not be compared with the others'.
@@ -277,6 +301,8 @@ class VoteGraph:
     unbounded_above, unbounded_below
         Models that won, or lost, all their votes against the one part of several models: they have no finite rating, and a
         place beside that part.
+    n_pairs, n_pairs_met
+        Pairs of models that there are, and those with a vote.
     """
 
     n_models: int
@@ -326,7 +352,7 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairResidual:
-    """A pair that does not go as the ratings say: shares of the first model, standardised difference."""
+    """A pair unlike its ratings: `observed` and `expected` share of the first, and their standardised difference (`residual`)."""
 
     first: str
     second: str
@@ -355,6 +381,16 @@ class FitChecks:
     log_loss, log_loss_constant
         Held-out log loss of a vote, and that of a constant (the observed shares of outcomes); `folds_by` says what was
         held out together.
+    deviance
+        How far the votes are from what the ratings predict.
+    worst_pairs
+        Pairs that go least as the ratings say.
+    brier, brier_constant
+        Held-out Brier score of a vote, and that of a constant.
+    n_folds, folds_by
+        How many parts were held out in turn, and what each keeps together.
+    triples, violations
+        Triples ordered by majority, and those that go in a circle.
     """
 
     deviance: AgainstDrawn | None = None
@@ -379,6 +415,11 @@ class RaterFlag:
 
     `check` is "side" (always the same side), "disagreement" (against the ratings) or "loyalty" (one model more than all
     others); `e_value` is at most 1 on average for an honest rater, and raters are flagged by e-BH.
+
+    Attributes
+    ----------
+    detail
+        What is odd, in words.
     """
 
     rater: str
@@ -390,7 +431,7 @@ class RaterFlag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Burst:
-    """More votes for one model (or by one rater) in a short time than its usual pace explains."""
+    """More votes for one model (or by one rater; `kind`) from `start` to `end` than the `expected` ones of its usual pace."""
 
     name: str
     kind: Literal["model", "rater"]
@@ -403,7 +444,15 @@ class Burst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaterInfluence:
-    """What leaving out one rater does, by refit."""
+    """What leaving out one rater does, by refit.
+
+    Attributes
+    ----------
+    model, move
+        The model that moves most without the rater, and by how many points.
+    new_first
+        Who leads then, where it is another.
+    """
 
     rater: str
     n_votes: int
@@ -445,6 +494,18 @@ class TrustChecks:
         Votes in which an answer names its own model; None where texts are not known.
     selection
         For n variants tried and the best published: how many rating points it gains on average by luck alone.
+    n_raters, raters
+        Raters, and those that were flagged.
+    side_low, side_high, side_p
+        Interval and p of `side_share`.
+    duplicates_expected, duplicates_agree
+        Such votes if pairs were drawn anew each time; share that say the same as the first.
+    bursts
+        Many votes in a short time.
+    influences
+        Raters without whom ratings move most.
+    flip
+        The fewest votes without which another model leads.
     """
 
     n_raters: int | None = None
@@ -479,7 +540,7 @@ class PeriodRating:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDrift:
-    """How one model's rating changes by a period, with a test adjusted (Holm) for all models."""
+    """How one model's rating changes by a period (`slope`); `flagged` by a test adjusted (Holm) for all models."""
 
     model: str
     slope: float
@@ -491,7 +552,15 @@ class ModelDrift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatingDrift:
-    """Whether ratings change over time: the test of periods x models, and the ratings of every period."""
+    """Whether ratings change over time: the test of periods x models, and the ratings of every period.
+
+    Attributes
+    ----------
+    n_periods
+        How many periods.
+    models, ratings
+        The slope of each model, and its rating in each period.
+    """
 
     period: str
     n_periods: int

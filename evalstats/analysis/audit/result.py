@@ -42,7 +42,15 @@ Verdict = Literal["better", "worse", "inconclusive"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlippedComparison:
-    """One comparison before and after a treatment: first minus second, in the metric's own unit."""
+    """One comparison before and after a treatment: first minus second, in the metric's own unit.
+
+    Attributes
+    ----------
+    before, after
+        The difference without and with the treatment.
+    verdict_before, verdict_after
+        The verdicts.
+    """
 
     first: str
     second: str
@@ -97,6 +105,10 @@ class Finding:
         What each treatment does, the weightiest first.
     n_depend
         Comparisons whose verdict any of them changes or takes away.
+    kind
+        The check that found it.
+    n_rows
+        Rows concerned.
     """
 
     kind: Kind
@@ -115,7 +127,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unchecked:
-    """What could not be looked at, and why."""
+    """What could not be looked at, and why.
+
+    Attributes
+    ----------
+    kind
+        The check.
+    """
 
     kind: Kind
     metric: str
@@ -124,7 +142,15 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """One metric that was looked at: how much there is of it, and in what unit its differences are shown."""
+    """One metric that was looked at: how much there is of it, and in what unit its differences are shown.
+
+    Attributes
+    ----------
+    n_rows
+        Rows.
+    n_pairs, n_depend
+        Comparisons of two models, and those that depend on some finding.
+    """
 
     benchmark: str
     metric: str

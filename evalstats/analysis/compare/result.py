@@ -39,6 +39,23 @@ class SequentialAccount(Estimate):
     difference that a look at this n would find with about 80% power. The equivalence interval is at twice the error;
     `noninferior_p` and `equivalence_p` are one-sided anytime p. `wide_low` and `wide_high` are the normal-mixture sequence:
     simple, and wider; `mcnemar_e` and `mcnemar_p` the sequential McNemar test, for right-or-wrong items with one trial.
+
+    Attributes
+    ----------
+    order
+        How the items are ordered: by time, or as the file has them.
+    planned_n
+        Units planned beforehand; the interval is shortest there.
+    higher_is_better
+        Whether more is better.
+    bound
+        Largest possible difference of one unit, where the method needs it.
+    margin
+        The margin declared.
+    equivalence_low, equivalence_high
+        The interval at twice the error.
+    warnings
+        What limits the account.
     """
 
     estimate: float
@@ -160,6 +177,8 @@ class TheseItems(Estimate):
         Whether the items clearly go by it (adjusted p up to .05, design effect from 1.5).
     verdict, turned
         The verdict of independent items, and whether the factor turns it into another.
+    too_few
+        Whether the levels are too few for an interval.
     """
 
     factor: str

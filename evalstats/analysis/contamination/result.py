@@ -30,6 +30,13 @@ class WidthRow(Estimate):
     """The break at a date by another bandwidth, or by parabolas: does the answer hang on the choice?
 
     `order` is 1 for straight lines, 2 for parabolas.
+
+    Attributes
+    ----------
+    width
+        The bandwidth in days.
+    n_old, n_new
+        Items within it on either side.
     """
 
     width: float
@@ -64,6 +71,10 @@ class ContaminationRow(Estimate):
         Items on both sides that the model and all its references have (with twins, pairs), and those that some of them lack.
     cutoff, bandwidth, bandwidth_reason, widths, density
         For a break at a date: the date, how far from it items count (days) and why, other choices, and how items are spread.
+    references
+        The models that it was held against.
+    old_score, new_score
+        Its mean on old and on new items.
     """
 
     model: str

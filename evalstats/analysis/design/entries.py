@@ -179,6 +179,13 @@ class EntryDifference:
 
     `explanation` is that of the first of them, a clause without a full stop; `alike` is whether it is the same for all.
     Severities are those of `RunDifference`.
+
+    Attributes
+    ----------
+    setting, severity
+        The setting that differs, and how much that matters.
+    reference
+        The system that the others differ from.
     """
 
     setting: str
@@ -298,7 +305,13 @@ def _gathered(seen: Sequence[tuple[str, str, RunDifference]]) -> tuple[EntryDiff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedItems:
-    """How many items two models, or two groups of models that each saw the same items, have in common."""
+    """How many items two models, or two groups of models that each saw the same items, have in common.
+
+    Attributes
+    ----------
+    compared
+        Whether these are enough to compare the two.
+    """
 
     first: str
     second: str
@@ -321,6 +334,11 @@ class ComparabilityGraph:
     Of the items, at least one model was scored on `n_items`, every one on `n_common`. `components` are models that are
     connected, directly or through others, the largest part first; `groups` were scored on exactly the same items, and `edges`
     say how many items two groups share.
+
+    Attributes
+    ----------
+    same_items
+        Whether all models were scored on the same items.
     """
 
     same_items: bool

@@ -38,6 +38,8 @@ class FrontierRow(Estimate):
         savings that rare dear items could undo count as none; else "open".
     unseen_tail
         Whether it is "open" for these rare dear items alone.
+    cost_reason
+        Why its cost has no interval.
     """
 
     name: str

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evalstats.analysis.gap.result import (
+from evalstats.analysis.gap.agreement_result import (
     Agreement,
     CoefficientRow,
     Contradiction,

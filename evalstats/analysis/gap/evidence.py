@@ -3,12 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from evalstats.analysis.gap import figures
-from evalstats.analysis.gap.result import (
-    Contradiction,
-    Decomposition,
-    LabLiveGap,
-    PairOrder,
-)
+from evalstats.analysis.gap.agreement_result import Contradiction, PairOrder
+from evalstats.analysis.gap.result import Decomposition, LabLiveGap
 from evalstats.analysis.gap.shown import (
     TONES,
     ShownSide,

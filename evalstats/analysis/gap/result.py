@@ -6,188 +6,16 @@ from typing import Literal
 
 import polars as pl
 
+from evalstats.analysis.gap.agreement_result import Agreement
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, row_named
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.table.metric import MetricFacts
 
-Coefficient = Literal["pearson", "spearman", "kendall"]
-Source = Literal["items", "votes", "items and votes", "models", "all"]
 Link = Literal["identity", "logit"]
 GapVerdict = Literal["aligned", "gap", "inconclusive", "invalid"]
 CellStatus = Literal["covered", "lab never covers", "live never brings", "thin"]
 Ends = tuple[float | None, float | None] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceInterval:
-    """The interval of a coefficient by one source of uncertainty; None with a reason where it cannot be told.
-
-    `source` is what would be other ones: lab "items", live "votes" or sessions, both for these very models, "models" like these
-    with scores taken as exact, or "all". By items and votes rank coefficients are those of the true scores; all others are
-    coefficients as measured, noise included.
-    """
-
-    source: Source
-    conf_low: float | None = None
-    conf_high: float | None = None
-    method: str = ""
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoefficientRow(Estimate):
-    """One coefficient over all shared models, with an interval for each source that the data have.
-
-    p is of no association, by permutations, all of them where models are few. `ceiling` is what to expect if the true
-    scores agreed perfectly, given the noise of both sides; agreement below its ends is not noise alone.
-    `disattenuated`, of Pearson alone, is the correlation of true scores: it may exceed 1, which is reported and not
-    clipped; its ends are of models like these ("all"), or of these ("items and votes") where models are few.
-    """
-
-    name: Coefficient
-    intervals: tuple[SourceInterval, ...] = ()
-    p_method: str = ""
-    ceiling: float | None = None
-    ceiling_low: float | None = None
-    ceiling_high: float | None = None
-    disattenuated: float | None = None
-    disattenuated_low: float | None = None
-    disattenuated_high: float | None = None
-    disattenuated_source: Source | None = None
-    these_low: float | None = None
-    these_high: float | None = None
-    true_reason: str | None = None
-
-    def interval(self, source: Source) -> SourceInterval | None:
-        """Return the interval by one source, or None."""
-        return next((each for each in self.intervals if each.source == source), None)
-
-    @property
-    def of_these(self) -> SourceInterval | None:
-        """The interval for these very models, by all noise there is; None where there is none."""
-        return self._first("items and votes", "votes", "items")
-
-    @property
-    def like_these(self) -> SourceInterval | None:
-        """The interval for other models like these; None where there is none."""
-        return self._first("all", "models")
-
-    def _first(self, *sources: Source) -> SourceInterval | None:
-        found = (self.interval(source) for source in sources)
-        return next((each for each in found if each and None not in (each.conf_low, each.conf_high)), None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartRow:
-    """Agreement within some of the models: the best k live or in the lab, or a tier of the live order.
-
-    The interval is of Spearman's coefficient of the true scores of these models; the set itself is chosen by the estimates.
-    `n_shared` of the live top k are in the lab's top k too, `n_shared_by_chance` would be by chance.
-    """
-
-    kind: Literal["all", "top", "lab top", "tier"]
-    label: str
-    n_models: int
-    pearson: float | None = None
-    spearman: float | None = None
-    kendall: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    n_shared: int | None = None
-    n_shared_by_chance: float | None = None
-    models: tuple[str, ...] = ()
-    reason: str | None = None
-
-    @property
-    def ends(self) -> tuple[float, float] | None:
-        """The interval, of no width where all pairs are separated; None where there is none."""
-        return None if self.conf_low is None or self.conf_high is None else (self.conf_low, self.conf_high)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contradiction:
-    """Two models that both sides separate, in opposite directions; differences are `better_live` less the other, own units."""
-
-    better_live: str
-    better_lab: str
-    lab_difference: float
-    lab_p_adjusted: float
-    live_difference: float
-    live_p_adjusted: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairOrder:
-    """Agreement over all pairs of models.
-
-    `agreement` is the share of pairs in the same order by estimate; its interval is by models and errors, since pairs
-    are far from independent. Separated pairs differ by Holm over all pairs of a side; of those separated on both,
-    `n_same` are in the same order. `separability` is the share of pairs with an unadjusted interval without 0;
-    `confidence_agreement` Arena-Hard's: +1 where both sides separate alike, -1 oppositely, 0 else, averaged. `brier` is
-    Brier's score of the lab's probabilities of order as forecasts of the live order.
-    """
-
-    n_pairs: int
-    agreement: float
-    agreement_low: float | None = None
-    agreement_high: float | None = None
-    n_separated_lab: int | None = None
-    n_separated_live: int | None = None
-    n_separated_both: int | None = None
-    n_same: int | None = None
-    n_contradicted: int | None = None
-    separability_lab: float | None = None
-    separability_live: float | None = None
-    confidence_agreement: float | None = None
-    confidence_low: float | None = None
-    confidence_high: float | None = None
-    contradictions: tuple[Contradiction, ...] = ()
-    brier: Estimate | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SliceRow:
-    """Agreement where the lab is cut to one level of a factor, or both sides are; the interval is of the true scores."""
-
-    factor: str
-    level: str
-    cut: Literal["lab", "both"]
-    n_models: int
-    spearman: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    ceiling: float | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """How far the lab orders models as live users do.
-
-    `parts` are all models, the top k and tiers; `slices` are by level of a factor.
-    """
-
-    n_models: int
-    coefficients: tuple[CoefficientRow, ...]
-    parts: tuple[PartRow, ...] = ()
-    pairs: PairOrder | None = None
-    slices: tuple[SliceRow, ...] = ()
-    notes: tuple[Note, ...] = ()
-
-    def of(self, name: Coefficient) -> CoefficientRow:
-        """Return one coefficient."""
-        return next(row for row in self.coefficients if row.name == name)
-
-    def to_frame(self) -> pl.DataFrame:
-        """One row for each coefficient and source."""
-        rows = [
-            {"term": row.name, "estimate": row.estimate, **dataclasses.asdict(each)}
-            for row in self.coefficients
-            for each in (row.intervals or (SourceInterval(source="all", reason=row.reason),))
-        ]
-        return pl.DataFrame(rows, infer_schema_length=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +25,13 @@ class DecompositionRow:
     `mix`: live users bring other scenarios; `factors` are its parts by factor (Shapley). `behaviour`: the model does
     otherwise within the same scenarios. `unexplained`: scenarios of one side alone. `poststratified` is what the lab
     predicts for the live mix.
+
+    Attributes
+    ----------
+    total
+        Live minus lab.
+    n_lab, n_live
+        Rows on either side.
     """
 
     model: str
@@ -218,6 +53,21 @@ class CellPart:
     """One scenario's shares, rates and contributions, means over models; None where a side has nothing there.
 
     Mix terms are centred so that they do not hinge on an arbitrary zero. "thin" has fewer than ten lab items.
+
+    Attributes
+    ----------
+    cell
+        The scenario.
+    lab_share, live_share
+        Its share of either side.
+    lab_rate, live_rate
+        Mean score within it.
+    mix, behaviour
+        What it adds to either part.
+    n_lab, n_live
+        Rows on either side.
+    status
+        Whether both sides cover it, and with enough items.
     """
 
     cell: str
@@ -240,6 +90,11 @@ class Weighting:
 
     `effective_n` is Kish's; `ratio` the largest weight over the smallest; `uncovered` the share of the live mix in cells
     the lab never covers.
+
+    Attributes
+    ----------
+    n
+        Lab items.
     """
 
     n: int
@@ -254,6 +109,13 @@ class Decomposition:
 
     With a mix from outside (`mix_source`) and no live outcomes, only `poststratified` is known, and `live`, `behaviour` have a
     reason.
+
+    Attributes
+    ----------
+    rows, cells
+        By model, and by scenario.
+    weighting
+        How lab items were weighted to the live mix.
     """
 
     factors: tuple[str, ...]
@@ -272,6 +134,13 @@ class JudgedGap(Estimate):
 
     `adjusted_low` and `adjusted_high` are at the level that false-coverage control asks for where the gap is flagged, else the
     plain interval; the narrower `equivalence_low` and `equivalence_high` decide `aligned`.
+
+    Attributes
+    ----------
+    adjusted_low, adjusted_high
+        The interval that decides, widened for selection where flagged.
+    equivalence_low, equivalence_high
+        The narrower interval, which decides `aligned`.
     """
 
     adjusted_low: float | None = None
@@ -293,6 +162,11 @@ class ScenarioGap(JudgedGap):
 
     `p_adjusted` is Benjamini-Hochberg's over all cells of the table (over scenarios, for the means); `pooled` is over models and
     scenarios. `n_live` counts live outcomes; None where they are withheld since too few users stand behind them.
+
+    Attributes
+    ----------
+    n_lab
+        Lab outcomes.
     """
 
     scenario: str
@@ -311,6 +185,13 @@ class ScenarioGaps:
     """For which scenario types does the lab not predict? On one scale only: means over models, and model x scenario.
 
     `tau_interaction` is the standard deviation of true gaps of model x scenario beyond the model's and the scenario's own.
+
+    Attributes
+    ----------
+    means, rows
+        By scenario, and by model and scenario.
+    p_interaction
+        p of gaps that are the same for all models and scenarios.
     """
 
     factor: str
@@ -329,6 +210,11 @@ class ModelDrop:
     `drop` (negative: the model does worse) is averaged over the non-ideal behaviours in their live shares, then
     `pooled` over models. `forecast` is ideal + share of non-ideal users x pooled drop; `miss` is live less that, on one
     scale.
+
+    Attributes
+    ----------
+    ideal
+        Its lab score with ideal users.
     """
 
     model: str
@@ -359,6 +245,19 @@ class DropForecast:
 
     `spread` is the standard deviation of true drops between models. `flips` are pairs whose order by forecast differs from
     that with ideal users, both separated; the one ahead with ideal users first.
+
+    Attributes
+    ----------
+    rows
+        One for each model.
+    share_non_ideal, share_source
+        Share of live users who are not ideal, and where it is from.
+    mean_drop
+        Mean over models.
+    spread_p
+        p of drops that are the same for all models.
+    slope
+        Of the gap on the drop.
     """
 
     rows: tuple[ModelDrop, ...]
@@ -382,6 +281,15 @@ class SideAccount:
     the variance between models that is not noise, `noise` the standard deviation of that noise, `spread` that of the
     estimates. `link` is "logit" where the metric's shares enter line and correlation as logits, and
     then `noise` and `spread` are logits.
+
+    Attributes
+    ----------
+    kind
+        What it holds: outcomes, votes or published numbers.
+    first_day, last_day
+        When it was measured.
+    only_here
+        Models that the other side lacks.
     """
 
     kind: str
@@ -421,6 +329,8 @@ class ModelGap(JudgedGap):
         Live minus lab, where both are on one scale, with its own verdict; the interval for false-coverage control where flagged.
     material
         Whether the interval of a gap also lies beyond the declared margin.
+    difference_std_error, difference_verdict
+        Standard error and verdict of the plain difference.
     """
 
     estimate: float | None = None
@@ -449,6 +359,13 @@ class GapRow(ModelGap):
     """One model: its gap, and the two scores in each side's own unit with their intervals.
 
     `lab_name` is the name in the lab where it is another.
+
+    Attributes
+    ----------
+    lab_std_error, live_std_error
+        Standard errors of the two scores.
+    lab_n, live_n
+        Items, sessions or votes behind them.
     """
 
     name: str
@@ -471,6 +388,15 @@ class OtherLine:
 
     `n_beyond` counts models whose residual this line would call significant, without adjustment; None where it gives no
     error.
+
+    Attributes
+    ----------
+    key, title
+        Its name, short and in words.
+    slope, intercept, slope_std_error
+        The line.
+    why
+        What is wrong with it here.
     """
 
     key: str
@@ -503,6 +429,10 @@ class CalibrationLine:
         Of slope 0; of slope 1, on one scale; of lab scores that differ by no more than noise; of no bend in the line.
     bent
         Whether the scores bend away from the line, so that no model is called a gap.
+    slope_std_error, intercept_std_error
+        Standard errors.
+    others
+        The line by other methods.
     """
 
     slope: float
@@ -543,6 +473,11 @@ class LevelGap(Estimate):
     The estimate is the mean over these models; items and users are what was sampled. `deviations` are of each model
     from that mean, with intervals for false-coverage control where they stand out; `heterogeneity_p` is of one true
     difference for all models.
+
+    Attributes
+    ----------
+    equivalence_low, equivalence_high
+        The narrower interval, which decides `aligned`.
     """
 
     estimate: float
@@ -559,6 +494,15 @@ class Forecast:
 
     `pred_low` and `pred_high` are a *prediction* interval, with the spread of true gaps in it. `extrapolated`: its lab
     score lies outside those of the models the line rests on.
+
+    Attributes
+    ----------
+    lab_std_error
+        Standard error of the lab score.
+    expected
+        What is expected live.
+    rank_low, rank_high
+        The places that it could take among live models.
     """
 
     name: str
@@ -576,7 +520,15 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastCheck:
-    """One model predicted by the others, as if it had no live score."""
+    """One model predicted by the others, as if it had no live score.
+
+    Attributes
+    ----------
+    expected, pred_low, pred_high
+        What the others predict.
+    inside
+        Whether the live score lies in that interval.
+    """
 
     name: str
     live: float
@@ -594,6 +546,15 @@ class Hierarchy:
     `coverage` is the share inside, with an interval, since models are few. `probability_below` is, in the order of the
     rows, that a true gap is below 0. `sensitivity` is the width of a typical prediction interval under other priors,
     relative to these.
+
+    Attributes
+    ----------
+    forecasts
+        Models that only the lab has scored.
+    gap_mean, gap_low, gap_high
+        Posterior means and intervals of the true gaps, in the order of the rows.
+    priors
+        The priors in words.
     """
 
     slope: float

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from evalstats.analysis.gap.result import CellPart, GapRow, LabLiveGap, PartRow, SideAccount, Source
+from evalstats.analysis.gap.agreement_result import PartRow, Source
+from evalstats.analysis.gap.result import CellPart, GapRow, LabLiveGap, SideAccount
 from evalstats.analysis.result import Estimate, level
 from evalstats.document.model import Column, Tone
 from evalstats.document.numbers import interval_words, number, p_words, scaled

@@ -40,6 +40,10 @@ class JudgeRow(Estimate):
         p of the hypothesis that its bias is the same for all models; None with one model.
     confusion
         How often each pair of ratings was given: rows are the people's, columns the judge's, in the order of `levels`.
+    n_units, n_people, n_double
+        Units that it and a person rated, people who did, and units that two of them rated.
+    levels
+        The ratings that occur, in order.
     """
 
     name: str
@@ -78,6 +82,8 @@ class PeopleAgreement(Estimate):
         Share of equal ratings and Gwet's AC1, on the same units.
     persons
         Each person with the others, where three or more rated and no judge did.
+    n_people
+        People who rated.
     """
 
     n_units: int
@@ -89,7 +95,13 @@ class PeopleAgreement(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BiasRow(Estimate):
-    """A judge's bias for one model: judge minus people, on units that people rated."""
+    """A judge's bias for one model: judge minus people, on units that people rated.
+
+    Attributes
+    ----------
+    sensitivity, specificity
+        Of yes-or-no ratings: how often it says yes where people do, and no where they do.
+    """
 
     judge: str
     name: str
@@ -138,6 +150,11 @@ class PlaceRow:
     """A model's share of a judge's preferences by its place, over pairs that were judged in both orders.
 
     `tied` is the share where a pair whose verdict changes with the order counts as a tie.
+
+    Attributes
+    ----------
+    when_first, when_second
+        Its share where it was shown first, and second.
     """
 
     judge: str
@@ -162,6 +179,10 @@ class LabelPlan:
         judge's correlation with people.
     alone
         Labels without the judge.
+    low, high
+        Labels at the ends of the interval of the correlation.
+    correlation
+        Correlation of the judge with people.
     """
 
     half_width: float | None = None
@@ -198,6 +219,8 @@ class CorrectedRow(Estimate):
         Weight of the judge: 0 labels alone, 1 in full.
     label_worth
         So many labels alone would be as precise.
+    n_labels, n_judged
+        Answers with labels, and answers that the judge rated.
     """
 
     judge: str

@@ -178,6 +178,11 @@ class OtherLeader:
 
     `kind` is "macro" (every level alike) or "micro" (every item alike), `words` name it with the levels. `best` is empty where no
     ranks are known.
+
+    Attributes
+    ----------
+    leader
+        Who leads by it.
     """
 
     factor: str

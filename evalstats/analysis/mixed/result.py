@@ -74,6 +74,8 @@ class VarianceComponent:
     share
         Of the total variance, for models of random intercepts only; binomial: with pi^2/3 as the variance of a trial on the
         logit scale.
+    std_dev, correlation
+        Square root of a variance; a covariance as a correlation.
     """
 
     group: str

@@ -28,6 +28,8 @@ class Day(Estimate):
         Whether the day is compared with the last one: nothing has changed since that makes the score another quantity.
     changes
         What differs from the model's day before, in words.
+    day
+        The day.
     """
 
     name: str
@@ -72,6 +74,10 @@ class History(Estimate):
         How many times as much days vary as their items explain; 1 where no more is shown. The interval is widened for it.
     beside
         What else changed on the day of a drop or rise.
+    score_unit
+        Unit of a score as shown.
+    higher_is_better, direction
+        Whether more is better, and how that is known.
     """
 
     name: str

@@ -47,7 +47,13 @@ class Holding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One question with its answer. `benchmark` is "" where the question takes all the data."""
+    """One question with its answer. `benchmark` is "" where the question takes all the data.
+
+    Attributes
+    ----------
+    question, result
+        The question by its command, and its result.
+    """
 
     question: str
     benchmark: str
@@ -61,7 +67,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A question that the data do not allow, or that refused them, and why."""
+    """A question that the data do not allow, or that refused them, and why.
+
+    Attributes
+    ----------
+    question
+        The question by its command.
+    """
 
     question: str
     benchmark: str

@@ -21,6 +21,11 @@ class PlanRow:
 
     `role` is "headline", "other test", "formula", "simulation" or "other assumption". `conf_low` and `conf_high` are the
     Monte Carlo interval of a simulated power.
+
+    Attributes
+    ----------
+    delta, margin, half_width, power
+        What it needs or reaches, in the unit of the plan.
     """
 
     method: str
@@ -42,6 +47,11 @@ class CurvePoint:
 
     `mde` is the smallest difference found with the power asked for, `margin` the smallest margin shown with it,
     `half_width` half the expected width of the interval; None where the question does not ask for it, or where no value does.
+
+    Attributes
+    ----------
+    power
+        Power for the difference asked about.
     """
 
     n_items: int

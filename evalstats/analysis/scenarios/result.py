@@ -66,7 +66,13 @@ class CellRow(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioMean(Estimate):
-    """A model averaged over scenarios with the stated weights, or a scenario averaged over models with equal ones."""
+    """A model averaged over scenarios with the stated weights, or a scenario averaged over models with equal ones.
+
+    Attributes
+    ----------
+    kind
+        Whether it is a model or a scenario.
+    """
 
     kind: Literal["model", "scenario"]
     name: str
@@ -128,6 +134,11 @@ class ModelPairRow(Estimate):
     """Two models, averaged over scenarios with the stated weights, or within one `scenario`: first minus second.
 
     All pairs of either kind are one family: the interval and `p_adjusted` are Bonferroni's and agree; `p_holm` is never larger.
+
+    Attributes
+    ----------
+    separated
+        Whether the adjusted p is small.
     """
 
     first: str
@@ -140,7 +151,15 @@ class ModelPairRow(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermTest:
-    """A test of one term of the model: the interaction first. `role` is "headline" or "check"."""
+    """A test of one term of the model: the interaction first. `role` is "headline" or "check".
+
+    Attributes
+    ----------
+    df_denominator
+        Denominator degrees of freedom of an F test.
+    note
+        What to know before it is used.
+    """
 
     term: str
     method: str
@@ -155,7 +174,15 @@ class TermTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
-    """Two models whose order turns round between two scenarios: `first` is ahead in `ahead_in`, behind in `behind_in`."""
+    """Two models whose order turns round between two scenarios: `first` is ahead in `ahead_in`, behind in `behind_in`.
+
+    Attributes
+    ----------
+    ahead_by, behind_by
+        By how much, in the metric's own unit.
+    shown
+        Whether the adjusted p is small.
+    """
 
     first: str
     second: str
@@ -173,6 +200,11 @@ class RankingChange:
     """Does the ranking of models change from scenario to scenario?
 
     `crossings` lists pairs of models whose estimates cross, the most certain first; only where `shown` is it more than noise.
+
+    Attributes
+    ----------
+    n_crossed
+        Pairs whose estimates cross.
     """
 
     shown: bool
@@ -187,6 +219,13 @@ class VarianceRow:
     """One source of variation: its variance on the scale of the model, and its share of the whole.
 
     `label` says it in words ("item: some tasks are harder for everyone"). The interval is that of the standard deviation.
+
+    Attributes
+    ----------
+    variance, std_dev, share
+        The variance, its square root, and its share of the whole.
+    singular
+        Whether it lies at zero, the boundary.
     """
 
     term: str
@@ -205,6 +244,11 @@ class EffectRow(Estimate):
     """One level of a random effect: its conditional mode (BLUP) with the interval of what is left open about it.
 
     Those of sampled scenarios are averaged over what their standard deviations could be.
+
+    Attributes
+    ----------
+    group, column
+        The random effect, and the column that it is of.
     """
 
     group: str
@@ -215,7 +259,15 @@ class EffectRow(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignPoint:
-    """One point of a D-study: how reliable the scores would be with `n` of the facet, the others held as they are."""
+    """One point of a D-study: how reliable the scores would be with `n` of the facet, the others held as they are.
+
+    Attributes
+    ----------
+    facet
+        What there are `n` of: items, scenarios.
+    relative, absolute
+        The two coefficients then.
+    """
 
     facet: str
     n: int
@@ -225,7 +277,15 @@ class DesignPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needed:
-    """How many of a facet give a reliability of `target`; None where no number does, and why."""
+    """How many of a facet give a reliability of `target`; None where no number does, and why.
+
+    Attributes
+    ----------
+    kind, facet
+        Which coefficient, and what there must be more of.
+    n
+        How many.
+    """
 
     kind: Literal["relative", "absolute"]
     target: float
@@ -240,6 +300,15 @@ class ScenarioReliability:
 
     `relative` (E rho squared) is about order, `absolute` (Phi) about the scores themselves. Both depend on how unlike the
     models are that were measured.
+
+    Attributes
+    ----------
+    design
+        What is crossed with what, in words.
+    components
+        The variance of each source.
+    curve, needed
+        Reliability by number of items, and how many a target needs.
     """
 
     relative: float | None

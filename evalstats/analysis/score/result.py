@@ -42,6 +42,11 @@ class OtherAverageScore(Estimate):
     """The score by another average that is usual, over levels of unlike sizes; `kind` is "macro" or "micro".
 
     `agrees` says whether it lies within the interval of the score.
+
+    Attributes
+    ----------
+    words
+        The average in words.
     """
 
     factor: str

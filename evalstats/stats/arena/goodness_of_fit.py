@@ -30,6 +30,13 @@ class AgainstDrawn:
     """A statistic beside its law if the fit were true: mean, 2.5% and 97.5% quantile of the drawn values.
 
     `p_value` is the share of drawn values at least as large, the observed one counted in; never 0.
+
+    Attributes
+    ----------
+    observed
+        The statistic of the votes.
+    expected, low, high
+        Mean, 2.5% and 97.5% quantile of the drawn values.
     """
 
     observed: float
@@ -285,7 +292,13 @@ N_BINS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareBin:
-    """Held-out votes whose predicted share of side a lies between `low` and `high`, and their mean shares."""
+    """Held-out votes whose predicted share of side a lies between `low` and `high`, and their mean shares.
+
+    Attributes
+    ----------
+    predicted, observed
+        Mean predicted and observed share of side a.
+    """
 
     low: float
     high: float

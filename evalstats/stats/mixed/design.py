@@ -202,6 +202,11 @@ class Convergence:
 
     `gradient` is the largest absolute entry of the gradient of the deviance that is not held at a bound; `curvature` the
     smallest eigenvalue of its Hessian among those, None where it was not computed.
+
+    Attributes
+    ----------
+    n_evaluations
+        How often the deviance was computed.
     """
 
     converged: bool

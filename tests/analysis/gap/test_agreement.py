@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.gap.agreement import agreement_of, slice_row
-from evalstats.analysis.gap.result import Agreement, SliceRow
+from evalstats.analysis.gap.agreement_result import Agreement, SliceRow
 from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.result import json_safe
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
