@@ -69,10 +69,7 @@ class Head:
     @cached_property
     def text(self) -> str:
         """The head as text; undecodable bytes are replaced (loaders report them when they read)."""
-        for bom, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
-            if self.data.startswith(bom):
-                return self.data.decode(encoding, errors="replace")
-        return self.data.decode("utf-8-sig", errors="replace")
+        return self.data.decode(errors="replace")
 
     @cached_property
     def shape(self) -> Shape:
@@ -81,7 +78,7 @@ class Head:
             return "zip"
         if self.data[:4] == b"PAR1":
             return "parquet"
-        if b"\x00" in self.data[:1024] and not self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        if b"\x00" in self.data[:1024]:
             return "binary"
         start = self.text.lstrip()
         if not start:

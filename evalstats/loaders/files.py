@@ -51,7 +51,7 @@ _ZIP_NOISE = "__MACOSX/"
 _ZIP_SHOWN = 3
 # zipfile raises the last two for an encrypted member and for a method that it does not know.
 _ZIP_FAULTS = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, ValueError, RuntimeError, NotImplementedError)
-_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_UTF_8_MARK, _UTF_16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _CHUNK = 1 << 20
 # Shorter texts hold no more than a few hundred MiB of objects.
 _LONG_CHARS = 16 << 20
@@ -137,13 +137,37 @@ class _ZstdFrames:
         """Nothing of its own is open; the file underneath is closed by its owner."""
 
 
+class _Recoded(io.RawIOBase):
+    """The text of a stream in UTF-16 as UTF-8."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        super().__init__()
+        self._text = io.TextIOWrapper(stream, encoding="utf-16", errors="strict", newline="")
+        self._name = name
+
+    def readable(self) -> bool:
+        """Tell `io` that this stream can be read."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """Fill `buffer` as far as whole characters do, each of which may take four bytes."""
+        view = memoryview(cast("bytearray", buffer)).cast("B")
+        try:
+            data = self._text.read(len(view) // 4).encode()
+        except UnicodeDecodeError as error:
+            raise UnreadableFileError(encoding_message(self._name, error)) from error
+        view[: len(data)] = data
+        return len(data)
+
+
 @contextmanager
 def open_bytes(path: Path) -> Generator[BinaryIO]:
     """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name).
 
-    A file `*.zip` that holds a single file is that file. Formats that are archives themselves (Inspect's .eval) stay closed. A
-    JSON document that was written as a text of JSON, as Google ADK does, is what the text holds; a spreadsheet and a table of
-    Markdown are delimited text.
+    Text in UTF-16, which a byte-order mark tells, is read as UTF-8, and no mark is part of a text. A file `*.zip` that holds a
+    single file is that file. Formats that are archives themselves (Inspect's .eval) stay closed. A JSON document that was
+    written as a text of JSON, as Google ADK does, is what the text holds; a spreadsheet and a table of Markdown are delimited
+    text.
     """
     try:
         raw = open_regular(path)
@@ -165,11 +189,20 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
             elif magic.lstrip()[:1] == _MARKDOWN:
                 yield _out_of_markdown(raw, path)
             else:
-                yield _in_memory(sheet_as_text(path)) if is_sheet(raw) else raw
+                yield _in_memory(sheet_as_text(path)) if is_sheet(raw) else _in_utf_8(raw, path)
             return
         bounded = BoundedReader(unpacked, name=str(path), compressed_size=path.stat().st_size)
         with io.BufferedReader(bounded, buffer_size=_CHUNK) as stream:
-            yield cast("BinaryIO", stream)
+            yield _in_utf_8(cast("BinaryIO", stream), path)
+
+
+def _in_utf_8(stream: BinaryIO, path: Path) -> BinaryIO:
+    start = cast("io.BufferedReader", stream).peek(4)
+    if start.startswith(_UTF_16_MARKS):
+        return cast("BinaryIO", io.BufferedReader(_Recoded(stream, str(path)), buffer_size=_CHUNK))
+    if start.startswith(_UTF_8_MARK):
+        stream.read(len(_UTF_8_MARK))
+    return stream
 
 
 def _in_memory(data: bytes) -> BinaryIO:
@@ -244,20 +277,15 @@ def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:
 
 @contextmanager
 def open_text(path: Path) -> Generator[io.TextIOBase]:
-    """Open a file as text: UTF-8, or what its byte-order mark says.
+    """Open a file as text.
 
     Decoding is strict: a wrong byte raises `UnicodeDecodeError`, which the readers below turn into
     `UnreadableFileError`.
     """
     with open_bytes(path) as stream:
-        start = cast("io.BufferedReader", stream).peek(4)
-        text = io.TextIOWrapper(stream, encoding=_encoding_of(start), errors="strict", newline="")
+        text = io.TextIOWrapper(stream, encoding="utf-8", errors="strict", newline="")
         yield text
         text.detach()
-
-
-def _encoding_of(start: bytes) -> str:
-    return next((name for bom, name in _BOMS if start.startswith(bom)), "utf-8")
 
 
 class JsonItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -310,19 +338,20 @@ def json_value(text: str | bytes) -> object:
 def json_lines(path: Path) -> Iterator[tuple[int, object]]:
     """Yield (line number from 1, value) of a JSON Lines file: `NotJson` for one that is none, and nothing for a blank one."""
     number = 0
-    for line in _lines_of(path):
-        number += 1
-        check_objects(line, path)
-        value = json_value(line)
-        if not isinstance(value, NotJson):
-            yield number, value
-            continue
-        text = line if isinstance(line, str) else _decoded(line, str(path))
-        parts = text.removesuffix("\n").removesuffix("\r").split("\r")  # old Macs end a line so
-        for place, part in enumerate(parts, start=number):
-            if part.strip():
-                yield place, json_value(part)
-        number += len(parts) - 1
+    with open_bytes(path) as stream:
+        for line in bounded_lines(stream.readline, str(path)):
+            number += 1
+            check_objects(line, path)
+            value = json_value(line)
+            if not isinstance(value, NotJson):
+                yield number, value
+                continue
+            # Old Macs end a line so.
+            parts = _decoded(line, str(path)).removesuffix("\n").removesuffix("\r").split("\r")
+            for place, part in enumerate(parts, start=number):
+                if part.strip():
+                    yield place, json_value(part)
+            number += len(parts) - 1
 
 
 def iter_json_lines(path: Path, bad: BadRow | None = None) -> Iterator[tuple[int, object]]:
@@ -339,38 +368,9 @@ def iter_json_lines(path: Path, bad: BadRow | None = None) -> Iterator[tuple[int
             bad(str(error).removeprefix(f"{path}: "))
 
 
-def _lines_of(path: Path) -> Iterator[str | bytes]:
-    """Yield the lines of a file with their ends: bytes in UTF-8, or text where a byte-order mark says so."""
-    with open_bytes(path) as stream:
-        encoding = _encoding_of(cast("io.BufferedReader", stream).peek(4))
-        if encoding == "utf-16":
-            text = io.TextIOWrapper(stream, encoding=encoding, errors="strict", newline="")
-            try:
-                yield from bounded_lines(text.readline, str(path))
-            except UnicodeDecodeError as error:
-                raise UnreadableFileError(encoding_message(str(path), error)) from error
-            text.detach()
-            return
-        if encoding != "utf-8":
-            stream.read(len(_BOMS[0][0]))
-        yield from bounded_lines(stream.readline, str(path))
-
-
 def line_pieces(path: Path, size: int) -> Iterator[bytes]:
     """Yield a file of lines in UTF-8, whole lines at a time, about `size` bytes; a longer line is a piece of its own."""
     with open_bytes(path) as stream:
-        encoding = _encoding_of(cast("io.BufferedReader", stream).peek(4))
-        if encoding == "utf-16":
-            text = io.TextIOWrapper(stream, encoding=encoding, errors="strict", newline="")
-            try:
-                while piece := text.read(size):
-                    yield (piece + next(bounded_lines(text.readline, str(path)), "")).encode()
-            except UnicodeDecodeError as error:
-                raise UnreadableFileError(encoding_message(str(path), error)) from error
-            text.detach()
-            return
-        if encoding != "utf-8":
-            stream.read(len(_BOMS[0][0]))
         # A read takes the room of all that it may bring.
         while piece := b"".join(islice(iter(partial(stream.read, min(size, _CHUNK)), b""), -(-size // _CHUNK))):
             yield piece if piece.endswith(b"\n") else piece + next(bounded_lines(stream.readline, str(path)), b"")
@@ -400,7 +400,7 @@ def small_text(path: Path, size: str) -> str:
     if len(data) > _MAX_SMALL_BYTES:
         raise UnreadableFileError(f"{path}: is longer than {_MAX_SMALL_BYTES >> 20} MiB; {size}")
     try:
-        return data.decode(_encoding_of(data))
+        return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UnreadableFileError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from error
@@ -428,7 +428,7 @@ def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
     if not isinstance(value, NotJson):
         return value
     try:
-        return loads(data.decode(_encoding_of(data)), str(path))
+        return loads(data.decode(), str(path))
     except UnicodeDecodeError as error:
         raise UnreadableFileError(encoding_message(str(path), error)) from error
 

@@ -204,7 +204,7 @@ class TypedRecords(Generic[R]):
 
     def _found(self, data: bytes | msgspec.Raw, inside: str = "") -> list[_List]:
         """Return the lists of records, undecoded, with how their places are written; keep the members that are asked for."""
-        if not inside and bytes(memoryview(data)[:64]).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_LIST):
+        if not inside and bytes(memoryview(data)[:64]).lstrip().startswith(_LIST):
             self._refuse_list()
             return [("[{}]", [*enumerate(_RAW(data))])]
         found: list[_List] = []
