@@ -131,8 +131,8 @@ def _dtype(given: Mapping[str, Any], columns: Sequence[str]) -> pl.DataType | No
 
 def _with(result: R, settings: Settings) -> R:
     untyped: Any = result
-    if isinstance(result, tuple):
-        return cast("R", tuple(_with(each, settings) for each in untyped))
+    if hasattr(untyped, "__iter__"):  # a sequence of results
+        return replace(untyped, rows=tuple(_with(each, settings) for each in untyped), settings=settings)
     if hasattr(untyped, "origin"):
         return replace(untyped, origin=replace(untyped.origin, settings=settings))
     return replace(untyped, settings=settings)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -123,13 +123,7 @@ def answer(call: Call, form: DataForm, options: Sequence[Offered], showing: Show
             on_step(call.question.step)
         if "on_step" in parameters:
             arguments["on_step"] = _counted(on_step)
-        found = function(**arguments)
-        if not isinstance(found, tuple):
-            return found, held
-        from evalstats.analysis.score.result import Score, Scores
-
-        scores = cast("tuple[Score, ...]", found)
-        return scores[0] if len(scores) == 1 else Scores(rows=scores, settings=scores[0].settings), held
+        return function(**arguments), held
 
 
 def _write_pages(result: Any, folder: Path, *, quiet: bool) -> None:

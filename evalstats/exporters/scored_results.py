@@ -12,7 +12,7 @@ import polars as pl
 
 from evalstats.analysis.design.metric import direction_of
 from evalstats.analysis.provenance import toolkit_version
-from evalstats.analysis.score.result import Score
+from evalstats.analysis.score.result import Score, Scores
 from evalstats.analysis.score.score import score
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.every_eval_ever_annex import ANNEX, NUMBERS, SHARED, UNSCORED, packed, to_text
@@ -101,7 +101,7 @@ def computed_score(data: EvalData, rows: pl.DataFrame, key: Key) -> Score | str 
         found = score(part, metric=key[2])
     except (CannotAnswerError, InputError) as error:
         return str(error)
-    return found[0] if isinstance(found, tuple) else found
+    return found[0] if isinstance(found, Scores) else found
 
 
 def score_details(found: Score | str, rows: pl.DataFrame, n_missing: int, row: Mapping[str, object]) -> dict[str, Any]:

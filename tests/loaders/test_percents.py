@@ -32,7 +32,7 @@ def test_nothing_but_0_and_100_is_right_or_wrong_in_percent(wrong: float, right:
     assert result.at_margin is not None
     assert result.at_margin.noninferior == (right < wrong)
     scores = es.score(data)
-    assert isinstance(scores, tuple)
+    assert isinstance(scores, es.Scores)
     assert all(0.0 <= (row.conf_low or 0.0) <= row.estimate <= (row.conf_high or 0.0) <= 100.0 for row in scores)
     assert any("0 or 100 and nothing else" in problem.message for problem in data.problems)
 

@@ -22,7 +22,6 @@ from evalstats.analysis.overview.result import Answer, Held, Holding, Overview, 
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin, Result
 from evalstats.analysis.scenarios.scenarios import scenarios
-from evalstats.analysis.score.result import Score, Scores
 from evalstats.analysis.score.score import score
 from evalstats.analysis.settings import asked_of_part, recorded
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
@@ -323,9 +322,7 @@ def _standings(data: EvalData, name: str, asked: _Asked) -> _Question:
 
 
 def _score(data: EvalData, asked: _Asked) -> Result:
-    found = score(data, conf_level=asked.level)
-    scores = (found,) if isinstance(found, Score) else found
-    return scores[0] if len(scores) == 1 else Scores(rows=scores)
+    return score(data, conf_level=asked.level)
 
 
 def _no_scenarios(rows: pl.DataFrame, n_systems: int) -> str:

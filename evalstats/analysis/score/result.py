@@ -1,5 +1,6 @@
 """One system's score, and the test of a published number: the frozen result of `score()`."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -130,7 +131,7 @@ class Score(OfMetric, Result, Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Scores(Result):
-    """The scores of several systems, each on its own: what `evalstats score` shows without a system.
+    """The scores of several systems, each on its own; a sequence of `Score`.
 
     Attributes
     ----------
@@ -144,6 +145,15 @@ class Scores(Result):
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
         return f"<Scores: {', '.join(row.name for row in self.rows)}>"
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Score]:
+        return iter(self.rows)
+
+    def __getitem__(self, place: int) -> Score:
+        return self.rows[place]
 
     def row(self, name: str) -> Score:
         """Return one system's score.

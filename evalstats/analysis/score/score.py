@@ -46,7 +46,7 @@ from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.score.result import ClaimTest, OtherAverageScore, Score, TaskScore
+from evalstats.analysis.score.result import ClaimTest, OtherAverageScore, Score, Scores, TaskScore
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import scaled, share_in_percent
@@ -108,7 +108,7 @@ def score(
     against_n: opt.AgainstN = None,
     against_se: opt.AgainstSe = None,
     labels: opt.Labels = None,
-) -> Score | tuple[Score, ...]:
+) -> Score | Scores:
     """Estimate one system's mean score with its interval; without a name, every system's.
 
     Several benchmarks that all of these systems have are the tasks of one suite: the score is then the macro average over
@@ -134,7 +134,7 @@ def score(
 
     Returns
     -------
-    Score or tuple of Score
+    Score, or Scores of several systems
         Wilson for right-or-wrong scores of independent items; variance-matched Wilson for bounded scores, several trials or
         clusters; t or cluster-robust t for unbounded scores. With labels, the prediction-powered mean.
 
@@ -194,7 +194,7 @@ def score(
     )
     others = (*others, *of_suite)
     found = tuple(replace(each, notes=(*others, *each.notes)) for each in found)
-    return found if name is None else found[0]
+    return found[0] if len(found) == 1 else Scores(rows=found)
 
 
 def _every_system(

@@ -34,8 +34,8 @@ def read(scores: dict[str, Any], name: str = "score", **options: Any) -> EvalDat
     return es.from_frame(table(scores, name), item="item", model="model", score=name, **options)
 
 
-def as_scores(found: Score | tuple[Score, ...]) -> tuple[Score, ...]:
-    return (found,) if isinstance(found, Score) else found
+def as_scores(found: Score | es.Scores) -> tuple[Score, ...]:
+    return (found,) if isinstance(found, Score) else found.rows
 
 
 QUESTIONS: dict[str, Callable[[EvalData], object]] = {

@@ -11,6 +11,7 @@ import pytest
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard
+from evalstats.analysis.score.result import Scores
 from evalstats.analysis.score.score import score
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
@@ -62,7 +63,7 @@ def test_every_line_is_the_score_of_its_model(scores: np.ndarray, found: Leaderb
     data = board(scores)
     for row in found.rows:
         own = score(data, row.name)
-        assert not isinstance(own, tuple)
+        assert not isinstance(own, Scores)
         for name in ("estimate", "std_error", "conf_low", "conf_high", "method", "n_items", "n_trials"):
             assert getattr(row, name) == getattr(own, name), name
 

@@ -43,7 +43,7 @@ def test_published_pass_hat_of_the_airline_run() -> None:
 
 def test_every_system_when_none_is_named() -> None:
     found = score(data_of(rows_of("b", [1.0] * 9), rows_of("a", [0.0, 1.0, 1.0])))
-    assert isinstance(found, tuple)
+    assert isinstance(found, Scores)
     assert [each.name for each in found] == ["a", "b"]
 
 
@@ -112,7 +112,7 @@ def test_every_benchmark_and_every_undeclared_metric_is_listed() -> None:
             rows_of("b", [1.0, 1.0, 0.0], benchmark="other"),
         )
     )
-    assert isinstance(found, tuple)
+    assert isinstance(found, Scores)
     assert [(each.benchmark, each.metric, each.name) for each in found] == [
         ("bench", "acc", "a"),
         ("bench", "f1", "a"),
@@ -157,7 +157,7 @@ def test_benchmarks_of_few_items_are_named_in_one_line() -> None:
     rows = [("A", 1), ("B", 3), ("C", 12)]
     frame = [{"item": str(k), "model": "m", "benchmark": name, "score": k % 2} for name, n in rows for k in range(n)]
     found = score(from_frame(pl.DataFrame(frame), item="item", score="score", model="model", benchmark="benchmark"))
-    few = [note.text for note in Scores(rows=found).document().notes if "reliable" in note.text]
+    few = [note.text for note in found.document().notes if "reliable" in note.text]
     assert few == ["Fewer than 10 items, where no method is reliable: A (1) and B (3)"]
 
 

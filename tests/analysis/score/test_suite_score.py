@@ -63,7 +63,7 @@ def test_a_micro_average_that_says_otherwise_stands_on_the_first_screen(suite: e
 
 def test_every_system_has_one_line_and_a_claim_is_of_the_average(suite: es.EvalData) -> None:
     found = es.score(suite, against=0.5)
-    assert isinstance(found, tuple)
+    assert isinstance(found, es.Scores)
     assert [(each.name, len(each.tasks)) for each in found] == [("base", 20), ("large", 20)]
     assert found[1].against is not None
     assert found[1].against.verdict == "above"
@@ -143,7 +143,7 @@ def test_the_corrected_macro_average_holds_people_s_in_nineteen_of_twenty() -> N
 def test_systems_without_the_same_tasks_are_listed() -> None:
     both = rows_of("a", [1.0, 0.0] * 10), rows_of("a", [1.0] * 20, benchmark="other")
     found = es.score(data_of(*both, rows_of("b", [1.0, 0.0] * 10)))
-    assert isinstance(found, tuple)
+    assert isinstance(found, es.Scores)
     assert [(each.name, each.benchmark) for each in found] == [("a", "bench"), ("b", "bench"), ("a", "other")]
 
 
