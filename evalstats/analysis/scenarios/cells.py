@@ -16,6 +16,7 @@ from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
 from evalstats.stats.mixed.design import MixedFit
+from evalstats.stats.mixed.exchangeable import exchangeable_errors
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.marginal_means import averaged_expit
 from evalstats.stats.mixed.prediction import CombinationErrors, PredictiveLaw, pooled_table, predictive_law
@@ -30,11 +31,15 @@ _CLUSTERS_A_CELL = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledCells:
-    """Cells of sampled scenarios: the law of their predictions, and their errors on the metric's and the model's scale."""
+    """Cells of sampled scenarios: the law of their predictions, and their errors on the metric's and the model's scale.
+
+    `effect_variances`, shape (n_points, n_effects), are those of the effects at each point of the law.
+    """
 
     law: PredictiveLaw
     errors: CombinationErrors
     link_errors: CombinationErrors
+    effect_variances: FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,26 +356,34 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
     """Cells of sampled scenarios: the model's mean plus what is predicted for the scenario and for the pair."""
     few = too_few_clusters(table.n_clusters) or ""
     terms, n_cells, n_scenarios = laid.sampled, len(laid.cells), len(table.scenarios)
-    first_row = np.unique(laid.of_row, return_index=True)[1]
+    levels = [fit.design.terms[k].level[np.unique(laid.of_row, return_index=True)[1]] for k in terms]
     parts = [sparse.csr_array(laid.rows)]
-    for term in (fit.design.terms[k] for k in terms):
-        where = (np.arange(n_cells), term.level[first_row])
-        parts.append(sparse.csr_array((np.ones(n_cells), where), shape=(n_cells, term.n_levels)))
+    for k, level in zip(terms, levels, strict=True):
+        shape = (n_cells, fit.design.terms[k].n_levels)
+        parts.append(sparse.csr_array((np.ones(n_cells), (np.arange(n_cells), level)), shape=shape))
     rows = sparse.csr_array(sparse.hstack(parts, format="csr"))
     law = predictive_law(fit, terms)
     link = np.stack(
         [rows @ np.concatenate([each.beta, *(each.effects[k].ravel() for k in terms)]) for each in law.fits]
     )
     value = link
-    # Without intervals there are no errors.
-    errors = link_errors = CombinationErrors(given=sparse.csr_array((n_cells, n_cells)), root=np.zeros((n_cells, 0)))
-    if not few:
-        errors = link_errors = law.errors_of(rows, link, np.ones(link.shape))
+    closed = exchangeable_errors(law, terms, levels, link)
+    if closed is None:
+        of_effects = sparse.csr_array(sparse.eye_array(rows.shape[1], format="csr")[len(fit.beta) :])
+        variances = np.stack([errors.variance(of_effects) for errors in law.errors])
+        link_errors = law.errors_of(rows, link, np.ones(link.shape))
+    else:
+        link_errors, variances = closed
+    errors = link_errors
     if fit.family == "binomial":
         # The items' spread is the same at every point.
         averaged, by_link, _ = averaged_expit(link.ravel(), np.tile(laid.spread(fit.theta), len(link)))
         value = averaged.reshape(link.shape)
-        errors = errors if few else law.errors_of(rows, value, by_link.reshape(link.shape))
+        errors = law.errors_of(rows, value, by_link.reshape(link.shape))
+    if few:  # without intervals there are no errors
+        errors = link_errors = CombinationErrors(
+            given=sparse.csr_array((n_cells, n_cells)), root=np.zeros((n_cells, 0)), sign=np.zeros(0)
+        )
     # What is left out of the law of the predictions, that other variances are estimated, t makes up for.
     cells = CellEstimates(
         cells=laid.cells,
@@ -380,7 +393,7 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
         link_jacobian=np.empty((0, 0)),
         covariance=np.empty((0, 0)),
         model_covariance=np.empty((0, 0)),
-        sampled=SampledCells(law=law, errors=errors, link_errors=link_errors),
+        sampled=SampledCells(law=law, errors=errors, link_errors=link_errors, effect_variances=variances),
         df=lambda some: np.full(len(some), float(min(n_scenarios, table.n_clusters) - 1)),
         shape=(len(table.models), n_scenarios),
         thin=np.zeros(n_cells, dtype=np.bool_),

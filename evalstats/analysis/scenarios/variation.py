@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from scipy import sparse, special
+from scipy import special
 
-from evalstats.analysis.scenarios.cells import FittedScenarios
+from evalstats.analysis.scenarios.cells import FittedScenarios, SampledCells
 from evalstats.analysis.scenarios.contrasts import MIN_DIFFERENT
 from evalstats.analysis.scenarios.design import ModelChoice, places, random_intercept
 from evalstats.analysis.scenarios.result import (
@@ -32,7 +32,6 @@ from evalstats.stats.mixed.design import MixedDesign, MixedFit
 from evalstats.stats.mixed.interaction import parallelism_test, ranking_change
 from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, null_design, parametric_bootstrap, variance_ratio
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.prediction import PredictiveLaw
 from evalstats.stats.reliability import GStudy, from_components, levels_needed, reliability, reliability_interval
 
 OnStep = Callable[..., None]
@@ -500,7 +499,7 @@ def effect_rows(fitted: FittedScenarios, conf_level: float) -> tuple[EffectRow, 
     fit, sampled = fitted.fit, fitted.cells.sampled
     if fit is None:
         return ()
-    predicted = {} if sampled is None else _predicted_effects(sampled.law, fitted.laid.sampled)
+    predicted = {} if sampled is None else _predicted_effects(sampled, fitted.laid.sampled)
     df = np.inf if sampled is None else float(fitted.cells.df(np.zeros((1, 0)))[0])
     out: list[EffectRow] = []
     for place, (term, effects, spread) in enumerate(
@@ -527,18 +526,14 @@ def effect_rows(fitted: FittedScenarios, conf_level: float) -> tuple[EffectRow, 
     return tuple(out)
 
 
-def _predicted_effects(law: PredictiveLaw, terms: Sequence[int]) -> dict[int, tuple[FloatArray, FloatArray]]:
+def _predicted_effects(sampled: SampledCells, terms: Sequence[int]) -> dict[int, tuple[FloatArray, FloatArray]]:
     """Return effects of sampled scenarios with their errors, shape (n_levels, 1), by the place of the term."""
     out: dict[int, tuple[FloatArray, FloatArray]] = {}
-    n_fixed = len(law.fits[0].beta)
-    n_effects = sum(law.fits[0].design.terms[k].n_levels for k in terms)
-    rows = sparse.csr_array(sparse.eye_array(n_effects, n_fixed + n_effects, k=n_fixed))
-    inside = np.stack([errors.variance(rows) for errors in law.errors])
-    first = 0
+    law, first = sampled.law, 0
     for k in terms:
         values = np.stack([fit.effects[k].ravel() for fit in law.fits])
         last = first + values.shape[1]
-        variance = law.variance(values, inside[:, first:last])
+        variance = law.variance(values, sampled.effect_variances[:, first:last])
         out[k] = law.mean(values)[:, None], np.sqrt(np.maximum(variance, 0.0))[:, None]
         first = last
     return out

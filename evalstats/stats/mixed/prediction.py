@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -41,10 +42,14 @@ Sparse = csr_array
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinationErrors:
-    """Covariance of linear combinations, `given` + `root` @ `root`': the first sparse where effects fall into components."""
+    """Covariance of linear combinations, `given` + `root` diag(`sign`) `root`'.
+
+    `given` is sparse where effects fall into components; `sign` has 1 or -1 for each column of `root`.
+    """
 
     given: Sparse | Floats
-    root: Floats
+    root: Sparse | Floats
+    sign: Floats
 
     def variance(self, weights: Sparse) -> Floats:
         """Variance of linear combinations of these in turn; `weights` has shape (n, n_combinations)."""
@@ -52,7 +57,8 @@ class CombinationErrors:
         for start in range(0, len(out), _AT_ONCE):
             some = weights[start : start + _AT_ONCE]
             given = csr_array(some.multiply(some @ self.given)).sum(axis=1)
-            out[start : start + _AT_ONCE] = given + np.square(some @ self.root).sum(axis=1)
+            root = some @ self.root
+            out[start : start + _AT_ONCE] = given + (root * root) @ self.sign
         return out
 
 
@@ -69,17 +75,17 @@ class PredictionErrors:
     inside: Sparse | Floats
     gain: Floats
 
-    def of(self, rows: Sparse) -> CombinationErrors:
-        """Return the errors of linear combinations; `rows` has shape (n_combinations, n_fixed + n_effects)."""
+    def of(self, rows: Sparse) -> tuple[Sparse | Floats, Floats]:
+        """Return G and R of the covariance G + R R' of linear combinations, shape (n_combinations, n_fixed + n_effects)."""
         n_fixed = len(self.fixed)
         own, effects = rows[:, :n_fixed], rows[:, n_fixed:]
-        direct = own.toarray() - effects @ self.gain
-        return CombinationErrors(given=effects @ self.inside @ effects.T, root=direct @ cholesky(self.fixed))
+        root = (own.toarray() - effects @ self.gain) @ cholesky(self.fixed)
+        return effects @ self.inside @ effects.T, np.asarray(root, dtype=np.float64)
 
     def variance(self, rows: Sparse | Floats) -> Floats:
         """Variance of linear combinations."""
-        found = self.of(csr_array(rows))
-        return found.given.diagonal() + np.square(found.root).sum(axis=1)
+        given, root = self.of(csr_array(rows))
+        return np.asarray(given.diagonal() + (root**2).sum(axis=1), dtype=np.float64)
 
 
 def prediction_errors(fit: MixedFit, terms: Sequence[int], reduced: Sparse | None = None) -> PredictionErrors:
@@ -189,17 +195,23 @@ def _scaled(matrix: Sparse, scale: Floats) -> Sparse:
     return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PredictiveLaw:
-    """A mixture of what is predicted at several values of some standard deviations.
+    """A mixture of what the effects of some `terms` are predicted to be at several values of their standard deviations.
 
-    `fits` are the model at each of them, `weights`, shape (n_points,), their shares, which sum to 1, and `errors` those of the
-    predictions there.
+    `fits` are the model at each of them and `weights`, shape (n_points,), their shares, which sum to 1; `reduced` is what
+    `reduced_system` returns where it is the same at all of them.
     """
 
     fits: tuple[MixedFit, ...]
     weights: Floats
-    errors: tuple[PredictionErrors, ...]
+    terms: Sequence[int]
+    reduced: Sparse | None
+
+    @cached_property
+    def errors(self) -> tuple[PredictionErrors, ...]:
+        """Errors of the predictions at each point."""
+        return tuple(prediction_errors(each, self.terms, self.reduced) for each in self.fits)
 
     def mean(self, values: Floats) -> Floats:
         """Return the mean of what is predicted; `values` has a row for each point."""
@@ -220,10 +232,9 @@ class PredictiveLaw:
             errors.of(csr_array(diags_array(scale) @ rows))
             for scale, errors in zip(shares * slopes, self.errors, strict=True)
         ]
-        return CombinationErrors(
-            given=sum((each.given for each in within[1:]), start=within[0].given),
-            root=np.hstack([between.T, *(each.root for each in within)]),
-        )
+        root: Floats = np.hstack([between.T, *(each for _, each in within)])
+        given = sum((each for each, _ in within[1:]), start=within[0][0])
+        return CombinationErrors(given=given, root=root, sign=np.ones(len(root.T)))
 
 
 def predictive_law(fit: MixedFit, terms: Sequence[int]) -> PredictiveLaw:
@@ -239,21 +250,17 @@ def predictive_law(fit: MixedFit, terms: Sequence[int]) -> PredictiveLaw:
     `terms` are places in `fit.design.terms`, random intercepts. A fit that did not converge gives one point: its own.
     """
     at = binomial_given_theta(fit) if fit.family == "binomial" else linear_given_theta(fit)
+    # Working weights of a binomial model change with the standard deviations.
+    reduced = None if fit.family == "binomial" else reduced_system(fit, terms)
     points = _lattice(fit, at, terms) if terms and fit.convergence.converged else []
     if not points:
-        return PredictiveLaw(fits=(fit,), weights=np.ones(1), errors=(prediction_errors(fit, terms),))
+        return PredictiveLaw(fits=(fit,), weights=np.ones(1), terms=terms, reduced=reduced)
     heights = np.array([height for _, height in points])
     weights = np.exp(heights - heights.max())
     weights /= weights.sum()
     kept = [k for k, weight in enumerate(weights) if weight > _NEGLIGIBLE * weights.max()]
     fits = tuple(points[k][0] for k in kept)
-    # Working weights of a binomial model change with the standard deviations.
-    reduced = None if fit.family == "binomial" else reduced_system(fit, terms)
-    return PredictiveLaw(
-        fits=fits,
-        weights=weights[kept] / weights[kept].sum(),
-        errors=tuple(prediction_errors(each, terms, reduced) for each in fits),
-    )
+    return PredictiveLaw(fits=fits, weights=weights[kept] / weights[kept].sum(), terms=terms, reduced=reduced)
 
 
 def _lattice(
