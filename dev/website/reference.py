@@ -1,6 +1,7 @@
 """The pages of the Python reference, from signatures, types and docstrings alone: what is public has a page, and nothing else.
 
-A class is shown with its fields, what it can do, and the records inside it. Constructors are not shown: functions make these.
+A class is shown with its fields, what it can do, and the records inside it. Constructors are not shown,
+since functions make these; but those of designs, which need no argument, are.
 """
 
 import dataclasses
@@ -239,7 +240,8 @@ class Reference:
             if name == "plots":
                 files[f"more/{each}.svg"] = drawn_example(inside)
                 picture = f"![]({each}.svg){{fig-alt='Example of {each}'}}\n\n"
-            body = self.class_body(inside, "") if inspect.isclass(inside) else self.function(inside, picture, level=3)
+            made = _signature(inside) if inspect.isclass(inside) and not _needed(inside) else ""
+            body = self.class_body(inside, made) if inspect.isclass(inside) else self.function(inside, picture, level=3)
             parts.append(f"## {each} {{#{each}}}\n\n{body}")
         return {path: self.front(f"evalstats.{name}") + "\n".join(parts), **files}
 
@@ -269,11 +271,15 @@ class Reference:
         return "\n".join(part for part in parts if part) + "\n"
 
     def rows(self, listed: Iterable[tuple[str, str, str]]) -> list[str]:
-        """Return a list of names, types and meanings, those in a row that share type and meaning together."""
-        return [
-            _entry(f"{', '.join(f'`{name}`' for name, _, _ in alike)} [{of}]{{.es-type}}", meaning)
-            for (of, meaning), alike in groupby(listed, lambda each: each[1:])
-        ]
+        """Return a list of names, types and meanings, those in a row that share a meaning together."""
+        found: list[str] = []
+        for meaning, alike in groupby(listed, lambda each: each[2]):
+            terms = [
+                f"{', '.join(f'`{name}`' for name, _, _ in same)} [{of}]{{.es-type}}"
+                for of, same in groupby(alike, lambda each: each[1])
+            ]
+            found.append(_entry(", ".join(terms), meaning))
+        return found
 
     def function(self, of: Any, picture: str = "", *, level: int = 2) -> str:
         """Return what is said of a function; level 0 is a method, whose signature stands in its heading."""
@@ -345,6 +351,11 @@ def _members(of: type) -> Iterator[tuple[str, Any]]:
                 ):
                     found.setdefault(name, member)
     yield from found.items()
+
+
+def _needed(of: Any) -> list[str]:
+    """Return the arguments that a call must have."""
+    return [name for name, given in inspect.signature(of).parameters.items() if given.default is given.empty]
 
 
 def _default(given: inspect.Parameter) -> str:
