@@ -503,7 +503,7 @@ def _curve_style(colors: Any, font: float, look: str) -> dict[str, Any]:
         "line": {"color": colors.ink, "linewidth": 0.13 * font},
         "dashed": {"color": colors.muted, "linewidth": 0.1 * font, "linestyle": (0, (5, 3))},
         # Broad and pale: no interval.
-        "steps": {"color": colors.good, "linewidth": 0.4 * font, "alpha": 0.25, "drawstyle": "steps-post"},
+        "steps": {"color": colors.good, "linewidth": 0.4 * font, "alpha": 0.35, "drawstyle": "steps-post"},
     }
     return looks[look]
 

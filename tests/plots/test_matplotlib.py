@@ -166,7 +166,7 @@ def test_marks_stand_right_below_their_words(size: tuple[float, float]) -> None:
     (name,) = (text for text in figure.axes[0].texts if text.get_text() == "All items")
     mark = next(line for line in panels(figure)[0].lines if line.get_marker() == "o")
     down = name.get_window_extent().y0 - mark.get_transform().transform(mark.get_xydata()[0])[1]
-    assert 0 < down * 72 / figure.dpi < 3 * name.get_fontsize()
+    assert 0 < down * 72 / figure.dpi < 1.5 * name.get_fontsize()
 
 
 def test_lines_join_the_models_of_a_letter() -> None:
