@@ -11,6 +11,7 @@ from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.loaders.column_map import ORDER, STANDARD, ColumnMap, column_named
 from evalstats.loaders.engines import open_table
 from evalstats.loaders.frames import frame_map, tidy_frame
+from evalstats.loaders.rows import GroupCounter
 from evalstats.schema.columns import KEYS, MAX_TRIALS
 from evalstats.schema.data import EvalData, Problem
 from evalstats.store.manifest import is_store
@@ -198,9 +199,7 @@ def scan_mapped(
 
 def _places(keys: pl.DataFrame) -> pl.Series:
     """Return numbers that tell the rows of one item apart until they are outcomes."""
-    # Under names of our own: Polars takes "^a$" for a pattern.
-    own = keys.rename({name: f"{place}" for place, name in enumerate(keys.columns)})
-    return own.select(pl.int_range(pl.len()).over(own.columns).cast(pl.Int64).alias("trial")).to_series()
+    return GroupCounter().next(keys).alias("trial")
 
 
 def _refuse(table: RemoteTable, map_: ColumnMap, sources: Mapping[str, list[str]]) -> None:

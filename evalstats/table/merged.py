@@ -117,9 +117,11 @@ def merged_rows(
             "to row, or merge a part of the table (some models, some items)"
         )
     # Engines may keep apart what is equal here (0 and -0), and bring groups in any order.
-    plain = found.with_columns(_plain(name, found.schema[name]) for name in own)
-    again = plain.group_by(own).agg(pl.col(name).cast(pl.Int64).sum() for name in (N, *words))
-    return again.sort([pl.col(name).cast(pl.String) for name in own], nulls_last=True).rename(_back(own, columns))
+    counts = [pl.col(name).cast(pl.Int64) for name in (N, *words)]
+    plain = found.with_columns(*(_plain(name, found.schema[name]) for name in own), *counts)
+    if any(plain.schema[name].is_float() for name in own):
+        plain = plain.group_by(own).agg(pl.col(N, *words).sum())
+    return plain.sort([pl.col(name).cast(pl.String) for name in own], nulls_last=True).rename(_back(own, columns))
 
 
 def trial_structs(rows: pl.DataFrame, trials: Trials, same: Sequence[str]) -> pl.Series | None:
