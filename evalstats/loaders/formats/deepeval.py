@@ -93,7 +93,8 @@ class _Reader:
             name = name if names[name] == 1 else f"{name} ({names[name]})"
             name = "metric success" if name == "success" else name
             judge, threshold = as_text(part.evaluation_model), as_number(part.threshold)
-            self.judges.update([judge] if judge else [])
+            if judge:
+                self.judges.add(judge)
             outcomes.append(
                 {"metric": name, "judge": judge, "threshold": threshold, **self.outcome(part, name, threshold)}
             )
@@ -115,14 +116,14 @@ class _Reader:
     def success(self, record: _Case, found: list[_Metric]) -> Row:
         """Read whether the test case passed; where only errors made it fail, that is an error."""
         value = None if record.success is UNSET else record.success
-        self.file.count(_EMPTY, not found)
         if not isinstance(value, bool) or not found:
+            self.file.count(_EMPTY, not found)
             return unscored("the test case was not judged", held(value))
+        if value:
+            return scored(1.0)
         deciding = [part for part in found if part.flaky is not True]
-        if value or any(
-            part.success is False and not part.error and as_number(part.score) is not None for part in deciding
-        ):
-            return scored(float(value))
+        if any(part.success is False and not part.error and as_number(part.score) is not None for part in deciding):
+            return scored(0.0)
         broken = next((part for part in deciding if part.error), None)
         if broken is None:
             return unscored("no metric with a score failed the test case", held(value))

@@ -16,6 +16,7 @@ from msgspec import UNSET, Struct
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
+from evalstats.loaders.base import Source
 from evalstats.loaders.files import loads
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
 from evalstats.loaders.format_columns import texts
@@ -53,19 +54,27 @@ class _Question(Struct, rename={"share": "pass@1"}):
     contest_date: Any = None
 
 
+@lru_cache(maxsize=64)
+def _named(source: Source) -> tuple[str, str, float | None, bool]:
+    """Return the model, the task and the temperature as names of folder and file say them, and whether they do."""
+    found = _NAME.fullmatch(source.stem)
+    if found is None:
+        return source.called, "codegeneration", None, False
+    folder = as_text(source.path.absolute().parent.name) or source.stem
+    return folder, found["task"], as_number(found["temperature"]), True
+
+
 def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]:
     item = as_text(record.question_id)
     if not item or file.again(item):
         file.leave_out("a question before" if item else "no question_id")
         return
-    found = _NAME.fullmatch(file.source.stem)
-    folder = as_text(file.source.path.absolute().parent.name) or file.source.stem
-    model = folder if found else file.source.called
-    if not found:
+    model, task, temperature, is_named = _named(file.source)
+    if not is_named:
         file.note(_UNNAMED.format(model))
     shared: Row = {
-        "run": file.run(model, "", temperature=as_number(found["temperature"]) if found else None),
-        "task": found["task"] if found else "codegeneration",
+        "run": file.run(model, "", temperature=temperature),
+        "task": task,
         "item": item,
         "difficulty": as_text(record.difficulty),
         "platform": as_text(record.platform),
