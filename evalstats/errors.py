@@ -26,6 +26,11 @@ class Option:
     In an f-string it becomes text at once, which suits what is said to one reader, such as an error; what is stored keeps it as
     a part of `Advice`.
 
+    Attributes
+    ----------
+    name
+        The argument in Python: "cluster".
+
     Examples
     --------
     >>> print(f"add {Option('cluster', 'passage')}, or choose with {Option('where', of='benchmark', blank='NAME')}")

@@ -74,9 +74,12 @@ def entries(body: str) -> Iterator[tuple[str, str]]:
 def meanings(of: type) -> dict[str, str]:
     """Return what the fields of a class mean: its own docstring first, then those of its bases, then the shared words."""
     found: dict[str, str] = {}
+    told = set(re.findall(r"`(\w+)`", parsed(of)[""]))
     for each in (*of.__mro__, Estimate, Result):
         for name, meaning in entries(parsed(each).get("Attributes", "")):
-            found.setdefault(name, meaning)
+            # What the docstring says of a name in passing goes before what others say.
+            if each in of.__mro__ or name not in told:
+                found.setdefault(name, meaning)
     # `ratio_low` and `ratio_high` beside `ratio` need no words of their own.
     fields = [field.name for field in dataclasses.fields(of)] if dataclasses.is_dataclass(of) else []
     for name in fields:

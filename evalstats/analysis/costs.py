@@ -63,6 +63,8 @@ class CostRow:
         Geometric mean of the items' own ratios.
     typical_low, typical_high
         Its interval.
+    unit
+        Unit of the quantity: "US dollars", "seconds", ...
     """
 
     quantity: str

@@ -54,13 +54,13 @@ class Estimate:
     conf_level
         Level of the interval, a proportion.
     p_value
-        Two-sided p of no difference, by the method of the interval where it has one.
+        p of the null hypothesis, two-sided unless said otherwise; by the method of the interval where it has one.
     p_adjusted
         That p adjusted for the family that the row belongs to.
     method
         Name of the method; `explain()` says what it does.
     reason
-        Why there is no estimate, interval or p; None where nothing is missing.
+        Why a number is missing; None where none is.
     """
 
     estimate: float | None
@@ -180,7 +180,7 @@ class Result:
     n_items
         Items, each variant counted.
     n_models
-        Models that are compared.
+        How many models there are.
     n_resamples
         How often something was resampled or simulated; None or 0 where nothing was.
     n_trials
@@ -208,7 +208,7 @@ class Result:
     factor
         The column whose levels are told apart.
     first, second
-        The two that are compared, first minus second.
+        The two that are compared.
     judge
         The judge.
     lab, live

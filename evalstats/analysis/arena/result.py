@@ -216,6 +216,11 @@ class ClusterCount:
     `n_levels` are those that votes name; `n_nameless` votes name none, and each counts as a level of its own.
     `effective` is (sum k)^2 / sum k^2 for the votes k of each level: how many equal levels these are worth; `largest` is the
     share of all votes in the largest level.
+
+    Attributes
+    ----------
+    name
+        The column.
     """
 
     name: str

@@ -56,6 +56,8 @@ class SequentialAccount(Estimate):
         The interval at twice the error.
     warnings
         What limits the account.
+    unit
+        What the units are: items or clusters.
     """
 
     estimate: float

@@ -50,6 +50,8 @@ class CoefficientRow(Estimate):
         Interval for these very models.
     true_reason
         Why true scores have no coefficient.
+    name
+        Which coefficient.
     """
 
     name: Coefficient

@@ -57,7 +57,13 @@ Scale = Literal["response", "link"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalMean(Estimate):
-    """One marginal mean; `levels` holds (factor, level). `df` is None where the normal law is used."""
+    """One marginal mean; `levels` holds (factor, level). `df` is None where the normal law is used.
+
+    Attributes
+    ----------
+    name
+        The levels in words.
+    """
 
     name: str
     levels: Levels
@@ -68,6 +74,11 @@ class ContrastRow(Estimate):
     """One contrast of marginal means.
 
     `p_value` is for the contrast alone; `p_adjusted` and the interval for all contrasts of its `family` together.
+
+    Attributes
+    ----------
+    name
+        What is set against what, in words.
     """
 
     name: str

@@ -76,6 +76,8 @@ class NextStep:
         The resource that is doubled; "as it is" for the pilot.
     cost
         In the unit of the costs given; else answers of one system.
+    n_trials
+        Trials of an item by baseline and by candidate.
     """
 
     buy: Resource
@@ -110,7 +112,13 @@ class VariancePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRow:
-    """Items needed with so many trials of each item by each system; `n_answers` counts both systems."""
+    """Items needed with so many trials of each item by each system; `n_answers` counts both systems.
+
+    Attributes
+    ----------
+    n_trials
+        Trials of each item.
+    """
 
     n_trials: int
     n_items: int | None
