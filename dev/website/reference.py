@@ -242,7 +242,7 @@ class Reference:
             picture = ""
             if name == "plots":
                 files[f"more/{each}.svg"] = drawn_example(inside)
-                picture = f"![]({each}.svg){{fig-alt='Example of {each}'}}\n\n"
+                picture = f"![]({each}.svg){{.es-drawing fig-alt='Example of {each}'}}\n\n"
             made = _signature(inside) if inspect.isclass(inside) and not _needed(inside) else ""
             body = self.class_body(inside, made) if inspect.isclass(inside) else self.function(inside, picture, level=3)
             parts.append(f"## {each} {{#{each}}}\n\n{body}")
