@@ -25,7 +25,6 @@ SMALL = 0.88
 _WIDTH = 8.0  # inches of a figure without a size
 _EDGE = 7.0  # pixels around a figure of its own; a page has its own margins
 _SMALLER, _SMALLEST = 0.92, 1.0  # steps in which letters get smaller, and where that ends
-_STRETCH = 1.5  # of rows where a height is given
 _NARROW = 40.0  # letters' heights across below which words stand above marks and not beside them
 # Width and letters of the pages' three sizes in pixels, and how tall the last may become: one page of paper.
 _PAGES: dict[Medium, tuple[float, float, float | None]] = {
@@ -100,19 +99,6 @@ class Sheet:
     def half(self) -> float | None:
         """What half a page of paper leaves a figure below its heading; None where it is not drawn for paper."""
         return None if self.tallest is None else 0.47 * self.tallest
-
-    def squeezed(self, n_rows: int, row: float, around: float, least: float = 1.22) -> "tuple[Sheet, float]":
-        """Return the sheet and the height of a row with which `n_rows` rows and what is around them find room.
-
-        Letters get smaller with the rows; `row`, `least` (of a row) and `around` are in letters' heights. A height that is given
-        makes rows higher only as far as a name stays near its mark.
-        """
-        font = self.font
-        most = self.most
-        if most is not None:
-            font = min(font, most / (n_rows * least + around))
-            row = min(row if self.height is None else _STRETCH * row, (most / font - around) / n_rows)
-        return replace(self, font=font), row * font
 
     def canvas(self, height: float) -> "Canvas":
         """Return the canvas, `height` pixels tall where no height is given; _TooTallError where that is less."""

@@ -1,6 +1,7 @@
 """Intervals of any rows, one below the other: differences, scores, ratings, gaps, ratios, and a model's effects."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -175,10 +176,14 @@ def _draw_rows(
             panel.point(place, value, **{**look, "markersize": (0.7 if strong[row] else 0.5) * font})
 
 
-MOST_NAMED = 26
+_MOST_NAMED = 26
 _MOST_WHISKERS = 500
 _EXTREMES = 4
-_MANY = 15.0  # height of a panel of many levels, in letters' heights
+_MANY, _LOWEST, _AROUND = (
+    15.0,
+    9.0,
+    4.2,
+)  # height of a panel of many levels, at least, and around it, in letters' heights
 
 
 def caterpillar(rows: object, *, unit: str = "", ax: Any = None, size: Extent = None) -> Figure:
@@ -206,7 +211,7 @@ def caterpillar(rows: object, *, unit: str = "", ax: Any = None, size: Extent = 
     table.need("level", "label")
     panels = [(name, _ordered(own)) for name, own in table.by("group")]
     of_unit = f", {unit}" if unit else ""
-    if all(own.n <= MOST_NAMED for _, own in panels):
+    if all(own.n <= _MOST_NAMED for _, own in panels):
         parts = [(place, name, own) for name, own in panels for place in reversed(range(own.n))]
         found: dict[str, list[Any]] = {
             "label": [own.names("level", "label")[place] for place, _, own in parts],
@@ -217,9 +222,16 @@ def caterpillar(rows: object, *, unit: str = "", ax: Any = None, size: Extent = 
         return forest(found, title=unit, ax=ax, size=size)
 
     def figure(sheet: Sheet) -> Canvas:
-        sheet, unit_tall = sheet.squeezed(round(_MANY) * len(panels), 1.0, 4.2 * len(panels))
-        each, font = _MANY * unit_tall, sheet.font
-        canvas = sheet.canvas(len(panels) * (each + 4.2 * font))
+        tall = _MANY
+        if sheet.most is not None:
+            # Letters get smaller where all panels would not find room.
+            most = sheet.most / len(panels)
+            sheet = replace(sheet, font=min(sheet.font, most / (_LOWEST + _AROUND)))
+            room = most / sheet.font - _AROUND
+            tall = room if sheet.height is not None else min(tall, room)
+        font = sheet.font
+        each = tall * font
+        canvas = sheet.canvas(len(panels) * (each + _AROUND * font))
         top = 0.0
         for name, own in panels:
             words = f"{plural(own.n, 'level')}{of_unit}"
@@ -227,7 +239,7 @@ def caterpillar(rows: object, *, unit: str = "", ax: Any = None, size: Extent = 
             room = canvas.width - text_width(words, SMALL * font) - font
             canvas.text(0, top + 0.8 * font, fitted(name, room, font, bold=True), weight="bold")
             _draw_many(canvas, own, (top + 1.9 * font, top + 1.9 * font + each))
-            top += each + 4.2 * font
+            top += each + _AROUND * font
         return canvas
 
     return drawn(ax, size, figure)
