@@ -68,7 +68,8 @@ def ranks(
     parts: list[Words | Marks] = []
     score_words = [""] * table.n
     if scored:
-        limits = _score_limits(table, bounds)
+        values = [*table.numbers("estimate"), *table.numbers("conf_low"), *table.numbers("conf_high")]
+        limits = limits_of(values) if bounds is None else _within(limits_of(values), bounds)
         parts.append(Marks(draw=lambda panel: _draw_scores(panel, table, at), title=title, limits=limits, share=1.25))
         words = (
             table.texts("words")
@@ -108,15 +109,16 @@ def critical_differences(
     ax: Any = None,
     size: Extent = None,
 ) -> Figure:
-    """Draw each model's score with its interval, and beside it lines that join models which are not separated.
+    """Draw each model's score, and beside it lines that join models which are not separated.
 
-    It is Demsar's critical-difference diagram with a row a model: a line for each letter of a compact letter display.
+    It is Demsar's critical-difference diagram with a row a model: a line for each letter of a compact letter display. Intervals
+    of single scores are left out, since they do not tell whether two are separated.
 
     Parameters
     ----------
     rows
-        `model` (or `label`), `estimate`, `tier` (letters; models that share one are not separated); if known `conf_low`,
-        `conf_high`; and any of: `words` (the score in words), `best` (bold and in colour).
+        `model` (or `label`), `estimate`, `tier` (letters; models that share one are not separated); and any of: `words` (the
+        score in words), `best` (bold and in colour).
     title
         What the score measures.
     bounds
@@ -144,19 +146,23 @@ def critical_differences(
                 style = {"color": panel.canvas.colors.neutral, "linewidth": 0.3 * font}
                 panel.axes.plot([across] * 2, [level - half, level + half], solid_capstyle="butt", **style)
 
-    limits = _score_limits(table, bounds)
-    words = table.texts("words") if table.has("words") else _scores(table, digits_within(limits[1] - limits[0]))
-    at, best = list(range(table.n)), table.flags("best")
+    values, best, tiers = table.numbers("estimate"), table.flags("best"), table.texts("tier")
+    limits = limits_of(values) if bounds is None else _within(limits_of(values), bounds)
+    digits = digits_within(limits[1] - limits[0])
+    words = table.texts("words") if table.has("words") else [number(value, digits) for value in values]
+
+    def draw_scores(panel: MarkPanel) -> None:
+        colors, font = panel.canvas.colors, panel.font
+        for place, value in enumerate(values):
+            if value is not None:
+                look = point_style(colors, colors.good if best[place] else colors.neutral, font)
+                panel.point(place, value, **{**look, "markersize": 0.5 * font})
+
     lines = [
-        Line(
-            name=name,
-            strong=best[place],
-            says=f"{words[place]}, tier {table.texts('tier')[place]}",
-            value=table.numbers("estimate")[place],
-        )
+        Line(name=name, strong=best[place], says=f"{words[place]}, tier {tiers[place]}", value=values[place])
         for place, name in enumerate(table.names())
     ]
-    scores = Marks(draw=lambda panel: _draw_scores(panel, table, at), title=title, limits=limits)
+    scores = Marks(draw=draw_scores, title=title, limits=limits)
     parts: list[Words | Marks] = [scores, Words(texts=words)]
     if shared:
         ends = (-0.6, len(shared) - 0.4)
@@ -164,10 +170,7 @@ def critical_differences(
     return row_figure(lines, parts, note=note, ax=ax, size=size)
 
 
-def _score_limits(table: Columns, bounds: tuple[float, float] | None) -> tuple[float, float]:
-    limits = limits_of([*table.numbers("estimate"), *table.numbers("conf_low"), *table.numbers("conf_high")])
-    if bounds is None:
-        return limits
+def _within(limits: tuple[float, float], bounds: tuple[float, float]) -> tuple[float, float]:
     room = 0.02 * (bounds[1] - bounds[0])
     return max(limits[0], bounds[0] - room), min(limits[1], bounds[1] + room)
 

@@ -43,6 +43,7 @@ RANKS: dict[str, list[Any]] = {
     "tier": ["a-d", "abc"] * 6,
     "best": [k < 2 for k in range(12)],
 }
+BOARD = {name: RANKS[name] for name in ("model", "estimate", "tier", "best")}
 _RNG = np.random.default_rng(5)
 _X = np.sort(_RNG.uniform(40, 90, 12))
 _Y = 5 + 0.8 * _X + _RNG.normal(0, 4, 12)
@@ -225,7 +226,7 @@ GALLERY: dict[str, partial[Figure]] = {
     ),
     "ratings": _with(plots.forest, RATINGS, title="Rating (points)", reference=None, digits=0),
     "ranks": _with(plots.ranks, RANKS, title="correct (%), 95% interval", columns={"tier": "Tier"}, bounds=(0, 100)),
-    "critical": _with(plots.critical_differences, RANKS, title="correct (%), 95% interval", bounds=(0, 100)),
+    "critical": _with(plots.critical_differences, BOARD, title="correct (%)", bounds=(0, 100)),
     "points": _with(
         plots.scatter,
         POINTS,

@@ -58,6 +58,8 @@ def figures(data: str) -> Iterator[tuple[str, Any, dict[str, Any], dict[str, Any
     yield "forest", plots.forest, rows, {"title": "Difference (points)", "sides": ("← worse", "better →")}
     sets = {"rank_low": [max(1, k - 1) for k in range(n)], "rank_high": [min(n, k + 3) for k in range(n)]}
     yield "ranks", plots.ranks, rows | sets, {"title": "Score, 95% interval"}
+    tiers = {"tier": ["abcdefgh"[k % 8] + "bcdefgha"[k % 8] for k in range(n)]}
+    yield "critical_differences", plots.critical_differences, rows | tiers, {"title": "Score"}
     start = {"start": [None if v is None else v + 1 for v in rows["estimate"]]}
     yield "dumbbell", plots.dumbbell, rows | start, {"title": "Score: □ before, ● after", "reference": 0.0}
     yield (

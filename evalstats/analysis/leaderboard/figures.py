@@ -70,12 +70,12 @@ def critical_differences(result: Leaderboard) -> Figure:
         plot="critical_differences",
         rows={
             "model": [row.name for row in result.rows],
-            **shown_numbers(result.rows, result.scale),
-            "words": [score_words(row, result) for row in result.rows],
+            "estimate": shown_numbers(result.rows, result.scale)["estimate"],
+            "words": [scaled(row.estimate, result.scale, score_digits(result)) for row in result.rows],
             "tier": [row.tier for row in result.rows],
             "best": _best(result.rows, result),
         },
-        options={"title": f"{result.metric}{unit}, {100 * result.conf_level:g}% interval", **bounds},
+        options={"title": f"{result.metric}{unit}", **bounds},
         alt=f"{result.metric} of {plural(len(result.rows), 'model')}; lines join models that are not separated.",
         caption="Models that a line joins are not separated",
     )
