@@ -29,23 +29,23 @@ Row = dict[str, Any]
 # Most words in sight, and most pixels of height at a width of 1280; a screen is 1000 of them. A test holds
 # pages to it; some room is left for the fonts of other machines.
 BUDGET: Final[Mapping[str, tuple[int, int]]] = {
-    "arena": (440, 4500),
-    "arena-sampling": (640, 7500),
-    "audit": (220, 1700),
-    "compare": (390, 3500),
-    "compare-metrics": (300, 2100),
-    "contamination": (160, 1700),
-    "frontier": (120, 1900),
-    "judges": (430, 3200),
-    "lab-live": (420, 4500),
-    "leaderboard": (490, 3400),  # also says what it can tell apart, and what missing scores could do
-    "overview": (610, 4800),
-    "power": (410, 2800),
-    "results": (590, 4000),
-    "scenarios": (390, 4500),
-    "score": (110, 1300),
-    "tenacious": (740, 4100),
-    "validation": (810, 6000),
+    "arena": (240, 2700),
+    "arena-sampling": (640, 7000),
+    "audit": (220, 1400),
+    "compare": (400, 2700),
+    "compare-metrics": (300, 1600),
+    "contamination": (140, 1300),
+    "frontier": (110, 1450),
+    "judges": (430, 2400),
+    "lab-live": (420, 4000),
+    "leaderboard": (500, 2900),  # also says what it can tell apart, and what missing scores could do
+    "overview": (660, 4200),
+    "power": (410, 2200),
+    "results": (590, 3300),
+    "scenarios": (500, 3200),
+    "score": (120, 1200),
+    "tenacious": (740, 3500),
+    "validation": (840, 5500),
 }
 
 _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})

@@ -167,16 +167,6 @@ def metadata(**fields: str) -> str:
     return "\n".join(["---", *lines, "---"])
 
 
-def boxed(label: str, text: str) -> str:
-    """Return a text in a box like the verdict's, with a label above it; both are escaped here."""
-    html = (
-        f'<section class="es-verdict es-neutral es-boxed" aria-label="{for_html(label)}"><div>'
-        f'<p class="es-label">{for_html(label)}</p><p>{for_html(text)}</p></div></section>'
-    )
-    told = f'label: {typst_string(label)}, tone: "neutral", answer: {typst_string(text)}'
-    return both(html, f"#es-verdict({told})")
-
-
 # Quarto keeps NAME_files for itself.
 FOLDER = "drawings"
 _WHOLE = 20  # letters of a name that a narrow column of a phone holds

@@ -39,7 +39,6 @@ from evalstats.report.card import card
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.markup import (
     both,
-    boxed,
     bullets,
     cited,
     code_block,
@@ -141,7 +140,7 @@ class Page:
 
     def box(self, label: str, text: str) -> None:
         """Print a text in a box, with a label."""
-        show(boxed(label, text))
+        show(card(Document(kind="", title="", label=label, tone="neutral", headline=text)))
 
     def _once(self, section: Section) -> list[str]:
         if section.id in self.shown or not section.news:

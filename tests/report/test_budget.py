@@ -8,10 +8,10 @@ from benchmarks.pages import BUDGET, height, results, words
 from evalstats.report.render import render_results
 
 
-def test_every_page_has_its_budget_of_at_most_eight_screens() -> None:
+def test_every_page_has_its_budget_of_at_most_seven_screens() -> None:
     assert BUDGET.keys() == results().keys()
-    assert max(tallest for _, tallest in BUDGET.values()) <= 8000
-    assert BUDGET["compare"][1] <= 3500
+    assert max(tallest for _, tallest in BUDGET.values()) <= 7000
+    assert BUDGET["compare"][1] <= 2700
 
 
 def test_words_in_sight_are_counted() -> None:

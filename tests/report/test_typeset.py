@@ -57,6 +57,10 @@ def filled(page: Any) -> float:
     return (page.get_height() - HEAD - lowest) / (page.get_height() - HEAD - FOOT)
 
 
+# Points. What stands beside the numbers of a grid of scenarios is a little smaller than 7.
+LEAST = 6.7
+
+
 def last_size(page: Any) -> float:
     """The size of type of the last line above the foot."""
     text = page.get_textpage()
@@ -64,13 +68,24 @@ def last_size(page: Any) -> float:
     return float(raw.FPDFText_GetFontSize(text.raw, min(box for box in boxes if box[0] > FOOT)[1]))
 
 
+def smallest(page: Any) -> float:
+    """The size of the smallest letter as it is printed, in points: drawings are scaled."""
+    text, sizes = page.get_textpage(), []
+    for n in (place for place in range(text.count_chars()) if text.get_text_range(place, 1).strip()):
+        matrix = raw.FS_MATRIX()
+        raw.FPDFText_GetMatrix(text.raw, n, matrix)
+        sizes.append(raw.FPDFText_GetFontSize(text.raw, n) * max(abs(matrix.a), abs(matrix.b)))
+    return min(size for size in sizes if size > 0)
+
+
 def check_paper(path: Path, most: int) -> None:
     full = []
     for place, page in enumerate(opened(path), start=1):
         assert round(last_size(page), 1) not in HEADINGS, f"page {place} ends with a heading"
         full.append(filled(page))
+        assert smallest(page) >= LEAST, f"page {place} has letters too small to read"
     assert len(full) <= most
-    assert all(share >= 0.25 for share in full[:-1]), f"a page is left empty: {full}"
+    assert all(share >= 0.5 for share in full[:-1]), f"a page is left empty: {full}"
     assert full[-1] >= 0.05, "a line or two spill onto a page of their own"
 
 

@@ -24,16 +24,7 @@ from evalstats.analysis.gap.shown import (
     uncovered,
     verdict_words,
 )
-from evalstats.document.model import (
-    Column,
-    Document,
-    Interval,
-    Table,
-    Text,
-    Tone,
-    drawn_interval,
-    sentence,
-)
+from evalstats.document.model import Column, Document, Interval, Table, Text, Tone, drawn_interval, sentence
 from evalstats.document.numbers import declared, interval_words, number, titled
 from evalstats.grammar import and_list, plural, plural_of
 
