@@ -87,14 +87,12 @@ def pairing_test(first: IntArray, second: IntArray, share: FloatArray, *, n_mode
 def _comparisons(first: IntArray, second: IntArray, n_models: int, seed: int) -> tuple[IntArray, IntArray]:
     """Return votes to be looked at, shape (n,), and later ones to hold each against, (n, 8); -1 where one is not used."""
     n = first.size
-    known = np.full(n_models, n)
-    count = np.zeros(n_models, dtype=np.int64)
     few = min(_NEW, n // (2 * n_models))
-    for place, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        for model in (a, b):
-            count[model] += 1
-            if count[model] == few + 1:
-                known[model] = place
+    models = np.stack([first, second], axis=1).ravel()
+    count = np.bincount(models, minlength=n_models)
+    by_model, start = np.argsort(models, kind="stable") // 2, np.cumsum(count) - count
+    known = np.full(n_models, n)
+    known[count > few] = by_model[(start + few)[count > few]]
     since = np.maximum(known[first], known[second])  # from when on both models of a vote are known
     own = np.flatnonzero(since[: n - 1] <= np.arange(n - 1))
     if own.size > _MOST:
