@@ -562,7 +562,8 @@ class Format(Generic[R]):
                     first, alike = next(iter(known.values())), len({*known.values()}) == 1
                     by_run = pl.col("run").replace_strict(known, return_dtype=pl.String)
                     frame = frame.with_columns((pl.lit(first, pl.String) if alike else by_run).alias(name))
-                for part in frame.partition_by("benchmark", maintain_order=True):
+                is_one = len({row["benchmark"] for row in file.runs.values()}) == 1
+                for part in [frame] if is_one else frame.partition_by("benchmark", maintain_order=True):
                     ranges.add_frame(part, part["benchmark"][0])
             yield Frame(table=self.table, frame=frame)
 

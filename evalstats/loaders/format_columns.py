@@ -109,8 +109,9 @@ def sample_columns(samples: Iterable[Sample]) -> pl.DataFrame:
 
 def with_outcomes(shared: pl.DataFrame, outcomes: Sequence[list[Row]], table: TableName) -> pl.DataFrame:
     """Repeat what outcomes share for each of them, and put it beside what they say."""
-    places = [place for place, found in enumerate(outcomes) for _ in found]
-    return shared[places].hstack(_outcome_columns([row for found in outcomes for row in found], table))
+    if any(len(found) != 1 for found in outcomes):
+        shared = shared[[place for place, found in enumerate(outcomes) for _ in found]]
+    return shared.hstack(_outcome_columns([row for found in outcomes for row in found], table))
 
 
 def texts(values: Sequence[object]) -> pl.Series:
