@@ -60,8 +60,8 @@ class _Output:
             metric = as_text(f"{evaluator}.{name}") or ""
             if name.endswith(_RESULT) and isinstance(value, str):
                 score = _VERDICTS.get(value)
-                none = unscored("the result is neither pass nor fail", held(value))
-                yield metric, none if score is None else scored(score)
+                none = "the result is neither pass nor fail"
+                yield metric, unscored(none, held(value)) if score is None else scored(score)
             elif (value is None and metric in self.metrics) or (
                 isinstance(value, int | float) and not isinstance(value, bool)
             ):

@@ -47,9 +47,10 @@ def _rows(record: _Response, file: FormatFile[_Response]) -> Iterator[Sample]:
     common: Row = {"run": file.run(None), "item": item, "trial": file.trial(reading, item)}
     common["tags"] = [name for part in as_list(record.instruction_id_list) if (name := as_text(part))]
     followed = as_list(record.follow_instruction_list)
-    share = unscored("there is no list of verdicts", held(record.follow_instruction_list))
     if followed and all(isinstance(one, bool) for one in followed):
         share = scored(followed.count(True) / len(followed))
+    else:
+        share = unscored("there is no list of verdicts", held(record.follow_instruction_list))
     yield (
         common,
         [

@@ -102,9 +102,10 @@ def _score(record: Row, file: File) -> Iterator[Sample]:
     value = record.get("value")
     label = record.get("stringValue") or value
     # A category's number is 0 unless a configuration maps it.
-    outcome = unscored("the score is a label and no number", held(label))
     if kind in _NUMBERS:
         outcome = number(float(value) if isinstance(value, bool) else value)
+    else:
+        outcome = unscored("the score is a label and no number", held(label))
     observation = as_text(record.get("observationId")) or ""
     if not observation and get(record, "subject", "kind") == "observation":
         observation = as_text(get(record, "subject", "id")) or ""
