@@ -9,7 +9,7 @@ import gc
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -23,9 +23,9 @@ from evalstats.errors import InputError, UnreadableFileError, bounded
 from evalstats.loaders.files import HEAD_BYTES, open_bytes, partial_object
 from evalstats.loaders.values import as_text
 from evalstats.regular import digest_of, open_regular
-from evalstats.schema.columns import TableName, schema_of
+from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
-from evalstats.schema.tables import check_table, columns_of_rows, frame_from_rows
+from evalstats.schema.tables import check_table, frame_from_rows
 
 T = TypeVar("T")
 Shape = Literal["empty", "object", "array", "lines", "zip", "parquet", "text", "binary"]
@@ -364,25 +364,6 @@ def in_batches(rows: Iterable[dict[str, object]], table: TableName, size: int = 
             batch = []
     if batch:
         yield Rows(table=table, rows=batch)
-
-
-def frame_of_shared(
-    columns: Mapping[str, Sequence[object]], rows: Sequence[dict[str, object]], table: TableName
-) -> Frame:
-    """Make a frame of columns beside rows, many of which are one and the same dict: each is looked at once.
-
-    >>> yes = {"status": "scored", "score": 1.0}
-    >>> frame_of_shared({"item": ["a", "b"]}, [yes, yes], "outcomes").frame.rows()
-    [('scored', 1.0, 'a'), ('scored', 1.0, 'b')]
-    """
-    distinct = {id(row): row for row in rows}
-    places = {key: place for place, key in enumerate(distinct)}
-    beside = columns_of_rows(list(distinct.values()), table)[[places[id(row)] for row in rows]]
-    names = schema_of(table)
-    return Frame(
-        table=table,
-        frame=beside.with_columns(pl.Series(name, cells, dtype=names.get(name)) for name, cells in columns.items()),
-    )
 
 
 def with_path(path: Path, error: Exception) -> str:

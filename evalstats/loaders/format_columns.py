@@ -12,7 +12,7 @@ import polars as pl
 
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_number, as_text, numbers_of, text_of, times_of
-from evalstats.schema.columns import TableName
+from evalstats.schema.columns import TableName, schema_of
 from evalstats.schema.tables import columns_of_rows
 
 # What one record says: what all of its outcomes share, and each outcome: the metric, and its `value`, or status, score and the
@@ -112,6 +112,21 @@ def with_outcomes(shared: pl.DataFrame, outcomes: Sequence[list[Row]], table: Ta
     if any(len(found) != 1 for found in outcomes):
         shared = shared[[place for place, found in enumerate(outcomes) for _ in found]]
     return shared.hstack(_outcome_columns([row for found in outcomes for row in found], table))
+
+
+def beside_shared(columns: Mapping[str, Sequence[object]], rows: Sequence[Row]) -> pl.DataFrame:
+    """Return columns beside outcomes, many of which are one and the same dict: each is looked at once.
+
+    >>> yes = {"status": "scored", "score": 1.0}
+    >>> beside_shared({"item": ["a", "b"]}, [yes, yes]).rows()
+    [('scored', 1.0, 'a'), ('scored', 1.0, 'b')]
+    """
+    distinct = {id(row): row for row in rows}
+    places = {key: place for place, key in enumerate(distinct)}
+    names = schema_of("outcomes")
+    return columns_of_rows(list(distinct.values()), "outcomes")[[places[id(row)] for row in rows]].with_columns(
+        pl.Series(name, cells, dtype=names.get(name)) for name, cells in columns.items()
+    )
 
 
 def texts(values: Sequence[object]) -> pl.Series:

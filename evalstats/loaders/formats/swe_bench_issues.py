@@ -13,8 +13,9 @@ from typing import Any, Final
 import polars as pl
 from msgspec import UNSET, Struct
 
-from evalstats.loaders.base import Source, frame_of_shared, plain_name
+from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format_columns import beside_shared
 from evalstats.loaders.formats.swe_bench import METRIC, benchmark_of, repo_of, repos_of, system_of, unnamed
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_amount, as_count, as_number, as_text, day_of, first_line, json_text
@@ -111,7 +112,7 @@ def _issues(
         "patch_applied": [value if isinstance(value, bool) else None for value in applied],
         "locator": locators,
     }
-    frame = frame_of_shared(columns, [_outcome(each) for each in said.values()], "outcomes").frame
+    frame = beside_shared(columns, [_outcome(each) for each in said.values()])
     return frame.with_columns(run=pl.lit(file.run(*named, **about)), metric=pl.lit(METRIC))
 
 
