@@ -221,63 +221,59 @@ RunsAre = Literal["sample", "fixed", "draws"]
 AverageKind = Literal["macro", "micro"]
 MissingAre = Literal["bounded", "ignorable"]
 
-Metric = Annotated[str | None, Flag("Score to use; default: the benchmark's headline.", "--metric -m")]
+Metric = Annotated[str | None, Flag("Metric to use; default: the benchmark's headline metric.", "--metric -m")]
 Metrics = Annotated[
     str | list[str] | tuple[str, ...] | None,
-    Flag("Score to compare, or several as one family: A,B; default: the headline.", "--metric -m", reads="metrics"),
+    Flag("Metric to compare, or several as one family: A,B; default: the headline.", "--metric -m", reads="metrics"),
 ]
-LabMetric = Annotated[str | None, Flag("Score to use in the lab.", metavar="METRIC")]
-LiveMetric = Annotated[str | None, Flag("Score to use live.", metavar="METRIC")]
+LabMetric = Annotated[str | None, Flag("Metric to use for the lab.", metavar="METRIC")]
+LiveMetric = Annotated[str | None, Flag("Metric to use for live data.", metavar="METRIC")]
 HigherIsBetter = Annotated[
     bool | None,
     _DesignFlag(
-        "Which way the metric is better, where neither files nor plan say.", "--higher-is-better/--lower-is-better"
+        "Direction of the metric, if neither files nor plan declare it.", "--higher-is-better/--lower-is-better"
     ),
 ]
-Baseline = Annotated[str | None, Flag("Run, system or model to compare against.", names=("contrast",))]
+Baseline = Annotated[str | None, Flag("Run, system or model to compare with.", names=("contrast",))]
 Candidate = Annotated[str | None, Flag("Run, system or model under test.", names=("contrast",))]
 System = Annotated[str | None, Flag("Run, system or model; default: all.", "--system", names=("contrast",))]
 Head = Annotated[str | None, Flag("Compare all others with this model.", names=("contrast",))]
 PilotBaseline = Annotated[str | None, Flag("One system of the pilot.", names=("contrast",))]
 PilotCandidate = Annotated[str | None, Flag("The other system of the pilot.", names=("contrast",))]
 Models = Annotated[
-    Sequence[str] | None, Flag("Those to keep: A,B,C; default: all.", reads="names", names=("contrast",))
+    Sequence[str] | None, Flag("Models to keep: A,B,C; default: all.", reads="names", names=("contrast",))
 ]
-Contrast = Annotated[str, _DesignFlag("What names the sides: model, or another column (run).")]
-EntryContrast = Annotated[str, _DesignFlag("What names the entries: model, or another column (run).")]
+Contrast = Annotated[str, _DesignFlag("Column that names the sides: model, run or another one.")]
+EntryContrast = Annotated[str, _DesignFlag("Column that names the entries: model, run or another one.")]
 Paired = Annotated[
     bool | None,
     _DesignFlag(
-        "Whether both sides answered the same items; default: unpaired only where rows are numbered.",
+        "Whether both sides answered the same items; default: unpaired only if rows are numbered.",
         "--paired/--unpaired",
     ),
 ]
 PlannedPaired = Annotated[
     bool | None,
     _DesignFlag(
-        "Whether both sides answer the same items; unpaired: different users, so many a side.", "--paired/--unpaired"
+        "Whether both sides answer the same items; unpaired: different users, sized per side.", "--paired/--unpaired"
     ),
 ]
-Covariate = Annotated[
-    str | None, _DesignFlag("Column measured before anybody was assigned, to adjust for; of unpaired sides.")
-]
+Covariate = Annotated[str | None, _DesignFlag("Pre-assignment covariate to adjust for, if unpaired.")]
 Accept = Annotated[
-    Sequence[str], _DesignFlag("The runs differ in this on purpose; may be repeated.", metavar="SETTING")
+    Sequence[str], _DesignFlag("Setting in which the runs differ on purpose; may be repeated.", metavar="SETTING")
 ]
 Ratio = Annotated[
     str | None,
-    _DesignFlag(
-        "Ratio in which users were assigned, such as 60:40, if unpaired; default: even in one table.", metavar="A:B"
-    ),
+    _DesignFlag("Assignment ratio of users, such as 60:40, if unpaired; default: 1:1 within one table.", metavar="A:B"),
 ]
-By = Annotated[str | None, Flag("Factor to split by (one family).")]
+By = Annotated[str | None, Flag("Factor to split by, as one family.")]
 
 # --- what is drawn together, and what a trial is ---
 
 Cluster = Annotated[
     str | Sequence[str] | None,
     _DesignFlag(
-        "Column whose levels share something; may be repeated; none: items share nothing.",
+        "Cluster column; may be repeated; none: items are independent.",
         "--cluster -c",
         alone=("none",),
     ),
@@ -285,8 +281,8 @@ Cluster = Annotated[
 VoteCluster = Annotated[
     str | Sequence[str] | None,
     _DesignFlag(
-        "Column whose levels share something, such as rater; may be repeated; auto: all that the votes have; none: every "
-        "vote on its own; default: auto, or for these prompts alone where prompts are too few.",
+        "Cluster column, such as rater; may be repeated; auto: all that the votes have; none: votes are independent; "
+        "default: auto, or these prompts only if there are too few prompts.",
         "--cluster -c",
         alone=("auto", "none"),
     ),
@@ -294,60 +290,58 @@ VoteCluster = Annotated[
 EitherCluster = Annotated[
     str | Sequence[str] | None,
     _DesignFlag(
-        "Column whose levels share something, on the side that has it; may be repeated.",
+        "Cluster column, on the side that has it; may be repeated.",
         "--cluster -c",
         metavar="COLUMN",
         alone=("auto", "none"),
     ),
 ]
 LabCluster = Annotated[
-    str | Sequence[str] | None, _DesignFlag("The same for the lab alone.", metavar="COLUMN", alone=("auto", "none"))
+    str | Sequence[str] | None, _DesignFlag("Cluster column of the lab.", metavar="COLUMN", alone=("auto", "none"))
 ]
 LiveCluster = Annotated[
-    str | Sequence[str] | None, _DesignFlag("The same for the live side.", metavar="COLUMN", alone=("auto", "none"))
+    str | Sequence[str] | None,
+    _DesignFlag("Cluster column of the live side.", metavar="COLUMN", alone=("auto", "none")),
 ]
 RunCluster = Annotated[
     str | None,
-    _DesignFlag("Column whose levels move together within a run (an environment, a session).", "--cluster -c"),
+    _DesignFlag("Cluster column within a run (an environment, a session).", "--cluster -c"),
 ]
-PassHat = Annotated[int | None, _DesignFlag("Ask for pass^K: all of K trials succeed.", metavar="K")]
-PassAt = Annotated[int | None, _DesignFlag("Ask for pass@K: any of K trials succeeds.", metavar="K")]
+PassHat = Annotated[int | None, _DesignFlag("Report pass^K: all of K trials succeed.", metavar="K")]
+PassAt = Annotated[int | None, _DesignFlag("Report pass@K: any of K trials succeeds.", metavar="K")]
 SharedTrials = Annotated[
     bool | None,
     _DesignFlag(
-        "Whether trial k is the same judge or seed on all sides; default: where judges or seeds have the same names.",
+        "Whether trial k is the same judge or seed on all sides; default: if judges or seeds have the same names.",
         "--shared-trials/--independent-trials",
     ),
 ]
 Runs = Annotated[
     RunsAre | None,
     _DesignFlag(
-        "What trials are: draws of one run, a sample of more runs (judges, seeds), or the very ones asked about (fixed); "
-        "default: by what names them.",
+        "What trials are: draws of one run, a sample of runs (judges, seeds), or the only runs of interest (fixed); default: "
+        "inferred from the column that names them.",
         metavar="sample|fixed|draws",
     ),
 ]
 RunSd = Annotated[
     float | str | None,
-    _DesignFlag(
-        "Standard deviation from run to run, where known: 1.4pp; prior:2pp: the scale of its prior.", metavar="SD"
-    ),
+    _DesignFlag("Standard deviation between runs, if known: 1.4pp; prior:2pp: the scale of its prior.", metavar="SD"),
 ]
 Missing = Annotated[
     MissingAre | None,
     _DesignFlag(
-        "ignorable: scores are missing for a reason that has nothing to do with the answers; default: they could be "
-        "anything.",
+        "ignorable: scores are missing for reasons unrelated to the answers; bounded (default): they could have any value.",
         metavar="bounded|ignorable",
     ),
 ]
 Average = Annotated[
-    AverageKind | None, _DesignFlag("macro: every task (scenario, subject) counts alike; micro: every item.")
+    AverageKind | None, _DesignFlag("macro: tasks (scenarios, subjects) are weighted equally; micro: items.")
 ]
 Over = Annotated[
     str | None,
     _DesignFlag(
-        "Factor to average over; default: task, scenario, subject or category, the first with several levels.",
+        "Factor to average over; default: the first of task, scenario, subject, category with several levels.",
         "--average-over",
         metavar="FACTOR",
     ),
@@ -355,7 +349,7 @@ Over = Annotated[
 Weights = Annotated[
     Mapping[str, float] | None,
     _DesignFlag(
-        "Share of each level, instead of --average: CSV (level,share) or TOML.",
+        "Weight of each level, instead of --average: CSV (level,share) or TOML.",
         metavar="FILE",
         reads="shares",
         names=("over", "scenario"),
@@ -365,22 +359,22 @@ Weights = Annotated[
 # --- the interval, and what is drawn ---
 
 Margin = Annotated[float | str | None, Flag("Largest difference that does not matter, such as 2pp.")]
-ConfLevel = Annotated[float, Flag("Level of the intervals.")]
-PlannedLevel = Annotated[float | None, Flag("Level of the intervals; default: 0.95, or the plan's.")]
-Resamples = Annotated[int, _DesignFlag("Rounds of the bootstrap.", "--resamples")]
-Seed = Annotated[int, _DesignFlag("For all that is drawn.")]
-Top = Annotated[Sequence[int], Flag("Say who may be among the K best; may be repeated.", metavar="K")]
+ConfLevel = Annotated[float, Flag("Confidence level.")]
+PlannedLevel = Annotated[float | None, Flag("Confidence level; default: 0.95, or the plan's.")]
+Resamples = Annotated[int, _DesignFlag("Number of bootstrap resamples.", "--resamples")]
+Seed = Annotated[int, _DesignFlag("Random seed.")]
+Top = Annotated[Sequence[int], Flag("Report which models may be among the K best; may be repeated.", metavar="K")]
 
 # --- compare ---
 
 IntervalMethod = Literal["auto", "tango", "augmented-t", "t", "cr2"]
-Method = Annotated[IntervalMethod, _DesignFlag("How the interval is made.")]
-Sequential = Annotated[bool, _DesignFlag("An interval that holds at every look while the run goes on.")]
-PlannedN = Annotated[int | None, _DesignFlag("With --sequential: items (or clusters) planned.")]
+Method = Annotated[IntervalMethod, _DesignFlag("Interval method.")]
+Sequential = Annotated[bool, _DesignFlag("Use an interval that is valid at every look during the run.")]
+PlannedN = Annotated[int | None, _DesignFlag("With --sequential: planned number of items (or clusters).")]
 Labels = Annotated[
     object | None,
     _DesignFlag(
-        "People's labels of a part of the items, to correct a judge: item, model, value.",
+        "Human labels for a sample of the items, to correct a judge: item, model, value.",
         metavar="FILE",
         reads="labels",
     ),
@@ -388,8 +382,8 @@ Labels = Annotated[
 
 # --- score ---
 
-Against = Annotated[float | str | None, Flag("Published number to hold the score against, such as 0.87 or 87%.")]
-AgainstN = Annotated[int | None, Flag("Items behind the published number.")]
+Against = Annotated[float | str | None, Flag("Published number to compare the score with, such as 0.87 or 87%.")]
+AgainstN = Annotated[int | None, Flag("Number of items behind the published number.")]
 AgainstSe = Annotated[float | str | None, Flag("Standard error of the published number.")]
 
 # --- leaderboard and frontier ---
@@ -400,12 +394,12 @@ Cost = Literal["cost_usd", "latency_s", "output_tokens", "input_tokens", "n_turn
 
 Adjust = Annotated[
     Adjustment | None,
-    _DesignFlag("How p is adjusted for all pairs; default: max-t, or the plan's.", metavar="max-t|holm|bh|by"),
+    _DesignFlag("Adjustment of p-values for all pairs; default: max-t, or the plan's.", metavar="max-t|holm|bh|by"),
 ]
 Spent = Annotated[
     Cost,
     Flag(
-        "What is spent, the less the better: cost_usd, latency_s, output_tokens, input_tokens or n_turns.",
+        "Cost, lower is better: cost_usd, latency_s, output_tokens, input_tokens or n_turns.",
         metavar="COST",
         reads="text",
         of_columns=True,
@@ -418,13 +412,13 @@ As = Literal["fixed", "random"]
 
 Formula = Annotated[
     str | None,
-    _DesignFlag("The model in lme4's notation, such as 'score ~ model * scenario + (1|item)'; default: by the data."),
+    _DesignFlag("Model in lme4's notation, such as 'score ~ model * scenario + (1|item)'; default: from the data."),
 ]
 Scenario = Annotated[str | None, Flag("Column that names the scenarios; default: scenario.", metavar="COLUMN")]
 ScenarioReference = Annotated[
     str | None,
     _DesignFlag(
-        "Scenario that changes are counted from, or average; default: that of ideal users, else average.",
+        "Reference scenario, or average; default: the scenario of ideal users, else average.",
         metavar="LEVEL",
         names=("scenario",),
     ),
@@ -432,17 +426,17 @@ ScenarioReference = Annotated[
 ScenarioWeights = Annotated[
     str | Mapping[str, float],
     _DesignFlag(
-        "How scenarios count in the mean of a model: equal, observed, or a mix LEVEL=SHARE,LEVEL=SHARE,...",
+        "Weights of scenarios in a model's mean: equal, observed, or a mix LEVEL=SHARE,LEVEL=SHARE,...",
         metavar="WEIGHTS",
         reads="weights",
         names=("scenario",),
     ),
 ]
 ScenariosAre = Annotated[
-    As | None, _DesignFlag("Scenarios are these very ones, or a sample of more; default: fixed up to 8.", "--as")
+    As | None, _DesignFlag("Treat scenarios as fixed, or as a random sample; default: fixed up to 8.", "--as")
 ]
 Bootstrap = Annotated[
-    int | None, _DesignFlag("Draws of the parametric bootstrap; 0: none; default: by the data.", "--bootstrap")
+    int | None, _DesignFlag("Parametric bootstrap draws; 0: none; default: from the data.", "--bootstrap")
 ]
 
 # --- arena ---
@@ -452,37 +446,37 @@ Ties = Literal["half", "davidson", "rao-kupper"]
 RatingScale = Literal["elo", "log-odds"]
 BothBad = Literal["tie", "drop"]
 
-TiesAre = Annotated[Ties, _DesignFlag("A tie is half a win of either, or an outcome with a probability of its own.")]
+TiesAre = Annotated[Ties, _DesignFlag("Model for ties: half a win for each side, or a separate outcome.")]
 Covariates = Annotated[
     str | Sequence[str] | None,
     _DesignFlag(
-        "Hold the pair of columns NAME_a and NAME_b equal; may be repeated; auto: style, which is length, headers, lists and "
-        "bold, where the votes have them.",
+        "Adjust for the columns NAME_a and NAME_b; may be repeated; auto: style (length, headers, lists and bold), if the "
+        "votes have it.",
         "--covariate",
         metavar="NAME",
         alone=("auto",),
     ),
 ]
-Side = Annotated[bool, _DesignFlag("Hold the side, or the order shown, equal.")]
-Within = Annotated[str | None, Flag("Column whose levels get ratings of their own (scenario, tags).")]
-BothBadAre = Annotated[BothBad, _DesignFlag("What a vote that both are bad is in ratings.")]
+Side = Annotated[bool, _DesignFlag("Adjust for the side, or the order shown.")]
+Within = Annotated[str | None, Flag("Column whose levels get separate ratings (scenario, tags).")]
+BothBadAre = Annotated[BothBad, _DesignFlag("How ratings treat a vote that both are bad.")]
 Prior = Annotated[
     float | None,
-    _DesignFlag("Wins and losses to add to each model, such as 0.5, where votes do not connect all.", metavar="WINS"),
+    _DesignFlag("Wins and losses to add to each model, such as 0.5, if votes do not connect all.", metavar="WINS"),
 ]
 Anchor = Annotated[
-    str | None, Flag("Count ratings from this model; default: the mean of all.", metavar="MODEL", names=())
+    str | None, Flag("Reference model of the ratings; default: the mean of all.", metavar="MODEL", names=())
 ]
 RatedOn = Annotated[RatingScale, _DesignFlag("Scale of ratings.")]
 VoteResamples = Annotated[
-    int | None, _DesignFlag("Rounds of a bootstrap of clusters beside the intervals.", "--resamples")
+    int | None, _DesignFlag("Number of cluster bootstrap resamples, in addition to the intervals.", "--resamples")
 ]
-Checks = Annotated[bool, _DesignFlag("Whether to test fit, trust and drift, which takes longer.")]
+Checks = Annotated[bool, _DesignFlag("Check fit, suspicious votes and drift, which takes longer.")]
 VoteLabels = Annotated[
     object | None,
-    _DesignFlag("People's votes on a random part of the battles, to correct a judge.", metavar="FILE", reads="ballots"),
+    _DesignFlag("Human votes on a random sample of the battles, to correct a judge.", metavar="FILE", reads="ballots"),
 ]
-WithoutSuspects = Annotated[bool, _DesignFlag("Leave out the votes that the checks suspect, and say how many.")]
+WithoutSuspects = Annotated[bool, _DesignFlag("Drop the votes that the checks flag, and report how many.")]
 
 # --- gap ---
 
@@ -493,34 +487,34 @@ GapScale = Literal["auto", "logit", "identity"]
 SameScale = Annotated[
     bool | None,
     _DesignFlag(
-        "Whether live minus lab means something; default: where both measure one thing in one unit.",
+        "Whether live minus lab is meaningful; default: if both measure the same thing in the same unit.",
         "--same-scale/--other-scale",
     ),
 ]
 SetAgainstOn = Annotated[
     GapScale,
-    _DesignFlag(
-        "logit: shares as logits; identity: as they are; default: logit against ratings, and where a line bends."
-    ),
+    _DesignFlag("Scale of proportions; auto: logit against ratings and for curved relations, else identity."),
 ]
 MixFactors = Annotated[
     str | Sequence[str] | None,
-    _DesignFlag("Factor that makes up the mix, such as scenario; may be repeated.", metavar="FACTOR"),
+    _DesignFlag("Factor that defines the mix, such as scenario; may be repeated.", metavar="FACTOR"),
 ]
 GapMargin = Annotated[
     float | str | None,
     Flag("Largest gap that does not matter: 5pp, or a number in the live unit.", metavar="M"),
 ]
-TopLive = Annotated[Sequence[int], Flag("Also tell agreement within the K best live; may be repeated.", metavar="K")]
-MinCell = Annotated[int, _DesignFlag("Live cells with fewer users than this are withheld.")]
+TopLive = Annotated[Sequence[int], Flag("Also report agreement among the K best live; may be repeated.", metavar="K")]
+MinCell = Annotated[int, _DesignFlag("Withhold live cells with fewer users than this.")]
 Aliases = Annotated[
     Mapping[str, str] | None,
-    _DesignFlag("Names that are one model: TOML, CSV of two columns, JSON.", metavar="FILE", reads="aliases", names=()),
+    _DesignFlag(
+        "Names of the same model: TOML, CSV with two columns, JSON.", metavar="FILE", reads="aliases", names=()
+    ),
 ]
 Mix = Annotated[
     "LiveMix | Mapping[str, float] | None",
     _DesignFlag(
-        "Shares of the live world where live rows have no such labels; rutbench: those surveyed for it.",
+        "Live mix, if live rows have no labels for it; rutbench: the mix surveyed for RUT-Bench.",
         metavar="FILE|rutbench",
         reads="mix",
         names=(),
@@ -532,22 +526,22 @@ Mix = Annotated[
 RatingKind = Literal["auto", "nominal", "ordinal", "interval", "ratio"]
 
 Reference = Annotated[
-    str | Sequence[str], Flag("Whose ratings are the truth: human, or raters by name; may be repeated.", names=())
+    str | Sequence[str], Flag("Reference raters: human, or raters by name; may be repeated.", names=())
 ]
-Criterion = Annotated[str | None, Flag("What was rated; needed where there are several.")]
-RatingsAre = Annotated[RatingKind, _DesignFlag("What kind of numbers ratings are.")]
+Criterion = Annotated[str | None, Flag("Rated criterion; required if there are several.")]
+RatingsAre = Annotated[RatingKind, _DesignFlag("Measurement level of the ratings.")]
 LabelWidth = Annotated[
     float | str | None,
-    Flag("How closely a score is wanted: says how many labels to buy (0.2, or 5pp).", metavar="AMOUNT"),
+    Flag("Half-width wanted for a score, to plan the number of labels (0.2, or 5pp).", metavar="AMOUNT"),
 ]
 LabelMargin = Annotated[
     float | str | None,
-    Flag("A difference of two models to find with 80% power: says how many labels to buy.", metavar="AMOUNT"),
+    Flag("Difference of two models to detect with 80% power, to plan the number of labels.", metavar="AMOUNT"),
 ]
 Families = Annotated[
     Mapping[str, str] | None,
     _DesignFlag(
-        "Who made a judge or model, where its name does not tell; may be repeated.",
+        "Maker of a judge or model, if the name does not show it; may be repeated.",
         "--family",
         metavar="NAME=FAMILY",
         names=(),
@@ -556,18 +550,18 @@ Families = Annotated[
 
 # --- audit ---
 
-AllMetrics = Annotated[bool, Flag("Look at every metric, not the headline alone.")]
+AllMetrics = Annotated[bool, Flag("Audit every metric, not only the headline.")]
 
 # --- contamination ---
 
 Alternative = Literal["two-sided", "greater"]
 InflationScale = Literal["auto", "latent", "points"]
 
-Split = Annotated[str | None, Flag("Column that tells old items from new ones.", metavar="COLUMN")]
+Split = Annotated[str | None, Flag("Column that separates old from new items.", metavar="COLUMN")]
 Old = Annotated[
     str | Sequence[str] | None,
     Flag(
-        "Level of old, public items; with --twin, of originals; may be repeated.",
+        "Level of old, public items, or, with --twin, of originals; may be repeated.",
         metavar="LEVEL",
         names=("split", "twin"),
     ),
@@ -575,19 +569,19 @@ Old = Annotated[
 New = Annotated[
     str | Sequence[str] | None,
     Flag(
-        "Level of new, held-out items; with --twin, of rephrased; may be repeated.",
+        "Level of new, held-out items, or, with --twin, of rephrased items; may be repeated.",
         metavar="LEVEL",
         names=("split", "twin"),
     ),
 ]
-Date = Annotated[str | None, Flag("Column with the date of every item.", metavar="COLUMN")]
+Date = Annotated[str | None, Flag("Column with each item's date.", metavar="COLUMN")]
 Twin = Annotated[
     str | None,
-    Flag("Column that tells rephrased items, or names on each the item it rephrases.", metavar="COLUMN"),
+    Flag("Column that marks rephrased items, or names the original of each.", metavar="COLUMN"),
 ]
 Suspects = Annotated[
     str | Sequence[str] | None,
-    Flag("Model in question; may be repeated; default: all.", "--suspect", metavar="MODEL", reads="names", names=()),
+    Flag("Suspected model; may be repeated; default: all.", "--suspect", metavar="MODEL", reads="names", names=()),
 ]
 References = Annotated[
     str | Sequence[str] | None,
@@ -601,41 +595,43 @@ References = Annotated[
 ]
 Cutoffs = Annotated[
     Mapping[str, str | date] | None,
-    Flag("Where a model's training data ends; may be repeated.", "--cutoff", metavar="MODEL=DATE", names=()),
+    Flag("Training cutoff of a model; may be repeated.", "--cutoff", metavar="MODEL=DATE", names=()),
 ]
 InflationMargin = Annotated[
     float | str | None, Flag("Largest inflation that does not matter: 5pp, or a number.", metavar="M")
 ]
 InflationOn = Annotated[
     InflationScale,
-    _DesignFlag("latent: abilities, for models of unlike strength; points; default: latent for right or wrong."),
+    _DesignFlag("latent: abilities, for models of different strength; points; default: latent for right or wrong."),
 ]
-AlternativeIs = Annotated[Alternative, _DesignFlag("greater: one-sided, where declared before looking.")]
+AlternativeIs = Annotated[Alternative, _DesignFlag("greater: one-sided, if declared in advance.")]
 
 # --- overview ---
 
 Since = Annotated[
     str | date | None,
-    Flag("Compare later runs with all up to this day, and look for no other change.", metavar="YYYY-MM-DD"),
+    Flag("Compare later runs with those up to this day, and test no other change.", metavar="YYYY-MM-DD"),
 ]
 
 # --- power ---
 
 Delta = Annotated[float | str | None, Flag("True difference that matters, such as 3pp.")]
-NItems = Annotated[int | None, Flag("Items there are.", "--n --items")]
-NClusters = Annotated[int | None, Flag("Clusters there are.", "--clusters")]
+NItems = Annotated[int | None, Flag("Number of items available.", "--n --items")]
+NClusters = Annotated[int | None, Flag("Number of clusters available.", "--clusters")]
 NTrials = Annotated[
     float | tuple[float, float] | None,
-    Flag("Trials of each item: 3, or 3,5 for baseline and candidate.", "--trials", metavar="TEXT"),
+    Flag("Trials per item: 3, or 3,5 for baseline and candidate.", "--trials", metavar="TEXT"),
 ]
 PlannedRunSd = Annotated[
     float | str | None,
-    _DesignFlag("Plan by whole runs: standard deviation from run to run, such as 1.4pp; trials are runs."),
+    _DesignFlag("Standard deviation between runs, such as 1.4pp, if trials are runs."),
 ]
 Discordance = Annotated[
     float | None,
     _DesignFlag(
-        "No pilot: share of items that exactly one of the two gets right, such as 20%.", metavar="TEXT", reads="amount"
+        "No pilot: proportion of items that exactly one of the two gets right, such as 20%.",
+        metavar="TEXT",
+        reads="amount",
     ),
 ]
 Accuracy = Annotated[
@@ -648,17 +644,17 @@ Variance = Annotated[
     ),
 ]
 Icc = Annotated[float | None, _DesignFlag("No pilot: correlation of differences within a cluster.")]
-ClusterSize = Annotated[float | None, _DesignFlag("Mean number of items of a cluster.")]
-ClusterCv = Annotated[float, _DesignFlag("Coefficient of variation of that number.")]
+ClusterSize = Annotated[float | None, _DesignFlag("Mean number of items per cluster.")]
+ClusterCv = Annotated[float, _DesignFlag("Coefficient of variation of the cluster size.")]
 PowerTest = Literal["difference", "noninferiority", "equivalence", "precision"]
-Test = Annotated[PowerTest, Flag("What is to be shown, or how precise the difference is to be.")]
-HalfWidth = Annotated[float | str | None, Flag("Half the width that the interval is to have.")]
-Power = Annotated[float, Flag("Power asked for.")]
+Test = Annotated[PowerTest, Flag("Aim of the study; precision: a half-width to reach.")]
+HalfWidth = Annotated[float | str | None, Flag("Half-width of the interval to reach.")]
+Power = Annotated[float, Flag("Target power.")]
 Costs = Annotated[
     Mapping[str, float] | None,
-    Flag("item=, trial= or cluster= and what one costs; may be repeated.", "--cost", metavar="TEXT"),
+    Flag("Cost per unit: item=, trial= or cluster=; may be repeated.", "--cost", metavar="TEXT"),
 ]
 PlanningMethod = Literal["auto", "exact", "miller", "t", "clusters", "simulation"]
-PowerMethod = Annotated[PlanningMethod, _DesignFlag("How power is computed.")]
-Simulations = Annotated[int, _DesignFlag("Comparisons in a simulation.", "--resamples")]
-SimulationSeed = Annotated[int, _DesignFlag("For simulations.")]
+PowerMethod = Annotated[PlanningMethod, _DesignFlag("Method for computing power.")]
+Simulations = Annotated[int, _DesignFlag("Number of simulated comparisons.", "--resamples")]
+SimulationSeed = Annotated[int, _DesignFlag("Random seed of simulations.")]

@@ -63,8 +63,8 @@ QUESTIONS: Mapping[str, Question] = {
             form="sides",
             keeps="scores and costs",
             rules=("worse", "worse-overall", "not-noninferior", "inconclusive"),
-            gate="Exit with 1 where the rule fails: worse (overall or in a task or level), worse-overall, not-noninferior (with "
-            "--margin) or inconclusive; may be repeated.",
+            gate="Exit with status 1 if the rule fails: worse (overall or in a task or level), worse-overall, not-noninferior "
+            "(with --margin) or inconclusive; may be repeated.",
         ),
         Question(
             name="leaderboard",
@@ -77,14 +77,14 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="score",
-            asks="Each system's score, with an interval that fits it.",
+            asks="How precise is each system's score?",
             result="Score",
             page="score",
             form="scores",
         ),
         Question(
             name="arena",
-            asks="Which models do live users prefer, and how sure is that?",
+            asks="Which models do live users prefer, and with what certainty?",
             result="ArenaRanking",
             page="arena",
             form="votes",
@@ -92,7 +92,7 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="gap",
-            asks="Say for which models the lab predicts the live world.",
+            asks="For which models does the lab predict the live world?",
             result="LabLiveGap",
             page="lab-live",
             form="lab and live",
@@ -120,24 +120,24 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="contamination",
-            asks="Do models score more on items they may have seen?",
+            asks="Do models score higher on items they may have seen?",
             result="ContaminationCheck",
             page="contamination",
             step="setting old items against new ones",
         ),
         Question(
             name="audit",
-            asks="Can these numbers be trusted, before anybody compares them?",
+            asks="Can these numbers be trusted?",
             result="Audit",
             page="audit",
             keeps="columns",
             step="drawing conclusions with and without each finding",
             rules=("flips",),
-            gate="Exit with 1 where a finding flips a comparison.",
+            gate="Exit with status 1 if a finding flips a comparison.",
         ),
         Question(
             name="power",
-            asks="How many items, trials, clusters do I need?",
+            asks="How many items, trials or clusters do I need?",
             result="PowerPlan",
             page="power",
             form="pilot",
@@ -145,9 +145,9 @@ QUESTIONS: Mapping[str, Question] = {
         Question(
             name="overview",
             asks="What does a store hold and answer, and what has changed?",
-            more="Every question that the data allow is asked with its defaults. Of runs on several days it says which scores "
-            "have changed, of which --metric, --models, --cluster, --since and --accept speak; look as often as you like: the "
-            "error rate holds over all looks. With -o FOLDER each answer gets a page, and one page links them.",
+            more="Answers every question that the data allow, with default options. For runs on several days it reports which "
+            "scores have changed (--metric, --models, --cluster, --since and --accept apply); the error rate is controlled "
+            "over all looks. With -o FOLDER, each answer gets a page, linked from an index.",
             result="Overview",
             page="overview",
         ),

@@ -68,11 +68,11 @@ class Showing:
     output: Annotated[Path | None, Flag("Write to this file instead of the screen.", "--output -o")] = None
     report: Annotated[
         Sequence[Path],
-        Flag("Also render this very result as a page: FILE.html or FILE.pdf; may be repeated.", metavar="FILE"),
+        Flag("Also write the result as a page: FILE.html or FILE.pdf; may be repeated.", metavar="FILE"),
     ] = ()
     full: Annotated[bool, Flag("Print all evidence, the method and every note.")] = False
-    explain: Annotated[bool, Flag("Also say in plain words how it was reached and what it assumes.")] = False
-    quiet: Annotated[bool, Flag("Print the answer alone.", "--quiet -q")] = False
+    explain: Annotated[bool, Flag("Also explain the method and its assumptions in plain words.")] = False
+    quiet: Annotated[bool, Flag("Print the headline only.", "--quiet -q")] = False
     no_color: Annotated[bool, Flag("Never colour the output.")] = False
 
     def __post_init__(self) -> None:

@@ -30,7 +30,7 @@ def demo(
         typer.Option("--to", metavar="FORM", help="html or pdf; may be repeated.", show_default="html"),
     ] = None,
 ) -> None:
-    """Walk the whole path, on figures that ship with evalstats."""
+    """Run the full workflow on bundled figures."""
     from evalstats.cli.ingest_run import ingest
     from evalstats.report.render import render_results
     from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces

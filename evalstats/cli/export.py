@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
 
 def export(
     paths: Annotated[list[Path], typer.Argument(metavar="PATHS", help="A store, or result files and folders.")],
-    to: Annotated[options.Target, typer.Option("--to", help="What to write.")],
+    to: Annotated[options.Target, typer.Option("--to", help="Format to write.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder to write to.")],
     organization: Annotated[
         str | None,
@@ -26,7 +26,7 @@ def export(
         typer.Option(
             "--relationship",
             metavar="TEXT",
-            help="For eee: who evaluated is to the models first_party, third_party, collaborative or other.",
+            help="For eee: relationship of the evaluator to the models: first_party, third_party, collaborative or other.",
             show_default=False,
         ),
     ] = None,
@@ -35,7 +35,7 @@ def export(
         typer.Option(
             "--developer",
             metavar="[MODEL=]NAME",
-            help="For eee: who made the models whose names do not say it; may be repeated.",
+            help="For eee: developer of models whose names do not show it; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -45,8 +45,8 @@ def export(
 ) -> None:
     """Write Parquet, CSV, JSON, or Every Eval Ever records.
 
-    What is written is read back as it was. Records of Every Eval Ever (--to eee) hold every score with its interval, its
-    standard error and the method that made them.
+    Exported tables are restored exactly when read back. Every Eval Ever records (--to eee) contain every score with its
+    interval, standard error and method.
     """
     from evalstats.cli.load import column_map, load
     from evalstats.cli.output import say

@@ -20,8 +20,8 @@ from evalstats.questions import QUESTIONS, signature_of
 
 _HELP = """List the items on which two systems differ, losses first.
 
-Give two runs as for compare, or a comparison that was saved (RESULT.json). Slices of the items (category, scenario, tags) are
-named where losses concentrate in them beyond chance, all slices counted."""
+Give two runs as for compare, or a saved comparison (RESULT.json). Slices of the items (category, scenario, tags) are named if
+losses concentrate in them beyond chance, adjusted for all slices."""
 # What of a comparison decides which items flipped, and in which slices losses concentrate.
 _OF_ITEMS = (
     *("baseline", "candidate", "metric", "by", "cluster", "conf_level", "contrast", "higher_is_better"),

@@ -13,7 +13,7 @@ def register(app: typer.Typer) -> None:
 
 
 def formats(paths: options.Paths = None) -> None:
-    """List the formats; or say what a file is taken for."""
+    """List the formats, or show how a file is recognised."""
     from evalstats.document.escape import clean
     from evalstats.document.model import Column, Table
     from evalstats.document.terminal import table_text

@@ -28,7 +28,9 @@ CANNOT_ANSWER = 3
 class FailOn:
     """What makes a command fail though it answered; its help is that of the question."""
 
-    fail_on: Annotated[Sequence[str], Flag("Exit with 1 where the rule fails.", metavar="RULE", section="Gate")] = ()
+    fail_on: Annotated[
+        Sequence[str], Flag("Exit with status 1 if the rule fails.", metavar="RULE", section="Gate")
+    ] = ()
 
     def applied(self, question: Question, declared: "Declared | None", margin: object) -> tuple[str, ...]:
         """Return the rules that were named, else those that the plan declares, before anything is read.

@@ -22,9 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def ingest(
     paths: Annotated[list[Path], typer.Argument(metavar="PATHS", help="Result files and folders.")],
-    store: Annotated[
-        Path, typer.Option("--store", metavar="DIR", help="Folder of the store; made if it is not there.")
-    ],
+    store: Annotated[Path, typer.Option("--store", metavar="DIR", help="Folder of the store; created if missing.")],
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first file or row that cannot be read.")
     ] = False,
@@ -38,7 +36,7 @@ def ingest(
         typer.Option(
             "--key-file",
             metavar="FILE",
-            help="Secret key of the pseudonyms, made if it is not there; else EVALSTATS_ANONYMIZE_KEY, else one for now.",
+            help="Secret key of the pseudonyms, created if missing; default: EVALSTATS_ANONYMIZE_KEY, else a temporary key.",
             show_default=False,
         ),
     ] = None,
@@ -55,8 +53,7 @@ def ingest(
 ) -> None:
     """Read result files into a store of Parquet tables.
 
-    Files that cannot be read are named, and the others are read: the exit status is 2 only if none could be, or with
-    --strict.
+    Unreadable files are reported and skipped; the exit status is 2 only if no file could be read, or with --strict.
     """
     from evalstats.cli.ingest_run import chosen_key
     from evalstats.cli.ingest_run import ingest as run

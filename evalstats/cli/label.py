@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
 def label(
     action: Annotated[SheetAction, typer.Argument(metavar="ACTION", help="What to do.")],
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATHS", help="To draw: result files or a store; else the sheet.")
+        list[Path], typer.Argument(metavar="PATHS", help="For draw: result files or a store; otherwise the sheet.")
     ],
     output: Annotated[
         Path | None,
@@ -45,7 +45,7 @@ def label(
             "--output",
             "-o",
             metavar="FILE",
-            help="The sheet, .csv or .json for Label Studio; of read the table of labels.",
+            help="The sheet, .csv or .json (Label Studio); for read, the table of labels.",
             show_default=False,
         ),
     ] = None,
@@ -63,38 +63,36 @@ def label(
     system: Annotated[
         list[str] | None,
         typer.Option(
-            "--system", metavar="NAME", help="Whose answers; may be repeated. Default: all.", show_default=False
+            "--system", metavar="NAME", help="Systems to draw; may be repeated. Default: all.", show_default=False
         ),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", "-m", metavar="NAME", help="The judge's score.", show_default=False)
+        str | None, typer.Option("--metric", "-m", metavar="NAME", help="The judge's metric.", show_default=False)
     ] = None,
     show: Annotated[
         list[str] | None,
         typer.Option(
-            "--show", metavar="COLUMN", help="Column that the sheet shows; may be repeated.", show_default=False
+            "--show", metavar="COLUMN", help="Column to show in the sheet; may be repeated.", show_default=False
         ),
     ] = None,
-    blind: Annotated[bool, typer.Option("--blind", help="Leave out who answered.")] = False,
+    blind: Annotated[bool, typer.Option("--blind", help="Hide which system answered.")] = False,
     half_width: Annotated[
         str | None,
         typer.Option(
             "--half-width",
             metavar="AMOUNT",
-            help="Of status: how closely scores are wanted, such as 0.03 or 5pp.",
+            help="For status: half-width wanted for the scores, such as 0.03 or 5pp.",
             show_default=False,
         ),
     ] = None,
     rater: Annotated[
-        str | None, typer.Option("--rater", metavar="NAME", help="Of read: who labelled.", show_default=False)
+        str | None, typer.Option("--rater", metavar="NAME", help="For read: name of the rater.", show_default=False)
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Seed of the draw.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Random seed.", show_default=False)] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
-            "--where", metavar="COLUMN=LEVEL", help="Draw from rows with it; may be repeated.", show_default=False
+            "--where", metavar="COLUMN=LEVEL", help="Draw from such rows; may be repeated.", show_default=False
         ),
     ] = None,
     map_: options.Map = None,
@@ -103,8 +101,8 @@ def label(
 ) -> None:
     """Draw answers for people to label, and read their labels.
 
-    draw writes a sheet, and a key that says with which chance each item was drawn; status says how precise the corrected scores
-    are by now and how many labels buy how much; read writes the table that --labels takes.
+    draw writes a sheet, and a key with the sampling probability of each item; status reports the precision of the corrected
+    scores so far and what further labels would add; read writes the table for --labels.
     """
     of_draw = {
         "--n": n, "--how": how, "--system": system, "--metric": metric, "--show": show, "--blind": blind or None, "--seed": seed,

@@ -1,6 +1,6 @@
 """Entry point of `evalstats`: the commands, and what each kind of error becomes.
 
-Exit status: 0 done, 1 a gate failed, 2 bad usage or bad input, 3 the data cannot answer the question, 70 a fault of ours.
+Exit status: 0 success, 1 a gate failed, 2 bad usage or bad input, 3 the data cannot answer the question, 70 a fault of ours.
 """
 
 import io
@@ -105,8 +105,8 @@ app = typer.Typer(
     name="evalstats",
     no_args_is_help=True,
     epilog=(
-        "Exit status: 0 done, 1 a gate (--fail-on) failed, 2 bad usage or bad input, 3 the data cannot answer, "
-        "70 a fault of evalstats."
+        "Exit status: 0 success, 1 a gate (--fail-on) failed, 2 bad usage or bad input, 3 the data cannot answer, "
+        "70 a bug in evalstats."
     ),
     **_SETTINGS,
 )

@@ -116,7 +116,7 @@ InputFormat = Annotated[
     typer.Option(
         "--input-format",
         metavar="TEXT",
-        help="Format of the files, if detection should be passed by.",
+        help="Format of the files, instead of detecting it.",
         show_default=False,
     ),
 ]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Paths = Annotated[Sequence[Path], Flag("Result files, folders, or a store.", metavar="PATHS")]
 Store = Annotated[Path | None, Flag("Folder of ingested results to read from.", metavar="DIR")]
-TrialsFromRuns = Annotated[bool, Flag("Take several runs of one system (seeds) as trials of its items.")]
+TrialsFromRuns = Annotated[bool, Flag("Treat several runs of one system (seeds) as trials.")]
 Where = Annotated[Sequence[str], Flag("Keep rows with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")]
 ColumnMaps = Annotated[
     Sequence[str],
@@ -35,11 +35,11 @@ ColumnMaps = Annotated[
 Engine = Annotated[
     str | None,
     Flag(
-        "For tables too large to hold: polars, duckdb or spark counts equal rows of a Parquet file (or a table of a database).",
+        "For tables larger than memory: polars, duckdb or spark counts equal rows of a Parquet file (or a database table).",
         metavar="ENGINE",
     ),
 ]
-InputFormat = Annotated[str | None, Flag("Format of the files, if detection should be passed by.")]
+InputFormat = Annotated[str | None, Flag("Format of the files, instead of detecting it.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,10 +150,8 @@ class RowReading(Reading):
 class Raters(RowReading):
     """Ratings: of a store, or of a table of one's own."""
 
-    raters: Annotated[
-        Sequence[str], Flag("Columns that hold one rater's ratings each; may be repeated.", metavar="COLUMN")
-    ] = ()
-    humans: Annotated[Sequence[str], Flag("Raters who are people; may be repeated.", metavar="NAME")] = ()
+    raters: Annotated[Sequence[str], Flag("Column with one rater's ratings; may be repeated.", metavar="COLUMN")] = ()
+    humans: Annotated[Sequence[str], Flag("Name of a human rater; may be repeated.", metavar="NAME")] = ()
 
     def load(self, call: Call) -> dict[str, Any]:
         """Read the ratings."""
@@ -175,7 +173,7 @@ class TwoSides(Reading):
 
     paths: Annotated[Sequence[Path], Flag("")] = field(default=(), init=False)
     targets: Annotated[
-        Sequence[str], Flag("Two files or folders; two names with --store; or data.", metavar="A B | DATA...")
+        Sequence[str], Flag("Two files or folders; two names with --store; or both in one.", metavar="A B | DATA...")
     ] = ()
 
     def load(self, call: Call) -> dict[str, Any]:
@@ -318,7 +316,7 @@ class TwoSettings(DataForm):
     paths: Annotated[
         Sequence[Path],
         Flag(
-            "Results of both sides, told apart by their column setting (lab, live); or give --lab and --live.",
+            "Results of both sides, with a column setting (lab, live); or use --lab and --live.",
             metavar="DATA",
         ),
     ] = ()
@@ -326,10 +324,10 @@ class TwoSettings(DataForm):
     live: Annotated[Sequence[Path], Flag("Live outcomes, votes or a table; may be repeated.", metavar="PATH")] = ()
     near_names: Annotated[
         Path | None,
-        Flag("Write names that look alike to an alias file, to be checked and given with --aliases.", metavar="FILE"),
+        Flag("Write similar names to an alias file, to check and pass to --aliases.", metavar="FILE"),
     ] = None
     lab_where: Annotated[
-        Sequence[str], Flag("Keep such rows of the lab; may be repeated.", metavar="COLUMN=LEVEL")
+        Sequence[str], Flag("Keep lab rows with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")
     ] = ()
     live_where: Annotated[Sequence[str], Flag("Keep such live rows; may be repeated.", metavar="COLUMN=LEVEL")] = ()
     map: ColumnMaps = ()

@@ -27,9 +27,9 @@ class ReportOptions:
     targets: Annotated[
         Sequence[str],
         Flag(
-            "Saved results (what --format json printed); several become one document with an index. Or a stored study: "
-            "validation (the error rates of evalstats itself), arena-sampling, tenacious (a headline taken apart). "
-            "Or a page of your own, PAGE.qmd; `new PAGE.qmd RESULT.json` writes one to begin with.",
+            "Saved results (from --format json); several become one document with an index. Or a stored study: "
+            "validation (the error rates of evalstats), arena-sampling, tenacious (a published claim re-analysed). "
+            "Or a page of your own, PAGE.qmd; `new PAGE.qmd RESULT.json` creates one.",
             metavar="RESULT.json",
         ),
     ] = ()
@@ -38,10 +38,10 @@ class ReportOptions:
         Flag("File to write, .html or .pdf, or a folder; may be repeated.", "--output -o", metavar="FILE"),
     ] = ()
     to: Annotated[
-        Sequence[Form], Flag("html or pdf, where --output names none; may be repeated.", "--to", metavar="FORM")
+        Sequence[Form], Flag("html or pdf, if --output names none; may be repeated.", "--to", metavar="FORM")
     ] = ()
-    engine: Annotated[Literal["auto", "quarto", "embedded"], Flag("What renders the page.")] = "auto"
-    quiet: Annotated[bool, Flag("Say nothing but errors.", "--quiet -q")] = False
+    engine: Annotated[Literal["auto", "quarto", "embedded"], Flag("Engine that renders the page.")] = "auto"
+    quiet: Annotated[bool, Flag("Print errors only.", "--quiet -q")] = False
 
 
 def register(app: typer.Typer) -> None:

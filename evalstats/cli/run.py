@@ -278,41 +278,39 @@ def register(app: typer.Typer) -> None:
 
 def run(
     baseline: Annotated[
-        str, typer.Option("--baseline", metavar="CMD", help="Command of the old side, run once an item.")
+        str, typer.Option("--baseline", metavar="CMD", help="Command for the baseline, run once per item.")
     ],
-    candidate: Annotated[str, typer.Option("--candidate", metavar="CMD", help="Command of the new side.")],
+    candidate: Annotated[str, typer.Option("--candidate", metavar="CMD", help="Command for the candidate.")],
     items: Annotated[Path, typer.Option("--items", metavar="FILE", help="Items: JSON Lines, a JSON list or CSV.")],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder of the run; the same folder goes on with it.")
-    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the run; reuse it to resume.")],
     margin: Annotated[
         str | None, typer.Option("--margin", metavar="TEXT", help="Largest difference that does not matter: 2pp.")
     ] = None,
     budget: Annotated[
         int | None,
-        typer.Option("--budget", metavar="N", help="At most so many items; default: all.", show_default=False),
+        typer.Option("--budget", metavar="N", help="Maximum number of items; default: all.", show_default=False),
     ] = None,
-    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Items between two looks.")] = 20,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Items asked at the same time.")] = 1,
+    batch: Annotated[int, typer.Option("--batch", metavar="N", help="Items between looks.")] = 20,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Items to run in parallel.")] = 1,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="After which an answer is an error.")
+        float, typer.Option("--timeout", metavar="SECONDS", help="Time limit for an answer; a timeout is an error.")
     ] = 120,
     key: Annotated[
-        str | None, typer.Option("--key", metavar="COLUMN", help="Column of the items' ids.", show_default=False)
+        str | None, typer.Option("--key", metavar="COLUMN", help="Column with the item ids.", show_default=False)
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="For the order of the items.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed for the order of the items.")] = 0,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
-            "--fail-on", metavar="RULE", help="Exit with 1 where the rule fails; as in compare.", show_default=False
+            "--fail-on", metavar="RULE", help="Exit with status 1 if the rule fails, as in compare.", show_default=False
         ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Ask two commands item by item until it is decided.
+    """Run two commands item by item until the result is decided.
 
-    Each gets an item as JSON on its standard input and prints its score as the last line: a number, true, false, or an object
-    with score (and cost_usd). The interval holds at every look, so that stopping early costs nothing.
+    Each reads an item as JSON from standard input and prints its score as the last line: a number, true, false, or an object
+    with score (and cost_usd). The interval is valid at every look, so stopping early is allowed.
     """
     from evalstats.analysis.compare.gate import check_rule, gate
     from evalstats.cli.ingest_run import ingest

@@ -15,7 +15,7 @@ from evalstats.options import Flag
 class Saved:
     """What to show."""
 
-    paths: Annotated[Sequence[Path], Flag("A saved result: what `--format json` printed.", metavar="RESULT.json")] = ()
+    paths: Annotated[Sequence[Path], Flag("A saved result, from `--format json`.", metavar="RESULT.json")] = ()
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show(saved: Saved, showing: Showing) -> None:
-    """Print a saved result in any form, or render it. Nothing is computed again."""
+    """Print or render a saved result, without recomputing it."""
     from evalstats.analysis.saved import load_result
     from evalstats.errors import InputError
 

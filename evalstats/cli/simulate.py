@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
 
 
 def simulate(
-    what: Annotated[What, typer.Argument(metavar="WHAT", help="Benchmark or arena whose format is written.")],
+    what: Annotated[What, typer.Argument(metavar="WHAT", help="Benchmark or arena to simulate.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder for the files.", show_default=False)
     ] = None,
@@ -43,7 +43,7 @@ def simulate(
         typer.Option(
             "--model",
             metavar="NAME",
-            help="Model that the simulation knows; may be repeated. Default: all.",
+            help="Model to simulate; may be repeated. Default: all.",
             show_default=False,
         ),
     ] = None,
@@ -66,16 +66,14 @@ def simulate(
         typer.Option(
             "--gap",
             metavar="MODEL=GAP",
-            help="For lab-live: a planted gap, MODEL=-0.15: live success less lab success, or log-odds for votes; may be "
+            help="For lab-live: a planted gap, MODEL=-0.15: live minus lab success, or log-odds for votes; may be "
             "repeated.",
             show_default=False,
         ),
     ] = None,
     mix_shift: Annotated[
         bool,
-        typer.Option(
-            "--mix-shift", help="For lab-live: live users bring the mix of behaviours that RUT-Bench surveyed."
-        ),
+        typer.Option("--mix-shift", help="For lab-live: give live users the mix of behaviours surveyed by RUT-Bench."),
     ] = False,
     models: Annotated[
         int | None, typer.Option("--models", metavar="N", help="For lab-live: models; default: 15.", show_default=False)
@@ -89,11 +87,9 @@ def simulate(
         typer.Option("--items", metavar="N", help="For lab-live: lab items; default: 420.", show_default=False),
     ] = None,
     aliases: Annotated[
-        bool, typer.Option("--aliases", help="For lab-live: both sides write the names of models differently.")
+        bool, typer.Option("--aliases", help="For lab-live: spell model names differently on the two sides.")
     ] = False,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Seed of the benchmark and of everything drawn.")
-    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Write simulated result files with a known truth."""

@@ -22,12 +22,12 @@ class Texts:
     """Whether texts are wanted, and where they are."""
 
     texts: Annotated[
-        bool, Flag("Also show question, expected and both answers of flipped items, read from the files; never stored.")
+        bool, Flag("Also show question, expected and both answers of flipped items, read from the files, never stored.")
     ] = False
-    text_length: Annotated[int, Flag("With --texts: characters of each text that are shown.", metavar="N")] = 400
+    text_length: Annotated[int, Flag("With --texts: number of characters to show of each text.", metavar="N")] = 400
     source: Annotated[
         Sequence[Path],
-        Flag("With --texts: the files that were read, where they lie elsewhere now; may be repeated.", metavar="PATH"),
+        Flag("With --texts: the result files, if they have moved; may be repeated.", metavar="PATH"),
     ] = ()
 
     def __post_init__(self) -> None:
