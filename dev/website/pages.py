@@ -95,10 +95,10 @@ def gallery() -> dict[str, str]:
     return files
 
 
-_ANSWERS = "Each page is what `--report page.html` writes, here on shipped or simulated data."
+_ANSWERS = "Each page is the output of `--report page.html`, here on bundled or simulated data."
 _STUDIES = """## More pages
 
-All answers of a store at once, and three studies that ship with evalstats (`evalstats report validation`)."""
+All answers of a store on one page, and three bundled studies (`evalstats report validation`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,8 +295,8 @@ def formats_page() -> str:
     )
 
 
-_FORMATS = """Files are recognised by what is in them; `evalstats formats FILE` says what a file is taken for. Any other table is
-read by [naming its columns](../own-tables.md), and [a format of your own](your-own.md) is declared in twenty lines.
+_FORMATS = """Files are recognised by their contents; `evalstats formats FILE` shows how. To read any other table,
+[name its columns](../own-tables.md) or declare [a format of your own](your-own.md) in twenty lines.
 """
 
 
@@ -321,8 +321,8 @@ def _with_code(text: str) -> str:
     return re.sub(r"`[^`]*`|[^`\s]+", lambda word: word[0] if word[0].startswith("`") else for_pandoc(word[0]), text)
 
 
-_TABLES = """All formats are read into these Polars frames; `evalstats.glossary()` is this page as a frame. Any further column of
-a file is kept under its own name, as a factor.
+_TABLES = """All formats are read into these Polars frames; `evalstats.glossary()` returns this page as a frame. Other columns of
+a file are kept by name, as factors.
 """
 
 

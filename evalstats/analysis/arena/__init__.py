@@ -1,1 +1,1 @@
-"""Whom do live users prefer: ratings from votes, what is certain of them, and whether the votes can be trusted."""
+"""Which models do live users prefer: ratings from votes, their uncertainty, and checks of the votes."""

@@ -1,4 +1,4 @@
-"""Whom do live users prefer? `arena()`: ratings from votes, what is certain of them, and whether to trust them."""
+"""Which models do live users prefer? `arena()`: ratings from votes, their uncertainty, and checks of the votes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -99,7 +99,7 @@ def arena(
     plan: Plan | None = None,
     seed: opt.Seed = 0,
 ) -> ArenaRanking:
-    """Rate models from votes between two of them, say which ranks are certain, and check the votes.
+    """Rate models from pairwise votes, with rank sets and checks of the votes.
 
     Parameters
     ----------

@@ -580,7 +580,7 @@ class RatingDrift:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ArenaRanking(OfOrigin, Result):
-    """Whom do live users prefer? The answer, and how it was reached.
+    """Which models do live users prefer? The answer, and how it was reached.
 
     Attributes
     ----------

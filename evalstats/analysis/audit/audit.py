@@ -1,4 +1,4 @@
-"""Can these numbers be trusted? Every check of the list, its findings ranked by the conclusions that hang on them."""
+"""Can these numbers be trusted? All checks, with findings ranked by the conclusions that depend on them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ def audit(
     conf_level: opt.PlannedLevel = None,
     plan: Plan | None = None,
 ) -> Audit:
-    """Say what is doubtful about scores before anybody compares them, ranked by whether it changes a conclusion.
+    """Check scores before comparing them, and rank the findings by whether they change a conclusion.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Is B better than A? The comparison of two systems on the same items: read, table, design, estimate, result."""
+"""Is B better than A? Comparison of two systems on the same items: read, table, design, estimate, result."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

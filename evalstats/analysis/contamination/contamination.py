@@ -1,4 +1,4 @@
-"""Do models score more on items they may have seen? Old against new items, a break at a date, rephrased twins."""
+"""Do models score higher on items they may have seen? Old against new items, a break at a date, rephrased twins."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -302,7 +302,7 @@ def contamination(
     plan: Plan | None = None,
     seed: opt.Seed = 0,
 ) -> ContaminationCheck:
-    """Test whether models score more on items they may have seen, beyond what difficulty explains.
+    """Test whether models score higher on items they may have seen, beyond differences in difficulty.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Who scores the most for the money, the time, the tokens."""
+"""Which systems score the most for their cost, time or tokens."""

@@ -1,4 +1,4 @@
-"""Is the better system worth its price? Scores against costs on the same items, and which systems no other one beats."""
+"""Is the better system worth its price? Scores against costs on the same items, and the systems that none beats."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -93,7 +93,7 @@ def frontier(
     seed: opt.Seed = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Frontier:
-    """Find the systems that score the most for their cost, and say how sure that is.
+    """Find the systems that score the most for their cost, with the uncertainty of that set.
 
     Parameters
     ----------

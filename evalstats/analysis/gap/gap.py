@@ -1,4 +1,4 @@
-"""Does the lab predict the live world, and for which models not? `gap()`: five layers, each left out where data are missing."""
+"""Does the lab predict the live world, and for which models does it fail? `gap()`: five layers, each skipped without data."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ def gap(
     plan: Plan | None = None,
     seed: opt.Seed = 0,
 ) -> LabLiveGap:
-    """Set lab scores against live ones: how far they agree, for which models they do not, and why.
+    """Compare lab scores with live ones: overall agreement, the models that depart from it, and why.
 
     Parameters
     ----------

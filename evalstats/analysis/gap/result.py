@@ -599,7 +599,7 @@ class Threat:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LabLiveGap(OfOrigin, Result):
-    """Does the lab predict the live world, and for which models not? The answer, and how it was reached.
+    """Does the lab predict the live world, and for which models does it fail? The answer, and how it was reached.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Judges against people: agreement beside that of people among themselves, errors by model, and corrected scores."""
+"""Judges against people: agreement compared with that among people, errors by model, and corrected scores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -68,7 +68,7 @@ def judges(
     n_resamples: opt.Resamples = 4000,
     seed: opt.Seed = 0,
 ) -> JudgeReport:
-    """Say whether judges can stand in for people, how they err, and what scores become when their errors are corrected.
+    """Assess whether judges can stand in for people, estimate their errors, and correct scores for them.
 
     Parameters
     ----------

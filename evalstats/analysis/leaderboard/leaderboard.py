@@ -1,4 +1,4 @@
-"""How do all models stand, and which ranks are certain? The leaderboard with rank sets in the place of ranks."""
+"""How do all models stand, and which ranks are certain? The leaderboard, with rank sets instead of ranks."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -105,7 +105,7 @@ def leaderboard(
     plan: DeclaredPlan | None = None,
     seed: opt.Seed = 0,
 ) -> Leaderboard:
-    """Compare all models on the items they share, and say which ranks the data leave open for each.
+    """Compare all models on shared items, and give each the set of ranks that the data allow.
 
     Parameters
     ----------

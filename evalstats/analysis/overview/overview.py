@@ -1,4 +1,4 @@
-"""Ask of a store every question that its data allow, each once and with its defaults."""
+"""Answer every question that the data of a store allow, with default options."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ def overview(
     seed: opt.Seed = 0,
     on_step: OnStep | None = None,
 ) -> Overview:
-    """Answer every question that the data allow, each once and with its defaults; say why the others are not.
+    """Answer every question that the data allow, with default options, and say why the others have no answer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many items, trials, clusters do I need? And what can a number of them show?"""
+"""How many items, trials or clusters do I need, and what can a given number show?"""
 
 import math
 from collections.abc import Mapping
@@ -350,7 +350,7 @@ def power(
     n_resamples: opt.Simulations = 4000,
     seed: opt.SimulationSeed = 0,
 ) -> PowerPlan:
-    """Plan a comparison of two systems: how many items or clusters, or what a number of them shows.
+    """Plan a comparison of two systems: the items or clusters needed, or what a given number can show.
 
     One number is solved for. With `delta` (or a margin, or a half width) and no size: the size. With a size and no `delta`:
     the smallest difference found. With both: the power. With a pilot and neither: what the pilot's own size can find.

@@ -1,4 +1,4 @@
-"""Where do models break? Success by model and scenario type, with what is noise and what is not."""
+"""Where do models break? Success by model and scenario type, from a mixed model."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -83,7 +83,7 @@ def scenarios(
     seed: opt.Seed = 0,
     on_step: OnStep | None = None,
 ) -> ScenarioModel:
-    """Say where models break: estimate every model in every scenario, and what is lost from the reference to each.
+    """Estimate every model in every scenario, and its loss from the reference scenario to each other one.
 
     Parameters
     ----------

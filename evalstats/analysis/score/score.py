@@ -1,4 +1,4 @@
-"""How well does one system do? Its mean score on a benchmark with an interval, and a test against a published number."""
+"""How precise is one system's score? Its mean on a benchmark with an interval, and a test against a published number."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -109,7 +109,7 @@ def score(
     against_se: opt.AgainstSe = None,
     labels: opt.Labels = None,
 ) -> Score | Scores:
-    """Estimate one system's mean score with its interval; without a name, every system's.
+    """Estimate the mean score of one system, or of every system, with its interval.
 
     Several benchmarks that all of these systems have are the tasks of one suite: the score is then the macro average over
     tasks, with a row for each; with labels the micro average, without rows. What cannot be averaged, since scales or headlines
