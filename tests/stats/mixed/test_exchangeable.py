@@ -31,7 +31,11 @@ def answered(*, spread=(1.0, 0.7), missing=False, coded=False):
     own = [(f"model {k}", (model == k).astype(float)) for k in range(MODELS)]
     fixed = [("(Intercept)", np.ones(item.size)), *dummies(model)] if coded else own
     # Levels in another order than cells.
-    terms = [term("item", item), term("scenario", 5 - scenario), term("pair", [f"{level:02}" for level in LEVELS[1][pair]])]
+    terms = [
+        term("item", item),
+        term("scenario", 5 - scenario),
+        term("pair", [f"{level:02}" for level in LEVELS[1][pair]]),
+    ]
     return rows_design(fixed, terms, response)
 
 
