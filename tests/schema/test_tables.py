@@ -77,7 +77,7 @@ def test_a_fault_names_column_row_value_and_remedy(changes: dict[str, Any], said
 def test_a_missing_required_column_is_named_with_its_meaning() -> None:
     row = outcome()
     del row["metric"]
-    with pytest.raises(InputError, match=r"column 'metric' is missing \(Name of the score\)"):
+    with pytest.raises(InputError, match=r"column 'metric' is missing \(Name of the metric\)"):
         outcomes(row)
 
 
