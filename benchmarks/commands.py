@@ -126,7 +126,9 @@ COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[s
         ("scenarios", "data.csv"),
     ),
     "scenarios 100 x 10": (lambda to: scores(to, 100, 1000, by=10), ("data.csv",), ("scenarios", "data.csv")),
+    "scenarios 300 x 10": (lambda to: scores(to, 300, 1000, by=10), ("data.csv",), ("scenarios", "data.csv")),
     "scenarios 1,000 x 10": (lambda to: scores(to, 1000, 200, by=10), ("data.csv",), ("scenarios", "data.csv")),
+    "scenarios 10 x 1,000": (lambda to: scores(to, 10, 10_000, by=1000), ("data.csv",), ("scenarios", "data.csv")),
     "arena 1,000,000": (votes, ("votes.parquet",), ("arena", "votes.parquet")),
     "arena 33,000 raters": (lambda to: votes(to, 33_000), ("votes.parquet",), ("arena", "votes.parquet")),
     "gap 100 models": (

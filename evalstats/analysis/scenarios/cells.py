@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -120,7 +121,7 @@ class CellEstimates:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CellContrasts:
     """Linear combinations of cells; arrays of shape (n_contrasts,)."""
 
@@ -129,7 +130,7 @@ class CellContrasts:
     model_std_error: FloatArray
     df: FloatArray
 
-    @property
+    @cached_property
     def has_spread(self) -> npt.NDArray[np.bool_]:
         """Whether the clustered standard error is more than rounding beside the model's."""
         return self.std_error > np.maximum(1e-6 * self.model_std_error, 1e-12)

@@ -134,20 +134,17 @@ def _item_terms(table: ScenarioTable) -> tuple[str, ...]:
         name = table.cluster_columns[0]
         if name != "scenario" and not table.frame[name].null_count() and table.n_clusters >= MIN_LEVELS:
             outer.append((name if name.isidentifier() else f"`{name}`", table.cluster))
-    candidates = [
-        *outer,
-        ("item", item),
-        (version, table.codes(*version.split(":"))),
-        ("item:model", table.codes("item", "model")),
-        (f"{version}:model", table.codes(*version.split(":"), "model")),
-    ]
-    if table.is_single and ((trials <= 1).all() or not _same(item, candidates[-3][1])):
-        # Each model's own luck with an item is left to the covariance, which is clustered by item and needs no term for it; in
-        # a binomial model of items that are crossed with scenarios the term costs minutes and moves the means by nothing.
-        candidates = candidates[:-2]
+    of_version = table.codes(*version.split(":"))
+    candidates = [*outer, ("item", item), (version, of_version)]
+    # Each model's own luck with an item is left to the covariance, which is clustered by item and needs no term for it, where
+    # scores are single; in a binomial model of items that are crossed with scenarios the term costs minutes and moves the means
+    # by nothing.
+    if not table.is_single or ((trials > 1).any() and _same(item, of_version)):
+        luck = ("item:model", f"{version}:model")
+        candidates += [(name, table.codes(*name.split(":"))) for name in luck]
     for name, codes in candidates:
         # A grouping that is another one over again, or has one answer a level, cannot be told from it or from noise.
-        if any(_same(codes, other) for other in seen) or len(np.unique(codes)) < 2:
+        if any(_same(codes, other) for other in seen) or not codes.any():
             continue
         per_level = np.bincount(codes, weights=trials)
         if (per_level > 1).sum() < max(MIN_LEVELS, 0.1 * len(per_level)):
@@ -158,9 +155,9 @@ def _item_terms(table: ScenarioTable) -> tuple[str, ...]:
 
 
 def _same(one: IntArray, other: IntArray) -> bool:
-    """Whether two groupings put the same rows together."""
-    pairs = len(np.unique(one * (int(other.max()) + 1) + other))
-    return pairs == len(np.unique(one)) == len(np.unique(other))
+    """Whether two groupings, numbered from 0, put the same rows together."""
+    n = int(one.max()) + 1
+    return n == int(other.max()) + 1 == len(np.unique(one * n + other))
 
 
 def weight_shares(
