@@ -40,7 +40,7 @@ def test_columns_of_other_names_are_found_and_said() -> None:
         found = es.compare(renamed, "a", "b")
     assert found.rows == es.compare(frame, "a", "b").rows
     with pytest.warns(es.EvalStatsWarning, match="model='@table'"):
-        assert es.score(frame.head(40).drop(columns="model"))[0].name == "table"
+        assert es.score(frame.head(40).drop(columns="model")).name == "table"
 
 
 def test_a_table_whose_columns_are_not_sure_is_told_the_calls_that_may_fit() -> None:
