@@ -324,7 +324,7 @@ class Interval:
     --------
     >>> drawn = Interval(estimate=0.488, low=0.346, high=0.632, origin=0.0, bounds=(-1.0, 1.0))
     >>> [round(end, 2) for end in drawn.axis]
-    [-0.0, 0.73]
+    [0.0, 0.73]
     """
 
     estimate: float
