@@ -8,7 +8,7 @@ from evalstats.document.numbers import declared, number, with_unit
 from evalstats.report.markup import both, prose_html, typst_string, typst_strings
 
 _SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
-_EDGE = 0.08  # of the width of a drawing at either side, for the numbers of the ends
+_EDGE = 0.14  # of the width of a drawing at either side, for the numbers of the ends
 
 
 def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
@@ -92,18 +92,18 @@ def _svg(interval: Interval) -> str:
         first, last = (_place(interval, interval.origin + side * interval.margin) for side in (-1, 1))
         zero = f"{100 * _place(interval, interval.origin):.2f}%"
         marks += [
-            f'<rect class="es-margin" x="{100 * first:.2f}%" width="{100 * (last - first):.2f}%" y="14" height="16"/>',
-            f'<line class="es-origin" x1="{zero}" x2="{zero}" y1="13" y2="31"/>',
-            f'<text x="{zero}" y="10" text-anchor="middle">{for_html(origin)}</text>',
+            f'<rect class="es-margin" x="{100 * first:.2f}%" width="{100 * (last - first):.2f}%" y="16" height="16"/>',
+            f'<line class="es-origin" x1="{zero}" x2="{zero}" y1="15" y2="33"/>',
+            f'<text x="{zero}" y="12" text-anchor="middle">{for_html(origin)}</text>',
         ]
     else:
-        marks.append('<line class="es-origin" x1="8%" x2="92%" y1="22" y2="22"/>')
+        marks.append('<line class="es-origin" x1="14%" x2="86%" y1="24" y2="24"/>')
     marks += [
-        f'<line class="es-range" x1="{at["low"]}" x2="{at["high"]}" y1="22" y2="22"/>',
-        *(f'<line class="es-{end}" x1="{at[end]}" x2="{at[end]}" y1="17" y2="27"/>' for end in ("low", "high")),
-        f'<circle cx="{at["estimate"]}" cy="22" r="5"/>',
-        f'<text class="es-low" x="{at["low"]}" y="43" text-anchor="end">{for_html(low)}</text>',
-        f'<text class="es-high" x="{at["high"]}" y="43">{for_html(high)}</text>',
+        f'<line class="es-range" x1="{at["low"]}" x2="{at["high"]}" y1="24" y2="24"/>',
+        *(f'<line class="es-{end}" x1="{at[end]}" x2="{at[end]}" y1="19" y2="29"/>' for end in ("low", "high")),
+        f'<circle cx="{at["estimate"]}" cy="24" r="5"/>',
+        f'<text class="es-low" x="{at["low"]}" y="45" text-anchor="end">{for_html(low)}</text>',
+        f'<text class="es-high" x="{at["high"]}" y="45">{for_html(high)}</text>',
     ]
     value = number(interval.estimate * interval.scale, interval.digits, sign=interval.origin == 0)
     alt = f"{value} [{low}, {high}]{f', beside {origin}' if origin else ''}"
@@ -125,7 +125,7 @@ def _svg(interval: Interval) -> str:
         }
         moved = f' data-interval="{for_html(json.dumps(known))}"'
     return (
-        f'<div class="es-interval"{moved}><svg role="img" aria-label="{for_html(alt)}" width="100%" height="46">'
+        f'<div class="es-interval"{moved}><svg role="img" aria-label="{for_html(alt)}" width="100%" height="49">'
         f"{''.join(marks)}</svg>{f'<p>{said}</p>' if said else ''}</div>"
     )
 

@@ -183,7 +183,7 @@ const interval = {
 for (const box of all("[data-interval]")) {
   const known = JSON.parse(box.dataset.interval), { method, counts, scale, digits, unit, origin, falling, axis } = known;
   const ends = (level) => interval[method](quantile(level), ...counts);
-  const at = (value) => clip(8 + 84 * (value - axis[0]) / (axis[1] - axis[0]), 0, 100) + "%";
+  const at = (value) => clip(14 + 72 * (value - axis[0]) / (axis[1] - axis[0]), 0, 100) + "%";
   const words = (value, most = digits) => (value < 0 ? "−" : "") + Math.abs(value * scale).toLocaleString("en", { minimumFractionDigits: most, maximumFractionDigits: most || 4 });
   const sized = (text) => text + (unit === "%" ? unit : unit && " " + unit), percent = (level) => +(100 * level).toFixed(4) + "%";
   const place = (name, value) => all(".es-" + name, box).forEach((mark) => {
@@ -193,7 +193,7 @@ for (const box of all("[data-interval]")) {
   const told = make("p", { role: "status" }), tools = make("p");
   const slider = (name, value, min, max, step, written) => {
     const field = make("input", { type: "range", min, max, step }), label = make("label"), shown = make("span");
-    field.value = value;
+    field.defaultValue = value;
     label.append(name, field, shown);
     tools.append(label);
     field.oninput = () => move();
@@ -219,6 +219,8 @@ for (const box of all("[data-interval]")) {
     }
     told.textContent = said + ". The verdict stays that at " + percent(known.level) + (known.margin ? " and ±" + sized(words(known.margin, 0)) : "") + ".";
   };
-  move(), told.textContent = "";
+  const reset = () => (all("input", tools).forEach((field) => (field.value = field.defaultValue)), move(), told.textContent = "");
+  // Paper has the interval of the verdict.
+  on(window, "beforeprint", reset), reset();
   box.append(tools, told);
 }
