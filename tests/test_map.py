@@ -55,7 +55,7 @@ def test_a_call_meets_the_functions_in_the_order_of_the_walk(tmp_path: Path) -> 
 
     def call() -> None:
         # One metric has no clusters, so that the walk is of the plainest case.
-        es.compare(es.read(path), "baseline", "trained", metric="correct", cluster="none")._repr_html_()
+        es.compare(es.read(path), "baseline", "trained", metric="correct", cluster="none")._repr_markdown_()
 
     call()  # what is imported at the first call is no part of it
     before = sys.getprofile()

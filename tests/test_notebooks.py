@@ -45,7 +45,7 @@ def test_notebook_runs_and_says_what_it_is_stored_with(path: Path, most: int | N
         for cell in notebook.cells
         if cell.cell_type == "code"
         for output in cell.outputs
-        if "text/html" in output.get("data", {}) or "image/png" in output.get("data", {})
+        if {"text/html", "text/markdown", "image/png"} & output.get("data", {}).keys()
     ]
     assert len(rich) >= 3
     stored = nbformat.read(path, as_version=4)

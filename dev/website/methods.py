@@ -15,8 +15,9 @@ from evalstats.analysis.method_texts import MethodText, known_methods
 from evalstats.datasets.validation import Rate, Study, load_validation
 from evalstats.document.escape import for_pandoc
 from evalstats.document.numbers import share_in_percent
+from evalstats.document.pandoc import bullets
 from evalstats.grammar import plural
-from evalstats.report.markup import bullets, cited
+from evalstats.report.markup import cited
 
 _HERE = Path(__file__).resolve().parent
 # Names that go on differently from result to result.

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import math
+import sys
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -15,7 +17,7 @@ import polars as pl
 
 from evalstats.analysis.settings import Settings, with_repeat
 from evalstats.atomic import write_whole
-from evalstats.document import formats, latex
+from evalstats.document import formats, latex, pandoc
 from evalstats.document import model as document_model
 from evalstats.document.model import Column, Document, Note, NoteKind
 from evalstats.errors import InputError
@@ -401,16 +403,19 @@ class Result:
             )
         return latex.to_latex(document)
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    def to_gt(self, table: str | None = None) -> Any:
+        """Return one of the result's tables by name, by itself the leading one, as a `great_tables.GT` to restyle.
 
-    # What a document of somebody's own takes that is no page: Markdown for Word, slides and Typst, LaTeX for its PDF.
+        InputError if the result has no such table.
+        """
+        document = self.document()
+        chosen = formats.table_named(document, table) if table else document.leading_table
+        if chosen is None:
+            raise InputError(f"a {type(self).__name__} without such numbers has no table")
+        return formats.great_table(chosen.without_empty_columns())
 
     def _repr_markdown_(self) -> str:
-        return formats.pandoc_answer(self.document())
-
-    def _repr_latex_(self) -> str:
-        return latex.latex_answer(self.document())
+        return pandoc.to_pandoc(self.document(), picture=picture)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -534,6 +539,47 @@ def draw(
     plot = getattr(import_module("evalstats.plots"), figure.plot)
     with import_module("evalstats.plots.style").themed(theme):
         return plot(figure.rows, ax=ax, size=size, **figure.options)
+
+
+def picture(figure: document_model.Figure) -> str:
+    """Return a drawing as an address that holds it: a PNG."""
+    drawn: Any = draw(figure)
+    return f"data:image/png;base64,{b64encode(drawn._repr_png_()).decode()}"
+
+
+def show(result: Result, *names: str, caption: bool = True) -> None:
+    r"""Show parts of a result in a notebook or a Quarto document, whatever its format; elsewhere print them as Markdown.
+
+    Parameters
+    ----------
+    *names
+        "answer" (by itself), "evidence", "method", or sections by id, such as "flips".
+    caption
+        Whether figures and tables have captions; not where the cell's `fig-cap` or `tbl-cap` is one.
+
+    Raises
+    ------
+    InputError
+        If the result has no such part; it names those that it has.
+
+    Examples
+    --------
+    >>> import evalstats as es
+    >>> es.show(es.compare(es.datasets.tenacious_held_out(), "baseline", "trained"), "flips")  # doctest: +ELLIPSIS
+    **trained gained 21 items and lost none\.**
+    ...
+    """
+    notebook = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    text = pandoc.to_pandoc(
+        result.document(), names or ("answer",), picture=picture if notebook else None, caption=caption
+    )
+    if notebook:
+        import IPython.display
+
+        untyped: Any = IPython.display
+        untyped.display(untyped.Markdown(text))
+    else:
+        print(text)
 
 
 def row_named(rows: Iterable[Row], name: str, *, what: str = "model", key: str = "name") -> Row:

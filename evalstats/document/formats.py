@@ -1,7 +1,7 @@
 """A document as Markdown and HTML, rows as CSV. Every string is escaped here and nowhere else."""
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 
@@ -9,11 +9,11 @@ from evalstats.document.escape import (
     for_csv,
     for_html,
     for_markdown,
-    for_pandoc,
     inert,
     is_web_address,
     lines_for_html,
     lines_of,
+    one_line,
 )
 from evalstats.document.model import (
     Block,
@@ -33,10 +33,6 @@ from evalstats.document.model import (
 from evalstats.errors import InputError
 
 _COLORS: dict[Tone, str] = {"good": "#0069a8", "bad": "#b84300", "caution": "#855800", "neutral": "#4a5663"}
-
-
-_ROWS = 40  # of a table in somebody's own document; the result has all
-_WIDEST = 40
 
 
 def table_named(document: Document, name: str) -> Table:
@@ -129,33 +125,6 @@ def markdown_table(table: Table) -> str:
 def _markdown_cell(cell: str, column: Column) -> str:
     linked = column.kind == "link" and is_web_address(cell)
     return f"[open](<{cell}>)" if linked else for_markdown(cell)
-
-
-def pandoc_answer(document: Document) -> str:
-    r"""Return the answer and the table behind it as Pandoc reads Markdown, for somebody's own document: a page, Word, slides.
-
-    >>> print(pandoc_answer(Document(kind="compare", title="?", label="better", tone="good", headline="B|C {{< x >}}")))
-    **Better\.** B\|C \{\{\< x \>\}\}\.
-    """
-    parts = [f"**{for_pandoc(note.line)}**" for note in document.banners]
-    parts.append(f"**{for_pandoc(capital(document.label))}\\.** {for_pandoc(sentence(document.headline))}")
-    parts.append(for_pandoc(document.below))
-    parts += [for_pandoc(text) for text in answer_texts(document)]
-    parts.append("\n".join(f"- {for_pandoc(note.line)}" for note in document.cautions))
-    table = document.leading_table
-    return "\n\n".join(part for part in (*parts, "" if table is None else _pandoc_table(table)) if part)
-
-
-def _pandoc_table(table: Table) -> str:
-    table, left_out = table.without_empty_columns().beginning(_ROWS)
-    titles = [for_pandoc(column.title) for column in table.columns]
-    rows = [[for_pandoc(cell) for cell in row] for row in table.written()]
-    # Where a line is too long, columns are as wide as these dashes.
-    widths = [min(max(3, *map(len, cells)), _WIDEST) for cells in zip(titles, *rows, strict=True)]
-    under = [f":{'-' * n}" if column.left else f"{'-' * n}:" for n, column in zip(widths, table.columns, strict=True)]
-    lines = "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, under, *rows))
-    caption = ". ".join(part for part in (table.caption, left_out) if part)
-    return f"{lines}\n\n: {for_pandoc(caption)}" if caption else lines
 
 
 def answer_texts(document: Document) -> list[str]:
@@ -264,6 +233,25 @@ def html_table(table: Table) -> str:
     body = "".join(cells("td", row) for row in table.written())
     head = cells("th", [column.title for column in table.columns])
     return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+def great_table(table: Table, name: str = "", columns: Sequence[str] = ()) -> Any:
+    """Return one table as a `great_tables.GT`, its cells as text; columns are called as their titles, or as given.
+
+    `name` is the id of the HTML that it makes.
+    """
+    from great_tables import GT
+
+    titles = [one_line(column.title) for column in table.columns]
+    named = columns or [each if each not in titles[:k] else f"{each} ({k})" for k, each in enumerate(titles)]
+    rows = table.written()
+    # great_tables escapes what it is given, and lets control characters stand.
+    frame = pl.DataFrame({key: [one_line(row[place]) for row in rows] for place, key in enumerate(named)})
+    untyped: Any = GT  # great_tables leaves types of dataframes unknown
+    made = untyped(frame, rowname_col=named[0], id=name or table.id).tab_stubhead(titles[0])
+    for place, column in enumerate(table.columns[1:], start=1):
+        made = made.cols_align("left" if column.left else "right", columns=named[place])
+    return made
 
 
 # --- CSV ---

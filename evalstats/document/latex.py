@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from evalstats.document.escape import inert, kept_apart, one_line
-from evalstats.document.formats import answer_texts, capital
+from evalstats.document.escape import inert, one_line
+from evalstats.document.formats import capital
 from evalstats.document.model import Column, Document, Table, sentence
 from evalstats.errors import InputError
 
@@ -42,10 +42,6 @@ _CHARACTERS = {
 _MARKS = "\u0300\u0301\u0302\u0303\u0308\u0304\u0307\u030a\u030b\u030c\u0306\u0327\u0323"
 _ACCENTS = dict(zip(_MARKS, "`'^~\"=.rHvucd", strict=True))
 _NEEDS = r"% Needs \usepackage{booktabs}."
-# Without booktabs its rules are plain ones.
-_RULES = [rf"\providecommand{{\{name}}}{{\hline}}" for name in ("toprule", "midrule", "bottomrule")]
-_ROWS = 40  # of a table that cannot be broken over pages
-_LINE, _NAME = 80, 32  # letters
 _GLYPH = (
     r"\providecommand{\evalstatschar}[1]"
     r'{\ifx\Umathcode\undefined\texttt{U+#1}\else\char\string"#1\relax\fi}'
@@ -58,41 +54,7 @@ _PAIRS = re.compile(r"([-,])(?=\1)")
 def to_latex(document: Document) -> str:
     """Return the answer, then every table."""
     tables = [_table(table.without_empty_columns()) for table in document.tables.values()]
-    return _with_needs([*_answer(document), *tables], _NEEDS)
-
-
-def latex_answer(document: Document) -> str:
-    """Return the answer and the table behind it for somebody's own document: it loads no package for them, and nothing floats."""
-    parts = [*_answer(document), *map(for_latex, answer_texts(document))]
-    table = document.leading_table
-    if table is not None:
-        caption, shown = _fitted(table)
-        head = f"{for_latex(caption)}\\par\\smallskip\n" if caption else ""
-        parts.append(f"\\begin{{center}}\\small\n{head}{shown}\n\\end{{center}}")
-    return _with_needs(parts, *_RULES)
-
-
-def _fitted(table: Table) -> tuple[str, str]:
-    """Return a table's caption and what of it goes on a page: its first rows, no spare column, and words broken into lines."""
-    shown, left_out = table.without_empty_columns().beginning(_ROWS)
-    if any(not column.spare for column in shown.columns):
-        shown = _with_columns(shown, dict.fromkeys(column.title for column in shown.columns if not column.spare))
-    cells = [[column.title, *of] for column, of in zip(shown.columns, zip(*shown.written(), strict=True), strict=True)]
-    for place, column in enumerate(shown.columns):
-        if column.kind == "name":
-            short = kept_apart(cells[place], _NAME)
-            cells[place] = [short[cell] for cell in cells[place]]
-    widths = [max(map(len, of)) + 2 for of in cells]
-    words = [place for place, column in enumerate(shown.columns) if column.left]
-    room = _LINE - sum(width for place, width in enumerate(widths) if place not in words)
-    written = [[for_latex(cell) for cell in of] for of in cells]
-    if sum(widths) > _LINE and words and room > 0:
-        for place in words:
-            share = room * widths[place] / sum(widths[each] for each in words) / _LINE
-            box = f"\\parbox[t]{{{share:.2f}\\linewidth}}{{\\raggedright\\strut "
-            written[place] = [f"{box}{cell}\\strut}}" for cell in written[place]]
-    caption = ". ".join(part for part in (table.caption, left_out) if part)
-    return caption, _tabular(shown.columns, list(zip(*written, strict=True)))
+    return _with_needs([*_answer(document), *tables])
 
 
 def _answer(document: Document) -> list[str]:
@@ -130,7 +92,7 @@ def latex_table(table: Table, *, caption: str | None = None, label: str = "", co
         raise InputError("a label refers to a caption, and this table has none; give both")
     chosen = (columns,) if isinstance(columns, str) else columns
     shown = _with_columns(table, chosen) if chosen else table.without_empty_columns()
-    return _with_needs([_table(shown if caption is None else replace(shown, caption=caption), label)], _NEEDS)
+    return _with_needs([_table(shown if caption is None else replace(shown, caption=caption), label)])
 
 
 def _with_columns(table: Table, titles: Iterable[str]) -> Table:
@@ -169,10 +131,10 @@ def _tabular(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> str:
     return "\n".join([f"\\begin{{tabular}}{{{align}}}", *lines, "\\end{tabular}"])
 
 
-def _with_needs(parts: Sequence[str], *needs: str) -> str:
+def _with_needs(parts: Sequence[str]) -> str:
     """Return the parts behind what they need of a document."""
     text = "\n\n".join(parts)
-    return "\n".join([*needs, *([_GLYPH] if "\\evalstatschar" in text else []), text])
+    return "\n".join([_NEEDS, *([_GLYPH] if "\\evalstatschar" in text else []), text])
 
 
 def for_latex(text: str) -> str:

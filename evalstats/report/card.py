@@ -5,6 +5,7 @@ import json
 from evalstats.document.escape import for_html
 from evalstats.document.model import Document, Interval, sentence
 from evalstats.document.numbers import declared, number, with_unit
+from evalstats.document.pandoc import bullets, prose, verdict
 from evalstats.report.markup import both, prose_html, typst_string, typst_strings
 
 _SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
@@ -55,7 +56,9 @@ def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
     given.append(f"lines: ({rows})")
     if document.interval is not None:
         given.append(f"interval: {_typst(document.interval)}")
-    return both(html, f"#es-verdict({', '.join(given)})")
+    below = [*(f"**{name}**\n\n{bullets([prose(line) for line in lines])}" for name, lines in parts[1:] if lines)]
+    plain = "\n\n".join(filter(None, [verdict(document.label, document.headline, document.below), *below]))
+    return both(html, f"#es-verdict({', '.join(given)})", plain)
 
 
 def _place(interval: Interval, value: float) -> float:

@@ -23,6 +23,8 @@ from evalstats.report.workspace import UNGUARDED, Guard, end_program, private_fo
 
 # Whether a PDF will be made of what the cells give, where that is known.
 PRINTED = "EVALSTATS_PRINTED"
+# Where Quarto says what it renders.
+EXECUTED = "QUARTO_EXECUTE_INFO"
 _START_LIMIT = 60
 _END_LIMIT = 10
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
@@ -133,7 +135,14 @@ def _let_end(process: subprocess.Popen[str]) -> None:
 
 def _environment(private: str) -> dict[str, str]:
     # A profile of one's own: nobody's start-up files run inside a report.
-    return {**os.environ, "IPYTHONDIR": private, "MPLBACKEND": "agg", "PYTHONHASHSEED": "0", "NO_COLOR": "1"}
+    return {
+        **os.environ,
+        EXECUTED: "",
+        "IPYTHONDIR": private,
+        "MPLBACKEND": "agg",
+        "PYTHONHASHSEED": "0",
+        "NO_COLOR": "1",
+    }
 
 
 def main(private: str) -> None:

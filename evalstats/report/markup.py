@@ -1,4 +1,7 @@
-"""Pieces of a page, in HTML and Typst: raw blocks, the card, figures, tables. What came from a file is escaped here."""
+"""Pieces of a page, in HTML and Typst: raw blocks, the card, figures, tables. What came from a file is escaped here.
+
+Where Quarto renders a page to another format than ours, the pieces are Markdown and pictures instead.
+"""
 
 import base64
 import itertools
@@ -10,40 +13,56 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from html import escape
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Literal, TextIO
 from urllib.parse import quote
 
 import polars as pl
 
-from evalstats.analysis.result import draw
+from evalstats.analysis.result import draw, picture
+from evalstats.document import pandoc
 from evalstats.document.escape import for_html, for_pandoc, lines_for_html, lines_of, one_line
-from evalstats.document.formats import csv_text, html_link
-from evalstats.document.model import Figure, SideBySide, Table, Tone, sentence
+from evalstats.document.formats import csv_text, great_table, html_link
+from evalstats.document.model import Code, Figure, SideBySide, Table, Tone, sentence
+from evalstats.document.pandoc import fenced
 from evalstats.errors import RenderError
 from evalstats.plots.style import svg
-from evalstats.report.kernel import PRINTED
+from evalstats.report.kernel import EXECUTED, PRINTED
 
 _LABEL = re.compile(r"[A-Za-z0-9_-]+")
 _SHORT = 2000
 _OPTION = re.compile(r"(?<!\S)--[a-z]+(?:-[a-z]+)*")
-_ESCAPED_OPTION = re.compile(r"(?<!\S)\\-\\-[a-z]+(?:\\-[a-z]+)*")
 # How our own references name a work.
 _WORK = re.compile(r"\bdoi:\s?(10\.\d{4,9}/[^\s;,]*[^\s;,.)])|\barXiv[: ](\d{4}\.\d{4,5})")
 
 
+def foreign() -> str:
+    """Return the format that Quarto is rendering to where it is none of ours, such as "docx"; "" elsewhere."""
+    told = os.environ.get(EXECUTED, "")
+    return "" if not told or _OUTPUT.get() else _foreign_format(Path(told))
+
+
+@cache
+def _foreign_format(told: Path) -> str:
+    if not told.is_file():  # a kernel that is kept for the next rendering
+        return ""
+    known = json.loads(told.read_text(encoding="utf-8"))["format"]["identifier"]
+    return "" if known.get("extension-name") == "evalstats" else known["base-format"]
+
+
 def raw(target: str, text: str) -> str:
-    """Return `text` as a raw block for "html" or "typst", behind a fence that nothing in it can close."""
-    runs = re.findall(r"`+", text)
-    fence = "`" * max(3, max(map(len, runs), default=0) + 1)
-    return f"{fence}{{={target}}}\n{text}\n{fence}"
+    """Return `text` as a raw block for "html" or "typst"; nothing in a format that is none of ours."""
+    return "" if foreign() else fenced(text, f"{{={target}}}")
 
 
-def both(html: str, typst: str) -> str:
-    """Return the same thing twice: HTML for the page, Typst for the PDF. Each writer passes over the other's."""
-    return f"{raw('html', html)}\n\n{raw('typst', typst)}"
+def both(html: str, typst: str, markdown: str = "") -> str:
+    """Return the same thing twice: HTML for the page, Typst for the PDF. Each writer passes over the other's.
+
+    In a format that is none of ours it is the Markdown.
+    """
+    return markdown if foreign() else f"{raw('html', html)}\n\n{raw('typst', typst)}"
 
 
 def typst_string(text: str) -> str:
@@ -62,7 +81,7 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def code_block(code: str, language: str) -> str:
+def code_block(code: str, language: Literal["python", "sh"]) -> str:
     """Return lines of code as they are, spaces and all: HTML and Typst. Letters that do not print are left out."""
     lines = ["".join(char for char in line if char.isprintable()) for line in code.splitlines()]
     html = "".join(f"{escape(line)}\n" for line in lines)
@@ -70,6 +89,7 @@ def code_block(code: str, language: str) -> str:
     return both(
         f'<pre class="es-code" tabindex="0"><code>{html}</code></pre>',
         f'#block(sticky: true, raw({typst}, block: true, lang: "{language}"))',
+        pandoc.block(Code(code=code, language=language)),
     )
 
 
@@ -86,16 +106,10 @@ def float_block(label: str, content: str, caption: str) -> str:
     """
     if not _LABEL.fullmatch(label):
         raise RenderError(f"a figure or table cannot be labelled {label!r}; letters, digits and hyphens are expected")
-    return f"::: {{#{label}}}\n\n{content}\n\n[{caption}]{{.es-caption}}\n\n:::"
-
-
-def prose(text: str) -> str:
-    r"""Escape a text for Markdown, with options of the shell as code, in whose name no line ends.
-
-    >>> print(prose("Add --cluster dimension."))
-    Add `--cluster` dimension\.
-    """
-    return _ESCAPED_OPTION.sub(lambda found: f"`{found[0].replace(chr(92), '')}`", for_pandoc(text))
+    if foreign() == "pptx" and label.startswith("tbl-"):  # Quarto's slides lose floats that are no picture
+        return f"{caption}\n\n{content}"
+    placed = ' fig-pos="H"' if foreign() else ""  # in a PDF by LaTeX, where it stands
+    return f"::: {{#{label}{placed}}}\n\n{content}\n\n[{caption}]{{.es-caption}}\n\n:::"
 
 
 def prose_html(text: str) -> str:
@@ -109,13 +123,10 @@ def prose_html(text: str) -> str:
 
 def folded(title: str, content: str) -> str:
     """Return content that a page folds away behind a title, and a PDF shows; no headings may stand in it."""
+    if foreign():
+        return f"**{for_pandoc(title)}**\n\n{content}"
     opening = f'<details class="es-fold"><summary>{for_html(title)}</summary>'
     return f"{raw('html', opening)}\n\n{content}\n\n{raw('html', '</details>')}"
-
-
-def bullets(items: Sequence[str]) -> str:
-    """Return a list of paragraphs that are Markdown already."""
-    return "\n".join(f"- {item}" for item in items)
 
 
 _OUTPUT: ContextVar[tuple[TextIO, Path, bool] | None] = ContextVar("output of a page", default=None)
@@ -180,6 +191,8 @@ def figure_float(figure: Figure, label: str, *, caption: str, after: str = "") -
     drawing is written to a file in the working folder, unless none is made. `label` is such as "fig-difference", `caption`
     Markdown, and `after` HTML below the drawing: the link to its data.
     """
+    if foreign():
+        return float_block(label, pandoc.image(figure, picture(figure)), caption)
     wide, narrow = (
         svg(draw(figure, size=medium), prefix=f"{label}-{medium}-", alt=figure.alt) for medium in ("screen", "phone")
     )
@@ -208,7 +221,8 @@ def table_float(table: Table, label: str, *, after: str = "", shown: int | None 
     region = f'<div class="{classes}" role="region" aria-label="{name}" tabindex="0">{body}</div>{after}'
     printed = table if shown is None else replace(table, rows=table.rows[:shown])
     caption = " ".join(part for part in (for_pandoc(sentence(table.caption)), more) if part)
-    return float_block(label, both(region, typst_table(printed)), caption)
+    content = both(region, typst_table(printed), pandoc.pipe_table(printed, caption=False))
+    return float_block(label, content, caption)
 
 
 def side_by_side(block: SideBySide) -> str:
@@ -238,7 +252,8 @@ def side_by_side(block: SideBySide) -> str:
     # A page does not end within one, unless it could be longer than a page.
     short = sum(len(text) for _, text in (*block.above, *sides)) < _SHORT
     whole = f"#block(above: 1.8em, breakable: {str(not short).lower()}, "
-    return both(page, f"{whole}[#set par(justify: false)\n#stack(spacing: 0.8em, {', '.join(filter(None, parts))})])")
+    typst = f"{whole}[#set par(justify: false)\n#stack(spacing: 0.8em, {', '.join(filter(None, parts))})])"
+    return both(page, typst, pandoc.block(block))
 
 
 def folded_table(table: Table, label: str) -> str:
@@ -254,23 +269,12 @@ def html_table(table: Table, name: str, *, shown: int | None = None) -> str:
 
     Rows beyond the first `shown` are hidden.
     """
-    from great_tables import GT, html
+    from great_tables import html
 
     columns = [f"c{place}" for place in range(len(table.columns))]
-    titles = [column.title for column in table.columns]
-    rows = table.written()
-    # great_tables escapes what it is given, and lets control characters stand.
-    cells = {column: [one_line(row[place]) for row in rows] for place, column in enumerate(columns)}
-    frame = pl.DataFrame(cells)
-    untyped: Any = GT  # great_tables leaves types of dataframes unknown
-    made = (
-        untyped(frame, rowname_col=columns[0], id=name)
-        .tab_stubhead(html(_breakable(titles[0])))
-        .cols_label({column: html(_breakable(titles[place])) for place, column in enumerate(columns) if place})
-        .tab_options(quarto_disable_processing=True)
-    )
-    for place, column in enumerate(columns[1:], start=1):
-        made = made.cols_align("left" if table.columns[place].left else "right", columns=column)
+    titles = [html(_breakable(column.title)) for column in table.columns]
+    made = great_table(table, name, columns).tab_stubhead(titles[0]).tab_options(quarto_disable_processing=True)
+    made = made.cols_label(dict(zip(columns[1:], titles[1:], strict=True)))
     words = [place for place, column in enumerate(table.columns) if not place or column.kind in ("name", "text")]
     made = made.fmt(_breakable, columns=[columns[place] for place in words])
     links = [columns[place] for place, column in enumerate(table.columns) if column.kind == "link"]

@@ -14,8 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.analysis.result import Result
+from evalstats.analysis.result import Result, picture
 from evalstats.analysis.saved import load_result
+from evalstats.document import pandoc
 from evalstats.document.escape import for_html, for_pandoc
 from evalstats.document.model import (
     Block,
@@ -35,19 +36,19 @@ from evalstats.document.model import (
     Value,
     sentence,
 )
+from evalstats.document.pandoc import bullets, prose
 from evalstats.report.card import card
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.markup import (
     both,
-    bullets,
     cited,
     code_block,
     csv_link,
     figure_float,
     folded,
     folded_table,
+    foreign,
     metadata,
-    prose,
     raw,
     show,
     side_by_side,
@@ -175,6 +176,8 @@ class Page:
 
         A PDF has the figure and the CSV instead: each panel repeats a part of what is drawn.
         """
+        if foreign():
+            return pandoc.block(tabs, picture=picture)
         name = for_html(f"tab-{self.prefix}{tabs.id}")
         parts = [raw("html", f'<div class="es-tabs" role="group" aria-label="{for_html(tabs.title)}">')]
         for panel in tabs.panels:
@@ -225,8 +228,9 @@ class Page:
     def _folded_method(self) -> list[str]:
         parts: list[str] = []
         for section in (each for each in self._method_sections() if each.id not in self.shown):
-            title = raw("html", f'<p class="es-part"><strong>{for_html(section.heading)}</strong></p>')
-            parts += [title, _part(section, self.level - 1, *self._inside(section))]
+            title = f'<p class="es-part"><strong>{for_html(section.heading)}</strong></p>'
+            parts.append(f"**{for_pandoc(section.heading)}**" if foreign() else raw("html", title))
+            parts.append(_part(section, self.level - 1, *self._inside(section)))
         return [folded("Method", "\n\n".join(parts))] if parts else []
 
     def _inside(self, section: Section) -> list[str]:
@@ -413,7 +417,7 @@ def title_block(title: str, day: date, kind: str) -> str:
 def banner(note: Note) -> str:
     """Return what data these are, to stand before any verdict."""
     html = f'<p class="es-banner" role="note">{for_html(note.line)}</p>'
-    return both(html, f"#es-banner({typst_string(note.line)})")
+    return both(html, f"#es-banner({typst_string(note.line)})", f"**{prose(note.line)}**")
 
 
 def _label(block: Block, prefix: str) -> str:
@@ -429,6 +433,8 @@ def _label(block: Block, prefix: str) -> str:
 
 def _referring(paragraph: str, label: str) -> str:
     """Let a paragraph name what is labelled, before its full stop; in a PDF alone."""
+    if foreign():
+        return paragraph
     text = paragraph.removesuffix("\\.")
     return f"{text}`~(#ref(<{label}>))`{{=typst}}{paragraph[len(text) :]}"
 

@@ -1,4 +1,4 @@
-"""A result in somebody's own document: which of its forms each writer takes, and that the verdict comes through in all."""
+"""A result in somebody's own document: one text, in which every writer finds the verdict and the picture."""
 
 import json
 import re
@@ -10,32 +10,19 @@ from typing import Any
 
 import pytest
 
-from evalstats.analysis.result import Result
-from evalstats.document.formats import pandoc_answer
-from evalstats.document.latex import latex_answer
-from evalstats.document.model import Column, Document, Table
+from evalstats.analysis.result import Result, show
+from evalstats.document.model import Code, Column, Document, Section, SideBySide, Table, Tabs, Text
+from evalstats.document.pandoc import to_pandoc
+from evalstats.errors import InputError
 from tests.analysis.test_every_result import FEW, HOSTILE, results
-from tests.document.pdflatex import compiled
 
 pypandoc = pytest.importorskip("pypandoc")
 
-# What Quarto takes of an output, first of these that it has: quarto-cli at 5d1da592, src/core/jupyter/display-data.ts.
-TAKEN = {
-    "html": ("text/html", "text/markdown", "text/plain"),
-    "latex": ("text/latex", "text/markdown", "text/plain"),
-    **dict.fromkeys(("docx", "pptx", "typst", "epub"), ("text/markdown", "image/png", "text/html", "text/plain")),
-    "gfm": ("text/markdown", "text/html", "text/plain"),
-}
-# All that a text of ours may be to Pandoc: no link, no image, no code, no formula, nothing raw.
+# All that a text of ours may be to Pandoc: no link, no formula, nothing raw; of code only options, of images only our own.
 WORDS = {
-    *("Para", "Plain", "Str", "Space", "SoftBreak", "Strong", "BulletList", "Table"),
+    *("Para", "Plain", "Str", "Space", "SoftBreak", "Strong", "BulletList", "Table", "Image"),
     *("AlignLeft", "AlignRight", "AlignDefault", "ColWidth", "ColWidthDefault"),
 }
-
-
-def shown(result: Result, to: str) -> str:
-    forms = {"text/html": "_repr_html_", "text/markdown": "_repr_markdown_", "text/latex": "_repr_latex_"}
-    return getattr(result, forms[next(form for form in TAKEN[to] if form in forms)])()
 
 
 def words(text: str) -> str:
@@ -43,12 +30,10 @@ def words(text: str) -> str:
 
 
 def said(result: Result) -> list[str]:
-    """What must be readable: banners, the headline, the number, the scope, the cautions, and a name in the table."""
+    """What must be readable: banners, the headline, the number, the scope, the cautions."""
     document = result.document()
     notes = [note.line for note in (*document.banners, *document.cautions)]
-    table = document.leading_table
-    cells = [] if table is None else [*table.without_empty_columns().written()[0]]
-    return [words(text) for text in (document.headline.rstrip("."), document.number, document.scope, *notes, *cells)]
+    return [words(text) for text in (document.headline.rstrip("."), document.number, document.scope, *notes)]
 
 
 @cache
@@ -58,7 +43,7 @@ def few() -> tuple[Result, ...]:
 
 @pytest.mark.parametrize("to", ["docx", "typst", "html"])
 def test_the_answer_of_every_result_comes_through(to: str, tmp_path: Path) -> None:
-    text = "\n\n".join(f"# Part\n\n{result._repr_markdown_()}" for result in few())
+    text = "\n\n".join(f"# Part\n\n{to_pandoc(result.document())}" for result in few())
     pypandoc.convert_text(text, to, format="markdown", outputfile=str(tmp_path / f"x.{to}"))
     options = ["--wrap=none", "--columns=100000"]
     back = words(pypandoc.convert_file(str(tmp_path / f"x.{to}"), "plain", format=to, extra_args=options))
@@ -82,52 +67,114 @@ def test_names_are_nothing_but_words_to_pandoc(name: str) -> None:
         assert found <= WORDS | {""}
 
 
-def test_latex_for_the_cell_of_a_notebook_needs_no_package_at_all() -> None:
-    text = "\n\n\\clearpage\n".join(shown(result, "latex") for result in few())
-    assert text.isascii()
-    assert "usepackage" not in text
-    compiled(text, packages="")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_nothing_but_words_in_a_notebook(name: str) -> None:
+    """Notebooks read CommonMark with pipe tables: no HTML, no link, and no image but ours."""
+    reader = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table")
+    for result in results(name):
+        text = to_pandoc(result.document(), ("answer", "evidence", "method"))
+        tokens = [inner for token in reader.parse(text) for inner in (token, *(token.children or ()))]
+        kinds = {token.type for token in tokens}
+        assert not kinds & {"html_block", "html_inline", "image", "heading_open", "blockquote_open", "code_block", "hr"}
+
+
+def test_the_one_form_that_a_result_has_beside_text_is_markdown() -> None:
+    """Quarto takes HTML before Markdown for a page, and LaTeX for a PDF: themes, columns and captions would not reach them."""
+    formats = ("html", "latex", "png", "svg", "json", "mimebundle")
+    assert [name for result in few() for name in formats if hasattr(result, f"_repr_{name}_")] == []
 
 
 def test_a_long_table_is_cut_and_says_so() -> None:
     table = Table(id="t", columns=(Column(title="Model", kind="name"),), rows=tuple((f"m{k}",) for k in range(60)))
-    said = Document(kind="score", title="?", label="x", tone="good", headline="y", answer=(table,))
-    for text in (pandoc_answer(said), latex_answer(said)):
-        assert "The first 40 of 60 rows" in text
-        assert "m39" in text
-        assert "m40" not in text
+    text = to_pandoc(Document(kind="score", title="?", label="x", tone="good", headline="y", answer=(table,)))
+    assert "The first 40 of 60 rows" in text
+    assert "m39" in text
+    assert "m40" not in text
 
 
-def test_results_of_an_executed_notebook_keep_their_verdict_in_word_slides_and_typst(tmp_path: Path) -> None:
-    """As Quarto does: the form that it takes for the format goes to Pandoc, as raw LaTeX where that is the form."""
+def test_parts_are_chosen_by_name_and_captions_left_to_the_document(capsys: pytest.CaptureFixture[str]) -> None:
+    result = results("comparison_trials_clusters")[0]
+    document = result.document()
+    show(result, document.evidence[0].id)
+    out = capsys.readouterr().out
+    plain = pypandoc.convert_text(out, "plain", format="markdown", extra_args=["--wrap=none"])
+    assert document.evidence[0].heading in plain
+    assert document.headline.rstrip(".") not in plain
+    captions = [table.caption for table in document.tables.values() if table.caption]
+    whole = ("answer", "evidence", "method")
+    kept, left = (
+        words(pypandoc.convert_text(to_pandoc(document, whole, caption=caption), "plain", format="markdown"))
+        for caption in (True, False)
+    )
+    assert any(words(caption) in kept for caption in captions)
+    assert [caption for caption in captions if words(caption) in left] == []
+    with pytest.raises(InputError, match=r"no part 'nothing'.*answer, evidence, method"):
+        show(result, "nothing")
+
+
+def test_panels_texts_and_code_come_through() -> None:
+    beside = SideBySide(title="q1", above=(("Asked", "x\ny"),), left=("A", "{{< env HOME >}}"), right=("B", "```"))
+    code = Code(code="if a:\n\n    b = '{{< env HOME >}}'")
+    panels = Tabs(id="t", title="by", panels=(Section(id="p", heading="Panel", blocks=(Text(text="Inside."),)),))
+    document = Document(
+        kind="score", title="?", label="x", tone="good", headline="y",
+        evidence=(Section(id="e", heading="H", blocks=(beside, code, panels)),),
+    )  # fmt: skip
+    text = to_pandoc(document, ("e",))
+    assert "{{<" not in text
+    plain = pypandoc.convert_text(text, "plain", format="markdown")
+    for expected in ("x\ny", "{{< env HOME >}}", "```", "    b = ", "Panel", "Inside."):
+        assert expected in plain
+
+
+def test_no_line_ends_within_a_number_or_an_interval() -> None:
+    text = "By +4.0 pp, 95% CI −5.6 to 100.0, of 3 items to 4 more"
+    said = Document(kind="score", title="?", label="x", tone="good", headline=text)
+    plain = pypandoc.convert_text(to_pandoc(said), "plain", format="markdown", extra_args=["--wrap=none"])
+    assert "+4.0\xa0pp, 95%" in plain
+    assert "CI\xa0−5.6\xa0to\xa0100.0, of 3 items to 4 more" in plain
+
+
+def test_results_of_an_executed_notebook_keep_verdict_and_picture_in_every_form(tmp_path: Path) -> None:
     nbclient, nbformat, typst = map(pytest.importorskip, ("nbclient", "nbformat", "typst"))
     kept = [results(name)[0] for name in ("comparison_trials_clusters", "hostile leaderboard")]
     for place, result in enumerate(kept):
         result.save(tmp_path / f"{place}.json")
     cells = [
-        f"import evalstats as es\nes.load_result({str(tmp_path / f'{place}.json')!r})" for place, _ in enumerate(kept)
+        f"import evalstats as es\nr = es.load_result({str(tmp_path / f'{place}.json')!r})\n{last}"
+        for place, last in enumerate(("r", "es.show(r)"))
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
-    outputs = [cell.outputs[0].data for cell in notebook.cells]
-    for to in ("docx", "pptx", "typst", "html", "latex"):
-        text = "# Ours\n\n"
-        for data in outputs:
-            form = next(form for form in TAKEN[to] if form in data)
-            assert form != "text/plain"
-            fence = {"text/html": "html", "text/latex": "latex"}.get(form)
-            text += f"{data[form]}\n\n" if fence is None else f"``````{{={fence}}}\n{data[form]}\n``````\n\n"
+    text = "\n\n".join(cell.outputs[0].data["text/markdown"] for cell in notebook.cells)
+    for to in ("docx", "pptx", "typst", "html", "latex", "epub"):
         path = tmp_path / f"x.{to}"
-        pypandoc.convert_text(text, to, format="markdown", outputfile=str(path), extra_args=["--standalone"])
-        back = path.read_bytes().decode("utf-8", "replace")
-        if to in ("docx", "typst", "html"):
-            back = pypandoc.convert_file(str(path), "plain", format=to, extra_args=["--wrap=none"])
-        elif to == "pptx":
-            back = slides(path)
+        options = ["--standalone", f"--extract-media={tmp_path}"] if to in ("typst", "latex") else ["--standalone"]
+        pypandoc.convert_text(f"# Ours\n\n{text}", to, format="markdown", outputfile=str(path), extra_args=options)
+        plain = ["--wrap=none"]
+        back = slides(path) if to == "pptx" else pypandoc.convert_file(str(path), "plain", format=to, extra_args=plain)
         for result in kept:
-            assert to == "latex" or words(result.document().headline.rstrip(".")) in words(back)
-            assert to != "latex" or "\\toprule" in back
-    assert typst.compile(str(tmp_path / "x.typst"))[:4] == b"%PDF"
+            assert words(result.document().headline.rstrip(".")) in words(back)
+        written = path.read_bytes()
+        if to in ("docx", "pptx", "epub"):
+            with zipfile.ZipFile(path) as packed:
+                assert sum(name.endswith(".png") for name in packed.namelist()) == 2
+        else:
+            image = {"typst": rb"image\(", "html": rb"<img\s", "latex": rb"\\includegraphics\["}[to]
+            assert len(re.findall(image, written)) == 2
+    assert typst.compile(str(tmp_path / "x.typst"), root=tmp_path.anchor)[:4] == b"%PDF"
+
+
+def test_a_table_comes_as_an_object_of_great_tables_to_restyle() -> None:
+    result = results("hostile leaderboard")[0]
+    styled = result.to_gt("models").tab_header("Ours").as_raw_html()
+    assert "Ours" in styled
+    cells = result.document().tables["models"].written()[0]
+    assert all(part in words(unescape(styled)) for part in map(words, cells[:3]))
+    assert "<script>" not in styled
+    assert result.to_gt().as_raw_html().count("<tr") == len(result.document().leading_table.rows) + 1  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="no table 'x'"):
+        result.to_gt("x")
 
 
 def slides(path: Path) -> str:

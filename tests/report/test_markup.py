@@ -14,6 +14,7 @@ import pytest
 
 from evalstats.document.escape import for_pandoc
 from evalstats.document.model import Note
+from evalstats.document.pandoc import prose
 from evalstats.report import markup
 from evalstats.report.engine import pandoc_program
 from evalstats.report.examples import example
@@ -146,6 +147,6 @@ def test_a_figure_is_drawn_for_paper_where_a_pdf_may_be_made(
 def test_no_line_of_a_page_ends_within_an_option(text: str) -> None:
     pypandoc = pytest.importorskip("pypandoc")
     words = [word for word in re.split(r"\s", text) if re.fullmatch(r"--[a-z-]+", word)]
-    for shown in (pypandoc.convert_text(markup.prose(text), "html", format="markdown"), markup.prose_html(text)):
+    for shown in (pypandoc.convert_text(prose(text), "html", format="markdown"), markup.prose_html(text)):
         assert re.findall("<code>(.*?)</code>", shown) == words
         assert html.unescape(re.sub(r"</?(?:p|code)>", "", shown)).strip() == text

@@ -456,7 +456,7 @@ def test_tidy_rows_speak_the_glossary(tenacious: EvalData) -> None:
 def test_hostile_names_stay_text() -> None:
     name = "<script>alert(1)</script>|x"
     data = data_of(rows_of("a", [1.0, 0.0] * 10), rows_of(name, [1.0, 1.0] * 10))
-    shown = compare(data, "a", name)._repr_html_()
+    shown = compare(data, "a", name).to_html()
     assert "<script" not in shown
     assert "&lt;script&gt;" in shown
 

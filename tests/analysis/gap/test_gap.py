@@ -355,7 +355,7 @@ def test_the_result_can_be_written_down(planted) -> None:
     assert found.agreement.to_frame().height >= 12
     assert "model-03" in found.summary()
     assert "12 models" in repr(found)
-    assert "<table" in found._repr_html_()
+    assert "<table" in found.to_html()
 
 
 def test_the_same_seed_gives_the_same_answer(planted) -> None:

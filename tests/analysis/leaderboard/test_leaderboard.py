@@ -692,7 +692,7 @@ def test_the_summary_and_repr_name_the_best(found: Leaderboard) -> None:
     assert found.summary().startswith(f"2 of 5 models could be best; {found.rows[0].name} leads. ")
     assert found.document().label == "no clear winner"
     assert "corrected for that" in found.explain().lower() or found.document().section("winner")
-    assert "<table>" in found._repr_html_()
+    assert "<table>" in found.to_html()
 
 
 def test_the_winner_is_corrected_downwards_and_scores_are_drawn_together(found: Leaderboard) -> None:
