@@ -29,7 +29,10 @@ _ROWS = 40  # the result has all
 _WIDEST = 40
 _ESCAPED_OPTION = re.compile(r"(?<!\S)\\-\\-[a-z]+(?:\\-[a-z]+)*")
 # Blanks within a number with its unit, and within an interval: no line ends there.
-_BLANK = re.compile(r"(?<=\d) (?=pp\b)|(?<=\bCI) (?=[\\−+\d])|(?<=\d) (?=to [\\−+\d])|(?<=\d to|\d\xa0to) (?=[\\−+\d])")
+_BLANK = re.compile(
+    r"(?<=\d) (?=pp\b)|(?<=\bCI) (?=[\\−+\d])|(?<=\d) (?=to [\\−+\d])|(?<=\d to|\d\xa0to) (?=[\\−+\d])"
+    r"|(?<=\bp) (?=\\[=<])|(?<=\bp[ \xa0]\\[=<]) (?=\d)"
+)
 
 
 def prose(text: str) -> str:
