@@ -14,8 +14,9 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+import yaml
 
-from evalstats.report.engine import find_quarto
+from evalstats.report.engine import find_page, find_quarto
 from evalstats.report.examples import example
 from evalstats.report.kernel import EXECUTED
 from evalstats.report.overview import show_overview
@@ -113,6 +114,40 @@ def test_studies_and_overviews_are_words_there_too(
         "What the data hold",
     ):
         assert said in told
+
+
+SHORTCODE = """
+local shortcodes = dofile({path!r})
+function Pandoc(document)
+  return pandoc.Pandoc(shortcodes.evalstats({{ {{ pandoc.Str({result!r}) }}, {{ pandoc.Str({part!r}) }} }}))
+end
+"""
+
+
+def test_the_shortcode_of_the_extension_shows_parts_without_a_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extension = find_page("compare").extension
+    declared = yaml.safe_load((extension / "_extension.yml").read_text())["contributes"]["shortcodes"]
+    saved, result = tmp_path / "r.json", example("compare")
+    result.save(saved)
+    monkeypatch.setenv("QUARTO_PYTHON", sys.executable)
+
+    def shown(path: Path, part: str) -> str:
+        (tmp_path / "x.lua").write_text(
+            SHORTCODE.format(path=str(extension / declared[0]), result=str(path), part=part)
+        )
+        return pypandoc.convert_text("", "plain", format="markdown", filters=[str(tmp_path / "x.lua")])
+
+    document = result.document()
+    told = re.sub(r"\s+", " ", shown(saved, "answer"))
+    assert document.headline.rstrip(".") in told
+    assert document.evidence[0].heading not in told
+    assert document.evidence[0].heading in re.sub(r"\s+", " ", shown(saved, document.evidence[0].id))
+    with pytest.raises(RuntimeError, match=r"(?s)there is no file.*could not show the result"):
+        shown(tmp_path / "no.json", "answer")
+    with pytest.raises(RuntimeError, match="no part 'nothing'"):
+        shown(saved, "nothing")
 
 
 DOCUMENT = """---
