@@ -190,7 +190,7 @@ class Page:
     def _answer(self) -> list[str]:
         document = self.document
         # Of a figure with one mark the card has drawn all there is.
-        alone = document.interval is not None
+        alone = document.interval is not None and not foreign()
         blocks = [block for block in document.answer if not (alone and isinstance(block, Figure) and block.single)]
         return [*map(banner, document.banners), card(document, items=self._items()), *self._blocks(blocks)]
 

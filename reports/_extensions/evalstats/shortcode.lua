@@ -2,7 +2,8 @@
 
 local code = [[
 import sys
-from evalstats.analysis.result import load_result, picture
+from evalstats.analysis.result import picture
+from evalstats.analysis.saved import load_result
 from evalstats.document.pandoc import to_pandoc
 from evalstats.errors import EvalStatsError
 try:
