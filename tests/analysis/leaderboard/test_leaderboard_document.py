@@ -44,7 +44,7 @@ def test_who_could_be_best_is_said_once() -> None:
     document, n = found.document(), len(found.best())
     assert document.headline.startswith(f"{n} of 4 models could be best; {found.rows[0].name} leads")
     assert printed(found, full=False).count("could be best") == 1
-    assert document.number_words.startswith("95% CI ")
+    assert document.number_words.startswith(f"{found.rows[0].name}, 95% CI ")
     assert len(headline(document).splitlines()) == 1
 
 
@@ -52,7 +52,7 @@ def test_one_best_is_named_with_its_score() -> None:
     document = leaderboard(board(binary(300, [0.9, 0.5, 0.4]))).document()
     assert (document.label, document.tone) == ("one best", "good")
     assert document.headline == "a is better than each of the other 2 models"
-    assert document.number_words.startswith("95% CI ")
+    assert document.number_words.startswith("a, 95% CI ")
 
 
 @pytest.mark.parametrize("baseline", [None, "a", "b"])
