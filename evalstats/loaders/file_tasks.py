@@ -32,9 +32,10 @@ def tasks_by_file(parts: Sequence[EvalData]) -> tuple[list[EvalData], list[Probl
     tasks: set[str] = set()
     for places in files.values():
         called = {names[place] for place in places}
+        if len(called) < len(places) or len(called) == 1:
+            continue
         items = {frozenset(parts[place].outcomes["item"].unique()) for place in places}
-        if len(called) == len(places) > 1 and _are_tasks(called, items):
-            tasks |= called
+        tasks |= called if _are_tasks(called, items) else set()
     if not tasks:
         return [*parts], [*_doubt(parts, names)]
     path = next(str(part.runs["source"][0]) for part, name in zip(parts, names, strict=True) if name in tasks)
