@@ -474,7 +474,13 @@ SEEDS: dict[str, list[Tree]] = {
     "livecodebench-site": [{"performances_generation.json": _json(test_livecodebench.site(*_AVERAGES))}],
     "leaderboard": _leaderboards(),
     "benchbench": [{"my_bench_240829_safety.csv": b"model,total,Part/A\nlab/m,61.5,0.5\nn*,,1\n"}],
-    "score-table": [{"bench.csv": _csv(_PUBLISHED)}, {"bench.json": _json(_PUBLISHED)}],
+    "score-table": [
+        {"bench.csv": _csv(_PUBLISHED)},
+        {"bench.json": _json(_PUBLISHED)},
+        {
+            "bench.md": "| Model | Score ± (95% CI) |\n|--|--|\n| [m](http://x) | **71.2%** ± 2 |\n| n | 60% -3/+2 |\n".encode()
+        },
+    ],
     "terminal-bench": _terminal_bench(),
     "bfcl": _bfcl(),
     "mlflow": _mlflow(),
