@@ -552,6 +552,8 @@ def show(result: Result, *names: str, caption: bool = True) -> None:
 
     Parameters
     ----------
+    result
+        What a question returned.
     *names
         "answer" (by itself), "evidence", "method", or sections by id, such as "flips".
     caption
