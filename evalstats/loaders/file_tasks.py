@@ -63,7 +63,7 @@ def _are_tasks(names: AbstractSet[str], items: AbstractSet[frozenset[str]]) -> b
     if len(items) > 1:
         return say_so or len(kinds) == len(names)
     (same,) = items
-    counted = any(same == {str(k + start) for k in range(len(same))} for start in (0, 1))
+    counted = any(same == frozenset(str(k + start) for k in range(len(same))) for start in (0, 1))
     return say_so and counted and len(same) > 1
 
 

@@ -43,8 +43,7 @@ def _score() -> Result:
     from evalstats import datasets
     from evalstats.analysis.score.score import score
 
-    found = score(datasets.tenacious_held_out(), "trained")
-    return found[0] if isinstance(found, tuple) else found
+    return score(datasets.tenacious_held_out(), "trained")
 
 
 def _frontier() -> Result:
