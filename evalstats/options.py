@@ -248,7 +248,7 @@ EntryContrast = Annotated[str, _DesignFlag("Column that names the entries: model
 Paired = Annotated[
     bool | None,
     _DesignFlag(
-        "Whether both sides answered the same items; default: unpaired only if rows are numbered.",
+        "Whether both sides answered the same items; default: unpaired if rows are numbered or users met one side each.",
         "--paired/--unpaired",
     ),
 ]

@@ -25,7 +25,7 @@ losses concentrate in them beyond chance, adjusted for all slices."""
 # What of a comparison decides which items flipped, and in which slices losses concentrate.
 _OF_ITEMS = (
     *("baseline", "candidate", "metric", "by", "cluster", "conf_level", "contrast", "higher_is_better"),
-    *("pass_hat", "pass_at", "shared_trials", "accept", "seed"),
+    *("paired", "pass_hat", "pass_at", "shared_trials", "accept", "seed"),
 )
 _HINT = "More: --full (all items), --texts (what was asked and answered), --report FILE."
 

@@ -216,8 +216,9 @@ class ArenaVotesLoader(SingleFileLoader):
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield comparisons block by block, the run, and notes on votes without an outcome."""
         head = read_head(source.path)
-        votes = open_votes(head, self.column_map)
-        arena = mapped_arena(arena_of(votes.names, source.stem), self.column_map)
+        map_ = self.column_map.placed(source.stem, source.path.absolute().parent.name)
+        votes = open_votes(head, map_)
+        arena = mapped_arena(arena_of(votes.names, source.stem), map_)
         counted = "event_id" in votes.names and "event_size" not in votes.names and not is_event(votes.names)
         sizes = _event_sizes(votes) if counted else None
         run = source.run_id()
@@ -238,7 +239,7 @@ class ArenaVotesLoader(SingleFileLoader):
         if not tally.n_votes:
             raise UnreadableFileError(f"{source.path}: holds no votes between two models")
         about: dict[str, object] = {"run": run, "benchmark": arena.benchmark, "judge": arena.judge}
-        config = self.column_map.as_config()
+        config = map_.as_config()
         if config:
             about["config"] = json.dumps(config, ensure_ascii=False)
         yield Rows(table="runs", rows=[about])
@@ -246,7 +247,7 @@ class ArenaVotesLoader(SingleFileLoader):
         yield from tally.problems(source, word)
         if is_event(votes.names):
             yield from source.notes([_EVENT_NOTE])
-        if arena.judge and "judge" not in self.column_map.constants:
+        if arena.judge and "judge" not in map_.constants:
             yield from source.notes([f"the judge, {arena.judge}, is taken from the file's name"])
 
 

@@ -487,9 +487,8 @@ class _Table:
             rest = [pair for pair in weighed if pair[1] not in named]
             top = max(weight for weight, column in weighed if column in named)
             return [(top, tuple(named)), *((weight, (column,)) for weight, column in rest[:_MOST]), (0.0, ())]
-        # What alone says right or wrong, whatever it is called (`clicked`), or alone is called so.
-        only = len(weighed) == 1 and (weighed[0][1].named("score") > 0 or weighed[0][1].levels <= {"0", "1"})
-        weighed = [(weight + 0.35 * (only and weight < SURE), column) for weight, column in weighed[:_MOST]]
+        only = len(weighed) == 1 and weighed[0][1].named("score") > 0
+        weighed = [(weight + 0.3 * (only and weight < SURE), column) for weight, column in weighed[:_MOST]]
         return [*((weight, (column,)) for weight, column in weighed), (0.0, ())]
 
     def _models(self) -> Sequence[Weighed]:
@@ -618,11 +617,11 @@ class _Table:
         wanted = [column for column in numbers if column.name in self.asked.sides]
         by_model = [column for column in numbers if names_a_model(column.name)]
         by_side = [column for column in numbers if SIDES & column.tokens]
-        named_so = len(by_side) == 2 and all(column.words in SIDES for column in by_side)
         sides, patterns = self.crossed
         crossed = {pattern.replace("*", side) for pattern in patterns for side in sides}
         found: list[_Fit] = []
         long = any(c.named("score") for c in numbers) or any(weight >= SURE for weight, _ in self._models())
+        named_so = not long and len(by_side) == 2 and all(column.words in SIDES for column in by_side)
         for weight, scores in (
             (_ASKED_FOR + 1, wanted),
             (2.0, by_model),

@@ -256,13 +256,13 @@ class ColumnMap:
         sources = self.columns.get("score", ()) if self.makes("model") else ()
         return tuple(part.strip() for source in sources for part in source.split(",") if "*" in part)
 
-    def placed(self, path: Path) -> "ColumnMap":
+    def placed(self, file: str, folder: str) -> "ColumnMap":
         """Return the map of one file: with its name and its folder's where these are asked for.
 
-        >>> ColumnMap.from_options(["task=#file"]).placed(Path("runs/arc.csv")).constants
+        >>> ColumnMap.from_options(["task=#file"]).placed("arc", "runs").constants
         {'task': 'arc'}
         """
-        names = {FILE: path.name.partition(".")[0], FOLDER: path.absolute().parent.name}
+        names = {FILE: file, FOLDER: folder}
         return replace(self, constants={name: names.get(value, value) for name, value in self.constants.items()})
 
     def makes(self, name: str) -> bool:

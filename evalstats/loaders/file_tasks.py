@@ -17,12 +17,15 @@ from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.data import EvalData, Problem
 
+# Tasks share no more than a tenth of their items.
+_APART = 0.9
+
 
 def tasks_by_file(parts: Sequence[EvalData]) -> tuple[list[EvalData], list[Problem]]:
     """Make each file a task of its systems, where it is one, and say so; `parts` are what single files hold.
 
-    Files of a system that hold the same items may be its runs, and so may those whose names differ in a number alone (1, 2),
-    or say so (seed-a). Items that each task counts anew are not the same.
+    Files of a system with items in common may be its runs, and so may those whose names differ in a number alone (1, 2), or say
+    so (seed-a). Items that each task counts anew are not the same.
     """
     names = [_name_without_task(part) for part in parts]
     files: dict[str, list[int]] = {}
@@ -54,17 +57,21 @@ def _are_tasks(names: AbstractSet[str], items: AbstractSet[frozenset[str]]) -> b
     [True, False, False]
     >>> [_are_tasks({"task1", "task2"}, {frozenset(ids)}) for ids in ("01", "xy")]
     [True, False]
+    >>> _are_tasks({"monday", "tuesday"}, {frozenset("xyz"), frozenset("xy")})
+    False
     """
     kinds = {re.sub(r"\d+", "", name) for name in names}
     words = {word for kind in kinds for word in words_of(kind).split("_")}
-    if words & ROLES["trial"].names.keys():
-        return False
     say_so = bool(words & ROLES["task"].names.keys())
-    if len(items) > 1:
-        return say_so or len(kinds) == len(names)
-    (same,) = items
-    counted = any(same == frozenset(str(k + start) for k in range(len(same))) for start in (0, 1))
-    return say_so and counted and len(same) > 1
+    if words & ROLES["trial"].names.keys() or not (say_so or len(kinds) == len(names)):
+        return False
+    sizes = [len(own) for own in items]
+    counted = all(
+        own == frozenset(str(k + start) for k in range(len(own))) for own in items for start in [int("0" not in own)]
+    )
+    if counted and max(sizes) > 1:
+        return say_so or len(items) > 1
+    return len(items) == len(names) and len(frozenset().union(*items)) >= _APART * sum(sizes)
 
 
 def _doubt(parts: Sequence[EvalData], names: Sequence[str]) -> Iterator[Problem]:

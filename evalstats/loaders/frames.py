@@ -18,7 +18,7 @@ from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_ASKED, NOTHING_FITS, AskedNames, assigned
 from evalstats.loaders.blocks import frame_block
 from evalstats.loaders.bound_columns import Binding, Survey
-from evalstats.loaders.column_map import COLUMNS, WAYS, ColumnMap
+from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, WAYS, ColumnMap
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import completed, fitted, named_otherwise
@@ -128,6 +128,11 @@ def from_frame(
         **columns,
     }
     named = {role: None if name is None else name_of(name) for role, name in named.items()}
+    of_file = next((role for role, name in named.items() if name in (FILE, FOLDER)), None)
+    if of_file is not None:
+        raise InputError(
+            f"{of_file}={named[of_file]!r} is for files; a frame has none: give {of_file}='@NAME', or a column"
+        )
     dependence = names_of(dependence)
     table = _as_table(_with_index(frame, (*named.values(), *scores)))
     map_ = frame_map(

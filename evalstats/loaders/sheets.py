@@ -1,36 +1,62 @@
-"""Spreadsheets of Excel and LibreOffice, as the delimited text that one would save them as."""
+"""Spreadsheets of Excel and LibreOffice, as the delimited text that one would save them as.
+
+Their reader is a program of another language, which ends its process where a small file claims a vast sheet. It therefore runs in
+a process of its own, with bounded memory.
+"""
 
 import io
+import subprocess
+import sys
 import zipfile
 import zlib
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, cast
-
-import polars as pl
+from typing import BinaryIO
 
 from evalstats.errors import UnreadableFileError
-from evalstats.grammar import comma_list
 from evalstats.regular import open_regular
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
-# Excel's books name one of these among their first members; LibreOffice's begin with their type.
-_MARKS = (
-    *(b"xl/workbook", b"xl/worksheets", b"[Content_Types].xml"),
-    b"application/vnd.oasis.opendocument.spreadsheet",
-)
-_LOOKED_AT = 1 << 12
+# Excel's books name one of the first two among their first members; LibreOffice's begin with their type.
+_MARKS = (b"xl/workbook", b"xl/worksheets", b"application/vnd.oasis.opendocument.spreadsheet")
+_LOOKED_AT = 1 << 16
 # Members of a book unpack to at most so much: some two million cells.
 _MOST_UNPACKED = 256 << 20
-# What a header without a name is called by the reader.
-_UNNAMED = "__UNNAMED__"
+_SECONDS = 120
+# Prints the only sheet with rows: its header as it stands, and columns that are numbers as far down as they go.
+_READER = """
+import io, logging, sys
+logging.disable()
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+except (ImportError, ValueError, OSError):
+    pass
+import fastexcel, polars as pl
+data = sys.stdin.buffer.read()
+book = fastexcel.read_excel(data)
+held = [name for name in book.sheet_names if book.load_sheet(name).height]
+if len(held) != 1:
+    found = f"several sheets with rows ({', '.join(held[:3])})" if held else "no sheet with rows"
+    sys.exit(f"holds {found}, and one was expected; save that one as a file of its own")
+header = book.load_sheet(held[0], header_row=None, n_rows=1, dtypes="string").to_polars()
+rows = pl.read_excel(
+    io.BytesIO(data), sheet_name=held[0], engine="calamine", infer_schema_length=None, drop_empty_cols=False
+)
+odd = [name for name, dtype in rows.schema.items() if dtype.is_nested() or dtype == pl.Duration]
+rows = rows.with_columns(pl.col(odd).cast(pl.String))
+for part in (header, rows):
+    sys.stdout.buffer.write(part.write_csv(include_header=False).encode())
+"""
 
 
 def is_sheet(stream: BinaryIO) -> bool:
     """Whether a file is a spreadsheet, whatever it is called; the stream stands at its beginning afterwards."""
-    start = stream.read(_LOOKED_AT)
+    start = stream.read(4)
+    start += stream.read(_LOOKED_AT) if start.startswith(b"PK") else b""
     stream.seek(0)
-    return start.startswith(_OLD_EXCEL) or (start.startswith(b"PK") and any(mark in start for mark in _MARKS))
+    return start == _OLD_EXCEL or (start.startswith(b"PK") and any(mark in start for mark in _MARKS))
 
 
 def sheet_as_text(path: Path) -> bytes:
@@ -39,8 +65,8 @@ def sheet_as_text(path: Path) -> bytes:
     Raises
     ------
     UnreadableFileError
-        If several sheets have rows, or none; if the file is damaged, or unpacks to too much; if `fastexcel`, which reads
-        spreadsheets, is not installed.
+        If several sheets have rows, or none; if the file is damaged, or takes too much memory or time; if `fastexcel`, which
+        reads spreadsheets, is not installed.
     """
     at = path.stat()
     return _as_text(path, at.st_mtime_ns, at.st_size)
@@ -49,33 +75,25 @@ def sheet_as_text(path: Path) -> bytes:
 # A table is opened some times while it is read: its head, its survey, its rows.
 @lru_cache(maxsize=1)
 def _as_text(path: Path, changed: int, size: int) -> bytes:  # noqa: ARG001 - which file it is
-    try:
-        import fastexcel  # an extra of its own
-    except ImportError:
+    if find_spec("fastexcel") is None:
         raise UnreadableFileError(
             f"{path}: is a spreadsheet, which fastexcel reads; install it (`pip install fastexcel`), or save the sheet as CSV"
-        ) from None
+        )
     book = _unpacked(path)
-    # The reader is written in another language, whose panics are no ordinary exceptions.
     try:
-        opened = cast("Any", fastexcel).read_excel(book)
-        held = [name for name in opened.sheet_names if opened.load_sheet(name).height]
-        frame = cast("Any", pl).read_excel(book, sheet_name=held[0], engine="calamine") if len(held) == 1 else None
-    except (Exception, pl.exceptions.PanicException) as error:
-        raise UnreadableFileError(
-            f"{path}: is no spreadsheet that can be read ({error}); save the sheet as CSV"
-        ) from error
-    if frame is None:
-        found = f"several sheets with rows ({comma_list(held, 3)})" if held else "no sheet with rows"
-        raise UnreadableFileError(f"{path}: holds {found}, and one was expected; save that one as a file of its own")
-    return _delimited(frame)
-
-
-def _delimited(frame: pl.DataFrame) -> bytes:
-    odd = [name for name, dtype in frame.schema.items() if dtype.is_nested() or dtype == pl.Duration]
-    header = pl.DataFrame([["" if name.startswith(_UNNAMED) else name for name in frame.columns]], orient="row")
-    rows = frame.with_columns(pl.col(odd).cast(pl.String)).write_csv(include_header=False)
-    return (header.write_csv(include_header=False) + rows).encode()
+        done = subprocess.run(  # noqa: S603 - this Python, on our own text
+            [sys.executable, "-I", "-c", _READER], input=book, capture_output=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise UnreadableFileError(f"{path}: takes more than {_SECONDS} s to read; save the sheet as CSV") from None
+    if done.returncode == 0:
+        return done.stdout
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    why = next(
+        (line for line in said if line.startswith("holds ")),
+        "is no spreadsheet that can be read; save the sheet as CSV",
+    )
+    raise UnreadableFileError(f"{path}: {why}")
 
 
 def _unpacked(path: Path) -> bytes:

@@ -105,8 +105,9 @@ class TableLoader(SingleFileLoader):
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""
         head = read_head(source.path)
         found = _found_in(head, self.column_map, self.asked) or self.column_map
-        map_ = found.placed(source.path)
-        folder = [source.path.absolute().parent.name] if FOLDER in found.constants.values() else []
+        within = source.path.absolute().parent.name
+        map_ = found.placed(source.stem, within)
+        folder = [within] if FOLDER in found.constants.values() else []
         table = open_table(head, map_.rows, lenient=True, deep=map_.paths)
         survey, blocks = surveyed(table, _watched(map_), {*self.asked.factors, *self.where, *map_.named})
         table.left_out.check(source.path, survey.n_rows)

@@ -45,8 +45,16 @@ def as_polars(frame: object) -> pl.DataFrame:
     if isinstance(frame, Mapping):
         named = cast("Mapping[str, Any]", frame)
         if named and all(isinstance(each, Mapping) or hasattr(each, "columns") for each in named.values()):
-            tables = [as_polars(each).with_columns(model=pl.lit(str(name))) for name, each in named.items()]
-            return pl.concat(tables, how="diagonal_relaxed")
+            tables = {str(name): as_polars(each) for name, each in named.items()}
+            several = [
+                name for name, each in tables.items() if "model" in each.columns and each["model"].n_unique() > 1
+            ]
+            if several:
+                raise InputError(
+                    f"the table {several[0]!r} has several models of its own; give one table with all of them"
+                )
+            own = [each.with_columns(model=pl.lit(name)) for name, each in tables.items()]
+            return pl.concat(own, how="diagonal_relaxed")
         return pl.DataFrame(named)
     import narwhals as nw  # tables of other libraries are few, and each start would wait for it
 

@@ -320,11 +320,20 @@ def test_the_sides_that_are_compared_tell_which_columns_they_are(tmp_path: Path)
     assert read(path, sides=("old", "new"), strict=True).models() == ("new", "old")
 
 
-def test_a_column_that_alone_says_yes_or_no_is_the_score(tmp_path: Path) -> None:
+def test_outcomes_of_users_are_scores_by_their_names_alone(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("user_id,arm,clicked\nu1,control,0\nu2,treatment,1\nu3,control,1\nu4,treatment,1\n")
-    assert read(path, strict=True).outcomes["score"].to_list() == [0, 1, 1, 1]
-    path.write_text("user_id,arm,clicked,mobile\nu1,control,0,1\nu2,treatment,1,0\nu3,control,1,1\nu4,treatment,1,1\n")
+    for name, is_score in (("clicked", True), ("purchased", True), ("bounced", False), ("is_holdout", False)):
+        path.write_text(f"user_id,arm,{name}\nu1,control,0\nu2,treatment,1\nu3,control,1\nu4,treatment,1\n")
+        if is_score:
+            assert read(path, strict=True).outcomes["score"].to_list() == [0, 1, 1, 1]
+            continue
+        with pytest.raises(InputError, match="no known format"):
+            read(path)
+
+
+def test_arms_and_a_measure_before_are_no_two_models(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("user_id,group,before,after\nu1,control,3,4\nu2,treatment,2,5\nu3,control,4,4\nu4,treatment,1,6\n")
     with pytest.raises(InputError, match="no known format"):
         read(path)
 

@@ -1,7 +1,6 @@
 """What people bring beside plain tables: spreadsheets, indexes, objects of scores, JSON in cells, rows that stand twice."""
 
 import json
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError
+from evalstats.loaders import sheets
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.frames import from_frame
 from evalstats.loaders.registry import read
@@ -103,6 +103,30 @@ def test_a_spreadsheet_is_the_table_that_it_shows(tmp_path: Path, form: str) -> 
     assert [problem.message.partition(" --map")[0] for problem in data.problems] == ["read with"]
 
 
+def test_a_cell_of_a_spreadsheet_is_read_whatever_stands_above_it(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="spreadsheets need fastexcel")
+    rows = [("id", "model", "ok"), *((f"q{k}", "m", 1 / 3 if k < 300 else "fail") for k in range(330))]
+    data = read(excel(tmp_path / "t.xlsx", T=rows), column_map=ColumnMap.from_options(["item=id", "score=ok"]))
+    assert data.outcomes["score"].to_list()[299:301] == [pytest.approx(1 / 3), 0.0]
+    exact = [("id", "model", "ok"), *((f"q{k}", "m", 1e-10 / 7) for k in range(3))]
+    assert read(excel(tmp_path / "e.xlsx", T=exact)).outcomes["score"].to_list() == [1e-10 / 7] * 3
+    with pytest.raises(InputError, match="stands twice"):
+        read(excel(tmp_path / "twice.xlsx", T=[("id", "ok", "ok"), ("q1", 1, 0)]))
+
+
+def test_a_small_book_that_claims_a_vast_sheet_ends_no_more_than_its_reader(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="spreadsheets need fastexcel")
+    path = excel(tmp_path / "vast.xlsx", T=[("id", "ok"), ("q1", 1)])
+    vast = tmp_path / "corners.xlsx"
+    with zipfile.ZipFile(path) as book, zipfile.ZipFile(vast, "w") as made:
+        for name in book.namelist():
+            text = book.read(name).decode()
+            corner = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+            made.writestr(name, text.replace("</sheetData>", corner))
+    with pytest.raises(InputError, match="no spreadsheet that can be read"):
+        read(vast)
+
+
 def test_spreadsheets_that_cannot_be_read_are_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fastexcel", reason="spreadsheets need fastexcel")
     several = excel(tmp_path / "several.xlsx", Old=_ROWS, New=_ROWS)
@@ -123,7 +147,7 @@ def test_spreadsheets_that_cannot_be_read_are_refused_in_words(tmp_path: Path, m
     ):
         with pytest.raises(InputError, match=said):
             read(path)
-    monkeypatch.setitem(sys.modules, "fastexcel", None)
+    monkeypatch.setattr(sheets, "find_spec", lambda _: None)
     with pytest.raises(InputError, match="pip install fastexcel"):
         read(excel(tmp_path / "whole.xlsx", T=_ROWS))
 

@@ -158,7 +158,7 @@ def compare(
     paired
         Whether both sides answered the same items. False: different users or items, such as an A/B test (Miettinen-Nurminen,
         Welch, or CR2 of two samples; flips, costs, sequential looks and labels need pairs). None: unpaired where rows have no
-        id and are numbered by their place, else paired.
+        id and are numbered by their place, and where one table's items are users of whom hardly any met both sides; else paired.
     covariate
         Of unpaired sides, a column that was measured before anybody was assigned: the difference is adjusted for it.
     ratio

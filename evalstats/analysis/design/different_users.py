@@ -20,7 +20,10 @@ from evalstats.table.items import Floats
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
-_USER = re.compile(r"(user|customer|visitor|player|member|session|conversation|device|account)")
+_KEY_OF = r"(?:^|_)({})(?:_?(?:id|key|hash|uuid|no|number))?s?$"
+_USER = re.compile(_KEY_OF.format("user|customer|visitor|player|member|session|conversation|device|account"))
+# Who is one person: of one conversation or session there may be another like it on the other side.
+_PERSON = re.compile(_KEY_OF.format("user|customer|visitor|player|member"))
 # Up to so large a share of users who met two arms, they strayed.
 _FEW_MET = 0.05
 _WHOSE = ("on both sides", "for all systems")
@@ -50,7 +53,10 @@ def unpaired_arms(
 
 def _apart(data: EvalData, arms: Sequence[System], runs: Sequence[str]) -> bool:
     """Whether the arms of one table are users, of whom hardly any met two of them."""
-    if data.rows_of_runs(runs)["source"].n_unique() > 1 or what_differs(data, runs, None) == "items":
+    named = [
+        str(name) for columns in _column_maps(data, runs) for name in cast("list[object]", columns.get("item", []))
+    ]
+    if data.rows_of_runs(runs)["source"].n_unique() > 1 or not any(_PERSON.search(plain(name)) for name in named):
         return False
     users = [arm.rows["item"].cast(pl.String).unique() for arm in arms]
     n, met = pl.concat(users).n_unique(), sum(map(len, users))
