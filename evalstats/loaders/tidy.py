@@ -419,17 +419,14 @@ class Tidier:
         """Drop the rows that are not asked for; what is wrong with them is no matter."""
         sources = {source: name for name, source in (*self.binding.factors.items(), *self.binding.columns.items())}
         for name, levels in self.where.items():
-            # A file's own column of a standard name (`status`) may be meant, or the standard one.
-            named = dict.fromkeys((f"source_{name}", name, sources.get(name)))
-            columns = [each for each in named if each in frame.columns and not isinstance(frame[each].dtype, pl.List)][
-                :2
-            ]
-            texts = [frame[column].cast(pl.String) for column in columns]
+            column = name if name in frame.columns else sources.get(name)
+            if column not in frame.columns or isinstance(frame[column].dtype, pl.List):
+                continue
+            text = frame[column].cast(pl.String)
             seen = self._levels.setdefault(name, set())
-            for text in texts if len(seen) < _SHOWN_LEVELS else ():
+            if len(seen) < _SHOWN_LEVELS:
                 seen.update(text.drop_nulls().unique(maintain_order=True).head(_SHOWN_LEVELS).to_list())
-            if texts:
-                frame = frame.filter(pl.any_horizontal(text.is_in(levels) for text in texts))
+            frame = frame.filter(text.is_in(levels))
         self._n_kept += frame.height
         return frame
 
@@ -441,7 +438,9 @@ class Tidier:
             wanted = " or ".join(map(repr, self.where[name]))
             have = comma_list(map(repr, sorted(seen)), _SHOWN_LEVELS) if seen else "no value in any row"
             if not set(self.where[name]) & seen or len(self._levels) == 1:
-                raise InputError(f"{name} has no level {wanted}; it has {have}")
+                own = f"source_{name}"
+                also = f"; the file's own column of that name is called {own}" if own in self.binding.factors else ""
+                raise InputError(f"{name} has no level {wanted}; it has {have}{also}")
         asked = ", ".join(f"{name}={','.join(levels)}" for name, levels in self.where.items())
         raise InputError(f"no row has {asked}; leave one of the conditions out")
 

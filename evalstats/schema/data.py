@@ -147,19 +147,22 @@ class EvalData:
         >>> EvalData().where(scenario="goal_switching").outcomes.height
         0
         """
-        frame = self.outcomes
+        frame, asked = self.outcomes, list[str]()
         for name, level in levels.items():
-            column, own = self.factor(name), f"source_{name}"
-            if own in frame.columns and frame[own].cast(pl.String).is_in(names_of(level, frame.schema[own])).any():
-                column = own  # the file's column of that name, which was none of ours
-            text = frame[column].cast(pl.String)
+            column = self.factor(name)
+            text = self.outcomes[column].cast(pl.String)
             wanted = names_of(level, frame.schema[column])
             unknown = [value for value in wanted if not (text == value).any()]
-            if unknown and frame.height:
+            if unknown and text.len():
                 levels_there = text.drop_nulls().unique().sort().head(12).to_list()
                 have = ", ".join(repr(value) for value in levels_there) or "no value in any row"
-                raise InputError(f"{name} has no level {unknown[0]!r}; it has {have}")
-            frame = frame.filter(text.is_in(wanted))
+                own = f"source_{name}"
+                also = f"; a file's own column of that name is called {own}" if own in frame.columns else ""
+                raise InputError(f"{name} has no level {unknown[0]!r}; it has {have}{also}")
+            frame = frame.filter(frame[column].cast(pl.String).is_in(wanted))
+            asked.append(f"{name}={','.join(wanted)}")
+        if self.outcomes.height and not frame.height:
+            raise InputError(f"no row has {', '.join(asked)}; leave one of the conditions out")
         return replace(self, outcomes=frame)
 
     def with_metric(self, metric: str | None = None, /, **facts: object) -> "EvalData":

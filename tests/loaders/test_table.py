@@ -883,11 +883,23 @@ def test_models_that_differ_only_in_case_are_named(csv: Any) -> None:
 def test_a_level_of_the_files_own_column_of_a_standard_name_can_be_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("item,model,score,status\nq1,a,1,done\nq2,,,cut off\nq1,b,0,done\nq2,b,,done\n")
-    data = read(path, where={"status": ["done"]}, strict=True)
+    data = read(path, where={"source_status": ["done"]}, strict=True)
     assert data.outcomes["source_status"].to_list() == ["done"] * 3
     assert data.where(status="scored").outcomes.height == 2
-    with pytest.raises(InputError, match="status has no level 'half'"):
-        read(path, where={"status": ["half"]})
+    its_name = "status has no level 'done'; it has .*; (the|a) file's own column of that name is called source_status"
+    with pytest.raises(InputError, match=its_name):
+        read(path, where={"status": ["done"]})
+    with pytest.raises(InputError, match=its_name):
+        data.where(status="done")
+
+
+def test_a_condition_on_a_mapped_column_never_means_the_files_own_of_that_name(tmp_path: Path) -> None:
+    for model, other in (("A", "task"), ("B", "kind")):
+        rows = "".join(f"q{k},{model},{'xy'[k % 2]},{'xy'[k < 4]},1\n" for k in range(8))
+        (tmp_path / f"{model}.csv").write_text(f"id,model,{other},subject,ok\n{rows}")
+    map_ = ColumnMap.from_options(["item=id", "score=ok", "model=model", "task=subject"])
+    for data in (read(tmp_path, column_map=map_, where={"task": "y"}), read(tmp_path, column_map=map_).where(task="y")):
+        assert data.outcomes.select("model", "item").rows() == [(model, f"q{k}") for model in "AB" for k in range(4)]
 
 
 def test_a_row_that_is_not_asked_for_may_lack_a_model(tmp_path: Path) -> None:

@@ -87,6 +87,18 @@ def test_an_unknown_level_or_factor_lists_what_there_is() -> None:
         data.factor("speed")
 
 
+def test_the_order_of_conditions_does_not_matter() -> None:
+    data = combine([part(run, scenario=run, item=item) for run, item in (("r1", "a"), ("r1", "b"), ("r2", "b"))])
+    for names in (["scenario", "item"], ["item", "scenario"]):
+        levels = {"scenario": "r2", "item": ["a", "b"]}
+        assert data.where(**{name: levels[name] for name in names}).outcomes["item"].to_list() == ["b"]
+        levels = {"scenario": "r2", "item": "a"}
+        with pytest.raises(
+            InputError, match=f"no row has {', '.join(f'{name}={levels[name]}' for name in names)}; leave"
+        ):
+            data.where(**{name: levels[name] for name in names})
+
+
 def test_nothing_combines_to_nothing() -> None:
     data = combine([])
     assert data.outcomes.height == 0
