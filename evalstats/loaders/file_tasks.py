@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from evalstats.errors import Option
-from evalstats.grammar import comma_list, plural
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import Source
 from evalstats.loaders.binder import words_of
 from evalstats.loaders.roles import ROLES
@@ -81,7 +81,7 @@ def _doubt(parts: Sequence[EvalData], names: Sequence[str]) -> Iterator[Problem]
     ]
     if len(own) > 1 and len({frozenset(part.outcomes["item"].unique()) for part in own}) == len(own):
         message = (
-            f"and {plural(len(own) - 1, 'more file')} name no model, and each has other items: each is a model here, where equal "
+            f"this file and {len(own) - 1:,} more name no model, and each has other items: each is a model here, where equal "
             f"ids are the same item; if they are tasks of one model: {Option('map', '@NAME', of='model')}"
         )
         yield Problem(path=str(own[0].runs["source"][0]), message=message, severity="note")

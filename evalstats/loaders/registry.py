@@ -332,34 +332,18 @@ def plan(
 
 
 def _told_apart(planned: Sequence[MatchedSource], stored: Iterable[Path]) -> list[MatchedSource]:
-    """Name sources by what differs in their paths where their files have the same name: three runs are not one system.
-
-    A folder that names a system so names those of its other tables, too.
-    """
+    """Name sources by what differs in their paths where their files have the same name: three runs are not one system."""
     paths = [item.source.path for item in planned]
     own = {path.absolute() for path in paths}
     groups: dict[str, list[Path]] = {}
     for path in dict.fromkeys((*paths, *(path for path in stored if path.absolute() not in own))):
         groups.setdefault(Source(path=path).called, []).append(path)
     apart: dict[Path, str] = {}
-    folders: dict[Path, str] = {}
     for name, group in groups.items():
         if len(group) > 1:
             # A model's name says more than its folder and stays in the name.
             ending = f"/{name}" if names_a_model(name) else ""
-            parts = dict(zip(group, paths_apart(group), strict=True))
-            apart |= {path: f"{part}{ending}" for path, part in parts.items()}
-            folders |= {
-                path.parent: part for path, part in parts.items() if part.endswith(path.parent.name) and not ending
-            }
-    apart |= {
-        item.source.path: folders[item.source.path.parent]
-        for item in planned
-        if isinstance(item.loader, TableLoader)
-        and item.source.path not in apart
-        and item.source.path.parent in folders
-        and not names_a_model(item.source.called)
-    }
+            apart |= {path: f"{part}{ending}" for path, part in zip(group, paths_apart(group), strict=True)}
     return [
         MatchedSource(loader=item.loader, source=structs.replace(item.source, apart=apart.get(item.source.path, "")))
         for item in planned

@@ -9,7 +9,7 @@ from evalstats.loaders.registry import read
 from tests.loaders.trees import everything_said as told
 
 TASKS = "each of which is a task: law, math"
-DOUBT = "if they are tasks of one model"
+DOUBT = "this file and 1 more name no model"
 
 
 def written(folder: Path, files: dict[str, int | str], column: str = "") -> Path:
@@ -29,9 +29,10 @@ def written(folder: Path, files: dict[str, int | str], column: str = "") -> Path
     [
         # A folder for each system, equal byte by byte in one task.
         ({"a/math.csv": 4, "a/law.csv": 3, "b/math.csv": 4, "b/law.csv": 2}, "", ["a", "b"], TASKS),
-        # A folder of tasks that all name the same model, and a system that lacks one.
+        # A folder of tasks that all name the same model.
         ({"math.csv": 4, "law.csv": 3}, "model", ["m"], TASKS),
-        ({"a/math.csv": 4, "a/law.csv": 3, "b/math.csv": 4}, "", ["a", "b"], TASKS),
+        # A folder for each experiment: what one alone has is a model.
+        ({"a/base.csv": 4, "a/mine.csv": 5, "b/base.csv": 6}, "", ["a", "b", "mine"], ""),
         # The same numbers of items, counted anew by files that are called tasks.
         (
             {"a/task1.csv": 4, "a/task2.csv": 4, "b/task1.csv": 4, "b/task2.csv": 4},
