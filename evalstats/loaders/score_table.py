@@ -18,7 +18,7 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.binder import is_called_score
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
-from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.column_map import NO_SCORE, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
 from evalstats.loaders.files import HEAD_BYTES, iter_json_lines, load_json
 from evalstats.loaders.published_numbers import (
@@ -360,10 +360,12 @@ class ScoreTableLoader(SingleFileLoader):
 
     def with_columns(self, column_map: ColumnMap) -> "ScoreTableLoader":
         """Return a loader that takes from the map which columns are scores, and their scale."""
-        if other := next((name for name in (*column_map.columns, *column_map.constants) if name != "score"), None):
+        parts = {*column_map.as_config()} - {"columns", "constants", "values", "directions", "scale"}
+        names = (*column_map.columns, *column_map.constants, *column_map.values, *sorted(parts))
+        if other := next((name for name in names if name != "score"), None):
             raise InputError(
-                f"{other} cannot be mapped in a table of published scores, where score and scale can; if its rows are items, "
-                f"say which column names them: {Option('map', blank='COLUMN', of='item')}"
+                f"{other} cannot be mapped in a table of published scores, where score, unscored and scale can; if its "
+                f"rows are items, say which column names them: {Option('map', blank='COLUMN', of='item')}"
             )
         return ScoreTableLoader(column_map)
 
@@ -402,7 +404,7 @@ class ScoreTableLoader(SingleFileLoader):
                 )
             roles.metrics = [metric for metric in roles.metrics if metric.column in scores]
         numbers = PublishedRows(scale=self.column_map.scale)
-        notes = _add_all(table.records, roles, UNNAMED if unnamed or of_one else source.stem, numbers)
+        notes = _add_all(table.records, roles, UNNAMED if unnamed or of_one else source.stem, numbers, self.column_map)
         if not numbers.rows:
             raise UnreadableFileError(f"{source.path}: holds no published number of any model")
         run = source.run_id()
@@ -574,10 +576,11 @@ def _roles(head: Head, table: ScoreRows) -> Roles:
     return roles
 
 
-def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: PublishedRows) -> list[str]:
+def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: PublishedRows, map_: ColumnMap) -> list[str]:
     """Add every number; return what there is to tell of rows and cells."""
     seen: set[tuple[str | None, ...]] = set()
     told: Counter[str] = Counter()
+    labels, better = map_.values.get("score", {}), map_.directions
     for record in records:
         copy = tuple(as_text(record.get(name)) for name in record)
         if copy in seen:
@@ -586,10 +589,12 @@ def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: Publis
         seen.add(copy)
         for metric in roles.metrics:
             cell = record.get(metric.column)
-            if is_absent(cell):
-                told["cells of scores that are empty or NaN, and give no number"] += 1
+            cell = labels.get((as_text(cell) or "").strip().removesuffix(".0"), cell)
+            if is_absent(cell) or cell in NO_SCORE:
+                told["cells of scores that are empty or NaN, or stand for no score, and give no number"] += 1
             else:
-                _add(record, metric, roles, stem, numbers)
+                numbers.higher_is_better = better.get(metric.column, better.get(""))
+                _add({**record, metric.column: cell}, metric, roles, stem, numbers)
     return [f"{what}: {n}" for what, n in told.items()]
 
 

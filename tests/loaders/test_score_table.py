@@ -109,9 +109,19 @@ def test_the_map_says_which_columns_of_a_board_are_scores_and_their_scale(tmp_pa
     for option, fault in (
         ("score=f2", "'f2' is no column of scores; it has acc, f1"),
         ("model=acc", "model cannot be mapped"),
+        ("dependence=acc", "dependence cannot be mapped"),
     ):
         with pytest.raises(InputError, match=fault):
             board(option)
+
+
+def test_a_map_says_which_way_published_scores_go_and_which_stand_for_none(tmp_path: Path) -> None:
+    path = tmp_path / "board.csv"
+    path.write_text("model,wer,acc\na,0.2,-1\nb,-1.0,0.5\n")
+    data = read(path, column_map=ColumnMap.from_options(["score=wer:lower,acc", "unscored=-1"]))
+    assert data.aggregates.select("model", "metric", "estimate").rows() == [("a", "wer", 0.2), ("b", "acc", 0.5)]
+    assert dict(data.metrics.select("metric", "higher_is_better").rows()) == {"wer": False, "acc": None}
+    assert "or stand for no score, and give no number: 2" in told(data)
 
 
 def test_what_a_cell_says_behind_its_score_is_read_and_what_cannot_be_is_told(table: Any) -> None:
@@ -189,7 +199,7 @@ def test_cells_without_a_number_are_counted(table: Any) -> None:
     assert data.aggregates.filter(metric="acc")["model"].to_list() == ["a", "f"]
     words = told(data)
     assert "acc of 2 models could not be read and is left out" in words
-    assert "cells of scores that are empty or NaN, and give no number: 3" in words
+    assert "cells of scores that are empty or NaN, or stand for no score, and give no number: 3" in words
     assert "2 numbers have no model and are left out" in words
     assert "rows that end before the last column, whose missing cells give no number: 1" in words
 
