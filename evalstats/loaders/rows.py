@@ -248,7 +248,7 @@ MOST_KEYS: Final = 1_000_000
 class SeenKeys:
     """Keys of the first `MOST_KEYS` rows of a file, as sorted 64-bit hashes: eight bytes a row, however long the ids are.
 
-    What repeats later is found where all of a file is: in a store, or in a table that is held.
+    What repeats a later row is found where all of a file is: in a store, or in a table that is held.
 
     Two different keys share a hash once in 18 million million million pairs; a file is then wrongly refused with a chance
     of 3 in 100 million.
@@ -265,9 +265,7 @@ class SeenKeys:
         return sum(map(len, self._runs))
 
     def again(self, keys: pl.DataFrame) -> pl.Series:
-        """Mark the rows whose key was seen before, in this frame or an earlier one; none once `MOST_KEYS` are held."""
-        if len(self) >= MOST_KEYS:
-            return pl.repeat(value=False, n=keys.height, eager=True)
+        """Mark the rows whose key was seen before, in this frame or among those held."""
         hashes = keys.hash_rows(seed=0).to_numpy()
         # Sorted ones are looked up in one pass; of equal ones the first of the frame stays first.
         order = np.argsort(hashes, kind="stable")
@@ -277,10 +275,11 @@ class SeenKeys:
             place = np.searchsorted(run, new)
             inside = place < len(run)
             known[inside] |= run[place[inside]] == new[inside]
-        while self._runs and len(self._runs[-1]) <= len(new):
-            # Two sorted runs are merged in one pass by the stable sort.
-            new = np.sort(np.concatenate([self._runs.pop(), new]), kind="stable")
-        self._runs.append(new)
+        if len(self) < MOST_KEYS:
+            while self._runs and len(self._runs[-1]) <= len(new):
+                # Two sorted runs are merged in one pass by the stable sort.
+                new = np.sort(np.concatenate([self._runs.pop(), new]), kind="stable")
+            self._runs.append(new)
         again = np.empty(len(order), dtype=np.bool_)
         again[order] = known
         return pl.Series(again)

@@ -82,7 +82,8 @@ def test_no_more_keys_are_remembered_than_a_frame_beyond_the_most(monkeypatch: p
     for first in range(0, 100, 20):
         assert not seen.again(pl.DataFrame({"id": range(first, first + 20)})).any()
     assert len(seen) == 40
-    assert seen.again(pl.DataFrame({"id": [3, 90, 91, 91]})).to_list() == [False] * 4
+    assert seen.again(pl.DataFrame({"id": [3, 39, 40, 90, 200]})).to_list() == [True, True, False, False, False]
+    assert len(seen) == 40
 
 
 def test_a_key_is_known_again_whichever_frame_it_stood_in() -> None:
