@@ -465,7 +465,7 @@ def _folders_of_tasks(targets: Sequence[Path], reading: Mapping[str, Any]) -> "t
     sources = [*both.runs.select("source", "system").iter_rows()]
     names = [{system for source, system in sources if Path(source).is_relative_to(target)} for target in targets]
     systems = [name for found in names if len(found) == 1 for name in found]
-    if len({*systems}) != len(targets) or not (both.outcomes["task"].fill_null("") != "").any():
+    if len({*systems}) != len(targets) or both.outcomes["benchmark"].n_unique() < 2:
         return None
     for line in problem_lines(both.problems):
         say(line, quiet=reading["quiet"])

@@ -22,7 +22,7 @@ _APART = 0.9
 
 
 def tasks_by_file(parts: Sequence[EvalData]) -> tuple[list[EvalData], list[Problem]]:
-    """Make each file a task of its systems, where it is one, and say so; `parts` are what single files hold.
+    """Make each file a benchmark of its systems, one task of a suite, where it is one, and say so; `parts` are what single files hold.
 
     Files of a system with items in common may be its runs, and so may those whose names differ in a number alone (1, 2), or say
     so (seed-a). Items that each task counts anew are not the same.
@@ -59,6 +59,8 @@ def _are_tasks(names: AbstractSet[str], items: AbstractSet[frozenset[str]]) -> b
     [True, False]
     >>> _are_tasks({"monday", "tuesday"}, {frozenset("xyz"), frozenset("xy")})
     False
+    >>> [_are_tasks({*names}, {frozenset("01")}) for names in (["strict", "lenient"], ["arc", "law", "math"])]
+    [False, True]
     """
     kinds = {re.sub(r"\d+", "", name) for name in names}
     words = {word for kind in kinds for word in words_of(kind).split("_")}
@@ -70,7 +72,7 @@ def _are_tasks(names: AbstractSet[str], items: AbstractSet[frozenset[str]]) -> b
         own == frozenset(str(k + start) for k in range(len(own))) for own in items for start in [int("0" not in own)]
     )
     if counted and max(sizes) > 1:
-        return say_so or len(items) > 1
+        return say_so or len(items) > 1 or len(names) > 2
     return len(items) == len(names) and len(frozenset().union(*items)) >= _APART * sum(sizes)
 
 
@@ -95,11 +97,15 @@ def _name_without_task(part: EvalData) -> str:
 
 
 def _as_task(part: EvalData, name: str) -> EvalData:
-    """Return the outcomes of a file as a task; another system's file may be the same byte by byte, so its run is named anew."""
+    """Return the outcomes of a file as a benchmark of the suite.
+
+    Another system's file may be the same byte by byte, so its run is named anew.
+    """
     systems = part.runs["system"].unique()
     run = pl.format("{}/{}", pl.lit(systems[0]), pl.col("run")) if len(systems) == 1 else pl.col("run")
     return replace(
         part,
-        outcomes=part.outcomes.with_columns(run.alias("run"), task=pl.lit(name)),
-        runs=part.runs.with_columns(run.alias("run")),
+        outcomes=part.outcomes.with_columns(run.alias("run"), benchmark=pl.lit(name)),
+        metrics=part.metrics.with_columns(benchmark=pl.lit(name)),
+        runs=part.runs.with_columns(run.alias("run"), benchmark=pl.lit(name)),
     )

@@ -55,7 +55,7 @@ def test_files_are_tasks_where_a_system_has_several_with_other_items(
     assert sorted(data.outcomes["system"].unique()) == systems
     assert data.outcomes.height == sum(int(n) for n in files.values())
     tasks = said.partition("is a task: ")[2].split(", ")
-    assert sorted(data.outcomes["task"].unique()) == tasks
+    assert sorted(data.outcomes["benchmark"].unique()) == (tasks if tasks != [""] else ["table"])
     assert said in told(data)
     assert (DOUBT in told(data)) == (said == DOUBT)
 
@@ -64,7 +64,7 @@ def test_files_of_the_model_that_the_map_names_are_its_tasks(tmp_path: Path) -> 
     folder = written(tmp_path / "x", {"math.csv": 4, "law.csv": 3})
     data = read(folder, column_map=ColumnMap.from_options(["item=item", "score=score", "model=@m"]))
     assert TASKS in told(data)
-    assert data.outcomes.select("model", "task").unique().height == 2
+    assert data.outcomes.select("model", "benchmark").unique().height == 2
 
 
 def test_a_table_that_names_its_tasks_keeps_them(tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_a_table_that_names_its_tasks_keeps_them(tmp_path: Path) -> None:
 
 def test_a_map_takes_names_of_files_and_folders_for_tasks_and_models(tmp_path: Path) -> None:
     written(tmp_path, {"old/1.csv": 4, "old/2.csv": 4, "new/1.csv": 4, "new/2.csv": 4})
-    map_ = ColumnMap.from_options(["item=item", "score=score", "task=#file", "model=#folder"])
+    map_ = ColumnMap.from_options(["item=item", "score=score", "benchmark=#file", "model=#folder"])
     data = read(tmp_path / "old", tmp_path / "new", column_map=map_)
-    assert data.outcomes.select("model", "task").unique().sort("model", "task").rows() == [
+    assert data.outcomes.select("model", "benchmark").unique().sort("model", "benchmark").rows() == [
         ("new", "1"),
         ("new", "2"),
         ("old", "1"),

@@ -30,8 +30,12 @@ _WHOSE = ("on both sides", "for all systems")
 
 
 def numbers_its_rows(data: EvalData, runs: Sequence[str]) -> bool:
-    """Whether the items of some run are the numbers of its rows, which pair up with nothing."""
-    return ["#row"] in [columns.get("item") for columns in _column_maps(data, runs)]
+    """Whether the items of some run are the numbers of its rows, which pair up with nothing.
+
+    Where each column is a model, a row is an item of all of them.
+    """
+    maps = _column_maps(data, runs)
+    return any(columns.get("item") == ["#row"] and columns.get("model") != ["#columns"] for columns in maps)
 
 
 def unpaired_arms(
