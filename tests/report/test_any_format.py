@@ -133,6 +133,10 @@ def test_the_shortcode_of_the_extension_shows_parts_without_a_cell(
     result.save(saved)
     monkeypatch.setenv("QUARTO_PYTHON", sys.executable)
 
+    # A document's folder may hold what is called as a module is.
+    (tmp_path / "json.py").write_text("raise SystemExit('a module beside the document was run')")
+    monkeypatch.chdir(tmp_path)
+
     def shown(path: Path, part: str) -> str:
         (tmp_path / "x.lua").write_text(
             SHORTCODE.format(path=str(extension / declared[0]), result=str(path), part=part)

@@ -90,8 +90,8 @@ def test_a_level_that_is_moved_moves_the_interval_and_not_the_verdict(opened: Ca
     ("won", "lost", "margin", "words"),
     [
         (10, 10, 0.2, "equivalent within 20 pp"),
-        (10, 10, 0.05, "inferiority not excluded by 5 pp"),
-        (15, 5, 0.05, "not inferior by 5 pp"),
+        (10, 10, 0.05, "a loss of more than 5 pp is not excluded"),
+        (15, 5, 0.05, "a loss of more than 5 pp is excluded"),
     ],
 )
 def test_a_margin_is_held_to_one_sided_limits(
@@ -106,6 +106,33 @@ def test_a_margin_is_held_to_one_sided_limits(
     assert (account.verdict == "equivalent") == ("equivalent" in words)
     # The band has moved, and what said where it was is gone.
     assert page.locator(".es-interval > p span").filter(has_text="band").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("level", "shown", "margin"),
+    [(0.7, "70%", None), (0.9875, "98.75%", 0.0025), (0.9999, "99.99%", 0.05)],
+)
+def test_until_a_slider_moves_and_on_paper_the_drawing_is_that_of_python(
+    opened: Callable[..., Any], level: float, shown: str, margin: float | None
+) -> None:
+    options = {"conf_level": level, "margin": margin}
+    drawings = [opened(script=script, **options).locator(".es-interval svg") for script in (False, True)]
+    known, drawing = (each.inner_html() for each in drawings)
+    assert drawing == known
+    page = drawings[1].page
+    slider = page.get_by_role("slider", name="Level")
+    assert slider.get_attribute("aria-valuetext") == shown
+    if margin is not None:
+        of_margin = page.get_by_role("slider", name="Margin").get_attribute("aria-valuetext")
+        assert of_margin == f"{100 * margin:g} pp"
+    slider.fill("90")
+    assert drawings[1].inner_html() != known
+    assert f"The verdict stays that at {shown}" in page.locator(".es-verdict").get_by_role("status").text_content()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert drawings[1].inner_html() == known
+    assert slider.get_attribute("aria-valuetext") == shown
+    slider.fill("90")
+    assert drawings[1].inner_html() != known  # what is put back can be moved again
 
 
 def test_without_a_script_the_drawing_says_it_all(opened: Callable[..., Any]) -> None:

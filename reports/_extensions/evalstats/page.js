@@ -191,19 +191,19 @@ for (const box of all("[data-interval]")) {
     if (mark.tagName === "text") mark.textContent = (origin === 0 && value > 0 ? "+" : "") + words(value);
   });
   const told = make("p", { role: "status" }), tools = make("p");
-  const slider = (name, value, min, max, step, written) => {
-    const field = make("input", { type: "range", min, max, step }), label = make("label"), shown = make("span");
+  const slider = (name, value, min, max, written) => {
+    const field = make("input", { type: "range", min, max, step: "any" }), label = make("label"), shown = make("span");
     field.defaultValue = value;
     label.append(name, field, shown);
     tools.append(label);
-    field.oninput = () => move();
+    field.oninput = () => (field.value = (+field.value).toFixed(1), move());
     return () => (shown.textContent = field.ariaValueText = written(+field.value), +field.value);
   };
   // The sliders say it.
   box.querySelector("span:nth-child(2):not(:last-child)")?.remove();
-  const level = slider("Level", 100 * known.level, 80, 99.9, 0.1, (value) => percent(value / 100));
+  const asked = 100 * known.level, level = slider("Level", asked, Math.min(80, asked), Math.max(99.9, asked), (value) => percent(value / 100));
   const most = Math.max(2 * known.margin * scale, 10);
-  const margin = origin === null ? () => 0 : slider("Margin", known.margin * scale, 0, most, 0.1, (value) => sized(words(value / scale, 0)));
+  const margin = origin === null ? () => 0 : slider("Margin", known.margin * scale, 0, most, (value) => sized(words(value / scale, 0)));
   const move = () => {
     const chosen = level() / 100, within = margin() / scale, [low, high] = ends(chosen), [least, limit] = ends(2 * chosen - 1);
     place("low", low), place("high", high);
@@ -214,13 +214,18 @@ for (const box of all("[data-interval]")) {
       band.setAttribute("x", at(origin - within)), band.setAttribute("width", parseFloat(at(origin + within)) - parseFloat(at(origin - within)) + "%");
       said += (low > 0 || high < 0 ? ", excludes 0" : ", includes 0");
       const above = least > -within, below = limit < within, fine = falling ? below : above;
-      const claim = above && below ? "equivalent within " : fine ? "not inferior by " : "inferiority not excluded by ";
-      if (within) said += "; " + claim + sized(words(within, 0)) + " (one-sided " + percent(chosen) + ")";
+      const size = sized(words(within, 0)), loss = "a loss of more than " + size + (fine ? " is excluded" : " is not excluded");
+      if (within) said += "; " + (above && below ? "equivalent within " + size : loss) + " (one-sided " + percent(chosen) + ")";
     }
     told.textContent = said + ". The verdict stays that at " + percent(known.level) + (known.margin ? " and ±" + sized(words(known.margin, 0)) : "") + ".";
   };
-  const reset = () => (all("input", tools).forEach((field) => (field.value = field.defaultValue)), move(), told.textContent = "");
-  // Paper has the interval of the verdict.
+  // Until a slider is moved, and on paper, the drawing is Python's.
+  const svg = box.querySelector("svg"), drawn = svg.cloneNode(true);
+  const reset = () => {
+    all("input", tools).forEach((field) => (field.value = field.defaultValue));
+    level(), margin(), told.textContent = "";
+    svg.replaceChildren(...drawn.cloneNode(true).childNodes);
+  };
   on(window, "beforeprint", reset), reset();
   box.append(tools, told);
 }

@@ -14,7 +14,7 @@ except EvalStatsError as error:
 
 return {
   evalstats = function(words)
-    local arguments = pandoc.List({ "-X", "utf8", "-c", code })
+    local arguments = pandoc.List({ "-P", "-X", "utf8", "-c", code }) -- -P: no module from the document's folder
     for _, word in ipairs(words) do
       arguments:insert(pandoc.utils.stringify(word))
     end
