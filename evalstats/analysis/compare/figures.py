@@ -227,11 +227,16 @@ def narrowing(result: Comparison) -> Figure | None:
 
 
 def drawn(result: Comparison) -> Interval | None:
-    """Return the difference as the card draws it, with the counts from which a page finds its ends at another level."""
+    """Return the difference as the card draws it, with the counts from which a page finds its ends at another level.
+
+    A page claims by the interval alone. It gets no counts where more decides: missing scores, a direction that is asked for, or
+    whether two sides that agree on every item are one.
+    """
     counts: tuple[int, ...] = ()
-    if result.sequential is None and result.table is not None and result.method == "Tango score":
+    alone = result.direction != "asked" and (result.missing.ignorable or not result.missing.rows)
+    if alone and result.method == "Tango score" and result.table is not None and result.table.discordant:
         counts = (result.table.n, result.table.only_candidate, result.table.only_baseline)
-    elif result.method == "Miettinen-Nurminen score":
+    elif alone and result.method == "Miettinen-Nurminen score":
         sides = (result.candidate, result.baseline)
         counts = tuple(n for side in sides for n in (round((side.estimate or 0.0) * side.n_items), side.n_items))
     span, axis = result.about.span, _axis(result)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -267,3 +268,25 @@ def test_the_shell_takes_it(tmp_path: Path) -> None:
     asked = ["compare", str(tmp_path / "r.jsonl"), "--baseline", "old", "--candidate", "new"]
     assert CliRunner().invoke(app, asked).stdout.count("INCONCLUSIVE") == 1
     assert CliRunner().invoke(app, [*asked, "--missing", "ignorable"]).stdout.count("BETTER") == 1
+
+
+def test_a_page_computes_no_claim_that_missing_scores_or_an_open_direction_forbid() -> None:
+    def counts(given: EvalData, **options: Any) -> tuple[int, ...]:
+        interval = es.compare(given, "old", "new", **options).document().interval
+        assert interval is not None
+        return interval.counts
+
+    assert counts(data(0), margin=0.1) == (N, 20, 5)
+    assert counts(data(2), margin=0.1) == counts(data(2)) == ()
+    assert counts(data(2), margin=0.1, missing="ignorable") == (N - 2, 20, 5)
+    for last, known in ((0.0, (100, N, 110, N)), (None, ())):
+        users = rows_of("new", [*[1.0] * 100, *[0.0] * 99, last], items=[f"u{i}" for i in range(N)])
+        assert counts(data_of(rows_of("old", OLD), users, kind="binary"), paired=False, margin=0.1) == known
+    assert counts(data(0), sequential=True) == ()
+    # Two runs that are one: Python says that a difference of 0 is no evidence for equivalence.
+    assert counts(data_of(rows_of("old", OLD), rows_of("new", OLD), kind="binary")) == ()
+    columns = {"item": "item", "model": "model"}
+    rows = data(0).outcomes.select("item", "model", open_to_question="score")
+    for name, known in (("open_to_question", (N, 20, 5)), ("jailbroken", ())):
+        table = rows.rename({"open_to_question": name})
+        assert counts(es.from_frame(table, **columns, score=name), margin=0.1) == known
