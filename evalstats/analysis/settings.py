@@ -195,9 +195,7 @@ def from_here(paths: Iterable[str | PurePath]) -> tuple[str, ...]:
     (('a.csv',), ('a.csv', 'alice/a.csv'))
     """
     here = Path.cwd()
-    whole = list(
-        dict.fromkeys(path.relative_to(here) if path.is_relative_to(here) else path for path in map(Path, paths))
-    )
+    whole = [path.relative_to(here) if path.is_relative_to(here) else path for path in map(Path, paths)]
     # An address (s3://...), a home, and folders beside those above this one are elsewhere, too.
     away = [
         path
@@ -210,8 +208,8 @@ def from_here(paths: Iterable[str | PurePath]) -> tuple[str, ...]:
     for length in range(max((len(path.parts) for path in away), default=0), 0, -1):
         short = {path: "/".join(path.parts[-length:]).lstrip("/") for path in away}
         told_apart = named | short
-        named = told_apart if len({*told_apart.values()}) == len(whole) else named
-    return tuple(named.values())
+        named = told_apart if len({*told_apart.values()}) == len(named) else named
+    return tuple(named[path] for path in whole)
 
 
 def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, Any], data: Sequence[str]) -> Settings:

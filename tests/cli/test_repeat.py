@@ -196,7 +196,11 @@ def test_a_path_is_noted_from_the_working_folder_and_no_folder_above_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert from_here([tmp_path / "runs" / "a.csv", "runs/a.csv", "../b.csv"]) == ("runs/a.csv", "../b.csv")
+    assert from_here([tmp_path / "runs" / "a.csv", "runs/a.csv", "../b.csv"]) == (
+        "runs/a.csv",
+        "runs/a.csv",
+        "../b.csv",
+    )
     assert from_here(["/home/alice/a.csv", "s3://alice:secret@bucket/b"]) == ("a.csv", "b")
     assert from_here(["../../alice/secret/a.csv", "~/x.csv"]) == ("a.csv", "x.csv")
     assert from_here(["a.csv", "/home/alice/a.csv"]) == ("a.csv", "alice/a.csv")

@@ -26,7 +26,7 @@ from evalstats.analysis.audit.scores import (
 from evalstats.analysis.audit.votes import with_scores_of_votes
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
-from evalstats.analysis.settings import recorded
+from evalstats.analysis.settings import from_here, recorded
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.schema.data import EvalData, as_data
@@ -147,6 +147,7 @@ def audit(
     unchecked = [each for *_, of_metric in looked for each in of_metric]
     runs = levels_of(rows["run"])
     n_votes = 0 if given is asked else asked.comparisons.height - given.outcomes.height
+    paths = from_here(each.path for each in given.problems)
     lost = f"{plural(n_votes, 'vote')} between models without a common opponent, or without an item, left out"
     return Audit(
         findings=tuple(findings),
@@ -160,7 +161,10 @@ def audit(
             *plan_notes(plan),
             *([Note(kind="left_out", text=lost, caution=False)] if n_votes else []),
             # What was met while the files were read.
-            *(Note(kind="source", text=str(each), caution=False) for each in given.problems),
+            *(
+                Note(kind="source", text=f"{path}: {each.message}", caution=False)
+                for path, each in zip(paths, given.problems, strict=True)
+            ),
         ),
     )
 

@@ -1,7 +1,9 @@
 """The frame of the audit: conclusions against their slow form, what a treatment does to them, the ranking, the result's forms."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,6 +13,7 @@ from scipy import stats
 import evalstats as es
 from evalstats.analysis.audit.conclusions import conclusions, ranked
 from evalstats.analysis.audit.panel import Observation, Treatment, panels_of, rows_of_models
+from evalstats.analysis.result import Result
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.plan import Plan
 from tests.analysis.audit.builders import clean, kinds, read
@@ -186,3 +189,29 @@ def test_the_headline_alone_is_looked_at_unless_all_are_asked_for():
     assert [each.metric for each in es.audit(headed, all_metrics=True).metrics] == ["first", "second"]
     assert [each.metric for each in es.audit(headed, metric="first").metrics] == ["first"]
     assert [each.metric for each in es.audit(data, plan=Plan(primary={"b": "first"})).metrics] == ["first"]
+
+
+@pytest.mark.parametrize("question", [es.audit, es.overview])
+def test_what_files_told_is_saved_without_the_folders_above_them(
+    question: Callable[[es.EvalData], Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    paths = [
+        tmp_path / "alice" / "a" / "scores.csv",
+        tmp_path / "alice" / "b" / "scores.csv",
+        here / "c" / "scores.csv",
+    ]
+    for path in paths:
+        path.parent.mkdir(parents=True)
+        model = path.parent.name
+        path.write_text(
+            "item,model,score\n" + "".join(f"q{i},{model},{i % 2}\n" for i in range(30)) + f"q30,{model},\n"
+        )
+    monkeypatch.chdir(here)
+    data = es.read(*paths)
+    assert {problem.path for problem in data.problems} == {*map(str, paths)}
+    question(data).save("saved.json")
+    saved = Path("saved.json").read_text(encoding="utf-8")
+    assert str(tmp_path) not in saved
+    assert "alice" not in saved
+    assert all(f'"{path}: 1 row has no score' in saved for path in ("a/scores.csv", "b/scores.csv", "c/scores.csv"))
