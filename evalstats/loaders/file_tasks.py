@@ -22,7 +22,7 @@ _APART = 0.9
 
 
 def tasks_by_file(parts: Sequence[EvalData]) -> tuple[list[EvalData], list[Problem]]:
-    """Make each file a benchmark of its systems, one task of a suite, where it is one, and say so; `parts` are what single files hold.
+    """Make each file a benchmark of its systems, where it is a task of a suite, and say so; `parts` are what single files hold.
 
     Files of a system with items in common may be its runs, and so may those whose names differ in a number alone (1, 2), or say
     so (seed-a). Items that each task counts anew are not the same.

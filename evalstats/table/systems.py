@@ -170,8 +170,8 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
         if len(levels) == 1:
             return str(levels[0])
     raise InputError(
-        f"the {role}'s file holds several systems: {quoted_list(rows['system'])}; name one with {Option(role)}. If its files are "
-        f"runs of one system (seeds), add {Option('trials_from_runs')}; if they are tasks, {Option('map', '#file', of='benchmark')}"
+        f"the {role}'s file holds several systems: {quoted_list(rows['system'])}; name one with {Option(role)}. If its files "
+        f"are runs of one system (seeds), add {Option('trials_from_runs')}; if tasks, {Option('map', '#file', of='benchmark')}"
     )
 
 

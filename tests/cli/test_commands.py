@@ -380,14 +380,15 @@ def test_two_folders_of_files_of_the_same_names_are_tasks(tmp_path: Path) -> Non
             path.write_text("id,is_correct\n" + "".join(f"{k},{(k * n + int(side[-1])) % 3 > 0:d}\n" for k in range(n)))
     done = typed("compare", "nova-1", "nova-2", folder=tmp_path)
     assert "each of which is a task: code, law, math" in done.stderr.replace("\n  ", " ")
-    assert "on the 90 items of 3 tasks that both answered; macro average" in done.stdout.replace("\n", " ")
-    assert "3 tasks of 20 to 40 items" in done.stdout.replace("\n", " ")
-    for side in ("nova-1", "nova-2"):
-        for seed in ("math", "code", "law"):
-            (tmp_path / side / f"{seed}.csv").write_text(
-                "id,is_correct\n" + "".join(f"{k},{(k + int(side[-1])) % 2}\n" for k in range(20))
-            )
-    assert "--trials-from-runs" in typed("compare", "nova-1", "nova-2", folder=tmp_path).stderr
+    said = " ".join(done.stdout.split())
+    assert "on the 90 items of 3 tasks that both answered" in said
+    assert "macro average over 3 tasks of 20 to 40 items" in said
+    for side in ("nova-3", "nova-4"):
+        for seed in ("seed-a", "seed-b", "seed-c"):
+            path = tmp_path / side / f"{seed}.csv"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("id,is_correct\n" + "".join(f"{k},{(k + int(side[-1])) % 2}\n" for k in range(20)))
+    assert "--trials-from-runs" in typed("compare", "nova-3", "nova-4", folder=tmp_path).stderr
     # A seed that lacks an item is no task either.
     for side in ("a", "b"):
         (tmp_path / side).mkdir()
