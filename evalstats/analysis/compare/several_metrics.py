@@ -148,6 +148,8 @@ def _scope(result: Comparisons) -> str:
     family = f"intervals and p are adjusted for {len(result.rows)} metrics, so that all hold together at {level}"
     if len(result.rows) == 1:
         family = f"the interval is at {level}"
+    if result.rows[0].different:
+        return f"On different {result.rows[0].different}{clusters}; {family}"
     return f"On the {items} that both answered{clusters}; {family}"
 
 
