@@ -71,7 +71,7 @@ class VoteTable:
     models
         Names, sorted; a model's number is its place here.
     votes
-        One row per vote, columns of the glossary and the factors of the file. None where votes came merged.
+        One row per vote, columns of the glossary and the factors of the file. None where votes were merged.
     first, second, outcome, share, weight, codes, covariates
         The same votes coded as in `VoteRows`, in the order of `votes`; empty where `votes` is None.
     label_weight
@@ -579,7 +579,7 @@ def _covariates(votes: pl.DataFrame, asked: Sequence[str], *, side: bool) -> tup
         spread = float(difference.std()) if difference.size else 0.0
         if spread <= 1e-12:
             raise InputError(
-                f"{name}_a and {name}_b differ by the same in every vote, so nothing can be said of {name}"
+                f"{name}_a and {name}_b differ by the same in every vote, so nothing can be estimated for {name}"
             )
         found.append((name, difference / spread, float(difference.mean()), spread))
     return kept, {

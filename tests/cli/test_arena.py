@@ -169,7 +169,7 @@ def test_a_judge_is_corrected_by_a_file_of_people_s_votes_and_the_python_of_it_r
     text = " ".join(done.stdout.split())
     assert "1,600 votes of a judge, corrected by people's votes on 300 of them" in text
     assert "The judge rates delta" in text
-    assert "the votes between the two that would separate them" not in text
+    assert "how many more votes would separate the two" not in text
     code = done.stdout.split("Repeat this")[1].split("import evalstats as es")[1].split("\n\nNotes")[0]
     scope: dict[str, Any] = {}
     exec("import evalstats as es\n" + textwrap.dedent(code), scope)  # noqa: S102 - the printed lines are ours

@@ -38,7 +38,7 @@ def test_votes_without_an_outcome_are_counted_and_never_ties() -> None:
     counts = table.counts
     assert (counts.n_votes, counts.n_decided, counts.n_ties, counts.n_both_bad, counts.n_unscored) == (4, 2, 1, 1, 2)
     assert dict(counts.reasons) == {"a model against itself": 1, "no outcome": 1}
-    assert "2 of 6 votes have no outcome and are left out, not taken for ties" in _said(table, "missing")
+    assert "2 of 6 votes have no outcome and are dropped, not counted as ties" in _said(table, "missing")
     assert table.rows.n_votes == 4
     assert table.models == ("x", "y", "z")
     assert (table.first.tolist(), table.second.tolist()) == ([0, 1, 0, 2], [1, 0, 2, 1])
@@ -121,7 +121,7 @@ def test_auto_takes_what_votes_share() -> None:
         )
     )
     assert table.cluster_names == ("rater",)
-    assert "3 prompts, so intervals say nothing of another prompt. Collect votes from at least 6" in _said(table, "few")
+    assert "3 prompts, so intervals do not cover another prompt. Collect votes from at least 6" in _said(table, "few")
     assert VoteTable.of(table.votes, cluster=["prompt", "rater"]).cluster_names == ("item", "rater")
     assert VoteTable.of(table.votes, cluster="none").cluster_names == ()
 

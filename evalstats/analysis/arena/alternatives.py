@@ -188,7 +188,7 @@ def _category_row(  # noqa: PLR0917 - where, who, and what is known
 
 def _votes_by_category(table: VoteTable, by: str) -> _CategoryVotes:
     if table.votes is None:
-        raise CannotAnswerError("votes came merged, so their categories are not known")
+        raise CannotAnswerError("votes were merged, so their categories are not known")
     if by not in table.votes.columns:
         raise InputError(f"the votes have no column {by!r}; they have {', '.join(table.votes.columns)}")
     entries = pl.DataFrame({"vote": np.arange(table.votes.height), "level": table.votes[by]})

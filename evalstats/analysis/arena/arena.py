@@ -365,13 +365,13 @@ def _without_suspects(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
     frame = comparisons_of(battles)
     suspect, reasons = suspects_of(frame, result)
     if not reasons:
-        none = as_notes("choice", ["The checks suspect no votes, so none is left out"], caution=False)
+        none = as_notes("choice", ["The checks suspect no votes, so none is dropped"], caution=False)
         return replace(result, without_suspects=True, notes=(*result.notes, *none))
     kept = frame.filter(~suspect)
     again = _ranked(replace(battles, comparisons=kept) if isinstance(battles, EvalData) else kept, every)
     why = and_list([f"{n:,} {reason}" for reason, n in reasons])
     text = (
-        f"{result.n_votes - again.n_votes:,} of {result.n_votes:,} votes are left out as suspect ({why}); they were chosen by "
+        f"{result.n_votes - again.n_votes:,} of {result.n_votes:,} votes are dropped as suspect ({why}); they were chosen by "
         "their outcomes, so read this beside the ratings of all votes"
     )
     return replace(again, without_suspects=True, notes=_ordered(*as_notes("left_out", [text]), *again.notes))
@@ -422,7 +422,7 @@ def checks_of(
     for line in trust_lines:
         shown = separated is not None and any(separated[first, model] for model in after.get(line.check, ()))
         if line.status == "warning" and line.check in after and not shown:
-            finding = f"the models it is about are not told apart anyway: {line.finding}"
+            finding = f"its models are not separated anyway: {line.finding}"
             lines.append(replace(line, status="ok", finding=finding))
         else:
             lines.append(line)
@@ -479,8 +479,8 @@ def _rank_reason(graph: VoteGraph, main: RatedPart) -> str | None:
     if main.rank_reason is not None or graph.one_list or main.options.prior > 0.0:
         return main.rank_reason
     return (
-        f"votes do not put all {graph.n_models} models on one scale, but {len(graph.components)} parts of them: ranks are "
-        "counted within each part, and there is none over all"
+        f"votes do not put all {graph.n_models} models on one scale, but {len(graph.components)} parts of "
+        "them: ranks hold within each part; there is no overall rank"
     )
 
 

@@ -44,11 +44,11 @@ TITLES = {
     "pairing": "Who meets whom",
     "sides": "Preference for a side",
     "raters": "Raters unlike the others",
-    "duplicates": "The same vote again",
+    "duplicates": "Repeated votes",
     "bursts": "Bursts of votes",
     "identity": "Answers that name their model",
-    "one rater": "What hangs on one rater",
-    "few votes": "What hangs on few votes",
+    "one rater": "Influence of one rater",
+    "few votes": "Influence of few votes",
     "selection": "Private testing",
     "deviance": "Pairs against ratings",
     "calibration": "Calibration",
@@ -58,7 +58,7 @@ TITLES = {
     "drift": "Change over time",
 }
 FEW_VOTES = 10
-MERGED = "votes came merged, without single votes to look at"
+MERGED = "votes were merged, without single votes to look at"
 _FEW_WINS = 10.0  # below this a group's place rests on a handful of votes
 _NAMED = 4
 
@@ -142,7 +142,7 @@ def connection_line(graph: VoteGraph) -> CheckLine:
         f"{and_list(link.group)} {'won' if link.side == 'wins' else 'lost'} {link.n_wins:g} against all others"
         for link in weak
     )
-    return check_line("connected", "limit", f"the scale hangs by few votes ({met}): {comma_list(hung, _NAMED, '; ')}")
+    return check_line("connected", "limit", f"the scale rests on few votes ({met}): {comma_list(hung, _NAMED, '; ')}")
 
 
 def weak_links_of(graph: VoteGraph) -> list[WeakLink]:

@@ -54,7 +54,7 @@ def method_sections(result: ArenaRanking) -> tuple[Section, ...]:
     of_labels = "" if result.labels is None else "votes corrected by labels"
     texts = [text for name in (result.method, of_labels, error_method(result)) if name for text in texts_for(name)]
     not_run = [f"{line.title}: not run, {line.finding}" for line in result.checks if line.status == "not run"]
-    silence = "A check that passed is no proof: votes bought to look like others cannot be told from them"
+    silence = "Passing a check is no proof: votes bought to look genuine cannot be detected"
     checking = tuple(map(sentence, (BUDGET, silence, *not_run)))
     parts = [
         ("meaning", "What a rating and a rank mean", _meaning(result) if result.converged else ()),
@@ -117,19 +117,19 @@ def _facts(result: ArenaRanking) -> tuple[str, ...]:
 def _meaning(result: ArenaRanking) -> tuple[str, ...]:
     some = " with a finite one" if any(row.estimate is None for row in result.rows) and whole(result) else ""
     against = f"the mean of all models{some}" if result.anchor is None else result.anchor
-    found = [f"A rating counts from {against}{'' if whole(result) else ' of its part'}, in {unit_of(result)}."]
+    found = [f"A rating is relative to {against}{'' if whole(result) else ' of its part'}, in {unit_of(result)}."]
     if result.scale == "elo":
         found.append("A lead of 100 Elo points means about 64 wins in 100 decided votes, 200 about 76, 400 about 91.")
     if some:
         found.append(
             "A model that won every vote has no finite rating. Its limit is the rating under which it would have won them all "
             f"with a chance of {100 * (1 - result.conf_level) / 2:g}%, with the votes of one rater or prompt taken as one, and "
-            "the error of the others allowed for. A tenth of the error rate of the ranks is kept for its pairs. Of a model that "
-            "lost every vote the same holds, turned round."
+            "the error of the others allowed for. A tenth of the error rate of the ranks is kept for its pairs. "
+            "The same holds, reversed, for a model that lost every vote."
         )
     if result.has_ranks:
         found.append(
-            "Two models must not be compared by whether their intervals overlap: pairs are tested with the covariance of both."
+            "Do not compare two models by whether their intervals overlap: pairs are tested with their covariance."
         )
         rows = [row for row in result.rows if row.rank_low is not None]
         row = max(rows, key=lambda row: (row.rank_high or 0) - (row.rank_low or 0))
@@ -146,7 +146,7 @@ def _meaning(result: ArenaRanking) -> tuple[str, ...]:
 
 def _assumptions(result: ArenaRanking, of_methods: Sequence[str]) -> tuple[str, ...]:
     found = [_independence(result), *dict.fromkeys(filter(None, of_methods))]
-    found.append("Those who voted are whoever came; other users, with other wishes, could prefer otherwise.")
+    found.append("Voters are self-selected; other users, with other wishes, could prefer other models.")
     if result.n_unscored:
         why = comma_list((f"{reason} ({n:,})" for reason, n in result.unscored_reasons), 4, "; ")
         because = f" ({why})" if result.unscored_reasons else ""
@@ -361,7 +361,7 @@ def _table(result: ArenaRanking) -> Table:
         id="ratings",
         columns=tuple(columns),
         rows=tuple(cells),
-        caption="Ratings; Ranks: the places the votes leave open, all models together"
+        caption="Ratings; Ranks: possible ranks, all models jointly"
         + ("; Arena: the rank that live arenas print" if arena else ""),
         most=_SHOWN,
         frame=frame.to_dict(as_series=False),
@@ -394,14 +394,14 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
         remedy = "" if further else ("Rate without them: ", Option("without_suspects", value=True))
         found.append(Note(kind="trust", text=text, remedy=remedy))
     if fragile:
-        text = f"Who leads hangs on {' and on '.join(fragile)}"
+        text = f"The leader depends on {' and on '.join(fragile)}"
         found.append(Note(kind="trust", text=text, remedy="Collect more votes"))
     if fit:
-        text = f"One rating a model does not fit ({and_list(fit, 4)})"
+        text = f"One rating per model does not fit ({and_list(fit, 4)})"
         found.append(Note(kind="fit", text=text, remedy=("Rate by category: ", Option("by"))))
     if any(line.check == "drift" for line in lines):
         text = "Ratings change over time, so each is an average"
-        found.append(Note(kind="fit", text=text, remedy="Rate recent votes by themselves"))
+        found.append(Note(kind="fit", text=text, remedy="Rate recent votes separately"))
     return found
 
 
@@ -412,7 +412,7 @@ def _weak_links(result: ArenaRanking) -> list[Note]:
     first = weak[0]
     links = f"{'win' if first.side == 'wins' else 'loss'} ties" if first.n_wins == 1 else f"{first.side} tie"
     text = f"Only {first.n_wins:g} {links} {and_list(first.group, 2)} to the rest"
-    more = f", and {plural(len(weak) - 1, 'other group')} hang by as few" if len(weak) > 1 else ""
+    more = f", and {plural(len(weak) - 1, 'other group')} rest on as few" if len(weak) > 1 else ""
     return [Note(kind="few", text=text + more, remedy="Collect votes between them")]
 
 
@@ -431,27 +431,27 @@ def _lower(title: str) -> str:
 def _actions(result: ArenaRanking) -> list[str]:
     label = answer_of(result)[0]
     if label == _NOT_CONVERGED[0]:
-        return ["State a prior (prior=0.5), or leave out models with few votes."]
+        return ["State a prior (prior=0.5), or drop models with few votes."]
     if label == _IN_PARTS[0]:
         return [
-            "Collect votes between the parts in which both sides win; or state a prior, on which ratings then lean."
+            "Collect votes between the parts in which both sides win; or state a prior, which ratings then rest on."
         ]
     found: list[str] = []
     best = result.best()
     if label == _OPEN[0] and len(best) > 1:
         found.append(f"Choose among these {len(best)} by cost or by a test of your own; their order says nothing.")
     if label == _OPEN[0] and result.labels:
-        found.append("Have people vote on more of the battles of those that could be best, drawn at random.")
+        found.append("Have people vote on more random battles between models that could be best.")
     pair = nearest_open(result)
     if label == _OPEN[0] and pair is not None and pair.more_votes:
         names = [
             source_word(each.name) for each in result.clusters if not source_levels(each.name).startswith("levels")
         ]
-        own = f", each with a {' and '.join(names)} of its own," if names else ""
+        own = f", each from a different {' and '.join(names)}," if names else ""
         found.append(
             f"About {rough(pair.more_votes)} more votes between {pair.first} and {pair.second}{own} would separate them."
         )
     raters = [] if result.trust is None else list(dict.fromkeys(flag.rater for flag in result.trust.raters))
     if raters:
-        found.append(f"Read the votes of {and_list(raters, 3)}; unusual taste is no fraud.")
+        found.append(f"Read the votes of {and_list(raters, 3)}; unusual taste is not fraud.")
     return found

@@ -32,7 +32,7 @@ _OF_STYLE = ("without covariates", "with style")
 _PATTERNS = {"side": "one side", "disagreement": "against the ratings", "loyalty": "one model"}
 # What a check that warns found; its sentence below has the numbers.
 _HEADINGS: Mapping[str, str] = {
-    "pairing": "Models met because they were rated alike",
+    "pairing": "Models were paired by similar ratings",
     "sides": "One side wins between equal models",
     "raters": "Some raters vote unlike the others",
     "duplicates": "Some votes repeat an earlier one",
@@ -40,11 +40,11 @@ _HEADINGS: Mapping[str, str] = {
     "identity": "Some answers name their model",
     "one rater": "Without one rater another model leads",
     "few votes": "Without a few votes another model leads",
-    "deviance": "Some pairs go against their ratings",
-    "calibration": "Predicted shares miss what came",
+    "deviance": "Some pairs contradict their ratings",
+    "calibration": "Predicted shares miss the outcomes",
     "prediction": "Ratings do not predict new votes",
-    "transitivity": "Majorities go in circles",
-    "cycles": "Much of the preference goes in circles",
+    "transitivity": "Majorities are cyclic",
+    "cycles": "Much of the preference is cyclic",
     "drift": "Ratings change over time",
 }
 
@@ -144,13 +144,13 @@ def _connections(result: ArenaRanking) -> Section | None:
                 Column(title="Models", kind="name"),
             ),
             rows=tuple((k, len(part), and_list(part, 3)) for k, part in enumerate(graph.components, 1)),
-            caption="Parts inside which every model beat every other, directly or by a chain",
+            caption="Parts within which every model beat every other, directly or by a chain",
             most=_SHOWN,
         )
         prior = (
-            f" The prior of {result.prior:g} wins and losses alone puts them on one scale." if result.prior > 0 else ""
+            f" Only the prior of {result.prior:g} wins and losses puts them on one scale." if result.prior > 0 else ""
         )
-        text = f"Ratings exist inside a part only: between parts one side never won, or nobody voted.{prior}"
+        text = f"Ratings hold within a part only: between parts one side never won, or nobody voted.{prior}"
         heading = f"The votes leave {plural(len(graph.components), 'part')}"
         if graph.unbeaten:
             text += f" {and_list(graph.unbeaten)} never lost, so no rating is high enough."
@@ -172,7 +172,7 @@ def _connections(result: ArenaRanking) -> Section | None:
         caption="Groups by the votes that tie them to the rest (a tie is half of one)",
         most=_SHOWN,
     )
-    heading = f"{plural(len(weak), 'group')} {conjugate(len(weak), 'hang')} by fewer than 10 votes"
+    heading = f"{plural(len(weak), 'group')} {conjugate(len(weak), 'rest')} on fewer than 10 votes"
     text = "Without these votes the group could not be compared with the others."
     return Section(id="links", heading=heading, blocks=(Text(text=text), table))
 
@@ -230,8 +230,8 @@ def _neighbours(result: ArenaRanking) -> Table:
             for pair in pairs
         ),
         caption=(
-            f"Each model against the next: the lead in {unit_of(result)}, how often those who decide prefer it"
-            + ("" if result.labels else ", and the votes between the two that would separate them with 80% power")
+            f"Each model against the next: the lead in {unit_of(result)}, how often it wins decided votes"
+            + ("" if result.labels else ", and how many more votes would separate the two with 80% power")
         ),
         most=_SHOWN,
         frame=result.pairs_frame().to_dict(as_series=False),
@@ -307,10 +307,10 @@ def _style(result: ArenaRanking) -> Section | None:
             (title, row.estimate, row.ends, row.p_value, row.points, "yes" if row.held else "no")
             for title, row in zip(titles, rows, strict=True)
         ),
-        caption=f"What moves a vote beside the model: {'; '.join(what)}",
+        caption=f"Effects on a vote besides the model: {'; '.join(what)}",
         frame=_frame(rows),
     )
-    text = "It goes with being preferred, and need not be why."
+    text = "An association, not necessarily the cause."
     styled = [row for row in clear if row.name != "side"]
     first = side_words(clear[0])
     heading = f"{first[:1].upper()}{first[1:]} is preferred"
@@ -329,7 +329,7 @@ def _categories(result: ArenaRanking) -> Section | None:
         heading = f"No ratings by {found.by}"
         return Section(id="categories", heading=heading, blocks=(Text(text=sentence(found.reason)),))
     shown = found.p_value is not None and found.p_value <= 1 - result.conf_level
-    heading = f"Models stand differently by {found.by}" if shown else f"No difference by {found.by} is established"
+    heading = f"Ratings differ by {found.by}" if shown else f"No difference by {found.by} is established"
     digits, unit = digits_of(result), unit_of(result)
     test = "" if found.p_value is None else f"Test of any difference: {p_words(found.p_value)}. "
     said = [f"{test}Departures from the overall rating are shrunk towards 0"]
@@ -343,7 +343,7 @@ def _categories(result: ArenaRanking) -> Section | None:
     by_chance = (1 - result.conf_level) * known
     said.append(f"{clear} of {plural(known, 'cell')} exclude 0; chance alone gives about {by_chance:.0f}")
     if found.left_out:
-        said.append(f"Left out: {and_list([name for name, _ in found.left_out])} ({found.left_out[0][1]})")
+        said.append(f"Dropped: {and_list([name for name, _ in found.left_out])} ({found.left_out[0][1]})")
     rows = sorted(found.rows, key=lambda row: -abs(row.deviation or 0.0) / (row.std_error or float("inf")))
     intervals = [None if row.conf_low is None else (row.conf_low, row.conf_high) for row in rows]
     table = Table(
@@ -383,7 +383,7 @@ def _checks(result: ArenaRanking) -> Section | None:
         id="checks",
         columns=(Column(title="Check"), Column(title="p", kind="p"), Column(title="Result", kind="verdict")),
         rows=tuple((line.title, line.p_value, _WORDS[line.status]) for line in lines),
-        caption="Checks of the votes and of the model; the CSV says what each found",
+        caption="Checks of the votes and of the model; the CSV has each result",
         tones=_TONES,
         frame=_frame(lines),
     )

@@ -46,7 +46,7 @@ def ranks(result: ArenaRanking, table: Table) -> Figure:
             plot="forest",
             rows=rows,
             options={**options, "reference": None},
-            alt=f"{alt}; no rank can be told.",
+            alt=f"{alt}; no rank can be given.",
             caption="Ratings, without ranks.",
             table=table,
         )
@@ -61,8 +61,10 @@ def ranks(result: ArenaRanking, table: Table) -> Figure:
         rows=rows,
         options=options,
         alt=f"{alt} with intervals and the ranks left open; {len(best)} could be best.",
-        caption="Ratings with intervals, and the ranks the votes leave open: pale together with all others, dark alone; the "
-        "dot is the rank that live arenas print.",
+        caption=(
+            "Ratings with intervals, and possible ranks: pale for all models jointly, dark for one alone; "
+            "the dot is the rank that live arenas print."
+        ),
         table=table,
     )
 
@@ -94,7 +96,7 @@ def wins(result: ArenaRanking, table: Table) -> Figure | None:
         options={"row": "model_a", "column": "model_b", "centre": 0.5, "reach": 0.4},
         alt=f"How often those who decide prefer one of {plural(len(names), 'model')} to each other; {len(separated)} of "
         f"{plural(len(tested), 'pair')} separated.",
-        caption="Probability in percent that a user who decides prefers the model of the row; filled pairs are separated.",
+        caption="Probability (%) that the row's model wins a decided vote; filled pairs are separated.",
         table=table,
     )
 

@@ -90,7 +90,7 @@ def fit_checks(
         # Simulated laws of circles are too low there.
         for check in ("transitivity", "cycles"):
             if lines[check].status == "warning":
-                told = f"{few:.0f} votes a model are too few to tell circles from noise"
+                told = f"{few:.0f} votes a model are too few to tell cycles from noise"
                 lines[check] = check_line(check, "not run", f"{told}: {lines[check].finding.partition(': ')[0]}")
     return FitChecks(**fields), tuple(lines.values())
 
@@ -181,15 +181,15 @@ def _transitivity(votes: Simulated) -> Checked:
         f"{tested.violations:,} of {plural(tested.triples, 'triple')} contradict the order of their majorities "
         f"({_percent(tested.share.observed, 1)}), {_law(tested.share)}"
     )
-    alarm = f"majorities go round in circles more than chance makes them; {_AVERAGE}"
+    alarm = f"majorities are cyclic more often than by chance; {_AVERAGE}"
     return found, _tested("transitivity", tested.share.p_value, said, alarm)
 
 
 def _circles(votes: Simulated) -> Checked:
     share = circle_share(votes)
     said = (
-        f"{_percent(share.observed, 1)} of the energy of log-odds between pairs is in circles that no rating can "
-        f"describe (HodgeRank), {_law(share)}"
+        f"{_percent(share.observed, 1)} of the energy of log-odds between pairs is in cycles that no rating "
+        f"can describe (HodgeRank), {_law(share)}"
     )
     return {"curl": share}, _tested("cycles", share.p_value, said, f"that is more than noise; {_AVERAGE}")
 
@@ -306,7 +306,7 @@ def drift_of(
     parts = [
         *([] if test is None else [f"score test of {dated.unit}s x models ({test.n_resamples} draws of signs)"]),
         *([] if linear is None else ["a straight line for each model, t, Holm"]),
-        *([f"{plural(dated.n_undated, 'vote')} without a time left out"] if dated.n_undated else []),
+        *([f"{plural(dated.n_undated, 'vote')} without a time dropped"] if dated.n_undated else []),
     ]
     drift = RatingDrift(
         period=dated.unit,
@@ -325,7 +325,7 @@ def drift_of(
 def _dated(table: VoteTable) -> DatedVotes:
     """Sort votes into periods."""
     if table.votes is None:
-        raise CannotAnswerError("votes came merged, so their times are not known")
+        raise CannotAnswerError("votes were merged, so their times are not known")
     if "timestamp" not in table.votes.columns or table.votes["timestamp"].null_count() == table.votes.height:
         raise CannotAnswerError("votes have no timestamp")
     column = table.votes["timestamp"]
@@ -371,7 +371,7 @@ def _attempted(make: Callable[[], Test], reasons: list[str]) -> Test | None:
 def _of_periods(fit: PairFit, dated: DatedVotes) -> PeriodTest:
     each = 2.0 * dated.rows.n_votes / dated.rows.n_models / len(dated.labels)
     if each < _FEWEST_VOTES:
-        few = f"{each:.0f} votes a model and {dated.unit} are too few to test all {dated.unit}s at once"
+        few = f"{each:.0f} votes per model and {dated.unit} are too few to test all {dated.unit}s at once"
         raise CannotAnswerError(f"{few}; {_FEWEST_VOTES} are needed")
     return period_test(fit, dated.rows, dated.period, n_resamples=_SIGNS)
 

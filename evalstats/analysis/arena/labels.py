@@ -71,7 +71,7 @@ def vote_labels(labels: object, table: VoteTable) -> Labels:
     found, key = max(matched, key=lambda each: each[0].height)
     if not found.height:
         raise InputError(
-            "no label is of a battle that has a vote: labels need a column battle or item with the ids of the votes (row "
+            "no label matches a battle that has a vote: labels need a column battle or item with the ids of the votes (row "
             "numbers name no battle), and the names of the two models"
         )
     full = pl.when(pl.col("outcome") == "a").then(1.0).when(pl.col("outcome") == "b").then(0.0).otherwise(0.5)
@@ -82,7 +82,7 @@ def vote_labels(labels: object, table: VoteTable) -> Labels:
         given, chance = found["label_prob"], pl.col("label_prob")
         found = found.with_columns(given.cast(pl.Float64, strict=False))
         if found["label_prob"].null_count() > given.null_count():
-            raise InputError("label_prob holds words; give the chance with which each battle was chosen, such as 0.1")
+            raise InputError("label_prob holds words; give the probability that each battle was chosen, such as 0.1")
         wanted += [chance.min().alias("low"), chance.max().alias("high"), chance.null_count().alias("unknown")]
     means = found.group_by(key).agg(wanted)
     values = votes.join(means, on=key, how="left", maintain_order="left")["value"].to_numpy().astype(np.float64)
@@ -97,7 +97,7 @@ def vote_labels(labels: object, table: VoteTable) -> Labels:
         _refuse_chosen(table, known)
     names = set(table.models)
     lost = int((people["model_a"].is_in(names) & people["model_b"].is_in(names)).sum()) - found.height
-    text = f"{plural(lost, 'label')} {'is' if lost == 1 else 'are'} of no battle that has a vote, and dropped"
+    text = f"{plural(lost, 'label')} {'is' if lost == 1 else 'are'} for no battle that has a vote, and dropped"
     return Labels(
         values=values,
         chances=chances,
@@ -144,7 +144,8 @@ def _refuse_chosen(table: VoteTable, known: np.ndarray) -> None:
         if found is not None:
             told = words.format(own=share_in_percent(found[1]), rest=share_in_percent(found[2]))
             raise CannotAnswerError(
-                f"labelled battles are no random part: {told}, so the judge's errors on them are not those on all. Label battles "
+                f"labelled battles are not a random sample: {told}, so the judge's errors on them differ from "
+                "those on all. Label battles "
                 "drawn at random, or give the chance with which each was chosen in a column label_prob"
             )
 
@@ -154,7 +155,7 @@ def corrected_parts(
 ) -> tuple[list[RatedPart], Labels, float]:
     """Return the models rated by votes corrected by labels, the labels, and the judge's weight."""
     if judged[0].table.n_models < table.n_models:
-        raise CannotAnswerError("labels correct models on one scale, and the judge's votes leave some of them apart")
+        raise CannotAnswerError("labels correct models on one scale, and the judge's votes do not connect some of them")
     found, own = vote_labels(labels, table), judged[0]
     share, label_weight, tuning = corrected_shares(
         table.share,

@@ -49,14 +49,14 @@ def vote_notes(table: VoteTable, asked: tuple[str, ...] | None, *, graded: bool)
     without: list[Note] = []
     if counts.n_unscored:
         why = comma_list((f"{reason} ({n:,})" for reason, n in counts.reasons), _SHOWN)
-        text = f"{counts.n_unscored:,} of {counts.n_rows:,} votes have no outcome and are left out, not taken for ties: {why}"
+        text = f"{counts.n_unscored:,} of {counts.n_rows:,} votes have no outcome and are dropped, not counted as ties: {why}"
         if counts.labels:
             text += f"; labels: {comma_list((f'{label[:40]!r} ({n:,})' for label, n in counts.labels), _SHOWN)}"
         without = [Note(kind="missing", text=text)]
     if votes is None:
         return (*without, *_of_merged(table))
     lost = f"{plural(counts.n_without_covariates, 'vote')} without "
-    lost += f"{' and '.join(name for name in table.covariate_names if name != 'side')} of both answers are left out"
+    lost += f"{' and '.join(name for name in table.covariate_names if name != 'side')} of both answers are dropped"
     return (
         *_simulated(votes),
         *without,
@@ -75,7 +75,7 @@ def _of_merged(table: VoteTable) -> Iterator[Note]:
         alone = f"those of one {' or '.join(unused)} count as independent"
         text = f"Merged votes are clustered by {table.cluster_names[0]} alone; {alone}"
         yield Note(kind="dependence", text=text, remedy="Read the votes in full where that matters")
-    text = "Votes were merged without being held: covariates, categories and checks of single votes are left out"
+    text = "Votes were merged on reading: covariates, categories and checks of single votes are skipped"
     yield Note(kind="choice", text=text, caution=False)
 
 
@@ -106,14 +106,14 @@ def _mixtures(votes: pl.DataFrame) -> Iterator[Note]:
         text = f"Votes of {judges} judges are rated together"
         if alone:
             text += f", and {alone} of {of_model.height} models were judged by one of them only"
-        remedy = ("Rate each judge by itself: ", Option("where", blank="NAME", of="judge")) if alone else ""
+        remedy = ("Rate each judge separately: ", Option("where", blank="NAME", of="judge")) if alone else ""
         yield Note(kind="comparability", text=text, remedy=remedy)
 
 
 def _of_clusters(table: VoteTable, votes: pl.DataFrame, asked: tuple[str, ...] | None) -> Iterator[Note]:
     """Say of what votes share that errors are not clustered by it, or only in part."""
     if asked == ("none",):
-        text = "Every vote counts as independent, as asked; where one person votes often, intervals are too short"
+        text = "Every vote counts as independent, as asked; if one person votes often, intervals are too short"
         yield Note(kind="dependence", text=text)
         return
     auto = asked in (None, ("auto",))
@@ -128,7 +128,7 @@ def _of_clusters(table: VoteTable, votes: pl.DataFrame, asked: tuple[str, ...] |
             yield Note(kind="dependence", text=text, remedy="Rate people's votes and a judge's apart")
     for name, levels in table.unclustered:
         word = source_word(name)
-        text = f"All votes come from {plural(levels, word)}, so intervals say nothing of another {word}"
+        text = f"All votes come from {plural(levels, word)}, so intervals do not cover another {word}"
         yield Note(kind="few", text=text, remedy=f"Collect votes from at least {FEWEST_LEVELS}")
     # A few judges are instruments, and are named all the same.
     signed = "judge" in votes.columns and votes["judge"].null_count() == 0
@@ -163,7 +163,7 @@ def scale_notes(graph: VoteGraph, prior: float) -> tuple[Note, ...]:
     if not graph.one_list:
         n = len(graph.components)
         if prior > 0.0:
-            text = f"The votes alone leave {n} parts; how these lie to each other rests on the prior of {prior:g} wins"
+            text = f"The votes alone leave {n} parts; how these compare rests on the prior of {prior:g} wins"
             return (Note(kind="comparability", text=text),)
         # The answer says so itself.
         text = f"The votes leave {n} parts, and ratings can be compared within a part only"
@@ -192,4 +192,4 @@ def few_votes_notes(graph: VoteGraph) -> Iterator[Note]:
     """Warn of models with few votes."""
     if graph.few_votes:
         few = and_list([f"{name} ({count})" for name, count in graph.few_votes])
-        yield Note(kind="few", text=f"Little can be said of models with fewer than 10 votes: {few}")
+        yield Note(kind="few", text=f"Little is known about models with fewer than 10 votes: {few}")

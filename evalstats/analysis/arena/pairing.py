@@ -22,7 +22,7 @@ LEVEL = 0.01
 _TIMED = 0.9  # of the votes; else the order is that of the file
 _WIDER = 1.005
 _SCHEDULED = "proximity"
-_WHY = "models met because they were rated alike"
+_WHY = "models were paired by similar ratings"
 _REMEDY = "Draw some pairs at random; the report arena-sampling shows how many"
 
 
@@ -134,6 +134,6 @@ def pairing_notes(pairing: Pairing, parts: list[RatedPart]) -> tuple[Note, ...]:
         text = f"{why}, which stretches ratings"
     elif pairing.factor > _WIDER:
         text = (
-            f"{why}, which makes intervals too short; by replays of it they are {number(pairing.factor, 2)} times wider"
+            f"{why}, which makes intervals too short; replays of it make them {number(pairing.factor, 2)} times wider"
         )
     return (Note(kind="selection", text=text[:1].upper() + text[1:], remedy=_REMEDY),)

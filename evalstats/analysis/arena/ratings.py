@@ -239,7 +239,7 @@ class RatedPart:
         if self.table.models[place] == options.anchor:
             reason = "its rating is fixed: it is the anchor"
         elif reason is None and not known:
-            reason = f"its {UNKNOWN}: all its votes are ties, or lie in hardly more than one cluster"
+            reason = f"its {UNKNOWN}: all its votes are ties, or lie almost all in one cluster"
         found = Estimate(estimate=rating, conf_level=options.conf_level, reason=reason)
         if error is None or df is None:
             return found

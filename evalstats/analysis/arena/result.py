@@ -686,7 +686,7 @@ class ArenaRanking(OfOrigin, Result):
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
         best = self.best()
-        told = "no rank over all, votes leave parts of the models apart" if self._in_parts() else "no rank is certain"
+        told = "no overall rank, votes leave parts of the models apart" if self._in_parts() else "no rank is certain"
         if best:
             told = f"{one_line(best[0])} is the best" if len(best) == 1 else f"{len(best)} models may be the best"
         return f"<ArenaRanking: {self.n_models} models, {self.n_votes:,} votes on {one_line(self.arena)}: {told}>"

@@ -224,7 +224,7 @@ def pair_rows(part: RatedPart, options: RatingOptions) -> tuple[PairContrast, ..
 def _with_error(pair: PairContrast, claims: Claims, options: RatingOptions, i: int, j: int) -> PairContrast:
     error, df, estimate = finite(claims.std_error[i, j]), finite(claims.df[i, j]), pair.estimate or 0.0
     if error is None or df is None:
-        why = f"its {UNKNOWN}: all votes on one of the two are ties, or lie in hardly more than one cluster"
+        why = f"its {UNKNOWN}: all votes on one of the two are ties, or lie almost all in one cluster"
         return replace(pair, reason=why)
     reach = t_quantile(options.conf_level, df) * error
     low, high = estimate - reach, estimate + reach

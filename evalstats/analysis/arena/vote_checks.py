@@ -182,7 +182,7 @@ def _raters(part: RatedPart, voters: Voters) -> Checked:
         raise CannotAnswerError(f"none of {plural(voters.n_raters, voters.column)} has {FEWEST_VOTES} decided votes")
     tested = f"{plural(evidence.rater.size, voters.column)} with {FEWEST_VOTES} or more decided votes"
     if evidence.rater.size < _FEWEST_RATERS:
-        raise CannotAnswerError(f"{tested}: nobody to be unlike")
+        raise CannotAnswerError(f"{tested}: nobody to compare with")
     fdr = 1.0 - part.options.conf_level
     behind = np.flatnonzero(evidence.ring_adjusted <= fdr).tolist()
     flags: dict[tuple[str, str], RaterFlag] = {}

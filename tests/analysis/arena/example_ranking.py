@@ -176,7 +176,7 @@ def weakly_linked() -> ArenaRanking:
     found = small()
     assert found.graph is not None
     link = WeakLink(group=("osprey", "wren"), n_models=2, n_wins=1.5, side="wins")
-    line = CheckLine(check="connected", title="Connections", status="limit", finding="the scale hangs by few votes")
+    line = CheckLine(check="connected", title="Connections", status="limit", finding="the scale rests on few votes")
     return replace(found, graph=replace(found.graph, links=(link,)), checks=(line, *found.checks[1:]))
 
 

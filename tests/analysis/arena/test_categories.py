@@ -139,7 +139,7 @@ def test_clusters_widen():
 
 def test_what_cannot_be_answered_says_why():
     table, _ = by_topic(9, n=300)
-    assert "came merged" in by_category(replace(table, votes=None), "scenario").reason
+    assert "were merged" in by_category(replace(table, votes=None), "scenario").reason
     with pytest.raises(InputError, match="no column 'topic'; they have model_a"):
         by_category(table, "topic")
     one = replace(table, votes=table.votes.with_columns(scenario=np.array(["code"] * 300)))

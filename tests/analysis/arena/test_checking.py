@@ -59,7 +59,7 @@ def test_one_rater_turns_no_order_that_nothing_showed() -> None:
     found = [arena(World(name="", n_models=6, n_votes=600, n_raters=30, spread=0.0).draw(rng)) for rng in _rngs(2)]
     lines = [line for each in found for line in each.checks if line.check == "one rater"]
     assert {line.status for line in lines} == {"ok"}
-    assert any("not told apart anyway: without" in line.finding for line in lines)
+    assert any("not separated anyway: without" in line.finding for line in lines)
 
 
 def test_one_rater_who_decides_who_is_first_is_warned_of() -> None:

@@ -126,7 +126,7 @@ def test_parts_have_no_number_over_all_and_are_listed() -> None:
 
 def test_a_prior_that_joins_parts_is_named() -> None:
     found = replace(example.disconnected(), prior=0.5)
-    assert "The prior of 0.5 wins" in texts(section(found, "parts"))
+    assert "Only the prior of 0.5 wins" in texts(section(found, "parts"))
     assert "0.5 wins and 0.5 losses" in found.explain()
 
 
@@ -217,7 +217,7 @@ def test_style_is_no_cause_and_a_side_has_a_direction() -> None:
 
 def test_categories_say_how_many_departures_luck_would_show() -> None:
     found = section(example.troubled(), "categories")
-    assert found.heading == "Models stand differently by scenario"
+    assert found.heading == "Ratings differ by scenario"
     assert "2 of 18 cells exclude 0; chance alone gives about 1" in texts(found)
     assert "poetry" in texts(found)
     by = example.troubled().categories

@@ -91,13 +91,13 @@ def test_votes_without_a_time_are_left_out_and_counted():
     times = table.votes["timestamp"].to_list()
     times[:100] = [None] * 100
     found, _ = drift(replace(table, votes=table.votes.with_columns(pl.Series("timestamp", times))))
-    assert "100 votes without a time left out" in found.method
+    assert "100 votes without a time dropped" in found.method
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"votes": None}, "votes came merged"),
+        ({"votes": None}, "votes were merged"),
         ({"votes": pl.DataFrame({"model_a": ["x"]})}, "no timestamp"),
     ],
 )

@@ -154,9 +154,9 @@ def test_battles_on_which_the_judge_errs_are_no_random_part():
         (
             LABELS.with_columns(battle=pl.format("x{}", "battle"), item=pl.lit("y")),
             {},
-            "no label is of a battle that has a vote",
+            "no label matches a battle that has a vote",
         ),
-        (LABELS.drop("battle", "item"), {}, "no label is of a battle that has a vote"),
+        (LABELS.drop("battle", "item"), {}, "no label matches a battle that has a vote"),
         (LABELS, {"ties": "davidson"}, "leave out ties"),
         (LABELS, {"by": "item"}, "leave out by"),
         (LABELS, {"prior": 0.5}, "leave out prior"),
@@ -209,7 +209,7 @@ def test_labels_of_few_prompts_give_no_interval():
 def test_labels_of_no_battle_are_counted():
     stray = LABELS[:10].with_columns(battle=pl.format("x{}", "battle"), item=pl.format("x{}", "item"))
     result = es.arena(JUDGED, labels=pl.concat([LABELS, stray]), checks=False)
-    assert any(note.text == "10 labels are of no battle that has a vote, and dropped" for note in result.notes)
+    assert any(note.text == "10 labels are for no battle that has a vote, and dropped" for note in result.notes)
 
 
 def test_covariates_and_sides_are_those_of_people():

@@ -28,7 +28,7 @@ def test_equal_models_are_no_longer_ordered(chosen: pl.DataFrame) -> None:
     (line,) = [line for line in result.checks if line.check == "pairing"]
     assert line.status == "warning"
     assert "in the order of the file" in line.finding
-    assert "models met because they were rated alike" in result.summary().lower()
+    assert "models were paired by similar ratings" in result.summary().lower()
     again = es.arena(chosen, checks=False)
     assert [row.std_error for row in again.rows] == [row.std_error for row in result.rows]
 

@@ -37,7 +37,7 @@ def test_a_rater_who_always_takes_one_side_is_left_out() -> None:
         (row.name, row.estimate, row.ranks) for row in by_hand.rows
     ]
     lost = every.n_votes - result.n_votes
-    assert f"{lost:,} of 900 votes are left out as suspect ({lost:,} by raters unlike the others)" in _caution(result)
+    assert f"{lost:,} of 900 votes are dropped as suspect ({lost:,} by raters unlike the others)" in _caution(result)
     assert "--without-suspects" not in _caution(result)
 
 
@@ -76,7 +76,7 @@ def test_honest_votes_all_stay() -> None:
     votes = _draw(4)
     one, other = es.arena(votes), es.arena(votes, without_suspects=True)
     assert one.rows == other.rows
-    assert "The checks suspect no votes, so none is left out" in _caution(other)
+    assert "The checks suspect no votes, so none is dropped" in _caution(other)
 
 
 def test_order_does_not_matter() -> None:
@@ -100,4 +100,4 @@ def test_the_command_that_the_caution_names_does_it(tmp_path: Path) -> None:
     assert "--without-suspects" in plain.output
     told = CliRunner().invoke(app, ["arena", str(path), "--without-suspects"])
     assert told.exit_code == 0
-    assert "left out as suspect" in " ".join(told.output.split())
+    assert "dropped as suspect" in " ".join(told.output.split())

@@ -239,7 +239,7 @@ def test_what_could_not_have_been_seen_is_not_called_fine() -> None:
     _, lines = _checked(VoteTable.of(pl.DataFrame(one)))
     assert lines["sides"].status == "warning"  # 60 of 60
     assert lines["raters"].status == "not run"
-    assert "nobody to be unlike" in lines["raters"].finding
+    assert "nobody to compare with" in lines["raters"].finding
 
 
 def test_the_votes_of_one_event_are_one_choice() -> None:
