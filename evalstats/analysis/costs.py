@@ -314,7 +314,7 @@ def _without_price(name: str, a: Floats, b: Floats) -> str | None:
     free = [side for side, values in (("baseline", a), ("candidate", b)) if not values.any()]
     if name != "cost_usd" or not free:
         return None
-    return f"the cost of the {' and the '.join(free)} is 0 on every item, as harnesses write where they know no price"
+    return f"the cost of the {' and the '.join(free)} is 0 on every item, as harnesses write if the price is unknown"
 
 
 def _joined(notes: Sequence[str]) -> str:

@@ -33,7 +33,7 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
         what = "The data are simulated" if made == total else f"{made} of {total} runs are simulated"
         found.append(Note(kind="simulated", text=f"{what}{f': {and_list(makers)}' if makers else ''}"))
     if data.merged and trial_sets(data.outcomes) is None:
-        text = "Which trials made up one run is not known, so no interval holds what differs between runs"
+        text = "Which trials made up one run is not known, so no interval includes what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))
     found += lookalike_notes([*own["model"].drop_nulls(), *own["system"].drop_nulls()])
     notes = levels_of(own["note"])
@@ -46,7 +46,7 @@ def lookalike_notes(names: Iterable[str]) -> tuple[Note, ...]:
     groups = read_alike(names)
     paired = {name for group in groups for name in group}
     mixed = {name: letters for name in names if name not in paired and (letters := disguised(name))}
-    found = [f"{' and '.join(each)} read alike: {each[-1]} has {foreign(each[-1], each[0])}" for each in groups]
+    found = [f"{' and '.join(each)} look alike: {each[-1]} has {foreign(each[-1], each[0])}" for each in groups]
     found += [f"{name} mixes scripts: it has {code_points(letters)}" for name, letters in mixed.items()]
     remedy = "Make sure that each is the model it seems to be"
     return (Note(kind="trust", text=comma_list(found, _SHOWN, "; "), remedy=remedy),) if found else ()

@@ -80,7 +80,7 @@ def load_result(path: str | Path) -> Result:
         raise InputError(f"there is no file {path}; {_HOW_SAVED}") from error
     except (OSError, ValueError, RecursionError) as error:  # too deep is no result either
         why = (error.strerror or str(error)) if isinstance(error, OSError) else "it holds no JSON"
-        raise InputError(f"{path} is no saved result ({why}); {_HOW_SAVED}") from error
+        raise InputError(f"{path} is not a saved result ({why}); {_HOW_SAVED}") from error
     return result_of(values, str(path))
 
 

@@ -169,8 +169,8 @@ def lookalike_note(names: Mapping[str, str]) -> str:
     one = "a model's name looks like another and differs"
     which = one if len(names) == 1 else f"{len(names)} models' names look like others and differ"
     return (
-        f"{which} only by characters that cannot be seen: written as {shown}, and kept apart. If they "
-        "are one model, mend the name in the file"
+        f"{which} only by characters that cannot be seen: written as {shown}, and kept apart. If they are one "
+        "model, correct the name in the file"
     )
 
 

@@ -242,7 +242,7 @@ def in_both(own: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.Da
 def _known_sets(rows: pl.DataFrame) -> pl.Series:
     sets = trial_sets(rows)
     if sets is None:
-        raise ValueError("the rows do not tell their trials")
+        raise ValueError("the rows do not name their trials")
     return sets
 
 

@@ -338,8 +338,8 @@ def refuse_unpaired(table: ScoreTable) -> None:
     alike = ids_nearly_alike(present[0].select(key), present[1].select(key))
     unpaired = f"if they are different users or items, say so: {Option('paired', value=False)}"
     raise NothingSharedError(
-        f"there is no item that both sides scored: {'; '.join(sides)}; {both:,} {'item' if both == 1 else 'items'} stand on "
-        f"both sides; {alike or unpaired}"
+        f"there is no item that both sides scored: {'; '.join(sides)}; {both:,} "
+        f"{'item' if both == 1 else 'items'} are on both sides; {alike or unpaired}"
     )
 
 

@@ -65,7 +65,7 @@ def system_of(rows: pl.DataFrame, name: str, metric: MetricFacts, *, role: str) 
     by_run = _runs_are_trials(own, name, role)
     own, remarks = _one_row_per_trial(own, name)
     if by_run:
-        remarks.append(f"{name}: its {own['run'].n_unique()} runs are taken as trials ({quoted_list(own['run'])})")
+        remarks.append(f"{name}: its {own['run'].n_unique()} runs are treated as trials ({quoted_list(own['run'])})")
     weights = own["weight"].drop_nulls()
     if weights.n_unique() > 1:
         remarks.append(f"{name}: the rows carry sampling weights, which are not used: every item counts the same")

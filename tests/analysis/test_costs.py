@@ -149,7 +149,7 @@ def test_zeros_are_named_and_never_divided_by() -> None:
         found = compared(costs(before), costs(after), metric=CORRECT)
         row = found["cost_usd"]
         assert (row.ratio, row.conf_low, row.typical_ratio) == (None, None, None)
-        assert row.reason == f"the cost of the {side} is 0 on every item, as harnesses write where they know no price"
+        assert row.reason == f"the cost of the {side} is 0 on every item, as harnesses write if the price is unknown"
         assert found[PER_SUCCESS].ratio is None
         assert "is 0 on every item" in str(found[PER_SUCCESS].reason)
     some = compared(costs([0.0, *BEFORE[1:]]), costs(AFTER))["cost_usd"]

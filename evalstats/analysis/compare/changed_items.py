@@ -170,9 +170,9 @@ def _by_trials(result: Comparison, flips: Flips) -> list[str]:
     if not known:
         return []
     n, sure = len(flips), sum(p <= 1 - result.conf_level for p in known)
-    which = f"Not one of the {n:,} has" if not sure else f"{sure:,} of the {n:,} {has_have(sure)}"
-    rest = "; the others may be the noise of trials" if sure < n else ""
-    return [f"{which} trials that differ by more than chance would, item by item{rest}."]
+    which = f"{sure:,} of the {n:,} {has_have(sure)}"
+    rest = "; the others may be trial noise" if sure < n else ""
+    return [f"{which} trials that differ by more than chance, item by item{rest}."]
 
 
 def _texts(result: Comparison) -> tuple[SideBySide, ...]:

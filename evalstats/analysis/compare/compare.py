@@ -520,18 +520,15 @@ def _check_looks(settings: opt.GivenOptions) -> None:
     """Refuse what looks while the run goes on cannot have."""
     on = Option("sequential", value=True)
     if settings.planned_n is not None and not settings.sequential:
-        raise InputError(f"planned_n is for looks while the run goes on; ask for them with {on}")
+        raise InputError(f"planned_n is for looks during the run; ask for them with {on}")
     if settings.sequential and settings.method != "auto":
         raise InputError(f"method {settings.method!r} gives an interval for one look; leave it out with {on}")
     if settings.sequential and settings.by is not None:
         raise InputError(
-            "looks while the run goes on are at all items together; leave out the split by "
-            f"{settings.by!r}, or look at the end"
+            f"looks during the run cover all items together; leave out the split by {settings.by!r}, or look at the end"
         )
     if settings.sequential and (settings.average or settings.weights) is not None:
-        raise InputError(
-            "looks while the run goes on are at all items alike; leave out the average, or look at the end"
-        )
+        raise InputError("looks during the run weight all items equally; leave out the average, or look at the end")
 
 
 # --- from the design to the result ---
@@ -758,7 +755,7 @@ def _left_out(design: PairedDesign, *, told: bool) -> list[str]:
         rows = " and ".join(f"{count} of {name}" for count, name in failed)
         if len(failed) == 2 and failed[0][0] == failed[1][0]:
             rows = f"{failed[0][0]} of either side"
-        return [] if told else [f"{rows} are harness errors, left out and not counted as wrong"]
+        return [] if told else [f"{rows} are harness errors, dropped and not counted as wrong"]
     n, total = len(design.paired), len(design.table)
     weakened = any(each.setting == "items" for each in design.differences if each.severity == "weakens")
     return (

@@ -181,7 +181,7 @@ def paired_difference(
     if method == "auto":
         return found
     ignored = bool(scores.clusters) and chosen != "cr2"
-    told = ("items are clustered, and the method asked for takes them as independent: the interval may be too short",)
+    told = ("items are clustered, but the requested method treats them as independent: the interval may be too short",)
     cautions = notes("dependence", told if ignored else (), remedy="Leave out the method")
     return replace(found, method_reason="it was asked for", notes=(*found.notes, *cautions))
 
@@ -264,7 +264,7 @@ def _with_runs(found: Difference, scores: PairedScores, metric: MetricFacts) -> 
             (quantile + beyond) * was
         )
         mde = mde if metric.span is None or mde < metric.span else None
-    note = "leaves out the variation from run to run"
+    note = "ignores the variation from run to run"
     for first in found.rows[:1]:
         counting = method_row(headline, "headline", first.note)
         without = replace(first, role="second interval", note=note)
@@ -278,7 +278,7 @@ def _chosen(scores: PairedScores, metric: MetricFacts, method: str) -> str:
         if method == "auto":
             return "stratified"
         raise InputError(
-            f"method {method!r} takes every item alike; leave it out, or leave out the average over levels"
+            f"method {method!r} weights every item equally; leave it out, or leave out the average over levels"
         )
     if method == "auto":
         if scores.clusters:
@@ -289,10 +289,10 @@ def _chosen(scores: PairedScores, metric: MetricFacts, method: str) -> str:
         return "t" if metric.span is None or (_is_graded(scores, metric) and _varies(scores)) else "augmented-t"
     if method == "cr2" and not scores.clusters:
         raise InputError(
-            "method 'cr2' is for clustered items, and no cluster column is in force; name one, or use method 'auto'"
+            "method 'cr2' is for clustered items, and no cluster column is set; name one, or use method 'auto'"
         )
     if method == "tango" and scores.runs is not None:
-        raise InputError("method 'tango' has no place for the variation from run to run; use method 'auto'")
+        raise InputError("method 'tango' cannot include the variation from run to run; use method 'auto'")
     if method == "tango" and not _single_binary(scores):
         raise InputError("method 'tango' is for right-or-wrong scores with one trial an item; use method 'auto'")
     return method
@@ -389,7 +389,7 @@ def _augmented(
     if scores.passes:
         why = "an item's value is a share of all sets of k of its trials"
     elif _is_graded(scores, metric) and not _varies(scores):
-        why = "all items differ by the same amount, so t has no spread to go by"
+        why = "all items differ by the same amount, so t has no spread to use"
     else:
         several = f"there are at least {trials} trials an item"
         why = several if trials > 1 else "an item's score is a share of several answers"
@@ -511,7 +511,7 @@ def _stratified(
         rows = (
             method_row(headline, "headline", "from the variance within levels"),
             _flip_row(flip, headline, unit="cluster" if clustered else "item"),
-            method_row(plain, "other estimand", "every item alike, for new items of a like mix of levels"),
+            method_row(plain, "other estimand", "items weighted equally, for a similar mix of levels"),
         )
     doubts = _cluster_doubts(headline, flip, conf_level) if clustered else ()
     few = (f"only {flip.n_nonzero} clusters differ at all",) if clustered and flip.n_nonzero < FEW_CLUSTERS else ()

@@ -247,7 +247,7 @@ def _actions(result: Comparison) -> list[str]:
         case "worse":
             found.append(f"Keep {first}: {second} loses at least {least(result)}.")
         case "equivalent":
-            found.append("Choose by cost, speed or convenience: the scores do not speak against either.")
+            found.append("Choose by cost, speed or convenience: the scores favour neither.")
         case "powerless" if result.labels is not None:
             found += _how_many(result)
         case "powerless":
@@ -289,7 +289,7 @@ def _how_many(result: Comparison) -> list[str]:
         return []
     ratio = times_needed(result)
     if ratio is None:
-        return ["Add runs, not items: runs vary too much for any number of items to find the observed difference."]
+        return ["Add runs, not items: runs vary too much for any number of items to detect the observed difference."]
     n, what = result.n_items, result.different or "items"
     if result.n_clusters:
         n, what = result.n_clusters, plural_of(" and ".join(result.clusters))
@@ -396,8 +396,8 @@ def _by_group(result: Comparison) -> Section | None:
     who = result.candidate.name
     head = f"By {result.by}: {who} is {' and '.join(parts)}" if parts else f"No {result.by} shows a difference"
     text = (
-        f"The {n} levels are one family, so each interval is wider than alone. A verdict in one level and none in another "
-        "is not by itself a difference between the two."
+        f"The {n} levels are one family, so each interval is wider than alone. A verdict in only one of two "
+        "levels does not show that the two differ."
     )
     return Section(id="groups", heading=head, blocks=(Text(text=text),))
 
@@ -445,9 +445,7 @@ def _hidden_groups(result: Comparison) -> Section | None:
     head = f"Items of one {main} rise and fall together"
     if result.open_for_others is not None:
         head = f"On other {plural_of(main)} the answer is open"
-    caption = (
-        "Groups that nobody declared as clusters: a design effect of 1 means that items of one group are unrelated"
-    )
+    caption = "Groups not declared as clusters; a design effect of 1 means that items of one group are unrelated"
     blocks: list[Block] = [dependence_table(result.dependence, caption)]
     if these is not None:
         digits = figures.digits_of(result)
@@ -555,7 +553,7 @@ def _costs(result: Comparison) -> Section | None:
             )
             for row in result.costs
         ),
-        caption=f"What {who} takes as a multiple of {whose}, on the same items",
+        caption=f"{who} as a multiple of {whose}, on the same items",
     )
     notes = [f"{WORDS[row.quantity]}: {text}" for row in result.costs for text in (row.reason, row.note) if text]
     settled = [

@@ -140,8 +140,8 @@ def costs(result: Comparison, *, table: Table) -> Figure | Table:
             "sides": ("← takes less", "takes more →"),
             "side_tones": ("good", "bad"),
         },
-        alt=f"What {who} takes as a multiple of {whose}: {said}.",
-        caption=f"What {who} takes as a multiple of {whose}; filled points are settled.",
+        alt=f"{who} as a multiple of {whose}: {said}.",
+        caption=f"{who} as a multiple of {whose}; filled points are settled.",
         table=table,
     )
 

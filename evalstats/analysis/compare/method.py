@@ -23,7 +23,7 @@ def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]
     origin = of.section(seed=f"{of.seed} (permutations only)")
     if refused:
         heading = "Why nothing was tested"
-        why = "Runs are compared before any test. A test would lay the whole difference to the systems, however it came about."
+        why = "Runs are compared before any test. A test would attribute the whole difference to the systems, whatever its cause."
         grave = [each.explanation for each in result.run_differences if each.severity == "invalid"]
         blocks = (Text(text=why), *listed("method", heading, grave).blocks)
         return Section(id="method", heading=heading, blocks=blocks), origin
@@ -78,9 +78,7 @@ def _how(result: Comparison) -> list[str]:
         beside.append(f"{family}, adjusted by Bonferroni; Holm's p is in the data.")
     if result.dependence:
         names = ", ".join(row.factor for row in result.dependence)
-        beside.append(
-            f"Checked for groups that behave alike, by 999 permutations with the smallest p over all: {names}."
-        )
+        beside.append(f"Tested for dependence within groups, by 999 permutations of the smallest p over all: {names}.")
     if result.loss_slices:
         n = plural(result.loss_slices[0].n_slices, "slice")
         beside.append(f"Where losses concentrate: a studentised permutation test of {n}, adjusted by its maximum.")
@@ -99,12 +97,12 @@ def assumptions(result: Comparison) -> list[str]:
         found = [f"{units} are independent of each other and a sample of more"]
         if result.design_effect is not None and result.design_effect > 1.1:
             worth = max(1, round(result.n_items / result.design_effect))
-            found[0] += f"; items of one go the same way, the {n} are worth {worth}"
+            found[0] += f"; items of one are correlated, so the {n} are worth {worth}"
     else:
         what = result.different or "items"
         found = [f"The {n} are independent of each other and a sample of the {what} you care about"]
     if result.different:
-        found.append("Chance alone decided who met which side; else they differ in more than the systems")
+        found.append("Assignment was random; otherwise the sides differ in more than the systems")
     found += [text.takes for text in texts_for(result.method) if text.takes]
     if result.clusters and result.df is not None and result.df < 10:
         found.append(f"With {number(result.df, 1)} degrees of freedom the spread between groups is itself poorly known")
@@ -117,10 +115,10 @@ def assumptions(result: Comparison) -> list[str]:
         found.append(f"With {n} every approximation is rough; read the exact checks beside it")
     if result.n_trials > 2 * result.n_items:
         found.append(
-            f"The {result.n_trials:,} trials are averaged within items: they make each item surer and add no items"
+            f"The {result.n_trials:,} trials are averaged within items: they make each item more precise and add no items"
         )
     weak = (each.explanation for each in result.run_differences if each.severity == "weakens")
-    found += [f"the sides differ in nothing but the systems, and {why}" for why in weak]
+    found += [f"the sides differ only in the systems, and {why}" for why in weak]
     if one_run and not result.runs_counted:
         found.append("There is one run of each side, so variation from run to run is not in the interval")
     if result.p_value is None or result.estimate is None or result.p_value >= 1:
@@ -143,10 +141,10 @@ def _changes(result: Comparison) -> list[str]:
         # No interval knows of an error that all items share.
         least = sized(min(abs(low), abs(high)), result)
         found.append(
-            f"An error of {least} that all {result.different or 'items'} of one side share, such as a judge's leaning, a prompt "
-            "that suits one side or a broken parser; the interval knows nothing of such errors"
+            f"An error of {least} that all {result.different or 'items'} of one side share, such as a judge's "
+            "bias, a prompt that suits one side or a broken parser; the interval does not cover such errors"
             if result.labels is None
-            else "Labels that are no random part of the items, or people who err themselves: the interval knows nothing of either"
+            else "Labels that are not a random sample of the items, or labelling errors: the interval covers neither"
         )
     if result.verdict == "equivalent" and result.equivalence_low is not None and result.equivalence_high is not None:
         least = sized(max(abs(result.equivalence_low), abs(result.equivalence_high)), result)

@@ -117,7 +117,7 @@ def sequential_account(
         mde = None if metric.span is not None and mde >= metric.span else mde
     columns = (found.times.tolist(), found.estimates.tolist(), found.lows.tolist(), found.highs.tolist())
     waiting, unit = int((~table.paired()).sum()), units.unit
-    outside = f"{plural(waiting, 'item')} not scored on both sides, or not yet, stand outside"
+    outside = f"{plural(waiting, 'item')} not scored on both sides, or not yet, are excluded"
     if planned_n is None:
         told = f"No number of {unit}s was planned; with one, declared before the first look, the interval is narrower"
     else:
@@ -163,7 +163,7 @@ def _units(table: ScoreTable, clusters: tuple[str, ...]) -> _Units:
     grouped = [name for name in clusters if len(np.unique(paired.codes(name))) < d.size]
     if len(grouped) > 1:
         raise CannotAnswerError(
-            f"{len(grouped)} cluster columns cross each other, and a look on the way can follow one; "
+            f"{len(grouped)} cluster columns cross each other, and an interim look can follow one; "
             "name one cluster column, or compare once, when the run is complete"
         )
     if not grouped:
@@ -217,8 +217,8 @@ def _drift_warning(units: _Units, metric: MetricFacts) -> tuple[str, ...]:
     first, second = (f"{scaled(x, metric.scale, sign=True)}{unit}" for x in (drift.first_half, drift.second_half))
     warning = (
         f"the difference moves along the order of the {units.unit}s: {first} in the first half, {second} in the second "
-        f"(p {p_value(drift.p_value)}), so a look on the way spoke of the first ones only: the interval leaves out what was "
-        "seen on the way. Run items in random order"
+        f"(p {p_value(drift.p_value)}), so interim looks covered the first ones only: the interval ignores what "
+        "they saw. Run items in random order"
     )
     return (warning,)
 
@@ -300,7 +300,7 @@ def sequential_rows(account: SequentialAccount) -> tuple[MethodRow, ...]:
                 estimate=account.estimate,
                 conf_low=account.wide_low,
                 conf_high=account.wide_high,
-                note="knows nothing of the variance, so it is wider",
+                note="ignores the variance, so it is wider",
             )
         )
     return tuple(rows)
@@ -312,7 +312,9 @@ def as_difference(account: SequentialAccount, fixed: Difference) -> Difference:
     The fixed-n rows stay below it; the first of them says what they are: right for one look at an n chosen beforehand.
     Their doubts (few discordant items) are of their own method and go; what the items are made of stays.
     """
-    once = "this row and those below are for a single look at an n chosen beforehand; they do not hold for looks on the way"
+    once = (
+        "this row and those below are for a single look at an n chosen beforehand; they do not hold for interim looks"
+    )
     below = tuple(
         replace(row, role="sensitivity", note=f"{once}; {row.note}".rstrip("; ")) if row.role == "headline" else row
         for row in fixed.rows
@@ -320,7 +322,7 @@ def as_difference(account: SequentialAccount, fixed: Difference) -> Difference:
     return replace(
         fixed,
         headline=as_estimate(account),
-        method_reason="the run is watched while it goes on, so the interval must hold at every look",
+        method_reason="the run is monitored, so the interval must hold at every look",
         rows=(*sequential_rows(account), *below),
         mde=account.mde,
         smallest_p=None,

@@ -263,7 +263,7 @@ def at_either_end(
 
 def _missing_so_far(design: PairedDesign) -> Missing:
     """Account for what is missing among the items that both sides have finished."""
-    every, watched = missing_account(design), "the run is watched while it goes on"
+    every, watched = missing_account(design), "the run is monitored"
     if not any(bool((system.rows["status"] != "scored").any()) for system in design.table.systems):
         return replace(every, rows=(), share_baseline=0.0, share_candidate=0.0, explanation=watched)
     done = missing_account(replace(design, table=design.table.take(np.flatnonzero(design.table.seen.all(axis=1)))))
@@ -343,7 +343,7 @@ def judged(
         return Judged(verdict=verdict, reason=reason)
     shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
     lacking = [(share_in_percent(share), name) for share, name in shares if share > 0]
-    are_what = f"are {cause} and left out" if cause else "are missing"
+    are_what = f"are {cause} and dropped" if cause else "are missing"
     if len(lacking) == 2 and lacking[0][0] == lacking[1][0]:
         are = f"{lacking[0][0]} of the scores of either side {are_what}"
     else:

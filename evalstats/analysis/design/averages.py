@@ -69,9 +69,9 @@ class Average:
     def how(self) -> str:
         """Say how levels count, for the estimand."""
         counts = {
-            "micro": "every item counting alike",
-            "macro": "every level counting alike",
-            "weighted": "in the shares given",
+            "micro": "all items weighted equally",
+            "macro": "all levels weighted equally",
+            "weighted": "weighted as given",
         }
         return f"mean over the levels of {self.label}, {counts[self.kind]}"
 
@@ -93,7 +93,7 @@ class Average:
         lost = levels.null_count()
         if lost:
             raise InputError(
-                f"{lost:,} of {items.height:,} items have no single level of {self.label}, so they stand in no average over it; "
+                f"{lost:,} of {items.height:,} items have no single level of {self.label}, so they are in no average over it; "
                 f"fill the column, or average over another one: {Option('over')}"
             )
         return levels

@@ -203,14 +203,14 @@ def identical_runs(data: EvalData, first: System, second: System, *, contrast: s
     settings = {each.setting for each in run_comparability(data, first, second)}
     if own == other and row_counts(first.rows).sum() >= _ENOUGH and not settings & _TREATMENTS:
         return (
-            f"the two runs of {', '.join(own)} have the same score on every row of every trial: they are one run twice, "
-            f"or of a system that answers alike every time, and a difference of 0 is then no evidence that two systems are "
+            f"the two runs of {', '.join(own)} have the same score on every row of every trial: they are one run "
+            "twice, or of a system that always answers the same, and a difference of 0 is then no evidence that two systems are "
             "equivalent"
         )
     if first.rows["score"].n_unique() >= _ENOUGH:
         return (
-            "the two sides have the same score on every row of every trial, and the scores are too varied for chance: they are "
-            f"one run under two names, it seems. Then {nothing}"
+            "the two sides have the same score on every row of every trial, and the scores are too varied for "
+            f"chance: they seem to be one run under two names. Then {nothing}"
         )
     return None
 
@@ -298,7 +298,7 @@ def _several(found: Sequence[RunDifference], sides: _Sides) -> RunDifference | N
     if not sides.same_model or len(names) < 2:
         return None
     settings = and_list([words[name] for name in names], len(names))
-    text = f"{settings} differ at once, so the difference cannot be laid to one of them"
+    text = f"{settings} differ at once, so the difference cannot be attributed to one of them"
     return RunDifference("several", "weakens", text)
 
 
@@ -323,7 +323,7 @@ def _unrecorded(sides: _Sides) -> RunDifference | None:
         return None
     text = (
         "The files do not say how the runs were made (harness, version of the task, prompt, worked examples, temperature, "
-        "judge), so whether they differ in that is not checked"
+        "judge), so these settings are not checked"
     )
     return RunDifference("unrecorded", "note", text)
 
@@ -350,7 +350,7 @@ def _harness_version(sides: _Sides) -> RunDifference | None:
     elif None not in series[0] and series[0] == series[1]:
         why = "releases of one series seldom change what is asked or scored"
     else:
-        severity, why = "weakens", "nothing recorded says that both ask and score alike"
+        severity, why = "weakens", "nothing recorded says that both ask and score the same way"
     first, second = found.shown
     text = f"the version of {sides.harness} differs between the two sides ({first} against {second}): {why}"
     return RunDifference("harness_version", severity, text, first, second)
@@ -383,7 +383,7 @@ def _item_sets(sides: _Sides) -> RunDifference | None:
     for own, other, side in ((first, second, "baseline"), (second, first, "candidate")):
         tasks = sorted({*own["task"].unique().to_list()} - {*other["task"].unique().to_list()} - {""})
         parts += [f"the {side} alone has {comma_list(tasks, _SHOWN)}"] if tasks else []
-    parts.append("the comparison speaks of the shared ones")
+    parts.append("the comparison covers the shared ones")
     if near := ids_nearly_alike(first, second):
         parts.append(near)
     text = "; ".join(parts)
@@ -420,7 +420,7 @@ def _status(sides: _Sides) -> RunDifference | None:
             broken.append(f"a run of the {which} {what}")
     if not broken:
         return None
-    text = f"{' and '.join(broken)}: the items that were reached may not be a fair part of all"
+    text = f"{' and '.join(broken)}: the items that were reached may not be a fair sample"
     return RunDifference("status", "weakens", text, shown(statuses[0]), shown(statuses[1]))
 
 
@@ -512,7 +512,7 @@ def _prompts(sides: _Sides, differing: Collection[str]) -> RunDifference | None:
 def _grave(share: float, sides: _Sides, differing: Collection[str]) -> tuple[Severity, str]:
     explained = [name for name in _CHANGES_PROMPTS if name in differing]
     if sides.contrast != "model":
-        return "note", f"the levels of {sides.contrast} are asked in their own ways, it seems"
+        return "note", f"the levels of {sides.contrast} seem to be prompted differently"
     if explained:
         return "note", f"as they must be where {explained[0].replace('_', ' ')} differs"
     if share <= _FEW_PROMPTS:

@@ -144,9 +144,7 @@ def with_entries(outcomes: pl.DataFrame, contrast: str) -> tuple[pl.DataFrame, t
         )
     found = outcomes.with_columns(outcomes[contrast].cast(pl.String).alias(ENTRY))
     without = found[ENTRY].null_count()
-    left_out = (
-        (f"{without:,} of {found.height:,} rows have no level of {contrast} and are left out",) if without else ()
-    )
+    left_out = (f"{without:,} of {found.height:,} rows have no level of {contrast} and are dropped",) if without else ()
     return found.filter(pl.col(ENTRY).is_not_null()), left_out
 
 
@@ -520,7 +518,7 @@ def _too_few_trials(table: ScoreTable, cells: Bools, k: int) -> tuple[str, ...]:
         return ()
     more = f" and {short.sum() - _NAMED:,} more" if short.sum() > _NAMED else ""
     words = (
-        f"{plural(int(short.sum()), 'item')} with fewer than {k} scored trials of a model are left out for it "
+        f"{plural(int(short.sum()), 'item')} with fewer than {k} scored trials of a model are dropped for it "
         f"({plural(int(cells.sum()), 'value')} in all): {', '.join(table.labels(short, _NAMED))}{more}"
     )
     return (words,)

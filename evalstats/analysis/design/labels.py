@@ -180,7 +180,7 @@ def labels_of(
     if lost.height == known.height:
         shown = ", ".join(repr(each) for each in known["item"].sort().to_list()[:_SHOWN])
         own = ", ".join(repr(each) for each in there["item"].to_list()[:_SHOWN])
-        raise InputError(f"no label is of an item {answered}: labels name {shown}, the scores {own}")
+        raise InputError(f"no label is for an item {answered}: labels name {shown}, the scores {own}")
     columns = [
         there.join(means.filter(side=place), on=key, how="left", maintain_order="left")["value"].to_numpy()
         for place in range(len(table.systems))
@@ -237,7 +237,8 @@ def _refuse_chosen(table: ScoreTable, scores: Floats, labelled: Bools, clusters:
     feature, own, rest = found
     shares = words[feature].format(own=share_in_percent(own), rest=share_in_percent(rest))
     raise CannotAnswerError(
-        f"labelled items are no random part: {shares}, so their errors are not those of all. Label items drawn by label draw, or "
+        f"labelled items are not a random sample: {shares}, so their errors are not those of all. Label items "
+        "drawn by label draw, or "
         "give the chance with which each was chosen in a column label_prob"
     )
 
@@ -306,7 +307,7 @@ def _check_once(rows: pl.DataFrame, key: Sequence[str]) -> None:
     if "rater" in rows.columns and doubled.any():
         first = rows.filter(doubled).row(0, named=True)
         raise InputError(
-            f"{int(doubled.sum()):,} labels stand twice for one rater and answer, such as {first['rater']!r} on {first['item']!r}"
+            f"{int(doubled.sum()):,} labels repeat a rater and answer, such as {first['rater']!r} on {first['item']!r}"
         )
 
 

@@ -23,7 +23,7 @@ from evalstats.table.systems import System, refuse_same_rows, rows_among, rows_n
 
 Bounds = tuple[float | None, float | None]
 
-ASSUMED = "higher taken as better"
+ASSUMED = "higher assumed better"
 HOW_TO_DIRECT: Advice = (
     Option("higher_is_better", value=False),
     " or ",
@@ -56,7 +56,7 @@ def direction_notes(direction: str) -> tuple[Note, ...]:
     """Return what is said of a direction that nobody declared: a caution, where it has to be asked for."""
     match direction:
         case "assumed":
-            return (Note(kind="direction", text="Higher is taken as better", caution=False),)
+            return (Note(kind="direction", text="Higher is assumed better", caution=False),)
         case "asked":
             return (Note(kind="direction", text="Is lower better?", remedy=HOW_TO_DIRECT),)
         case _:
@@ -205,8 +205,8 @@ def _code_words(counted: pl.DataFrame, name: str, code: float) -> str:
     others = counted.filter(pl.col("score") != code)["score"]
     few = f"{n:,} score of {name!r} is" if n == 1 else f"{n:,} scores of {name!r} are"
     return (
-        f"{few} {code:g}, far from all others ({others[0]:g} to {others[-1]:g}), and counted in the mean. If {code:g} stands for "
-        f"no score, say {Option('map', code, of='unscored')}"
+        f"{few} {code:g}, far from all others ({others[0]:g} to {others[-1]:g}), and counted in the mean. If "
+        f"{code:g} means no score, say {Option('map', code, of='unscored')}"
     )
 
 
@@ -368,7 +368,7 @@ def _check_range(rows: pl.DataFrame, benchmark: str, name: str, low: float | Non
     ends = f"{'any number' if low is None else f'{low:g}'} to {'any' if high is None else f'{high:g}'}"
     percent = "is the file in percent? " if (low, high) == (0.0, 1.0) and values[0] >= 0 and values[-1] <= 100 else ""
     cure = (
-        f", or, if {values[0]:g} stands for no score, say {Option('map', values[0], of='unscored')}"
+        f", or, if {values[0]:g} means no score, say {Option('map', values[0], of='unscored')}"
         if len(values) == 1
         else ""
     )

@@ -254,7 +254,7 @@ def paired_trials(
         pairs = ", ".join(f"{a} with {b}" for a, b in zip(*named_runs, strict=True))
         told.append(f"Runs are paired in the order of their files: {pairs}")
     if lost:
-        told.append(f"{plural(lost, 'score')} left out: the other side has no score of that item in that trial")
+        told.append(f"{plural(lost, 'score')} dropped: the other side has no score of that item in that trial")
     return replace(baseline, rows=first), replace(candidate, rows=second), tuple(told)
 
 
@@ -366,15 +366,13 @@ def run_notes(
         if design.role == "sample" and several_trials:
             return notes(
                 "choice",
-                ["The trials do not tell how scores vary from run to run: no interval counts it"],
+                ["The trials do not show how scores vary from run to run: no interval includes it"],
                 caution=False,
             )
         if design.role == "fixed" and several_trials:
             each = plural(max(len(set(_units(arm))) for arm in arms), design.called)
-            text = (
-                f"The {each} {'are' if not each.startswith('1 ') else 'is'} taken as chosen: the answer holds for these"
-            )
-            remedy = "" if design.declared else ("For more like them, add ", Option("runs", "sample"))
+            text = f"The {each} {'are' if not each.startswith('1 ') else 'is'} treated as fixed: the answer holds for these"
+            remedy = "" if design.declared else ("To generalise to others, add ", Option("runs", "sample"))
             return (Note(kind="choice", text=text, remedy=remedy, caution=False),)
         return ()
     size = size_words(spread.median, metric)
@@ -385,7 +383,9 @@ def run_notes(
     what = "Shared trial to shared trial" if design.shared else "Run to run"
     size = f"{size}, as declared" if spread.known else f"about {size} ({counts}{each})"
     times = (
-        f"; the interval is {number(wider, 1)} times as wide for it" if wider >= _WIDER else "; the interval counts it"
+        f"; the interval is {number(wider, 1)} times as wide for it"
+        if wider >= _WIDER
+        else "; the interval includes it"
     )
     return (Note(kind="choice", text=f"{what}: {size}{times}", caution=wider >= _WIDER),)
 
@@ -402,7 +402,7 @@ def draws_note(items: pl.DataFrame, arms: Sequence[System], design: TrialDesign)
     p = equal_runs_p([each for arm in arms for each in design.effects(items, [arm])])
     if p is None or p > _SMALL:
         return ()
-    text = f"Means of the {design.called}s differ by more than chance explains ({p_words(p)}), and the interval leaves that out"
+    text = f"Means of the {design.called}s differ by more than chance explains ({p_words(p)}), and the interval ignores that"
     return (
         Note(
             kind="dependence",
@@ -417,8 +417,8 @@ def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: O
     if not found:
         return ()
     first = next(iter(found.values()))
-    alone = f"is left out: {first.n_runs} runs answered the same {plural(first.n_items, 'item')}"
-    why = alone if len(found) == 1 else "are left out: of each, several runs answered the same items"
+    alone = f"is dropped: {first.n_runs} runs answered the same {plural(first.n_items, 'item')}"
+    why = alone if len(found) == 1 else "are dropped: of each, several runs answered the same items"
     repeated = ("Add ", remedy, " for each by itself, or, if they are repetitions, ", Option("trials_from_runs"))
     return (Note(kind="left_out", text=f"{and_list([*found], 3)} {why}", remedy=repeated),)
 
@@ -456,4 +456,4 @@ def passing(table: ScoreTable, wanted: tuple[PassKind, int] | None) -> tuple[Sco
     names = ", ".join(table.labels(short, _NAMED))
     more = f" and {short.sum() - _NAMED:,} more" if short.sum() > _NAMED else ""
     items = plural(int(short.sum()), "item")
-    return found, (f"{items} with fewer than {k} scored trials{one} are left out: {names}{more}",)
+    return found, (f"{items} with fewer than {k} scored trials{one} are dropped: {names}{more}",)

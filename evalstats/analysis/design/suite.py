@@ -75,7 +75,7 @@ def suite_between(data: EvalData, names: Sequence[str] | None, *, metric: str | 
     if suite is None or not alone:
         return suite
     lacking = (
-        f"{comma_list(alone, _SHOWN)} left out of the average: not all have run {'it' if len(alone) == 1 else 'them'}"
+        f"{comma_list(alone, _SHOWN)} dropped from the average: not all have run {'it' if len(alone) == 1 else 'them'}"
     )
     return replace(suite, notes=(Note(kind="left_out", text=lacking), *suite.notes))
 
@@ -128,7 +128,7 @@ def suite_of(data: EvalData, benchmarks: Sequence[str], metric: str | None) -> S
         benchmark=pl.lit(title), metric=pl.lit(called), kind=pl.lit(kind), primary=pl.lit(value=True),
         higher_is_better=pl.lit(known[0] if len(known) == 1 else None, dtype=pl.Boolean),
     )  # fmt: skip
-    unlike = f"{comma_list(others, _SHOWN)} left out of the average, for their scores are on another scale"
+    unlike = f"{comma_list(others, _SHOWN)} dropped from the average: their scores are on another scale"
     return Suite(
         data=replace(data, outcomes=kept, metrics=row.select(data.metrics.columns)),
         tasks=tuple(tasks),

@@ -155,7 +155,7 @@ def _of_several(result: Scores) -> Document:
                 *([f"A score is the {averages[0]}"] if len(averages) == 1 else []),
                 *(["Levels differ in size, and the notes name the average of each score"] if len(averages) > 1 else []),
                 *_corrected(result.rows),
-                "Whether two of them differ is for compare or leaderboard to say",
+                "To test whether two of them differ, use compare or leaderboard",
             )
         ),
         answer=(table,),
@@ -201,7 +201,7 @@ def _headline(result: Score) -> str:
             "above": f"{name} scores above the claimed {claimed}",
             "below": f"{name} scores below the claimed {claimed}",
             "not shown to differ": f"{name} is not shown to differ from the claimed {claimed}",
-            "no answer": f"{name} cannot be held against the claimed {claimed}",
+            "no answer": f"{name} cannot be compared with the claimed {claimed}",
         }[test.verdict]
     by_labels = "" if result.labels is None else f", corrected by {plural(result.labels.n_labels, 'label')}"
     return f"{name} scores {_with_interval(result)} in {result.metric}{by_labels}"
@@ -241,7 +241,7 @@ def _assumed(result: Score) -> tuple[Note, ...]:
         remedy = (Option("against_n"), " or ", Option("against_se"), " count its own error")
         told.append(Note(kind="choice", text="The claim is taken as it stands", remedy=remedy, caution=False))
     elif test is not None:
-        text = "The claim is taken as measured on other items"
+        text = "The claim is treated as measured on other items"
         told.append(Note(kind="choice", text=text, remedy="On the same items, compare item by item", caution=False))
     return tuple(told)
 

@@ -421,7 +421,7 @@ def score_of(
         rows = [replace(corrected.estimate, p_value=None, statistic=None), corrected.labels_only, judge]
     if scores.strata is not None:
         # pass^k and a clean sweep take every item alike, which an average over levels does not.
-        rows = [_headline(scores, conf_level), replace(plain, method=f"{plain.method}, every item alike")]
+        rows = [_headline(scores, conf_level), replace(plain, method=f"{plain.method}, micro average")]
     headline, wider = _counting(rows[0], scores), 1.0
     if headline is not rows[0]:
         if headline.std_error and rows[0].std_error:

@@ -136,7 +136,7 @@ def test_trials_say_which_changes_are_more_than_noise() -> None:
     ]
     text = terminal.to_text(changed_items(compared(rows)))
     assert "p of its trials" in text
-    assert "3 of the 6 have trials that differ by more than chance would" in text
+    assert "3 of the 6 have trials that differ by more than chance" in text
     assert "With one trial a side" not in text
     assert "With one trial a side" in terminal.to_text(changed_items(compared(IN_MATHS)))
 

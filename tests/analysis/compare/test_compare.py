@@ -360,7 +360,7 @@ def test_benchmarks_are_tasks_of_a_suite() -> None:
 def test_no_shared_item_is_said_with_examples_of_the_ids() -> None:
     data = data_of(rows_of("a", [1.0] * 3, items=["x1", "x2", "x3"]), rows_of("b", [1.0] * 3, items=["y1", "y2", "y3"]))
     with pytest.raises(
-        CannotAnswerError, match=r"no item that both sides scored: .*such as 'x1'.*such as 'y1'.*0 items stand on both"
+        CannotAnswerError, match=r"no item that both sides scored: .*such as 'x1'.*such as 'y1'.*0 items are on both"
     ):
         compare(data, "a", "b")
 
@@ -486,7 +486,7 @@ def test_a_direction_that_missing_scores_could_undo_is_not_claimed() -> None:
     result = compare(data, "a", "b")
     assert (result.verdict, result.missing.withheld) == ("inconclusive", "better")
     assert (
-        "33% of the scores of b are harness errors and left out, and with every missing score at the lowest value"
+        "33% of the scores of b are harness errors and dropped, and with every missing score at the lowest value"
         in result.verdict_reason
     )
     assert compare(data, "a", "b", missing="ignorable").verdict == "better"
@@ -603,7 +603,7 @@ def test_missing_scores_that_would_reverse_the_answer_forbid_it() -> None:
         data_of(rows_of("a", first, items=items), rows_of("b", second, items=items, status="error")), "a", "b"
     )
     assert result.verdict == "inconclusive"
-    assert "75% of the scores of b are harness errors and left out" in result.verdict_reason
+    assert "75% of the scores of b are harness errors and dropped" in result.verdict_reason
 
 
 def test_identical_systems_on_clusters_are_told_apart_by_nothing() -> None:
@@ -621,8 +621,8 @@ def test_a_method_asked_for_says_so_and_what_it_ignores() -> None:
     data = data_of(rows_of("a", [0.0, 1.0] * 20, factors=levels), rows_of("b", [1.0] * 40, factors=levels))
     result = compare(data, "a", "b", cluster="passage", method="tango")
     assert result.method_reason == "it was asked for"
-    assert any("takes them as independent" in text for text in told(result))
-    with pytest.raises(InputError, match="no cluster column is in force"):
+    assert any("treats them as independent" in text for text in told(result))
+    with pytest.raises(InputError, match="no cluster column is set"):
         compare(data, "a", "b", method="cr2")
     graded = data_of(rows_of("a", [0.5, 0.1] * 9), rows_of("b", [0.2, 0.7] * 9), kind="bounded", low=0, high=1)
     with pytest.raises(InputError, match="right-or-wrong"):

@@ -37,7 +37,7 @@ def sides(a: object, b: object, **declared: object) -> EvalData:
 def limits(result: Comparison | Leaderboard) -> tuple[str, ...]:
     """Return what qualifies the verdict, less that nobody declared which way scores are better."""
     said = [each if isinstance(each, str) else each.text for each in result.qualifiers]
-    return tuple(text for text in said if text != "higher taken as better")
+    return tuple(text for text in said if text != "higher assumed better")
 
 
 def even(n: int = 60, gain: float = 0.015, *, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:

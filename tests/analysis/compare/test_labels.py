@@ -201,7 +201,7 @@ def test_known_chances_undo_labels_of_odd_items():
         try:
             es.compare(rows, "old", "new", labels=labels.drop("label_prob"))
         except CannotAnswerError as error:
-            refused += "no random part" in str(error)
+            refused += "not a random sample" in str(error)
     # The standard error of one is near 0.05, that of a mean of seven near 0.019.
     assert np.mean(corrected) == pytest.approx(0.1, abs=0.06)
     assert np.mean(naive) > 0.17
@@ -224,7 +224,7 @@ def test_it_is_saved_and_written_in_every_form(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda t: t.with_columns(item=pl.lit("x") + pl.col("item")), "no label is of an item"),
+        (lambda t: t.with_columns(item=pl.lit("x") + pl.col("item")), "no label is for an item"),
         (lambda t: t.with_columns(model=pl.lit("other")), "expected labels of both 'old', 'new'"),
         (lambda t: t.filter(model="old"), "expected labels of both"),
         (lambda t: t.with_columns(value=pl.col("value") * 5), "on its scale"),
@@ -233,7 +233,7 @@ def test_it_is_saved_and_written_in_every_form(tmp_path):
         (lambda t: t.with_columns(value=pl.lit(None, pl.Float64)), "column value of the labels is empty"),
         (lambda t: t.with_columns(value=pl.lit(float("inf"))), "infinite"),
         (lambda t: t.drop("value"), "expected item, model and value"),
-        (lambda t: pl.concat([t, t]).with_columns(rater=pl.lit("ann")), "stand twice"),
+        (lambda t: pl.concat([t, t]).with_columns(rater=pl.lit("ann")), "labels repeat"),
         (lambda t: t.with_columns(label_prob=pl.lit(0.0)), "above 0"),
         (lambda t: t.with_columns(rater_kind=pl.lit("judge")), "all raters of the labels are judges"),
         (lambda t: t.with_columns(criterion=pl.Series(["a", "b"] * LABELLED)), "several criteria"),

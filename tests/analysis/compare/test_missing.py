@@ -35,7 +35,7 @@ def test_above_five_percent_no_direction_is_claimed_that_the_missing_scores_coul
     assert result.missing.share_candidate == pytest.approx(11 / N)
     assert result.missing.share_baseline == 0
     assert (result.verdict, result.missing.withheld) == ("inconclusive", "better")
-    assert "5.5% of the scores of new are harness errors and left out" in result.verdict_reason
+    assert "5.5% of the scores of new are harness errors and dropped" in result.verdict_reason
     assert any("missing='ignorable'" in action for action in result.document().actions)
 
 
@@ -44,7 +44,7 @@ def test_up_to_five_percent_the_first_line_says_so() -> None:
     assert result.verdict == "better"
     (note,) = result.qualifiers
     assert note.text == (
-        "5% of the scores of new are harness errors and left out, and with every missing score at the lowest value the "
+        "5% of the scores of new are harness errors and dropped, and with every missing score at the lowest value the "
         "interval includes 0"
     )
     assert "missing scores could undo it" in result.document().headline

@@ -192,7 +192,7 @@ def test_the_figure_of_each_metric_is_that_of_the_comparison_alone(found: es.Com
 def test_what_is_known_of_one_metric_names_it_and_of_all_stands_once(found: es.Comparisons) -> None:
     notes = found.document().notes
     assert len([note for note in notes if "do not say how the runs were made" in note.text]) == 1
-    assert [note.text for note in notes if note.kind == "direction"] == ["In correct: Higher is taken as better"]
+    assert [note.text for note in notes if note.kind == "direction"] == ["In correct: Higher is assumed better"]
 
 
 def test_what_is_open_for_others_stands_in_the_headline_with_its_metric() -> None:

@@ -50,7 +50,7 @@ def test_macro_is_the_mean_of_level_means_with_the_stratified_error() -> None:
     assert found.average == "macro average over 3 subjects of 40 to 400 items"
     assert (
         found.estimand
-        == "mean over the levels of subject, every level counting alike, for new items of these same levels of subject"
+        == "mean over the levels of subject, all levels weighted equally, for new items of these same levels of subject"
     )
     for side, name in ((found.baseline, "a"), (found.candidate, "b")):
         rows = data.outcomes.filter(pl.col("model") == name).group_by("subject").agg(pl.col("score").mean())
@@ -167,8 +167,8 @@ def test_clusters_within_levels_are_the_unit() -> None:
         ({"weights": {"law": -1, "anatomy": 1, "physics": 1}}, "the weight of 'law' is -1"),
         ({"weights": {"law": 0, "anatomy": 1, "physics": 1}}, "the weight of 'law' is 0"),
         ({"average": "macro", "over": "nothing"}, "no column 'nothing'"),
-        ({"average": "macro", "method": "tango"}, "takes every item alike"),
-        ({"average": "macro", "sequential": True}, "at all items alike"),
+        ({"average": "macro", "method": "tango"}, "weights every item equally"),
+        ({"average": "macro", "sequential": True}, "weight all items equally"),
     ],
 )
 def test_what_does_not_fit_is_refused(options: dict, said: str) -> None:
@@ -257,7 +257,7 @@ def test_a_leaderboard_ranks_by_the_average() -> None:
 def test_a_leaderboard_says_what_an_average_leaves_out() -> None:
     data = board(lost=30)
     found = leaderboard(data, average="macro")
-    assert "30 items without a score of every model are left out where models are compared" in [
+    assert "30 items without a score of every model are dropped where models are compared" in [
         note.text for note in found.notes
     ]
     row = found.row("b")

@@ -218,7 +218,7 @@ def test_one_model_in_several_settings_at_once_is_confounded() -> None:
         "n_shots": "note", "temperature": "note", "several": "weakens",
     }  # fmt: skip
     assert told["several"].explanation == (
-        "the number of worked examples and the temperature differ at once, so the difference cannot be laid to one of them"
+        "the number of worked examples and the temperature differ at once, so the difference cannot be attributed to one of them"
     )
 
 
@@ -417,7 +417,7 @@ def test_runs_of_different_seasons_are_noted() -> None:
 
 
 def test_files_that_say_nothing_are_said_to_say_nothing() -> None:
-    assert "is not checked" in found(data_with({}, {}))["unrecorded"].explanation
+    assert "are not checked" in found(data_with({}, {}))["unrecorded"].explanation
     assert found(data_with({"n_shots": 5}, {"n_shots": 5})) == {}
 
 

@@ -160,8 +160,8 @@ def test_a_direction_can_be_given_everywhere(way: str) -> None:
 
 def test_every_answer_says_what_nobody_declared() -> None:
     data = read({"a": SHARES["a"], "b": SHARES["a"] ** 2})
-    said = "higher taken as better"
-    noted = "Higher is taken as better"
+    said = "higher assumed better"
+    noted = "Higher is assumed better"
     assert any(note.text == noted for note in es.compare(data, "a", "b").document().notes)
     assert said in es.leaderboard(data).document().scope
     assert all(any(note.text == noted for note in each.document().notes) for each in as_scores(es.score(data)))
@@ -211,7 +211,7 @@ def test_a_value_that_stands_alone_is_warned_of_with_the_cure() -> None:
 
 
 def test_outside_a_declared_scale_the_error_names_the_cure() -> None:
-    with pytest.raises(InputError, match=r"a row has a score below 1 .*if -1 stands for no score, say unscored="):
+    with pytest.raises(InputError, match=r"a row has a score below 1 .*if -1 means no score, say unscored="):
         rated(scale="1..10")
 
 

@@ -153,7 +153,7 @@ def test_a_few_judges_or_seeds_of_both_sides_are_fixed_and_paired(column: str) -
     found = compare(data, "old", "new")
     assert found.verdict == "better"
     assert any(f"Trials are paired by {column} ('gemini', 'gpt-5', 'opus' on both" in text for text in told(found))
-    assert any(text.startswith(f"The 3 {column}s are taken as chosen") for text in told(found))
+    assert any(text.startswith(f"The 3 {column}s are treated as fixed") for text in told(found))
     assert ends(found) == pytest.approx(ends(of_means(a, b)))
     sample = compare(data, "old", "new", runs="sample")
     assert ends(sample) == pytest.approx(ends(counted(of_means(a, b), b - a, difference=True)))
@@ -206,7 +206,7 @@ def test_a_judge_who_missed_an_answer_is_missed_on_both_sides() -> None:
     d = b - a
     assert found.estimate == pytest.approx(np.nanmean(d, axis=1).mean())
     assert found.n_trials == 2 * np.isfinite(d).sum()
-    assert any(text.startswith("100 scores left out: the other side") for text in told(found))
+    assert any(text.startswith("100 scores dropped: the other side") for text in told(found))
     assert ends(found) == pytest.approx(ends(augmented_t(np.nanmean(d, axis=1), n_trials=2)))
 
 
@@ -368,7 +368,7 @@ def test_runs_of_one_system_become_trials_when_asked() -> None:
     assert (found.estimate, found.conf_low, found.p_value) == pytest.approx(
         (same.estimate, same.conf_low, same.p_value)
     )
-    assert "a: its 3 runs are taken as trials ('a-7', 'a-8', 'a-9')" in told(found)
+    assert "a: its 3 runs are treated as trials ('a-7', 'a-8', 'a-9')" in told(found)
     assert score(data.trials_from_runs(), "a").conf_low == pytest.approx(score(as_runs(table(a, b)), "old").conf_low)
     assert leaderboard(data.trials_from_runs()).rows[0].n_trials == 900
 
@@ -436,7 +436,7 @@ def test_runs_that_move_all_items_separate_no_models() -> None:
     assert not any(pair.separated for pair in found.pairs)
     assert all(row.may_be_best for row in found.rows)
     assert "runs counted" in found.method
-    assert any("pairs and rank sets count it" in text for text in told(found))
+    assert any("pairs and rank sets include it" in text for text in told(found))
     averages = data.outcomes.group_by(
         "run", "model", "system", "benchmark", "item", "metric", "status", maintain_order=True
     )
@@ -452,7 +452,7 @@ def test_trials_that_tell_nothing_are_not_called_one_run() -> None:
         for j, name in enumerate("abc")
     ]
     result = leaderboard(from_frame(pl.DataFrame(rows), item="item", model="model", trial="trial", score="score"))
-    assert any(text.startswith("The trials do not tell how scores vary from run to run") for text in told(result))
+    assert any(text.startswith("The trials do not show how scores vary from run to run") for text in told(result))
     assert not any("One run of each system" in text for text in told(result))
 
 
@@ -463,7 +463,7 @@ def test_judges_of_all_models_cancel_in_a_leaderboard() -> None:
     frame = frame.with_columns(name=pl.when(pl.int_range(pl.len()) >= 1800).then(pl.lit("third")).otherwise("name"))
     found = leaderboard(read(frame.filter(pl.col("name") != "third"), "judge_name"))
     assert found.pairs[0].verdict == "better"
-    assert any(text.startswith("The 3 judge_names are taken as chosen") for text in told(found))
+    assert any(text.startswith("The 3 judge_names are treated as fixed") for text in told(found))
     assert leaderboard(read(frame, "judge_name"), shared_trials=False).rows[0].rank_high == 3
     crowd = leaderboard(read(frame, "judge_name"), runs="sample")
     assert any("Shared trial to shared trial, in the difference of a pair: about" in text for text in told(crowd))

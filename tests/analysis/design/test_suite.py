@@ -105,7 +105,7 @@ def test_scores_of_another_scale_stay_out_by_name() -> None:
     other = {"metric": "perplexity", "kind": "continuous", "low": None, "high": None, "unit": None}
     result = es.compare(folder(law={**other, "higher_is_better": False}), "old", "new")
     assert [row.level for row in result.groups] == ["algebra", "history"]
-    assert any("law (perplexity) left out of the average" in note.text for note in result.notes)
+    assert any("law (perplexity) dropped from the average" in note.text for note in result.notes)
 
 
 def test_shares_of_other_names_are_one_score() -> None:
@@ -137,7 +137,7 @@ def test_tasks_that_not_all_have_run_are_named_beside_the_verdict() -> None:
         if (task, model) != ("boolq", "b")
     ]
     data = es.from_frame(pl.DataFrame(rows), item="item", score="score", model="model", benchmark="benchmark")
-    said = "boolq left out of the average: not all have run it"
+    said = "boolq dropped from the average: not all have run it"
     for result in (es.compare(data, "a", "b"), es.leaderboard(data)):
         assert [note.text for note in result.notes if note.caution and note.kind == "left_out"] == [said]
     assert all(any(note.text == said for note in score.notes) for score in es.score(data))

@@ -157,7 +157,7 @@ def test_few_clusters_give_no_answer_and_say_why() -> None:
     test = one(data, against=0.5).against
     assert test is not None
     assert (test.verdict, test.p_value) == ("no answer", None)
-    assert "cannot be held against the claimed 50.0%" in one(data, against=0.5).summary()
+    assert "cannot be compared with the claimed 50.0%" in one(data, against=0.5).summary()
 
 
 def test_missing_scores_that_could_undo_it_are_said() -> None:

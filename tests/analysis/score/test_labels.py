@@ -122,7 +122,7 @@ def test_known_chances_and_clusters_count():
 def test_what_is_refused():
     rows, labels = world()
     judged_right = labels.join(rows, on=["item", "model"]).filter(pl.col("score") == 1).drop("score")
-    with pytest.raises(CannotAnswerError, match="no random part"):
+    with pytest.raises(CannotAnswerError, match="not a random sample"):
         es.score(rows, "new", labels=judged_right)
     with pytest.raises(CannotAnswerError, match="19 labels are too few"):
         es.score(rows, "new", labels=labels.filter(model="new").head(19))
