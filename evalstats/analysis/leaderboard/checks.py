@@ -274,7 +274,7 @@ def _lost(board: Board, lines: Sequence[LeaderboardRow]) -> list[Note]:
     if failed:
         rows, names = sum(row.n_error for row in failed), and_list([row.name for row in failed], _NAMED)
         are = "is" if rows == 1 else "are"
-        text = f"{plural(rows, 'harness error')} of {names} {are} left out, not counted as wrong"
+        text = f"{plural(rows, 'harness error')} of {names} {are} dropped, not counted as wrong"
         notes.append(Note(kind="missing", text=text))
     return notes
 
@@ -293,9 +293,8 @@ def _missing(found: Ranking, asked: RankingOptions, lines: Sequence[LeaderboardR
     if not shaken and all(row.n_missing <= row.n_error for row in short):
         return []  # the note on errors says it
     if not shaken:
-        return [
-            Note(kind="missing", text=f"Scores that others have are missing for {who}, up to {plural(most, 'item')}")
-        ]
+        lack = "lacks" if len(short) == 1 else "lack"
+        return [Note(kind="missing", text=f"{who} {lack} scores that others have, up to {plural(most, 'item')}")]
     all_of = "the one separated pair" if len(pairs) == 1 else f"all {len(pairs):,} separated pairs"
     which = all_of if shaken == len(pairs) else f"{shaken:,} of {len(pairs):,} separated pairs"
     return [Note(kind="missing", text=f"At worst, missing scores of {who} reverse {which}")]

@@ -74,7 +74,7 @@ def document(result: Leaderboard) -> Document:
     label = _label(result)
     value, words, drawn = _number(result)
     users = f", on different {result.different}" if result.different and result.whole else ""
-    limits = [] if label in ("no ranks", "no rank over all") else _limits(result)
+    limits = [] if label in ("no ranks", "no overall rank") else _limits(result)
     whole = Document(
         kind="leaderboard",
         title=f"Which {result.contrast} is best{placed(result.benchmark)}?",
@@ -129,7 +129,7 @@ def _label(result: Leaderboard) -> str:
     if not any(row.rank_low for row in result.rows):
         return "no ranks"
     if not result.whole:
-        return "no rank over all"
+        return "no overall rank"
     if result.direction == "asked":
         return "which way?"
     if len(result.best()) > 1:
@@ -146,7 +146,7 @@ def _headline(result: Leaderboard, label: str) -> str:
     ranked = [row for row in result.rows if row.rank_low is not None]
     if label == "no ranks":
         return f"No rank can be given: {result.rank_reason or 'the data leave every rank open'}"
-    if label == "no rank over all":
+    if label == "no overall rank":
         parts = 1 if result.graph is None else len(result.graph.components)
         return f"The models fall into {parts} parts that cannot be compared, each with ranks of its own"
     if above:
@@ -293,7 +293,7 @@ def _models(result: Leaderboard) -> Table:
         id="models",
         columns=columns,
         rows=rows,
-        caption=f"Scores, and the ranks that the data leave open ({level(result)}, all sets together). {tiers}",
+        caption=f"Scores and possible ranks ({level(result)}, all sets jointly). {tiers}",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
@@ -307,8 +307,8 @@ def _actions(result: Leaderboard) -> list[str]:
         )
     if result.best_if_missing:
         actions.append(
-            f"Score what is missing of {and_list((*best, *result.best_if_missing), 3)}; or, where the reason has nothing to do "
-            f"with the answers, add {Option('missing', 'ignorable')}"
+            f"Score what is missing for {and_list((*best, *result.best_if_missing), 3)}; or, if the reason is "
+            f"unrelated to the answers, add {Option('missing', 'ignorable')}"
         )
     if not result.whole:
         actions.append("Have the models of different parts answer at least 10 common items")
@@ -349,9 +349,9 @@ def _beside_the_lines(result: Leaderboard) -> list[str]:
             said.append(f"{len(inside)} models could be among the {k} best{names}.")
     ties = {tuple(sorted((row.name, *row.tied_with))) for row in result.rows if row.tied_with}
     if len(ties) > _FEW_TIES:
-        said.append(f"{len(ties)} groups of models share a score; within a group the order is that of names.")
+        said.append(f"{len(ties)} groups of models share a score; within a group they are sorted by name.")
     else:
-        said += [f"The same score: {and_list(names)}; their order is that of names." for names in sorted(ties)]
+        said += [f"The same score: {and_list(names)}; they are sorted by name." for names in sorted(ties)]
     said += [f"{and_list(names)}: {why}." for why, names in _by_reason([(row.reason, row.name) for row in result.rows])]
     without = [(row.rank_reason, row.name) for row in result.rows if row.rank_reason != row.reason]
     said += [f"No rank for {and_list(names)}: {why}." for why, names in _by_reason(without)]
@@ -488,7 +488,7 @@ def _comparability(result: Leaderboard) -> Section | None:
     counts = [edge.n_items for edge in graph.edges]
     if graph.same_items:
         heading = f"The models saw the same {plural(graph.n_items, 'item')} but were measured differently"
-        text = f"Ranks are counted in {len(graph.components)} parts; between parts nothing is known."
+        text = f"Ranks hold within {len(graph.components)} parts; between parts nothing is known."
     else:
         heading = f"The models form {plural(len(graph.groups), 'group')} by the items they saw"
         share = f"{min(counts):,}" + (f" to {max(counts):,}" if len(set(counts)) > 1 else "") if counts else "no"
@@ -510,7 +510,7 @@ def _dependence(result: Leaderboard) -> Section | None:
     these, flagged = result.these_items, [row for row in result.dependence if row.flag == "warn"]
     if not flagged and these is None:
         return None
-    caption = f"Do item differences run in groups? {result.dependence_of}".replace("? ", "? Looked at: ", 1)
+    caption = f"Are item differences clustered? {result.dependence_of}".replace("? ", "? Looked at: ", 1)
     blocks: list[Block] = [dependence_table(result.dependence, caption)]
     if these is not None and these.n_separated:
         best = f"; {and_list(these.best, 3)} could then be best" if these.best else ""
@@ -554,7 +554,9 @@ def _missing(result: Leaderboard) -> Section | None:
         for row in short[:_LISTED]
     )
     most = f" (the {_LISTED} models with the most)" if len(short) > _LISTED else ""
-    caption = f"On the items that a model lacks it is taken to compare as on those it has{most}; the last column holds all cases"
+    caption = (
+        f"A model is assumed to compare on items it lacks as on those it has{most}; the last column covers all cases"
+    )
     widest = max(((row.missing_high or 0.0) - (row.missing_low or 0.0)) * result.scale for row in short)
     unit = {"pp": " points"}.get(result.unit, f" {result.unit}".rstrip())
     lacking = f"{plural(len(short), 'model')} {conjugate(len(short), 'lack')} scores"
@@ -620,7 +622,7 @@ def _resolution(result: Leaderboard) -> Section | None:
 
 
 def _records(result: Leaderboard) -> Section | None:
-    """Say which of the records that followed one another were told apart from the one before."""
+    """Say which of the records that followed one another were separated from the one before."""
     rows = result.records()
     if len(rows) < _FEW_RECORDS:
         return None
@@ -650,7 +652,7 @@ def _records(result: Leaderboard) -> Section | None:
         caption="Models that scored above all before them; intervals and verdicts are adjusted for all pairs of the board",
         most=_SHOWN,
     )
-    heading = f"{apart} of {plural(len(rows) - 1, 'record')} {is_are(apart)} told apart from the one before"
+    heading = f"{apart} of {plural(len(rows) - 1, 'record')} {is_are(apart)} separated from the one before"
     return Section(id="records", heading=heading, blocks=(table,))
 
 
@@ -665,10 +667,10 @@ def _method_sections(result: Leaderboard) -> tuple[Section, ...]:
     takes = dict.fromkeys(
         text.takes for name in (result.method, result.rank_method) for text in texts_for(name) if text.takes
     )
-    lacking = "On items that a model lacks it compares with the others as on those it has"
-    worst = f"{lacking}; the worst case stands with the evidence" if any(row.n_missing for row in result.rows) else ""
+    lacking = "A model compares with the others on items it lacks as on those it has"
+    worst = f"{lacking}; the worst case is in the evidence" if any(row.n_missing for row in result.rows) else ""
     independent = (
-        "Published scores are independent of one another; on shared items differences are usually known better"
+        "Published scores are independent of one another; on shared items, differences are usually more precise"
     )
     if result.n_items is not None:
         tested = and_list([row.factor for row in result.dependence])
@@ -706,7 +708,7 @@ def _paragraphs(result: Leaderboard) -> list[str]:
     if winner is not None and winner.method:
         paragraphs.append(_described(f"The score at the top: {winner.method}.", winner.method, said))
     elif winner is not None and winner.reason:
-        paragraphs.append(f"The top score is not corrected for having been picked: {winner.reason}.")
+        paragraphs.append(f"The top score is not corrected for selection: {winner.reason}.")
     return paragraphs
 
 
@@ -756,8 +758,8 @@ def _further(result: Leaderboard) -> tuple[Table, ...]:
     )
     rows = tuple((row.name, row.to_best, row.ranks_marginal.replace("-", "–"), row.shrunken) for row in result.rows)
     caption = (
-        "To the best: interval of the lead over the best of the others, and who ends at 0 is not the best. Rank alone: the set "
-        "of one model by itself"
+        "To the best: interval of the lead over the best of the others; an end at 0 means not the best. Rank "
+        "alone: the set of one model alone"
     )
     if any(row.shrunken is not None for row in result.rows):
         caption += ". Shrunken: the score drawn towards the mean of all"

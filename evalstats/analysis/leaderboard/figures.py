@@ -56,8 +56,10 @@ def ranks(result: Leaderboard) -> Figure:
         options=options,
         alt=f"{result.metric} of {plural(len(result.rows), 'model')} on {result.benchmark} with intervals and the ranks left "
         f"open; {n_best} may be the best.",
-        caption="Scores with their intervals; the pale bar holds the ranks left open together with all others, the dark one "
-        "those of that model alone.",
+        caption=(
+            "Scores with intervals; the pale bar shows possible ranks for all models jointly, the dark one "
+            "for that model alone."
+        ),
     )
 
 

@@ -67,7 +67,7 @@ from evalstats.table.systems import SeveralRunsError, remarks_of, require_outcom
 DEFAULT_LEVEL = 0.95
 ADJUSTMENTS: tuple[opt.Adjustment, ...] = get_args(opt.Adjustment)
 _REASONS = {
-    "max-t": "item scores are known: the largest difference of all pairs sets the bar, and how pairs depend on each other counts",
+    "max-t": "item scores are known: the largest difference of all pairs sets the bar, and dependence between pairs is included",
     "holm": "it was asked for; it holds whatever the dependence between pairs",
     "bh": "it was asked for: of the pairs called separated, a small share is expected to be false, which fits a screen",
     "by": "it was asked for: as bh, whatever the dependence between pairs",
@@ -343,7 +343,10 @@ def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any,
     if given or adjust is None or adjust in ADJUSTMENTS:
         return adjust, ()
     if adjust == "bonferroni":
-        note = f"{key} is answered by Holm's adjustment, which keeps the same promise, gives the same intervals and finds no less"
+        note = (
+            f"{key} is answered by Holm's adjustment, which keeps the same promise, gives the same intervals "
+            "and has no less power"
+        )
         return "holm", (note,)
     raise InputError(
         f"{key} does not fit a leaderboard, which compares every two models and reads them as one family: give "
@@ -382,7 +385,7 @@ def _answer(
         reasons["max-t"] = f"pairs depend on each other by the {different} of the models they share"
     if different and asked.adjust == "max-t":
         reasons["holm"] = (
-            f"some model has fewer than {ENOUGH_UNITS} {different}, too few to know the largest difference by"
+            f"some model has fewer than {ENOUGH_UNITS} {different}, too few to estimate the largest difference"
         )
     top, shrunken = corrected(scores, asked, board.names, graph)
     lines = snapped_rows(model_rows(board, found, asked, clusters, shrunken), metric.span)
@@ -444,7 +447,7 @@ def _answer(
         notes=(
             *recorded_notes(data, board.runs),
             *metric.cautions,
-            *notes("left_out", [f"{lost} left out where models are compared"] if board.n_left_out else []),
+            *notes("left_out", [f"{lost} dropped where models are compared"] if board.n_left_out else []),
             *notes("comparability", [alone] if asked.baseline is not None and not compared else []),
             *board.kinds.refusal(),
             *(() if decides is None else (decides.note(),)),
@@ -500,7 +503,7 @@ def _rank_reason(found: Ranking, graph: ComparabilityGraph, kinds: RunKinds) -> 
         return found.ranks.models[0].reason
     parts = f"the models fall into {len(graph.components)} parts that cannot be compared with one another"
     why = "were measured differently" if kinds.apart else f"share fewer than {graph.min_shared} items"
-    return f"{parts}, since they {why}: ranks are counted within each part, and there is none over all"
+    return f"{parts}, since they {why}: ranks hold within each part; there is no overall rank"
 
 
 def _remarks(board: Board, scores: BoardScores) -> list[str]:
@@ -516,7 +519,7 @@ def _remarks(board: Board, scores: BoardScores) -> list[str]:
         and all(len(arm.runs) == 1 for arm in board.table.systems)
         and not board.data.merged
     ):
-        remarks.append("One run of each system: no interval counts the variation from run to run")
+        remarks.append("One run of each system: no interval includes the variation from run to run")
     return remarks
 
 

@@ -45,7 +45,7 @@ _NEVER = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "value
 _N_DRAWS = 29_999
 _SHOWN = 5
 _METHOD = "z of published scores, taken as independent"
-_INDEPENDENT = "The scores are taken as independent, so fewer ranks look certain than would on shared items"
+_INDEPENDENT = "The scores are treated as independent, so fewer ranks look certain than on shared items"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +227,7 @@ def one_each(rows: pl.DataFrame, metric: Metric, where: str = "") -> tuple[pl.Da
         )
     has = "has several published numbers" if len(names) == 1 else "have several published numbers each"
     are = "is" if len(names) == 1 else "are"
-    text = f"{and_list(names)} {has} ({names[0]}: {numbers}) and {are} left out{where}"
+    text = f"{and_list(names)} {has} ({names[0]}: {numbers}) and {are} dropped{where}"
     left = rows.filter(~pl.col(PUBLISHED_ENTRY).is_in(names))
     return left, (Note(kind="left_out", text=text, remedy="Keep one number for each model"),)
 

@@ -98,9 +98,7 @@ class BoardRuns:
         size = f"{size}, as declared" if self.prior.known else f"about {size} (median)"
         one = sum(side.n_runs < 2 for side in each)
         alone = f"; {one} of {len(each)} models have one run" if one and not self.prior.known else ""
-        text = (
-            f"{what}: {size}; pairs and rank sets count it, the corrected top score and the test over all models do not"
-        )
+        text = f"{what}: {size}; pairs and rank sets include it, the corrected top score and the test over all models do not"
         return Note(kind="choice", text=text + alone, caution=bool(share >= _MUCH))
 
 

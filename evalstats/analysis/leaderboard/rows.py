@@ -281,7 +281,7 @@ def corrected(
         units, least = len(np.unique(codes)), _MIN_DRAWN
     if units < least and len(_tied(estimates, asked, names)) < 2:
         what = "items" if codes is None else "clusters"
-        few = f"there are {units} {what}, and at least {least} are needed to know the noise by"
+        few = f"there are {units} {what}, and at least {least} are needed to estimate the noise"
         return _uncorrected(estimates, asked, names, few), none
     top, shrunken = corrected_estimates(estimates, score_covariance(scores.values, clusters=codes), asked, names)
     if asked.metric.bounds is not None:

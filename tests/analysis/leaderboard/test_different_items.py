@@ -137,7 +137,7 @@ def test_parts_that_share_nothing_have_no_order_between_them() -> None:
     scores = np.full((80, 4), np.nan)
     scores[:40, :2], scores[40:, 2:] = binary(40, [0.5, 2.0], seed=3), binary(40, [3.0, 0.5], seed=4)
     found = leaderboard(board(scores))
-    assert found.document().label == "no rank over all"
+    assert found.document().label == "no overall rank"
     assert {row.component for row in found.rows} == {1, 2}
     check_order(found)
 

@@ -101,7 +101,7 @@ def test_what_is_refused():
     with pytest.raises(InputError, match="leave out"):
         es.leaderboard(rows, labels=labels, average="macro")
     chosen = labels.filter(pl.col("item").is_in(rows.filter(model="a", score=1)["item"].to_list()))
-    with pytest.raises(CannotAnswerError, match="no random part"):
+    with pytest.raises(CannotAnswerError, match="not a random sample"):
         es.leaderboard(rows, labels=chosen)
     with pytest.raises(CannotAnswerError, match="too few"):
         es.leaderboard(rows, labels=labels.filter(pl.col("item").is_in(labels["item"].head(19).to_list())))

@@ -276,7 +276,7 @@ def test_errors_and_unscored_rows_are_counted_and_are_not_wrong_answers() -> Non
     assert (found.row("b").estimate, found.row("b").n_error, found.row("b").n_unscored) == (0.5, 0, 4)
     assert found.row("a").missing_low == pytest.approx(30 / 34)
     assert found.row("b").missing_high == pytest.approx(19 / 34)
-    assert any("left out, not counted as wrong" in text for text in told(found))
+    assert any("dropped, not counted as wrong" in text for text in told(found))
 
 
 @pytest.mark.parametrize(("n_right", "rivals"), [(57, ()), (55, ("b",)), (40, ("b",))])
@@ -326,7 +326,7 @@ def test_sets_of_models_that_share_too_little_are_ranked_apart() -> None:
         assert "9 shared items" in (pair.reason or "")
     assert found.winner is None
     assert found.row("a").tier[0] == "1"
-    assert "NO RANK OVER ALL" in printed(found)
+    assert "NO OVERALL RANK" in printed(found)
 
 
 def test_the_ends_of_a_chain_are_never_separated_directly() -> None:
@@ -687,7 +687,7 @@ def test_the_text_fits_80_columns_and_says_what_it_rests_on(found: Leaderboard, 
 
 def test_the_summary_and_repr_name_the_best(found: Leaderboard) -> None:
     assert (
-        repr(found) == "<Leaderboard: 5 models on bench (correct): 2 models could be the best; higher taken as better>"
+        repr(found) == "<Leaderboard: 5 models on bench (correct): 2 models could be the best; higher assumed better>"
     )
     assert found.summary().startswith(f"2 of 5 models could be best; {found.rows[0].name} leads. ")
     assert found.document().label == "no clear winner"
@@ -748,7 +748,7 @@ def test_a_system_of_two_runs_is_left_out_of_a_board_and_named() -> None:
     found = leaderboard(data)
     assert sorted(row.name for row in found.rows) == [f"m{j}" for j in range(10) if j != 1]
     said = [note for note in found.notes if note.kind == "left_out" and note.caution]
-    assert [note.text for note in said] == ["m1 is left out: 2 runs answered the same 40 items"]
+    assert [note.text for note in said] == ["m1 is dropped: 2 runs answered the same 40 items"]
     assert "contrast='run'" in said[0].line
     assert "data.trials_from_runs()" in said[0].line
     without = leaderboard(EvalData(
@@ -774,7 +774,7 @@ def test_scores_are_given_of_the_systems_that_have_one() -> None:
     found = score(data)
     assert [row.name for row in found] == ["m0", "m2"]
     said = {note for row in found for note in row.notes if note.kind == "left_out"}
-    assert {note.text for note in said} == {"m1 is left out: 2 runs answered the same 40 items"}
+    assert {note.text for note in said} == {"m1 is dropped: 2 runs answered the same 40 items"}
     assert all(note.caution and "name=RUN" in note.line for note in said)
     assert {dataclasses.replace(row, notes=()) for row in found} == {
         dataclasses.replace(score(data, name), notes=()) for name in ("m0", "m2")

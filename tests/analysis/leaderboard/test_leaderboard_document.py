@@ -81,7 +81,7 @@ def test_each_thing_is_told_once_and_of_columns_that_are_there() -> None:
 
 def test_no_rank_and_no_rank_over_all_are_said_with_the_way_out() -> None:
     apart = boards.parts().document()
-    assert (apart.label, apart.number) == ("no rank over all", "")
+    assert (apart.label, apart.number) == ("no overall rank", "")
     assert "common items" in " ".join(apart.actions)
     assert apart.section("comparability") is not None
     few = leaderboard(board(binary(20, [0.8, 0.5])), cluster="none")

@@ -66,7 +66,7 @@ def test_a_line_is_what_was_published() -> None:
     assert (pair.estimate, pair.std_error) == (50.0, pytest.approx(np.hypot(5, 6)))
     assert found.best() == ("m0",)
     assert found.graph is None
-    assert any("taken as independent" in text for text in told(found))
+    assert any("treated as independent" in text for text in told(found))
     assert max(len(line) for line in printed(found).splitlines()) <= 80
     json.dumps(found.to_dict(), allow_nan=False)
 
@@ -129,7 +129,7 @@ def test_one_model_with_two_numbers_does_not_cost_the_others_their_ranks() -> No
     data = published([*map(float, range(11)), 3.0], [0.1] * 12, model=[*(f"m{k}" for k in range(11)), "m0"])
     found = leaderboard(data)
     assert [row.name for row in found.rows] == [f"m{k}" for k in range(10, 0, -1)]
-    assert told(found)[0].startswith("m0 has several published numbers (m0: 0 and 3) and is left out")
+    assert told(found)[0].startswith("m0 has several published numbers (m0: 0 and 3) and is dropped")
 
 
 def test_no_condition_is_advised_that_leaves_one_model_alone() -> None:

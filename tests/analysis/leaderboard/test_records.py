@@ -1,4 +1,4 @@
-"""The history of a board: records, and which of them were told apart from the one before."""
+"""The history of a board: records, and which of them were separated from the one before."""
 
 from datetime import datetime
 
@@ -61,7 +61,7 @@ def test_records_are_those_above_all_before_them(lower: bool) -> None:
 
 def test_the_page_says_how_many_were_told_apart() -> None:
     headings = [section.heading for section in board().document().evidence]
-    assert "2 of 3 records are told apart from the one before" in headings
+    assert "2 of 3 records are separated from the one before" in headings
 
 
 def test_against_one_baseline_most_records_are_not_compared() -> None:
