@@ -162,7 +162,7 @@ def _fixed_figure(result: MixedModel) -> Figure:
         },
         options={"title": f"Fixed effect ({unit})"},
         alt=f"{plural(len(rows), 'fixed effect')} on {result.response} with their intervals.",
-        caption=f"Fixed effects, in {unit}; filled points have an interval that leaves out 0",
+        caption=f"Fixed effects, in {unit}; filled points have an interval that excludes 0",
         table=table,
     )
 
@@ -291,7 +291,7 @@ def _facts(result: MixedModel) -> tuple[str, ...]:
 def _assumptions(result: MixedModel, texts: list[MethodText]) -> tuple[str, ...]:
     found = ["Every row is independent of the others; rows that share an item or a user are not"]
     if result.groups:
-        found = ["What levels add scatters as a normal curve does, and does not depend on the fixed effects"]
+        found = ["Random effects are normally distributed and independent of the fixed effects"]
     found += {text.takes: None for text in texts if text.takes}
     found += [
         f"{name} has {n} levels, and the spread of so few is known only roughly"
@@ -307,8 +307,8 @@ def _assumptions(result: MixedModel, texts: list[MethodText]) -> tuple[str, ...]
         )
     if result.family == "binomial":
         found.append(
-            "Effects are log-odds for one and the same unit; in percentage points they depend on where one starts, and averaged "
-            "over units they are smaller"
+            "Effects are log-odds for one unit; in percentage points they depend on the starting point, and "
+            "averaged over units they are smaller"
         )
     return tuple(sentence(text) for text in found)
 

@@ -317,7 +317,7 @@ def model_frame(
     made = [_random_term(part, cells) for part in parsed.random]
     terms = tuple(term for term, _ in made)
     lost = ", ".join(f"{reason}: {n:,}" for reason, n in cells.n_dropped.items())
-    of_rows = f"{sum(cells.n_dropped.values()):,} of {plural(cells.n_given, 'row')} left out ({lost})"
+    of_rows = f"{sum(cells.n_dropped.values()):,} of {plural(cells.n_given, 'row')} dropped ({lost})"
     warnings = [
         *([of_rows] if cells.n_dropped else []),
         *(

@@ -215,7 +215,7 @@ def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
     if fit.method == "OLS":
         # Kenward and Roger's and Satterthwaite's degrees of freedom are these where there is one variance.
         free = float(fit.design.n_rows - len(fit.beta))
-        why = "rows less fixed effects, which is exact for independent normal rows"
+        why = "rows minus fixed effects, which is exact for independent normal rows"
         return Inference(method="residual", reason=why, covariance=fit.covariance, residual_df=free)
     if df != "auto":
         return _one(fit, df, "asked for")
@@ -224,11 +224,11 @@ def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
         try:
             found = _one(fit, method, reason)
         except CannotAnswerError as error:
-            tried.append(f"{_NAMES[method]} degrees of freedom could not be had: {error}")
+            tried.append(f"{_NAMES[method]} degrees of freedom are not available: {error}")
             continue
         return replace(found, warnings=(*tried, *found.warnings))
-    said = "p-values and intervals are by the normal law, which is too sure of itself where units are few"
-    return normal("no degrees of freedom could be had", *tried, said)
+    said = "p-values and intervals are by the normal law, which is overconfident with few units"
+    return normal("no degrees of freedom are available", *tried, said)
 
 
 def _binomial(fit: MixedFit, df: DfChoice) -> Inference:

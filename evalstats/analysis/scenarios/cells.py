@@ -477,7 +477,7 @@ def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: floa
             low, high = np.maximum(low, table.metric.low), np.minimum(high, table.metric.high)
     if fitted.no_interval:
         low, high = np.full(len(value), np.nan), np.full(len(value), np.nan)
-    why = "some cells hold next to nothing but one score" if enough else "there are few clusters for so many cells"
+    why = "some cells hold almost only one score" if enough else "there are few clusters for so many cells"
     source = "clustered by item" if clustered else f"by the model, since {why}"
     note = f"Cells are pooled with the covariance {source}"
     return PooledCells(value=value, low=low, high=high, slope=slope, errors=found.covariance, note=note), ""

@@ -172,10 +172,10 @@ def weight_shares(
     ((0.75, 0.25), 'as given: a 75%, b 25%', ('the weights given sum to 4; they are divided by it',))
     """
     if weights == "equal":
-        return tuple(1 / len(scenarios) for _ in scenarios), "every scenario counts the same", ()
+        return tuple(1 / len(scenarios) for _ in scenarios), "all scenarios are weighted equally", ()
     if weights == "observed":
         shares = tuple(float(count / sum(counts)) for count in counts)
-        return shares, "each scenario counts by its number of items in these data", ()
+        return shares, "scenarios are weighted by their items in these data", ()
     if not isinstance(weights, dict):
         raise InputError(f"weights is {weights!r}; give 'equal', 'observed', or a share for every scenario")
     unknown = [name for name in weights if name not in scenarios]

@@ -85,8 +85,9 @@ def _facts(result: ScenarioModel) -> tuple[str, ...]:
     tested = sum(row.p_value is not None for row in result.drops)
     share = f"{100 * (1 - result.conf_level):.3g}%"
     family = (
-        f"All {tested:,} changes are judged together (Benjamini-Hochberg). Were there none, the chance that any is shown "
-        f"would be at most {share}; of those shown, at most {share} are expected to be false, and of their intervals to miss"
+        f"All {tested:,} changes are one family (Benjamini-Hochberg). If none is real, the chance that any is "
+        f"shown is at most {share}; of those shown, at most {share} are expected to be false, and as few of their "
+        "intervals to miss"
     )
     pooled = texts_for("partial pooling")[0]
     covariance = " ".join(text.how for text in _texts(result.covariance_method))
@@ -99,11 +100,11 @@ def _facts(result: ScenarioModel) -> tuple[str, ...]:
         f"Model: {result.formula}, by {result.method}, because {result.method_reason}",
         f"Scenarios are {result.scenario_as}: {result.scenario_reason}",
         f"What is estimated: {result.estimand}",
-        f"Changes are counted from {base}" if result.drops else "",
+        f"Changes are relative to {base}" if result.drops else "",
         family if tested > 1 else "",
         f"Standard errors: {result.covariance_method}. {covariance}" if covariance else "",
         f"Pooled: {pooled.what}. {pooled.how}" if any(row.pooled is not None for row in result.drops) else "",
-        f"In the means of models {result.weights}" if result.n_models > 1 else "",
+        f"In the means of models, {result.weights}" if result.n_models > 1 else "",
         *(
             f"{question}: {method}. {''.join(text.how for text in _texts(method)[:1])}"
             for question, method in tested_by
@@ -134,10 +135,11 @@ def _assumptions(result: ScenarioModel) -> list[str]:
         )
     if result.n_error or result.n_unscored or any(row.n_missing for row in result.cells):
         found.append(
-            "What is missing is like the rest; failures that come more often in one scenario would pass for a drop, or hide one"
+            "Missing scores are like the rest; failures that are more frequent in one scenario would look like a "
+            "drop, or hide one"
         )
     if result.singular:
-        found.append(f"In the model {and_list(result.singular)}, and taken for 0, which is not shown")
+        found.append(f"In the model {and_list(result.singular)}, and set to 0, which is not established")
     if not result.converged:
         found.append("The fit ends at an optimum, which it did not")
     return found
@@ -368,7 +370,7 @@ def _by_scenario(result: ScenarioModel) -> Table:
             *((*columns, *name_columns("Model")) if counts else (ends_column(result),)),
         ),
         rows=tuple(map(line, (*first, *rest))),
-        caption="Each scenario: mean over models, how many do worse there beyond chance, and the largest change to the worse",
+        caption="Each scenario: mean over models, how many do worse there beyond chance, and the largest drop",
         most=_SCENARIOS,
     )
 
@@ -426,7 +428,7 @@ def _actions(result: ScenarioModel) -> list[str]:
         found.append(f"Read the failed items of {shown[0].scenario} first: it costs {shown[0].model} most.")
     if result.ranking is not None and result.ranking.shown:
         found.append(
-            f"Choose a model for the scenarios you expect, or weigh them as your users meet them ({Option('weights')})."
+            f"Choose a model for the scenarios you expect, or weight them as your users meet them ({Option('weights')})."
         )
     missed = [row for row in result.judged if row.verdict == "not shown" and row.p_adjusted is not None]
     if missed:

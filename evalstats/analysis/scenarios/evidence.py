@@ -89,7 +89,7 @@ def _changes(result: ScenarioModel) -> list[Section]:
     n = plural(len(rows), "change")
     heading = f"{drops:,} of {n} {'is a drop' if drops == 1 else 'are drops'} beyond chance"
     heading += f", {gains:,} {'is a gain' if gains == 1 else 'are gains'}" if gains else ""
-    said = "That one change is shown and another is not does not make the two different."
+    said = "One change shown and another not does not mean that the two differ."
     if rows[0].pooled is not None and drops > 1:
         unit = f" {result.unit}".rstrip()
         pooled = f"{scaled(rows[0].pooled, result.scale, result.digits, sign=True)}{unit}"
@@ -232,9 +232,7 @@ def _missing(result: ScenarioModel) -> list[Section]:
     lacks = conjugate(len(lacking), "lack")
     what = "scores" if result.different else "items that others have"
     heading = f"{len(lacking)} of {plural(len(result.cells), 'cell')} {lacks} {what}"
-    said = (
-        f"Most are missing from {worst}. They are taken as missing for reasons that have nothing to do with the score."
-    )
+    said = f"Most are missing from {worst}. They are assumed missing for reasons unrelated to the score."
     return [Section(id="missing", heading=heading, blocks=(Text(text=said),))]
 
 
@@ -254,7 +252,7 @@ def _levels(result: ScenarioModel) -> list[Section]:
             ends_column(result, scale=1.0, digits=2),
         ),
         rows=tuple((row.level, row.estimate, row.ends) for row in ordered),
-        caption=f"The {plural(len(apart), 'level')} whose interval leaves out 0, from the lowest",
+        caption=f"The {plural(len(apart), 'level')} whose interval excludes 0, from the lowest",
         most=_SHOWN,
         # Those that are drawn: of the items' effects there may be thousands, and the saved result has them.
         frame=frame_of(figures.scenario_effects(result), EffectRow, EFFECT_COLUMNS).to_dict(as_series=False),
@@ -297,7 +295,7 @@ def _spread_heading(rows: Sequence[VarianceRow], result: ScenarioModel) -> str:
     """Say what the largest source is, and what it makes of the whole."""
     first = max((row for row in rows if row.term != "residual"), key=lambda row: row.share or 0.0, default=None)
     if first is None:
-        return f"Nothing but chance is seen in what {result.metric} varies by"
+        return f"{result.metric} varies by nothing beyond chance"
     label, share = first.label or first.term, 100 * (first.share or 0.0)
     return f"{label[:1].upper()}{label[1:]}: {'under 1' if share < 1 else f'{share:.0f}'}% of the variance of scores"
 
@@ -442,7 +440,7 @@ def _study(result: ScenarioModel) -> list[Section]:
             )
             for point in points
         ),
-        caption="Reliability by the number of one facet, all else as it is (D-study)",
+        caption="Reliability by the number of one facet, all else equal (D-study)",
     )
     drawn = figures.reliability(result)
     block = table if drawn is None else replace(drawn, table=table)

@@ -153,8 +153,8 @@ def caterpillar(result: ScenarioModel) -> Figure | None:
             **{name: [None if each is None else scale * each for each in values] for name, values in effects.items()},
         },
         options={"unit": unit},
-        alt=f"Levels of the random effects {', '.join(names)}; {apart} of {len(rows)} intervals leave out 0.",
-        caption="Levels of the random effects, drawn towards 0 by as much as their noise makes likely; dark ones leave out 0.",
+        alt=f"Levels of the random effects {', '.join(names)}; {apart} of {len(rows)} intervals exclude 0.",
+        caption="Levels of the random effects, drawn towards 0 by as much as their noise makes likely; dark ones exclude 0.",
     )
 
 
@@ -201,5 +201,5 @@ def reliability(result: ScenarioModel) -> Figure | None:
         },
         alt=f"Reliability by the number of {' and '.join(f'{facet}s' for facet in facets)}"
         + (f"; now relative {found.relative:.2f}." if found.relative is not None else "."),
-        caption="How reliable order and scores would be with other numbers, all else as it is; points reach the target.",
+        caption="How reliable order and scores would be with other numbers, all else equal; points reach the target.",
     )

@@ -242,7 +242,7 @@ def _sound(table: ScenarioTable, choice: ModelChoice, fitted: FittedScenarios) -
     except CannotAnswerError as error:
         if fit.convergence.converged:
             raise CannotAnswerError(
-                f"no model of these scores is to be believed: a binomial one {why}, and of a linear one {error}"
+                f"no model of these scores is reliable: a binomial one {why}, and of a linear one {error}"
             ) from error
         # A fit that did not converge answers nothing, and the result says so.
         return choice, fitted
@@ -347,7 +347,7 @@ def _method_reason(table: ScenarioTable, choice: ModelChoice) -> str:
     if choice.family == "binomial":
         return "scores are right or wrong"
     if table.is_single:
-        return "a binomial model was not to be believed, see the warnings"
+        return "a binomial model was not reliable, see the warnings"
     return "scores are graded"
 
 
@@ -372,7 +372,7 @@ def _cautions(table: ScenarioTable, choice: ModelChoice, fitted: FittedScenarios
     if lost:
         parts = ((table.count("error"), "harness error"), (table.count("unscored"), "unscored trial"))
         counted = " and ".join(plural(n, what) for n, what in parts if n)
-        text = f"{counted} {is_are(lost)} left out, not counted as wrong"
+        text = f"{counted} {is_are(lost)} dropped, not counted as wrong"
         found.append(Note(kind="missing", text=text))
     return [*found, *table.kinds.refusal(), *table.kinds.notes("weakens")]
 

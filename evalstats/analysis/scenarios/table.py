@@ -126,7 +126,7 @@ def scenario_table(
         raise CannotAnswerError(f"no item has one level of {label!r}: it is empty, or differs between rows of one item")
     if not known.all():
         left_out = plural(n_items - int(known.sum()), "item")
-        notes.append(f"{left_out} of {n_items} have no single level of {label} and are left out")
+        notes.append(f"{left_out} of {n_items} have no single level of {label} and are dropped")
     table = table.take(known)
     scored = np.asarray((table.n_scored > 0).any(axis=1), dtype=np.bool_)
     clusters, told = chosen_clusters(data, table, cluster, table.runs, contrast=contrast, counted=scored)

@@ -123,7 +123,7 @@ def _all_tests(
     term = INTERACTION if several else "scenario"
     basis = _contrast_basis(fitted, several=several)
     if not len(basis):
-        return (), ("no contrast of models and scenarios is left once empty cells are left out",)
+        return (), ("no contrast of models and scenarios remains without empty cells",)
     tests: list[TermTest] = []
     notes: list[str] = []
     contrasts = basis if fit is None else basis @ fitted.cells.link_jacobian[:, -len(fit.beta) :]
@@ -263,7 +263,7 @@ def _ratio(
         df=float(sum(weight * df for weight, df in found.df)),
         p_value=found.p_value,
         note=("in log-odds; " if large.family == "binomial" else "")
-        + "takes the model's variances as right for every pair of models",
+        + "assumes the model's variances for every pair of models",
     )
 
 

@@ -54,6 +54,6 @@ def test_the_effects_are_the_books(stools: MixedModel) -> None:
 
 
 def test_log_odds_are_not_percentage_points(stools: MixedModel, successes: MixedModel) -> None:
-    words = "in percentage points they depend on where one starts"
+    words = "in percentage points they depend on the starting point"
     assert words in in_one_line(successes)
     assert words not in in_one_line(stools)

@@ -404,7 +404,7 @@ def test_missing_values_are_left_out_and_counted() -> None:
     assert made.n_given == 8
     assert made.n_dropped == {"y missing": 2, "m missing": 1}
     assert made.design.n_rows == 5
-    assert "3 of 8 rows left out (y missing: 2, m missing: 1)" in made.warnings
+    assert "3 of 8 rows dropped (y missing: 2, m missing: 1)" in made.warnings
 
 
 def test_rows_without_trials_are_left_out_and_counted() -> None:

@@ -104,13 +104,13 @@ def test_a_method_without_an_answer_is_replaced_and_that_is_said(monkeypatch: py
     second = mixed("y ~ model + (1 | item)", frame)
     assert second.df_method == "satterthwaite"
     assert any(
-        "Kenward-Roger degrees of freedom could not be had: too few" in text
+        "Kenward-Roger degrees of freedom are not available: too few" in text
         for text in (note.text for note in second.notes)
     )
     monkeypatch.setattr(inference, "variance_parameters", none)
     third = mixed("y ~ model + (1 | item)", frame)
     assert third.df_method == "z"
-    assert any("too sure of itself" in text for text in (note.text for note in third.notes))
+    assert any("overconfident" in text for text in (note.text for note in third.notes))
     with pytest.raises(CannotAnswerError, match="too few units"):
         mixed("y ~ model + (1 | item)", frame, df="kenward-roger")
 
