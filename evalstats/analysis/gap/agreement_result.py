@@ -186,7 +186,7 @@ class PairOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceRow:
-    """Agreement where the lab is cut to one level of a factor, or both sides are; the interval is of the true scores.
+    """Agreement with the lab restricted to one level of a factor, or both sides are; the interval is of the true scores.
 
     Attributes
     ----------

@@ -341,16 +341,16 @@ def _gap_verdict(gaps: DeletedGaps, j: int, margin: float | None, *, bent: bool)
         return verdict, f"the {_percent(2 * gaps.conf_level - 1)} interval lies within the margin"
     adjusted = f"adjusted p {p_value(float(gaps.p_adjusted[j]))}"
     if verdict == "gap" and bent:
-        return "inconclusive", f"{BENT}, and what stands off it may be the bend"
+        return "inconclusive", f"{BENT}, and what lies off it may be the bend"
     if verdict == "gap":
-        return verdict, f"{adjusted} and the adjusted interval leaves out 0"
+        return verdict, f"{adjusted} and the adjusted interval excludes 0"
     return verdict, _why_not(gaps, j, adjusted)
 
 
 def _why_not(gaps: DeletedGaps, j: int, adjusted: str) -> str:
     """Say why a model is neither aligned nor flagged."""
     if float(gaps.p_adjusted[j]) > 1.0 - gaps.conf_level:
-        return f"it does not stand out over all {gaps.gap.size} models ({adjusted})"
+        return f"it does not stand out among all {gaps.gap.size} models ({adjusted})"
     if gaps.gap.size < FULL_MODELS:
         bound = "no margin is declared" if gaps.margin is None else "its interval reaches inside the margin"
         return f"with {gaps.gap.size} models a gap is called only beyond a declared margin, and {bound}"

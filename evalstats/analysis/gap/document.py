@@ -271,7 +271,7 @@ def models_table(found: LabLiveGap) -> Table:
         lab.scores(titled("Lab", lab.unit)),
         live.scores(titled("Live", live.unit)),
     ]
-    more, caption = found.live.about.higher_is_better, "The best live first"
+    more, caption = found.live.about.higher_is_better, "Best live first"
     if by_line or by_difference:
         columns += [
             live.differences("Gap" if by_line else "Difference"),
@@ -281,7 +281,7 @@ def models_table(found: LabLiveGap) -> Table:
     elif "none" not in (found.lab.errors, found.live.errors):
         columns += [lab.intervals("Lab CI", sign=False), live.intervals("Live CI", sign=False)]
     if by_line:
-        expected = "what the lab score leads to expect by the line through the other models"
+        expected = "what the line through the other models predicts"
         gap = f"live minus {expected}" if more else f"{expected}, minus live"
         caption += f". Gap: {gap}; verdicts are adjusted"
     elif by_difference:
@@ -346,7 +346,7 @@ def _weigh(found: LabLiveGap) -> str:
     low, high, own = weighted.conf_low, weighted.conf_high, row.lab.estimate
     if row.mix.conf_low is None and (low is None or high is None or own is None or low <= own <= high):
         return ""
-    said = f"Weight the lab to the live mix before comparing levels: it then says {shown.score(weighted.estimate)}"
+    said = f"Weight the lab to the live mix before comparing levels: it then reads {shown.score(weighted.estimate)}"
     said += f" instead of {shown.score(row.lab.estimate)}"
     if behaviour.excludes_zero:
         amount, ends = shown.difference(behaviour.estimate), shown.ends(behaviour.ends)
@@ -405,6 +405,4 @@ def _more_data(found: LabLiveGap) -> str:
         return (
             f"Do not expect more data to show smaller gaps: true gaps spread by {shown.spread(line.tau)} between models"
         )
-    return (
-        f"To see gaps below {shown.size(line.detectable)}, get more {'lab items' if lab > live else 'live data'} first"
-    )
+    return f"To detect gaps below {shown.size(line.detectable)}, get more {'lab items' if lab > live else 'live data'} first"

@@ -60,10 +60,10 @@ def _models(found: LabLiveGap) -> Section | None:
         return None
     rows = flagged(found)
     if not rows:
-        heading = "No model stands off the line through the others"
+        heading = "No model lies off the line through the others"
     else:
-        stand = conjugate(len(rows), "stand")
-        heading = f"{and_list([row.name for row in rows], _NAMED)} {stand} off the line through the others"
+        lie = conjugate(len(rows), "lie")
+        heading = f"{and_list([row.name for row in rows], _NAMED)} {lie} off the line through the others"
     live = ShownSide(found, found.live)
     noise = "could be noise alone" if line.p_value > 1 - found.conf_level else "are more than noise"
     spread = f"; true gaps spread by about {live.spread(line.tau)}" if line.tau else ""
@@ -87,8 +87,10 @@ def _models(found: LabLiveGap) -> Section | None:
         rows=tuple(
             (row.name, row.expected, row.estimate, row.deciding, row.p_adjusted, row.shrunken) for row in found.rows
         ),
-        caption="Expected: by the line through the other models. Intervals of flagged models are widened for being picked; "
-        "p: does it stand out, Benjamini-Hochberg",
+        caption=(
+            "Expected: by the line through the other models. Intervals of flagged models are widened for "
+            "selection; p: of no gap, Benjamini-Hochberg"
+        ),
         most=_MOST,
     )
     said = _text(f"Taken together the gaps {noise} ({p_words(line.p_value)}){spread}", beside)
@@ -109,13 +111,13 @@ def _mix(found: LabLiveGap) -> Section | None:
         if row.poststratified is None:
             return None
         heading = f"For the live mix the lab predicts {shown.score(row.poststratified.estimate)} on average"
-        return _section("mix", heading, table, _text(f"As it is, the lab says {shown.score(row.lab.estimate)}"))
+        return _section("mix", heading, table, _text(f"Unweighted, the lab reads {shown.score(row.lab.estimate)}"))
     mixed, own = row.mix.excludes_zero, row.behaviour.excludes_zero
     amount = shown.difference(row.mix.estimate)
     if mixed and not own:
-        heading = f"The mix of tasks makes {amount} of {shown.difference(row.total.estimate)}"
+        heading = f"The mix of tasks explains {amount} of {shown.difference(row.total.estimate)}"
     elif mixed:
-        heading = f"The mix of tasks makes {amount}, the same tasks {shown.difference(row.behaviour.estimate)}"
+        heading = f"The mix of tasks explains {amount}, the same tasks {shown.difference(row.behaviour.estimate)}"
     elif own:
         heading = "The difference is within the same tasks, not in their mix"
     else:
@@ -173,7 +175,7 @@ def _decomposition_table(shown: ShownSide, parts: Decomposition) -> Table:
             )
             for row in rows
         ),
-        caption="Mix: live users bring other tasks. Behaviour: the same tasks come out otherwise. Unexplained: one side has none",
+        caption="Mix: live users bring other tasks. Behaviour: the same tasks score differently. Unexplained: one side has none",
         lead=True,
         most=_MOST,
     )
@@ -306,7 +308,7 @@ def _pairs_words(pairs: PairOrder) -> str:
     if not pairs.n_separated_both:
         return f"No pair of models is separated on both sides, out of {pairs.n_pairs:,}"
     turned = pairs.n_contradicted
-    how = f"order {turned:,} of them the other way round" if turned else "order all of them alike"
+    how = f"order {turned:,} of them the other way round" if turned else "order all of them the same way"
     return f"Both sides separate {pairs.n_separated_both:,} of {plural(pairs.n_pairs, 'pair')} (Holm), and {how}"
 
 
@@ -333,7 +335,7 @@ def _pairs_table(found: LabLiveGap, contradictions: Sequence[Contradiction]) -> 
             )
             for each in contradictions
         ),
-        caption="Pairs that both sides separate in opposite directions; differences are the better live less the other",
+        caption="Pairs that both sides separate in opposite directions; differences are the better live minus the other",
         most=8,
     )
 
@@ -421,7 +423,7 @@ def _forecasts(found: LabLiveGap) -> Section | None:
             (row.name, row.lab, row.expected, (row.pred_low, row.pred_high), "yes" if row.extrapolated else None)
             for row in new
         ),
-        caption="Prediction intervals hold the spread of true gaps, since a new model has a gap of its own",
+        caption="Prediction intervals include the spread of true gaps, since a new model has a gap of its own",
         most=_MOST,
     )
     return _section("forecasts", heading, figures.forecasts(found, table), _text(said))

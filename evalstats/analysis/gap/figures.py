@@ -133,7 +133,7 @@ def gaps(found: LabLiveGap, table: Table) -> Figure:
     kept = {row.name for row in most[:MOST_ROWS]}
     shown = sorted((row for row in rows if row.name in kept), key=lambda row: -(row.estimate or 0.0))
     rest = len(rows) - len(shown)
-    less = "live less expected" if found.live.about.higher_is_better else "expected less live"
+    less = "live minus expected" if found.live.about.higher_is_better else "expected minus live"
     return Figure(
         id="gaps",
         plot="forest",
@@ -195,7 +195,7 @@ def mix(found: LabLiveGap, table: Table) -> Figure | None:
             "digits": shown.digits,
         },
         alt="From the lab's score to the live one: by other tasks, then by other scores on the same tasks, with intervals.",
-        caption=f"From the lab's score to the live one; filled steps have a {level(found)} interval that leaves out 0",
+        caption=f"From the lab's score to the live one; filled steps have a {level(found)} interval that excludes 0",
         table=table,
     )
 

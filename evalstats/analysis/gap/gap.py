@@ -235,9 +235,9 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
     rows = _rows(shared, calibration)
     verdict, reason = overall_verdict(rows, calibration, shared)
     line, level = calibration.line, calibration.level
-    estimand = f"live {shared.live.about.name} less what the lab's {shared.lab.about.name} leads to expect"
+    estimand = f"live {shared.live.about.name} minus that expected from the lab's {shared.lab.about.name}"
     if line is not None:
-        estimand = f"{estimand}, by the relation that holds among the other models"
+        estimand = f"{estimand}, by the relation among the other models"
     elif shared.same_scale:
         estimand = f"live minus lab {shared.live.about.name} of these models"
     near: tuple[Note, ...] = ()
@@ -381,7 +381,7 @@ def overall_verdict(rows: Sequence[ModelGap], calibration: Calibration, shared: 
     def why(*, apart: bool) -> str:
         n, said = len(models), ["the mean of all models differs between lab and live"] if apart else []
         if n and judged:
-            said.append(f"{n} {'model stands' if n == 1 else 'models stand'} off the line through the others")
+            said.append(f"{n} {'model lies' if n == 1 else 'models lie'} off the line through the others")
         elif n:
             said.append(f"{n} {'model differs' if n == 1 else 'models differ'} between lab and live")
         return " and ".join(said)

@@ -115,12 +115,12 @@ def _line(found: LabLiveGap) -> list[Section]:
             one_to_one = ", so the lab exaggerates differences between models"
         elif line.slope_low > 1:
             one_to_one = ", so the lab understates differences between models"
-    spread = f"True gaps spread by {live.spread(line.tau) if line.tau else 'nothing that shows'} beyond noise"
+    spread = f"True gaps {f'spread by {live.spread(line.tau)}' if line.tau else 'show no spread'} beyond noise"
     most = "open above" if line.tau_high is None else f"at most {live.spread(line.tau_high)}"
     items = [
         *([f"Shares enter as logits: {found.scale_reason}."] if found.scale_reason else []),
         f"Live changes by {number(line.slope * ratio)} {per} ({level(found)} CI {low} to {high}){one_to_one}.",
-        f"{spread} ({most}); no spread at all: chi-squared {number(line.statistic, 1)}, {line.df} df, {p_words(line.p_value)}.",
+        f"{spread} ({most}); test of no spread: chi-squared {number(line.statistic, 1)}, {line.df} df, {p_words(line.p_value)}.",
     ]
     blocks = (Items(items=tuple(items)), *((_other_lines(found, line, ratio),) if line.others else ()))
     return [Section(id="line", heading="The line from lab to live, and other lines", blocks=blocks)]
@@ -148,7 +148,7 @@ def _other_lines(found: LabLiveGap, line: CalibrationLine, ratio: float) -> Tabl
 
 
 def _slices(found: LabLiveGap) -> list[Section]:
-    """Return the order where the lab is cut to one level of a factor."""
+    """Return the order with the lab restricted to one level of a factor."""
     rows = [row for row in found.agreement.slices if row.spearman is not None]
     lab = [row for row in rows if row.cut == "lab"]
     if len(lab) < 2:
@@ -157,7 +157,7 @@ def _slices(found: LabLiveGap) -> list[Section]:
     high, low = (f"{number(row.spearman)} in {row.level}" for row in (best, worst))
     heading = f"By {best.factor} of the lab, Spearman runs from {low} to {high}"
     # The best of several is partly luck, so it is said beside the table.
-    said = "Each line stands alone, so the best of several is partly luck."
+    said = "Lines are not adjusted, so the best of several is partly luck."
     names = ("level", "cut", "n_models", "spearman", "conf_low", "conf_high", "ceiling")
     table = Table(
         id="slices",
@@ -171,7 +171,7 @@ def _slices(found: LabLiveGap) -> list[Section]:
             (row.level, row.spearman, None if row.conf_low is None else (row.conf_low, row.conf_high), row.ceiling)
             for row in lab
         ),
-        caption="Spearman's coefficient of lab and live where the lab is cut to one level",
+        caption="Spearman's coefficient of lab and live with the lab restricted to one level",
         most=20,
         frame={name: [getattr(row, name) for row in rows] for name in names},  # with both sides cut too
     )
@@ -245,8 +245,10 @@ def _drops(found: LabLiveGap) -> list[Section]:
             )
             for row in rows
         ),
-        caption="Drop: difficult less ideal users in the lab, pooled over models. Forecast: the ideal score with the drop of as "
-        "many users as are difficult. Miss: live less forecast",
+        caption=(
+            "Drop: difficult minus ideal users in the lab, pooled over models. Forecast: the ideal score "
+            "with the drop of the share of difficult users. Miss: live minus forecast"
+        ),
         most=20,
     )
     said = Text(text=" ".join(sentence(each) for each in (mean, slope) if each))

@@ -215,7 +215,7 @@ def _lost(rows: pl.DataFrame, where: str) -> tuple[Note, ...]:
     lost = int((rows["status"] != "scored").sum())
     if not lost:
         return ()
-    said = f"{lost:,} of {rows.height:,} {where} rows have no score and are left out"
+    said = f"{lost:,} of {rows.height:,} {where} rows have no score and are dropped"
     return (Note(kind="missing", text=said, caution=False),)
 
 

@@ -191,7 +191,7 @@ def _with_errors(
         return joined, []
     if len(kept) >= max(_LEAST_WITH_ERRORS, _MOST_OF * len(joined)):
         is_ = "model is" if len(without) == 1 else "models are"
-        said = f"{len(without)} shared {is_} left out for want of a standard error: {and_list(without)}"
+        said = f"{len(without)} shared {is_} dropped for lack of a standard error: {and_list(without)}"
         return kept, [Note(kind="left_out", text=said)]
     # Errors of a side that lacks any count as unknown for all of it.
     some_have = f"Only {len(kept)}" if kept else "None"

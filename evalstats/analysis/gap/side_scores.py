@@ -228,7 +228,7 @@ def _of_outcomes(data: EvalData, sums: OutcomeSums, *, live: bool, least: int) -
     worth = smallest if found.df is None else min(smallest, round(found.df) + 1)
     if worth < _STEADY:  # few clusters, or many of which a few hold most rows
         unequal = "" if worth >= smallest else f" (worth about {worth} equal ones)"
-        said = f"A model of the {where} data rests on only {plural(smallest, what)}{unequal}, so tests find too much"
+        said = f"A model of the {where} data rests on only {plural(smallest, what)}{unequal}, so tests reject too often"
         notes.append(Note(kind="few", text=said, remedy=f"Score more {plural_of(what)}"))
     if covariance is not None and metric.span is not None and metric.low is not None:
         # 100 of 100 is not known exactly, and would be the one point that every line has to pass through: a model whose scores

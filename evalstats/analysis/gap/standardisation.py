@@ -307,7 +307,7 @@ def _notes(shared: SharedModels, tables: GapTables) -> tuple[Note, ...]:
     """Return which models are left out, lack cells that others have, or have outcomes that are all alike."""
     names = [shared.models[int(place)] for place in tables.kept]
     lost = [name for name in shared.models if name not in names]
-    out = [f"without a cell that both sides have, and left out of the mean: {and_list(lost, _MOST_NAMES)}"]
+    out = [f"without a cell that both sides have, and dropped from the mean: {and_list(lost, _MOST_NAMES)}"]
     missing: list[str] = []
     for side, counts in (("lab", tables.n_lab), ("live", tables.n_live))[: 2 if tables.counted else 1]:
         has = counts[tables.kept] > 0

@@ -281,10 +281,12 @@ def _lab_drops(shared: SharedModels, behaviours: Behaviours, rows: pl.DataFrame,
     paired = (played & ideal).sum(axis=0) >= _PAIRED_FROM * np.maximum(played.sum(axis=0), 1)
     told: list[str] = []
     if lost := int((played & ~ideal)[:, paired].sum()):
-        told.append(f"{lost:,} scores with non-ideal users have no twin with ideal ones and are left out of the drops")
+        told.append(
+            f"{lost:,} scores with non-ideal users have no twin with ideal ones and are excluded from the drops"
+        )
     if not paired.all():
         names = ", ".join(repr(name) for name, yes in zip(used, paired.tolist(), strict=True) if not yes)
-        told.append(f"{names}: other items than with ideal users, so the drop may come from the items")
+        told.append(f"{names}: not the items of ideal users, so the drop may come from the items")
     values[:, 1:] = np.where(paired, values[:, 1:] - values[:, :1], values[:, 1:])
     model = np.array([shared.models.index(name) for name in table["model"]], dtype=np.int64)
     cluster = table[_CLUSTER].rank("dense").to_numpy().astype(np.int64) - 1

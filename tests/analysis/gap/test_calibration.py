@@ -39,7 +39,7 @@ def test_a_planted_gap_is_called_and_nothing_else() -> None:
     assert verdicts[1] == "gap"
     assert "gap" not in verdicts[:1] + verdicts[2:]
     assert found.rows[1].material is True
-    assert "leaves out 0" in found.rows[1].reason
+    assert "excludes 0" in found.rows[1].reason
     assert found.rows[1].estimate == pytest.approx(0.4, abs=0.15)
     assert found.line is not None
     assert {line.key for line in found.line.others} == {"ols", "theil-sen", "deming", "structural", "without leverage"}

@@ -130,7 +130,7 @@ def test_other_items_for_other_users_are_compared_by_means(lab: pl.DataFrame):
     found, paired = drop_forecast_of(votes(apart)), drop_forecast_of(votes(lab))
     for one, two in zip(found.rows, paired.rows, strict=True):
         assert one.drop.estimate == pytest.approx(two.drop.estimate)
-    assert any("other items" in text for text in texts(found.notes))
+    assert any("not the items of ideal users" in text for text in texts(found.notes))
 
 
 def test_items_without_a_twin_are_left_out_and_counted(lab: pl.DataFrame):

@@ -71,7 +71,7 @@ def test_models_without_an_error_are_left_out_where_most_have_one() -> None:
     lab, live = published(list("abcdefgh"), live=False), published(list("abcdefgh"), live=True)
     found = joined(without_errors(lab, ["a"]), without_errors(live, ["b"]))
     assert found.models == tuple("cdefgh")
-    assert "2 shared models are left out" in lines_of(found.notes, "left_out", caution=True)
+    assert "2 shared models are dropped" in lines_of(found.notes, "left_out", caution=True)
     few = joined(without_errors(lab, list("abc")), live)
     assert few.n_models == 8
     assert few.lab.covariance is None
