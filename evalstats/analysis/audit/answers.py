@@ -191,7 +191,7 @@ def _suspects(
     places = places[np.argsort(p[places], kind="stable")]
     n = int(suspect.sum())
     told = f"{n:,} of {plural(panel.items.height, 'key')} {conjugate(n, 'look')} wrong: "
-    told += "weak models meet them, strong ones do not" if rivals is None else "strong models agree on another option"
+    told += "weak models match them, strong ones do not" if rivals is None else "strong models agree on another option"
     item, names = int(places[0]), panel.item_names(places, _SHOWN)
     told += f", as on {names[0]}"
     if rivals is not None and answers is not None and rivals.suspect[item]:
@@ -252,7 +252,7 @@ def _guessed(panel: Panel, answers: Answers) -> Iterator[Observation | NotChecke
         yield Observation(
             kind="guessed answers",
             text=f"No better than a random pick: {and_list([f'{name} ({told})' for name, told in blind], 3)}",
-            remedy="Look whether its answers were read at all",
+            remedy="Check whether its answers were read at all",
             models=tuple(name for name, _ in blind),
         )
 

@@ -253,7 +253,7 @@ def _method(result: Audit) -> Section:
         "A finding flips a conclusion where another defensible handling of its rows gives another verdict; it moves one where a "
         "difference changes by more than a quarter of its standard error, or half a point of a hundred; else it stands."
     )
-    items = [drawn, flips, "A finding is consistent with the fault that its name says, and no proof of it."]
+    items = [drawn, flips, "A finding is consistent with the fault that it names, not proof of it."]
     if result.passed and result.findings:
         items.append(f"Checked, nothing found: {', '.join(result.passed)}.")
     items += _unchecked(result)

@@ -96,7 +96,7 @@ def unlike_levels(panel: Panel) -> Iterator[Observation | NotChecked]:
     yield Observation(
         kind="average",
         text=f"A mean of all items is the {' and the '.join(replace(each, kind='micro').words(items) for each in averages)}",
-        remedy=("Say which average is meant; ", Option("average", "macro"), " weights levels equally"),
+        remedy=("State which average is meant; ", Option("average", "macro"), " weights levels equally"),
         treatments=tuple(
             Treatment(words=f"with {plural_of(each.label)} weighted equally", strata=strata.codes)
             for each in averages
@@ -316,7 +316,7 @@ def _drift(panel: Panel, strata: Ints | None) -> Iterator[Observation | NotCheck
     if not tested:
         yield NotChecked(
             kind="drift",
-            reason="the items come sorted by difficulty, or are too few, so no run's drift can be told apart",
+            reason="the items come sorted by difficulty, or are too few, so no run's drift can be separated",
         )
     clear = [each for each in tested if each.clear]
     if clear:

@@ -79,7 +79,7 @@ def too_small(panel: Panel) -> Iterator[Observation]:
             kind="too small",
             text=f"Items lie in {n_clusters} clusters of {and_list(panel.clusters)}, too few for any interval",
             remedy=(
-                "Look at the clusters one by one, or say that these are all there are: ",
+                "Look at the clusters one by one, or declare that these are all: ",
                 Option("cluster", "none"),
             ),
         )
@@ -176,7 +176,7 @@ def repeated_rows(panel: Panel) -> Iterator[Observation]:
         treatments.append(_only(panel, last, "with the last of each alone"))
     yield Observation(
         kind="repeated rows",
-        text=f"{plural(n, 'trial')} {conjugate(n, 'stand')} more than once in a run ({same}) and count in full",
+        text=f"{plural(n, 'trial')} {conjugate(n, 'occur')} more than once in a run ({same}) and count in full",
         remedy="Drop the copies, or number repetitions as trials",
         n_rows=int(groups["len"].sum()),
         models=tuple(twice[ENTRY].unique().sort().head(5).to_list()),
@@ -239,7 +239,7 @@ def identical_models(panel: Panel) -> Iterator[Observation | NotChecked]:
                 f"The scores of {names[0]} and {names[1]} are the same on each of {plural(int(both.sum()), 'item')}, "
                 "consistent with one run under two names"
             ),
-            remedy="Look where both files come from before ranking both",
+            remedy="Check where both files come from before ranking both",
             n_items=int(both.sum()),
             models=names,
         )

@@ -26,7 +26,7 @@ def harness_errors(panel: Panel) -> Iterator[Observation]:
         return
     yield Observation(
         kind="harness errors",
-        remedy="Run them again, or say before looking whether they count as failures",
+        remedy="Run them again, or decide before looking whether they count as failures",
         treatments=_counted(panel, rows, both_ends=True),
         **_concerned(panel, rows, "row", ("is a harness error", "are harness errors")),
     )
@@ -39,7 +39,7 @@ def missing_scores(panel: Panel) -> Iterator[Observation]:
         return
     yield Observation(
         kind="missing scores",
-        remedy="Say before looking how such answers count",
+        remedy="Decide before looking how such answers count",
         treatments=(*_counted(panel, rows), *_without_their_items(panel, rows)),
         **_concerned(panel, rows, "answer", ("has no score", "have no score")),
     )
@@ -205,7 +205,7 @@ def failure_codes(panel: Panel) -> Iterator[Observation]:
             rows,
             text=f"{plural(n, 'score')} {is_are(n)} {code:g}, far from all others "
             f"({others[0]:g} to {others[-1]:g}), and counted in the mean",
-            remedy=(f"if {code:g} stands for no score, say ", Option("map", code, of="unscored")),
+            remedy=(f"if {code:g} means no score, say ", Option("map", code, of="unscored")),
         )
     unread = _unread(panel)
     if unread.any():
@@ -213,8 +213,8 @@ def failure_codes(panel: Panel) -> Iterator[Observation]:
         yield _coded(
             panel,
             unread,
-            text=f"{plural(panel.number(unread), 'score')} of {worst:g} stand beside a raw value that says nothing was read",
-            remedy="Say before looking whether an answer that could not be read counts as wrong",
+            text=f"{plural(panel.number(unread), 'score')} of {worst:g} have a raw value that says nothing was read",
+            remedy="Decide before looking whether an unreadable answer counts as wrong",
             examples=tuple(
                 panel.rows["value_raw"].filter(unread.tolist()).unique().sort().head(3).cast(pl.String).to_list()
             ),
@@ -301,7 +301,7 @@ def _fractions(panel: Panel) -> Iterator[Observation]:
     yield Observation(
         kind="scale",
         text=f"{plural(panel.number(rows), 'score')} of a right-or-wrong metric lie between 0 and 1",
-        remedy="See whether they are averages, or half credit that others do not give",
+        remedy="Check whether they are averages, or half credit that others do not give",
         n_rows=panel.number(rows),
         models=panel.models_of(rows),
         treatments=(
@@ -317,8 +317,8 @@ def _one_value(panel: Panel) -> Iterator[Observation]:
     """Say when nothing varies: over all models, or for one that has the worst score throughout while others do not."""
     values = np.unique(panel.score[panel.scored])
     if len(values) == 1 and panel.number(panel.scored) >= _ENOUGH:
-        text = f"Every score is {values[0]:g}, so nothing can be told apart"
-        yield Observation(kind="scale", text=text, remedy="See that the column is the score that is meant")
+        text = f"Every score is {values[0]:g}, so nothing can be compared"
+        yield Observation(kind="scale", text=text, remedy="Check that the column is the intended score")
         return
     worst, scores = panel.metric.worst, panel.scores
     n = (~np.isnan(scores)).sum(axis=0)

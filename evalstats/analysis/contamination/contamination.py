@@ -93,7 +93,7 @@ def overall(rows: Sequence[ContaminationRow]) -> tuple[Verdict, str]:
     if inflated:
         return (
             "inflated",
-            f"{len(inflated)} of {len(rows)} suspects score more on old items than clean models lead to expect",
+            f"{len(inflated)} of {len(rows)} suspects score more on old items than clean models would",
         )
     if all(row.verdict == "invalid" for row in rows):
         return "invalid", rows[0].reason
@@ -171,9 +171,9 @@ def _verdict(row: ContaminationRow, rules: DecisionRules, n_tests: int) -> tuple
         return "clean within the margin", "the largest inflation that the data leave possible is below the margin"
     if shown:
         family = f", adjusted for {n_tests} suspects" if n_tests > 1 else ""
-        return "inflated", f"its advantage on old items is larger than clean models lead to expect{family}"
+        return "inflated", f"its advantage on old items exceeds that of clean models{family}"
     if row.estimate > 0 and row.p_value <= alpha:
-        return "inconclusive", f"more than chance by itself, but not once {n_tests} suspects are counted as one family"
+        return "inconclusive", f"more than chance alone, but not after adjustment for {n_tests} suspects"
     rest = "no margin is declared" if rules.margin is None else "one beyond the margin is not excluded"
     return "inconclusive", f"no inflation is shown, and {rest}"
 
@@ -218,7 +218,7 @@ def cautions(
     if lost:
         worst = max(lost, key=lambda row: row.n_left_out)
         items = plural(worst.n_left_out, "item")
-        text = f"{items} left out for {worst.model}, since it or a reference has no score there"
+        text = f"{items} dropped for {worst.model}, since it or a reference has no score there"
         remedy = "The answer is for the others, which may be easier or harder"
         found.append(Note(kind="missing", text=text, remedy=remedy))
     for row in rows:
@@ -251,7 +251,7 @@ def cautions(
 def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     found: list[Note] = []
     if table.references is None:
-        text = "No model is named as clean, so exposure that several models share goes unseen"
+        text = "No model is named as clean, so exposure that several models share is not detected"
         remedy = ("Name models trained before the items were public: ", Option("references", blank="MODEL"))
         found.append(Note(kind="choice", text=text, remedy=remedy))
     counts = {len(row.references) for row in rows if row.p_value is not None}
@@ -264,9 +264,7 @@ def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[N
 def _of_scale(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
     """Warn of comparisons that rest on the form of a scale."""
     if table.compared == "points":
-        text = (
-            f"Models are compared in points, where weak and strong ones gain unlike amounts ({table.compared_reason})"
-        )
+        text = f"Models are compared in points, where weak and strong ones gain different amounts ({table.compared_reason})"
         return [Note(kind="scale", text=text, remedy="Take references that score about as well")]
     beyond = [row.model for row in rows if not row.in_range and row.outside is None and row.p_value is not None]
     if not beyond:
@@ -474,8 +472,8 @@ def _result(
     units = " and ".join(table.labels) or "items"
     what = {
         "split": f"mean score on {sides[0]} minus {sides[1]} items of {column}",
-        "date": f"jump of the mean score at the model's cut-off, before less after, by {column}",
-        "twins": f"mean score on {sides[0]} items less their {sides[1]} twins",
+        "date": f"jump of the mean score at the model's cut-off, before minus after, by {column}",
+        "twins": f"mean score on {sides[0]} items minus their {sides[1]} twins",
     }[design]
     return ContaminationCheck(
         design=design,

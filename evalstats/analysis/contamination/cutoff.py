@@ -51,7 +51,7 @@ def date_cases(
         raise InputError(f"no suspect has a cut-off; the suspects are {quoted_list(table.suspects)}")
     cases = [_date_case(table, name, days, known, conf_level) for name in suspects]
     empty = int(np.isnan(days).sum())
-    notes = (f"{plural(empty, 'item')} without a date, or with several, left out",) if empty else ()
+    notes = (f"{plural(empty, 'item')} without a date, or with several, dropped",) if empty else ()
     return cases, ("before the cut-off", "after the cut-off"), notes
 
 

@@ -47,9 +47,7 @@ def inflation(result: ContaminationCheck, table: Table) -> Figure:
             "tone": [tones.get(row.verdict, "neutral") if each else "neutral" for each in answers],
             "strong": answers,
         }
-        caption = (
-            f"What {row.model} gains, what clean models gain, and the difference: inflation; {level(result)} intervals"
-        )
+        caption = f"Gain of {row.model}, gain of clean models, and the difference: inflation; {level(result)} intervals"
     else:
         shown = [(row.model, row.estimate, row.ends) for row in ordered]
         marks = {
@@ -144,10 +142,13 @@ def _error(result: ContaminationCheck) -> str:
         rest = f"{plural(few, 'reference')} cannot show the second, so there is no interval and no verdict."
     else:
         df = min((row.df for row in result.rows if row.df is not None), default=few - 1.0)
-        rest = f"The second is learnt from {few} references: the interval is Student's with {number(df, 0)} degrees of freedom."
+        rest = (
+            f"The second is estimated from {few} references: the interval is Student's with {number(df, 0)} "
+            "degrees of freedom."
+        )
     return (
-        f"Two things blur the answer: items are a sample, and clean models differ in what they gain. {rest} Items alone would "
-        "leave the second out, and with three references call up to 40% of clean models inflated."
+        f"Two things blur the answer: items are a sample, and clean models differ in what they gain. {rest} "
+        "Items alone would ignore the second, and with three references call up to 40% of clean models inflated."
     )
 
 
@@ -172,7 +173,7 @@ def _facts(result: ContaminationCheck) -> tuple[str, ...]:
         more = f"by an SD of {number(spread * result.scale, 1)}{unit} beyond" if spread > 0 else "no more than by"
         found.append(f"References differ {more} item noise.")
     if result.direction == "assumed":
-        found.append("Higher is taken as better; no file declares it.")
+        found.append("Higher is assumed better; no file declares it.")
     dated = [
         f"{row.model}: cut-off {row.cutoff}, items within {number(row.bandwidth, 0)} days ({row.bandwidth_reason})."
         for row in result.rows
@@ -185,7 +186,7 @@ def _assumptions(result: ContaminationCheck) -> tuple[str, ...]:
     clean = (
         "The references have not seen the items; if they have, inflation is hidden."
         if result.references
-        else "Most models are clean: each is held against all the others, so what most of them have seen cannot show."
+        else "Most models are clean: each is compared with all the others, so what most of them have seen cannot show."
     )
     lost = [row for row in result.rows if row.n_left_out]
     missing = [f"{plural(lost[0].n_left_out, 'item')} that some model lacks are like the rest."] if lost else []
@@ -331,7 +332,7 @@ def _steps(result: ContaminationCheck) -> Table:
             interval_column(result),
         ),
         rows=tuple(step for step in _gains_of(row, latent=result.compared == "latent") if step[1] is not None),
-        caption=f"What {row.model} gains, what clean models gain, and the difference",
+        caption=f"Gain of {row.model}, gain of clean models, and the difference",
         frame=result.to_frame().to_dict(as_series=False),
     )
 
@@ -356,7 +357,7 @@ def _suspects(result: ContaminationCheck) -> Table:
             )
             for row in by_estimate(result)
         ),
-        caption=f"Advantage on {old_words(result)} beyond that of the references; its upper end is the most there can be",
+        caption=f"Advantage on {old_words(result)} beyond that of the references; its upper end is the largest possible",
         tones={str(word): tone for word, tone in _TONES.items()},
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
@@ -378,7 +379,7 @@ def _actions(result: ContaminationCheck) -> list[str]:
             f"Declare the inflation that would not matter ({Option('margin')}); without it no model can be called clean."
         )
     if open_ and result.design != "twins":
-        found.append("Rephrase the items: twins take difficulty out pair by pair.")
+        found.append("Rephrase the items: twins remove difficulty pair by pair.")
     return found
 
 
@@ -388,7 +389,7 @@ def _own(result: ContaminationCheck) -> list[Section]:
         return []
     ends = interval_words(min(means), max(means), result.scale, 1, sign=True)
     whose = "Clean models" if result.references else "The others"
-    text = "What references gain is put down to difficulty; what a suspect gains beyond them stands for inflation."
+    text = "Gains of references are attributed to difficulty; a suspect's gain beyond them estimates inflation."
     heading = f"{whose} gain {ends} {result.unit}".rstrip()
     twins, scale = result.design == "twins", result.scale
     spread = (
@@ -429,7 +430,7 @@ def _scales(result: ContaminationCheck) -> list[Section]:
         for row in rows
         if (row.logits and row.logits.excludes_zero) != (row.points and row.points.excludes_zero)
     ]
-    heading = f"In points alone {and_list(apart)} would look otherwise" if apart else "Points alone say the same"
+    heading = f"In points alone {and_list(apart)} would look different" if apart else "Points alone agree"
     table = Table(
         id="scales",
         columns=(
@@ -442,7 +443,7 @@ def _scales(result: ContaminationCheck) -> list[Section]:
             Column(title="p", kind="p"),
         ),
         rows=tuple((row.model, *_cells(row.logits), *_cells(row.points)) for row in rows),
-        caption="What each gains beyond its references, in ability and in points; ability decides",
+        caption="Gain of each beyond its references, in ability and in points; ability decides",
         most=_SHOWN,
     )
     return [Section(id="scales", heading=heading, blocks=(table,), news=bool(apart))]

@@ -86,7 +86,7 @@ class ItemTable:
         named = [name for name in short if name in (self.references or ()) or (self.named and name in self.suspects)]
         if named or all(name in short for name in self.suspects):
             raise CannotAnswerError(short[(named or list(short))[0]])
-        return tuple(f"left out: {text}" for text in short.values())
+        return tuple(f"dropped: {text}" for text in short.values())
 
     def of_groups(self) -> dict[str, Ints]:
         """Return the columns that may make items hang together and were not declared."""
@@ -114,13 +114,13 @@ def item_table(
             raise InputError(f"{role} names a model twice; name each once")
     both = sorted(set(suspects or ()) & set(references or ()))
     if both:
-        raise InputError(f"{both[0]!r} is named as suspect and as reference; a model cannot be held against itself")
+        raise InputError(f"{both[0]!r} is named as suspect and as reference; a model cannot be compared with itself")
     named = None if suspects is None or references is None else [*suspects, *references]
     chosen, systems, notes = entries_of(data, metric=metric, models=named, contrast="model", least=1)
     if len(systems) < 2:
         alone = ", ".join(system.name for system in systems)
         raise CannotAnswerError(
-            f"{alone} is the only model: without others to hold it against, what is difficulty cannot be told"
+            f"{alone} is the only model: without others to compare with, difficulty cannot be estimated"
         )
     resolved: list[tuple[str, ...] | None] = []
     for names, role in ((suspects, "suspect"), (references, "reference")):
@@ -315,7 +315,7 @@ def side_levels(
         return (
             known[0],
             known[1],
-            f"By their names, {known[0][0]!r} of {column} is taken as old and {known[1][0]!r} as new",
+            f"By their names, {known[0][0]!r} of {column} is treated as old and {known[1][0]!r} as new",
         )
     raise InputError(
         f"which items are old and which new? {column} has {quoted_list(found)}: "
@@ -353,9 +353,9 @@ def split_cases(
     empty = sum(level is None for level in levels)
     other = sum(level is not None and level not in (*olds, *news) for level in levels)
     if empty:
-        notes.append(f"{plural(empty, 'item')} with no level of {label}, or with several, left out")
+        notes.append(f"{plural(empty, 'item')} with no level of {label}, or with several, dropped")
     if other:
-        notes.append(f"{plural(other, 'item')} of other levels of {label} left out")
+        notes.append(f"{plural(other, 'item')} of other levels of {label} dropped")
     return cases, (" and ".join(olds), " and ".join(news)), (*notes, *left_out)
 
 

@@ -49,7 +49,7 @@ def twin_rows(
             f"{plural(whole.height, 'item')} with an original and a twin by {label}; at least {FEW_ITEMS} are needed"
         )
     alone = marked.select("task", "_own").unique().height - whole.height
-    notes = (*notes, *([f"{plural(alone, 'item')} without a twin, or without its original, left out"] if alone else []))
+    notes = (*notes, *([f"{plural(alone, 'item')} without a twin, or without its original, dropped"] if alone else []))
     paired = kept.join(whole.select("task", "_own"), on=["task", "_own"], how="semi")
     return replace(data, outcomes=_renumbered(paired, rows.columns)), sides, notes
 

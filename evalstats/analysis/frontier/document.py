@@ -134,7 +134,7 @@ def _evidence(result: Frontier) -> tuple[Section, ...]:
     if not result.share_reason:
         return ()
     text = Text(text=result.share_reason)
-    return (Section(id="open", heading="How sure the rest is cannot be told", blocks=(text,)),)
+    return (Section(id="open", heading="How certain the rest is cannot be estimated", blocks=(text,)),)
 
 
 def _method(result: Frontier, what: str) -> Section:
@@ -143,12 +143,12 @@ def _method(result: Frontier, what: str) -> Section:
     drawn = "" if error is None else f"; Monte Carlo error of a share at most {number(100 * error, 1)} pp"
     whose = f"as different {result.different}" if result.different else "only on items that all of them have"
     shares = (
-        f"Shares: {result.method}, {result.n_resamples:,} resamples{drawn}. A share is no probability: for a dearer system "
+        f"Shares: {result.method}, {result.n_resamples:,} resamples{drawn}. A share is not a probability: for a dearer system "
         "that truly scores no more it is as likely to be high as low."
     )
     return Section(
         id="method",
-        heading="How the frontier was found",
+        heading="How the frontier was estimated",
         blocks=(
             Text(
                 text=(
@@ -160,7 +160,7 @@ def _method(result: Frontier, what: str) -> Section:
                 items=(
                     shares,
                     f"Dominated: {result.dominance_method}.",
-                    f"A lead in {what} that rare extreme items could undo counts as none, unless it is shown very firmly.",
+                    f"A lead in {what} that rare extreme items could undo does not count, unless the evidence is very strong.",
                     "Cost: mean over items, trials averaged; its interval is t on the logarithm, since costs are skewed.",
                 )
             ),

@@ -229,10 +229,10 @@ def _with_cost(
             free.append(system.name)
         else:
             kept.append(system)
-    texts = [f"left out, since no scored row of theirs has {cost}: {', '.join(lacking)}"] if lacking else []
+    texts = [f"dropped, since none of their scored rows has {cost}: {', '.join(lacking)}"] if lacking else []
     if free:
-        why = "is 0 on every item, as harnesses write where they know no price"
-        texts.append(f"left out, since their {cost} {why}: {', '.join(free)}")
+        why = "is 0 on every item, as harnesses write if the price is unknown"
+        texts.append(f"dropped, since their {cost} {why}: {', '.join(free)}")
     if len(kept) < 2:
         have = f"{kept[0].name!r} alone has" if kept else "no system has"
         raise CannotAnswerError(

@@ -94,7 +94,7 @@ class BiasChecks:
         """Return a judge's family, or note that it is not known."""
         family = family_of(judge, self.families)
         if family is None:
-            self.skip(f"own family, {judge}: the name does not tell its family, and nothing declares it")
+            self.skip(f"own family, {judge}: the name does not show its family, and nothing declares it")
         return family
 
 
@@ -343,5 +343,5 @@ def bias_notes(rows: Sequence[BiasCheck], judge: str) -> list[Note]:
         elif row.check == "own family":
             way = "favours" if row.estimate > 0 else "is harder on"
             text = f"{judge} {way} models of its own family ({row.family}) by {number(abs(row.estimate), 2)} against people"
-            notes.append(Note(kind="trust", text=text, remedy="Put a judge of another family beside it"))
+            notes.append(Note(kind="trust", text=text, remedy="Add a judge of another family"))
     return notes

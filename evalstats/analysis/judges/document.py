@@ -67,13 +67,13 @@ _LENGTH = (
     "people it is at fixed strengths of models, and an association: longer answers may be better."
 )
 _FAMILY = (
-    "Own family: the judge's preference for models of its own family less people's, on the same pairs or answers; families "
-    "are told by names."
+    "Own family: the judge's preference for models of its own family minus people's, on the same pairs or "
+    "answers; families are inferred from names."
 )
 _HOW = (_PLACE, _LENGTH, _FAMILY)
 _CHECKS: dict[Bias, str] = {
     "place": "Verdicts for the first place",
-    "inconsistent": "Pairs whose verdict turns with the order",
+    "inconsistent": "Pairs whose verdict changes with the order",
     "length": "Twice as long",
     "own family": "Own family",
 }
@@ -183,9 +183,9 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         scope=f"{plural(people.n_units, result.unit)} that {whose} rated{clusters}",
         answer=(figure,),
         notes=result.notes,
-        actions=("Have a judge rate the same answers: then its agreement with people stands beside this.",),
+        actions=("Have a judge rate the same answers, to compare its agreement with people.",),
         method=(
-            listed("method", "How ratings were held against one another", items),
+            listed("method", "How ratings were compared", items),
             _references(*_AGREEMENT_REFERENCES),
             result.origin.section(),
         ),
@@ -356,7 +356,7 @@ def _actions(result: JudgeReport, favours: JudgeRow | None) -> list[str]:
             f"Give the judge cases on which it and {result.truth} differ, or another rubric, and measure again."
         )
     if best.standing == "no second person" and result.truth == "people":
-        found.append("Have a second person rate some answers: without, nobody knows how high agreement can be.")
+        found.append("Have a second person rate some answers: without, the highest possible agreement is unknown.")
     if best.standing == "open":
         found.append("More answers rated by two people would settle it.")
     return found
@@ -476,7 +476,7 @@ def _corrected(result: JudgeReport) -> Section | None:
             )
             for row in own
         ),
-        caption="Scores by the judge, corrected by labels of a part; worth: so many labels alone would be as precise",
+        caption="Scores by the judge, corrected by labels of a part; worth: the labels alone that would be as precise",
         most=_SHOWN,
         frame=columns(
             result.corrected,
@@ -555,9 +555,9 @@ def _spread(result: JudgeReport) -> Section | None:
 def _method(result: JudgeReport) -> Section:
     best = result.rows[0]
     items = [
-        f"Agreement: {best.method}. It is with one person at a time: with the mean of several it would be higher.",
+        f"Agreement: {best.method}. It is with single people; with the mean of several it would be higher.",
         *([f"The judge minus people: {best.difference.method}."] if best.difference and best.difference.method else []),
-        "Kappa, AC1, yes and no: against the rating that most people gave; answers on which they are tied are left out there.",
+        "Kappa, AC1, yes and no: against the rating that most people gave; tied answers are dropped.",
     ]
     missing = (
         ("", best),
@@ -578,7 +578,7 @@ def _method(result: JudgeReport) -> Section:
         items.append(
             "By its error rates: Rogan and Gladen's correction with the judge's sensitivity and specificity for that model."
         )
-    return listed("method", "How judges were held against people", items)
+    return listed("method", "How judges were compared with people", items)
 
 
 # --- what judges go by besides the answers ---
@@ -595,7 +595,7 @@ def biases_section(result: JudgeReport) -> Section | None:
                 id="biases",
                 columns=(
                     Column(title="Judge", kind="name"),
-                    Column(title="What it goes by", kind="text"),
+                    Column(title="Influence", kind="text"),
                     Column(title="Found", kind="amount"),
                     Column(title=f"{level(result)} CI", kind="amount"),
                     Column(title="None", kind="amount", spare=True),
@@ -643,7 +643,10 @@ def biases_section(result: JudgeReport) -> Section | None:
                     (row.judge, row.name, row.when_first, row.when_second, row.tied, row.n_pairs)
                     for row in result.by_place
                 ),
-                caption="How often a model is preferred by its place, and with pairs as ties whose verdict turns with the order",
+                caption=(
+                    "How often a model is preferred by its place, and with pairs whose verdict changes with "
+                    "the order as ties"
+                ),
                 most=_SHOWN,
             )
         )
@@ -655,11 +658,11 @@ def biases_section(result: JudgeReport) -> Section | None:
 def _caption(result: JudgeReport) -> str:
     fixed = [row for row in result.biases if row.check == "length"]
     if not fixed:
-        return "What judges go by besides the answers"
+        return "Influences on judges besides the answers"
     held = "models of equal strength" if fixed[0].association else "the same verdict of people"
     if fixed[0].null == 0.0:
-        return "What judges go by besides the answers; twice as long: points above people"
-    return f"What judges go by besides the answers; twice as long: odds of being preferred, at {held}"
+        return "Influences on judges besides the answers; twice as long: points above people"
+    return f"Influences on judges besides the answers; twice as long: odds of being preferred, at {held}"
 
 
 def _amounts(row: BiasCheck, result: JudgeReport) -> tuple[str, str, str]:
@@ -681,7 +684,7 @@ def _bias_heading(result: JudgeReport) -> str:
         return "Place, length and family could not be checked"
     shown = list(dict.fromkeys(row.check for row in own if row.shown))
     if not shown:
-        return f"{judge} is not shown to go by {' or '.join(dict.fromkeys(row.check for row in own))}"
+        return f"{judge} is not shown to depend on {' or '.join(dict.fromkeys(row.check for row in own))}"
     return f"Verdicts of {judge} go with {and_list(shown)}"
 
 

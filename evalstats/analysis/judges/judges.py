@@ -259,8 +259,7 @@ def _people_alone(ratings: Ratings, among: PeopleAgreement | None, over: Over) -
     if among is None:
         who = "one person" if len(ratings.people) == 1 else f"{len(ratings.people)} people"
         raise CannotAnswerError(
-            f"{who} rated, no {ratings.unit} was rated by two of them and none by a judge, so there is nothing to hold "
-            "ratings against"
+            f"{who} rated, no {ratings.unit} was rated by two of them and none by a judge, so there is nothing to compare"
         )
     if among.estimate is None:
         raise CannotAnswerError(f"people among themselves: {among.reason}")
@@ -292,7 +291,7 @@ def _judge_row(ratings: Ratings, name: str, over: Over) -> tuple[JudgeRow, Note 
             text = (
                 f"on the {int(double.sum()):,} {unit} that two people rated, {name} agrees with them "
                 f"{'more' if apart.estimate > 0 else 'less'} than on the other {rest:,} (alpha "
-                f"{number(apart.estimate, 2, sign=True)}): how it stands beside people is known for the former only"
+                f"{number(apart.estimate, 2, sign=True)}): its comparison with people holds for the former only"
             )
             note = Note(kind="selection", text=text, remedy=f"have a second person rate a random part of the {unit}")
     truth, given = ratings.majority, ratings.given_by(name)

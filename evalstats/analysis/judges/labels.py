@@ -60,7 +60,7 @@ def corrected_scores(ratings: Ratings, names: Sequence[str], level: float) -> tu
         notes.append(
             Note(
                 kind="selection",
-                text=f"Labelled answers of {whose} are no random part: the judge rates the rest otherwise",
+                text=f"Labelled answers of {whose} are not a random sample: the judge rates the rest differently",
                 remedy="Label answers drawn at random, or give the probability with which each was drawn (label_prob)",
             )
         )

@@ -97,7 +97,7 @@ class Ratings:
         empty = frame.height - frame.filter(known).height
         frame = frame.filter(known)
         if empty:
-            text = f"{plural(empty, 'rating')} without a value left out"
+            text = f"{plural(empty, 'rating')} without a value dropped"
             notes = (*notes, Note(kind="missing", text=text, caution=False))
         _require_one_vocabulary(frame, people, judges)
         frame, levels, values, metric = _leveled(frame, scale)
@@ -274,7 +274,7 @@ def _people_and_judges(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple
         people = frame.filter(pl.col("rater_kind") == "human")["rater"].unique().sort().to_list()
         if not people and len(raters) == 1:
             raise CannotAnswerError(
-                f"no person rated, only {raters[0]}, so nobody can be held against anybody; give people's ratings of the same "
+                f"no person rated, only {raters[0]}, so there is nothing to compare; give people's ratings of the same "
                 "things"
             )
         if not people:
@@ -397,14 +397,14 @@ def _read(data: EvalData, criterion: str | None) -> Read:
         return _of_scores(outcomes, data, criterion)
     if outcomes.height:
         raise CannotAnswerError(
-            "these scores name no judge, so nobody can be held against anybody; give a column judge, or a table of ratings "
+            "these scores name no judge, so there is nothing to compare; give a column judge, or a table of ratings "
             "(rater, value)"
         )
     raise CannotAnswerError("these data hold no ratings; evalstats.from_ratings makes them of a table")
 
 
 def _left_out(lost: int, what: str) -> tuple[Note, ...]:
-    return (Note(kind="missing", text=f"{plural(lost, what)} left out", caution=False),) if lost else ()
+    return (Note(kind="missing", text=f"{plural(lost, what)} dropped", caution=False),) if lost else ()
 
 
 def _blank(*names: str) -> list[pl.Expr]:
@@ -451,7 +451,7 @@ def _of_scores(outcomes: pl.DataFrame, data: EvalData, criterion: str | None) ->
     notes = _left_out(outcomes.height - scored.height, "row without a score")
     if once.height < frame.height:
         again = plural(frame.height - once.height, "further rating")
-        text = f"{again} of an answer by the same judge in another run left out: two of one judge are no two raters"
+        text = f"{again} of an answer by the same judge in another run dropped: one judge is not two raters"
         notes = (*notes, Note(kind="left_out", text=text, caution=False))
     return once, None, notes
 

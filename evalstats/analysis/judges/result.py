@@ -251,7 +251,7 @@ class JudgeReport(OfOrigin, Result):
     label_plan
         How many labels to buy, where there are enough to plan by.
     biases, by_place
-        What judges go by besides the answers: place, length, own family; and each model's share by place.
+        Influences on judges besides the answers: place, length, own family; and each model's share by place.
     not_checked
         What of these could not be checked, and why.
     truth, unit

@@ -128,7 +128,7 @@ def changes(
         days=days,
         conf_level=level,
         method=METHOD if until is None else METHOD_REFERENCE,
-        estimand="the mean score of these items in the runs since a day, less that in the runs before",
+        estimand="the mean score of these items in the runs since a day, minus that in the runs before",
         n_watched=n_watched,
         reference=until,
         cluster=cluster,
@@ -176,7 +176,7 @@ def _dated(data: EvalData) -> tuple[pl.DataFrame, list[Note]]:
         )
     if not lacking:
         return rows, []
-    text = f"{plural(len(lacking), 'run')} without a date {is_are(len(lacking))} left out: {and_list(lacking, 3)}"
+    text = f"{plural(len(lacking), 'run')} without a date {is_are(len(lacking))} dropped: {and_list(lacking, 3)}"
     return rows.filter(pl.col(_DAY).is_not_null()), [Note(kind="left_out", text=text)]
 
 
@@ -200,7 +200,7 @@ def _all_series(
         except InputError as error:
             if len(benchmarks) == 1:
                 raise
-            notes.append(Note(kind="left_out", text=f"{benchmark} is left out: {error}"))
+            notes.append(Note(kind="left_out", text=f"{benchmark} is dropped: {error}"))
             continue
         notes += [*direction_notes(chosen.direction), *chosen.cautions]
         of_metric, twice = _each_once(own.filter(pl.col("metric") == chosen.name))
@@ -450,7 +450,7 @@ def _mood_notes(histories: Sequence[History]) -> Iterator[Note]:
         yield Note(
             kind="dependence",
             text=text,
-            remedy="Look whether the service, the harness or the judge varies from day to day",
+            remedy="Check whether the service, the harness or the judge varies from day to day",
         )
 
 

@@ -170,7 +170,7 @@ def models_table(result: Changes) -> Table:
         id="models",
         columns=columns,
         rows=rows,
-        caption=f"The change that shows most, runs since a day against those before; CS: {level(result)} confidence sequence",
+        caption=f"The strongest change, runs since a day against those before; CS: {level(result)} confidence sequence",
         tones={**_TONES, **turned},
         most=8,
         frame=result.changes_frame().to_dict(as_series=False),
@@ -351,13 +351,15 @@ def _method(result: Changes) -> Section:
     error = number(100 * (1 - result.conf_level), 1 if (100 * result.conf_level) % 1 else 0)
     told = (
         f"What is estimated: {result.estimand}.",
-        f"{family}: if no score changes, any is ever flagged with a probability of at most {error}%, over all looks.",
-        "A model that is added, and a setting that starts a score anew, add an error of their own.",
-        "The day of a change is the one at which it shows most, so it may lie a run or two off.",
+        f"{family}: if no score changes, the probability of ever flagging one is at most {error}%, over all looks.",
+        "A new model, or a setting that restarts a score, adds its own error.",
+        "The day of a change is the one with the strongest evidence, so it may be a run or two off.",
         *(text.takes for text in texts if text.takes),
         *(f"Clusters: {result.cluster}." for _ in (1,) if result.cluster),
     )
     sources = sorted({source for text in texts for source in text.sources})
     how = f"Method: {result.method}. {' '.join(text.how for text in texts)}"
     items = tuple(sentence(each) for each in (*told, *sources))
-    return Section(id="method", heading="How changes were found", blocks=(Text(text=sentence(how)), Items(items=items)))
+    return Section(
+        id="method", heading="How changes were detected", blocks=(Text(text=sentence(how)), Items(items=items))
+    )

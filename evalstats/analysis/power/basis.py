@@ -462,7 +462,7 @@ def _from_data(
         parts = _parts_over_tasks(differences, paired.items["task"], of_trials, counts)
         n_tasks = paired.items["task"].n_unique()
         worth = f"the pilot's {differences.size:,} items are worth {parts.n_items:,} that are spread evenly"
-        evenly = (f"Every task counts alike and has as many items; {worth}",)
+        evenly = (f"All tasks are weighted equally and have equally many items; {worth}",)
     else:
         parts = difference_parts(differences, clusters=coarsest, trial_variances=of_trials, n_trials=counts)
     single = not suite and bool(np.isin(differences, (-1.0, 0.0, 1.0)).all()) and chosen.kind == "binary"

@@ -281,7 +281,7 @@ def curve(plan: PowerPlan, table: Table | None = None) -> Figure | None:
         rows=_columns(rows),
         options=options,
         alt=f"Curve of a plan: {headline(plan)}.",
-        caption="Power by size, and what each size can find; the point is the plan",
+        caption="Power by size, and what each size can detect; the point is the plan",
         table=table,
     )
 
@@ -372,7 +372,7 @@ def _curve(plan: PowerPlan) -> Table:
         if any(getattr(point, name) is not None for point in plan.curve):
             columns.append((_difference(plan, title), [getattr(point, name) for point in points]))
     frame = plan.to_frame().filter(term="curve").to_dict(as_series=False)
-    caption = f"By size: power for what is asked, and what is found with {percent(plan.power_goal)} power"
+    caption = f"By size: power for what is asked, and what is detected with {percent(plan.power_goal)} power"
     if plan.test == "precision":
         caption = "Half the expected width of the interval, by size"
     return _table("curve", columns, caption, frame=frame)
@@ -400,7 +400,7 @@ def _methods(plan: PowerPlan) -> list[Section]:
         plan.solved, "power"
     )
     values = [value for row in others if (value := _of(row, name)) is not None]
-    heading = "Other methods beside it"
+    heading = "Other methods"
     if values:
         low, high = min(values), max(values)
         if counted:
@@ -490,7 +490,7 @@ def _next(plan: PowerPlan) -> list[Section]:
 def _next_table(plan: PowerPlan) -> Table:
     steps = plan.next_steps
     needed = any(step.needed is not None for step in steps)
-    alone = f"; alone enough: how many of it find {shown(plan, plan.delta)}" if needed else ""
+    alone = f"; alone enough: how many of it detect {shown(plan, plan.delta)}" if needed else ""
     costs = "each answer of a system costs 1" if plan.cost_unit == "answers" else "by the costs given"
     trials = ["/".join(count_words(k) for k in dict.fromkeys(step.n_trials)) for step in steps]
     columns: list[tuple[Column, Sequence[Value]]] = [

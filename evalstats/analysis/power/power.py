@@ -181,7 +181,7 @@ def _checked(request: Request, basis: Basis, task: Task, found: Solution) -> tup
     power, row = base.power(found.size, aim), simulated_row(design, aim, found.size)
     if request.method != "auto" or not _promises_too_much(power, row):
         return found, row
-    reason = f"the formula promises a power of {power_words(power)} where simulation finds {power_words(row.power)}"
+    reason = f"the formula promises a power of {power_words(power)} where simulation gives {power_words(row.power)}"
     better = solved_by(design, task, "simulation", reason)
     return (found, row) if better.answer is None else (better, None)
 
@@ -245,7 +245,7 @@ def _of_units(plan: PowerPlan, basis: Basis) -> list[str]:
     size, correlation = count_words(plan.cluster_size or 0.0), number(plan.icc)
     if basis.different:
         alike = f"New {basis.different} have {size} rows each on average, two of which correlate by {correlation}"
-        sides = f"Nobody meets both systems, and as many {basis.different} meet either"
+        sides = f"Nobody meets both systems, and as many {basis.different} meet each"
         return [alike, sides] if basis.clustered else [sides]
     if not basis.clustered:
         return ["Items are independent of each other"]
@@ -314,7 +314,7 @@ def _pilot_cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
     if clusters and basis.std_error is not None:
         ratio = basis.parts.variance() ** 0.5 / basis.std_error
         if not 1.0 / _DISAGREE <= ratio <= _DISAGREE:
-            text = f"The parts of the variance make {ratio:.2f} times the standard error of the comparison"
+            text = f"The parts of the variance give {ratio:.2f} times the standard error of the comparison"
             found.append(Note(kind="fit", text=text, remedy="Clusters are uneven, so the parts are rough"))
     return found
 

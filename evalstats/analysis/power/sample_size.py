@@ -571,9 +571,7 @@ def task_of(request: Request, basis: Basis) -> Task:
         raise InputError("n_clusters was given, and nothing says that items come in clusters; give cluster or icc")
     delta, margin = request.delta or 0.0, request.margin
     if request.test == "difference" and request.delta == 0.0:
-        raise InputError(
-            "delta is 0: a difference of nothing cannot be found; to show that there is none, use a margin"
-        )
+        raise InputError("delta is 0: a zero difference cannot be detected; to show that there is none, use a margin")
     if margin is not None and margin <= 0.0:
         raise InputError(f"margin is {margin:g}; give a positive number, such as 2pp")
     if margin is not None and (delta <= -margin or (request.test == "equivalence" and delta >= margin)):
@@ -700,7 +698,7 @@ def _method(request: Request, basis: Basis) -> tuple[PowerMethod, str]:
             return "exact", "scores are right or wrong with one trial an item"
         return "miller", "the spread of the item differences is known, and items are independent"
     if wanted in ("exact", "simulation") and basis.parts.run:
-        raise InputError(f"method {wanted!r} knows nothing of whole runs; leave it out")
+        raise InputError(f"method {wanted!r} does not cover whole runs; leave it out")
     if wanted == "exact" and basis.discordance is None:
         raise InputError(
             "method 'exact' is for right-or-wrong scores with one trial an item: give discordance, accuracy or such a pilot"

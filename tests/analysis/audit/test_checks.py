@@ -167,7 +167,7 @@ def test_rows_that_stand_twice_are_told_apart_from_contradictions():
     copies = data.outcomes.head(10)
     turned = data.outcomes.slice(10, 5).with_columns((1.0 - pl.col("score")).alias("score"))
     (found,) = of_kind(es.audit(EvalData(outcomes=pl.concat([data.outcomes, copies]))), "repeated rows")
-    assert "10 trials stand more than once in a run (all with the same score)" in found.text
+    assert "10 trials occur more than once in a run (all with the same score)" in found.text
     (found,) = of_kind(es.audit(EvalData(outcomes=pl.concat([data.outcomes, copies, turned]))), "repeated rows")
     assert "15 trials" in found.text
     assert "5 with other scores" in found.text
@@ -280,7 +280,7 @@ def test_half_credit_of_a_right_or_wrong_metric_is_found():
 def test_a_score_that_never_varies_and_a_model_that_never_scores():
     rows = [*rows_of("a", [1.0] * 40), *rows_of("b", [1.0] * 40)]
     (found,) = of_kind(es.audit(outcomes(rows)), "scale")
-    assert found.text == "Every score is 1, so nothing can be told apart"
+    assert found.text == "Every score is 1, so nothing can be compared"
     rows = [*rows_of("a", [0.0] * 40), *rows_of("b", scores(40, 0.6))]
     (found,) = of_kind(es.audit(outcomes(rows)), "scale")
     assert found.text == "Every score of a is 0, consistent with a run that broke"

@@ -98,7 +98,7 @@ def test_without_answers_keys_are_judged_by_who_meets_them_and_few_models_are_re
     frame = clean(300, 24, seed=3, spread=2.5)
     turned = pl.when(pl.col("item") == "q017").then((pl.col("model").str.slice(1).cast(pl.Int64) < 12).cast(pl.Float64))
     found = finding(es.audit(read(frame.with_columns(turned.otherwise("score").alias("score")))), "wrong keys")
-    assert "weak models meet them" in found.text
+    assert "weak models match them" in found.text
     assert found.examples == ("q017",)
     few = unchecked(es.audit(read(clean(60, 5))))
     assert few["wrong keys"] == "8 models are needed, and there are 5"

@@ -141,7 +141,7 @@ def test_items_that_a_reference_lacks_are_left_out_and_said():
     rows = [row for row in split_rows(inflation=0.45) if not (row["model"] == "r2" and str(row["item"]) < "q030")]
     found = es.contamination(as_results(rows), split="source", suspects=["suspect"], references=REFERENCES)
     assert (found.row("suspect").n_old, found.row("suspect").n_left_out) == (90, 30)
-    assert "30 items left out" in texts(found, "missing")
+    assert "30 items dropped" in texts(found, "missing")
 
 
 def test_one_sided_only_where_declared():
@@ -179,7 +179,7 @@ def test_a_plan_settles_margin_and_level_and_departures_are_said():
         ({"split": "one"}, CannotAnswerError, "one level"),
         ({"split": "topic", "old": "t1", "new": "t2"}, None, ""),
         ({"split": "few", "old": "old", "new": "new"}, CannotAnswerError, "at least 10"),
-        ({"split": "source", "suspects": ["suspect"], "references": ["suspect", "r1"]}, InputError, "against itself"),
+        ({"split": "source", "suspects": ["suspect"], "references": ["suspect", "r1"]}, InputError, "with itself"),
         ({"split": "source", "suspects": ["nobody"]}, InputError, "suspect 'nobody'"),
         ({"split": "source", "references": []}, InputError, "references is empty"),
         ({"split": "source", "suspects": ["r1", "r1"]}, InputError, "twice"),
@@ -204,7 +204,7 @@ def test_a_named_model_without_a_side_is_refused_and_another_is_left_out():
         es.contamination(results, split="source", suspects=["suspect"], references=REFERENCES)
     found = es.contamination(results, split="source", suspects=["suspect"])
     assert found.row("suspect").references == REFERENCES[:4]
-    assert "left out: 'r5'" in texts(found, "choice", caution=False)
+    assert "dropped: 'r5'" in texts(found, "choice", caution=False)
 
 
 def test_one_model_alone_cannot_be_judged():

@@ -47,7 +47,7 @@ def test_a_clean_model_of_another_ability_is_not_inflated(suspect, references):
     assert found.row("suspect").logits.conf_low < 0 < found.row("suspect").logits.conf_high
     section = found.document().section("scales")
     assert section is not None
-    assert section.heading == "In points alone suspect would look otherwise"
+    assert section.heading == "In points alone suspect would look different"
 
 
 def test_a_contaminated_strong_model_is_found_where_points_see_nothing():

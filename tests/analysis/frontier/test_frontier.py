@@ -162,8 +162,8 @@ def test_systems_without_a_cost_or_with_none_known_are_left_out_by_name() -> Non
     assert [row.name for row in result.rows] == ["a", "b"]
     assert result.left_out == ("silent", "free")
     notes = texts(result, "left_out")
-    assert "no scored row of theirs has cost_usd: silent" in notes
-    assert "0 on every item, as harnesses write where they know no price: free" in notes
+    assert "none of their scored rows has cost_usd: silent" in notes
+    assert "0 on every item, as harnesses write if the price is unknown: free" in notes
     # A time of 0 is a time.
     timed = frontier(data_with({"a": (scores, costs), "b": (scores, [0.0] * 20)}, cost="latency_s"), cost="latency_s")
     assert [row.name for row in timed.rows] == ["b", "a"]

@@ -1,4 +1,4 @@
-"""What judges go by besides the answers: found where it was put in, by name, and told when it could not be checked."""
+"""Influences on judges besides the answers: found where it was put in, by name, and told when it could not be checked."""
 
 import numpy as np
 import polars as pl

@@ -176,10 +176,10 @@ def test_crowd_and_judge_of_llmfao(shared_data):
 
 def test_people_named_in_one_text_are_told_apart():
     rows = {"item": [1, 1], "rater": ["ann", "bob"], "value": [1, 0]}
-    with pytest.raises(InputError, match=r"give each by itself: humans=\['ann', 'bob'\]"):
+    with pytest.raises(InputError, match=r"give each separately: humans=\['ann', 'bob'\]"):
         es.from_ratings(rows, humans="ann,bob")
     wide = {"item": [1, 2], "ann": [1, 0], "bob": [0, 1]}
-    with pytest.raises(InputError, match=r"give each by itself: raters=\['ann', 'bob'\]"):
+    with pytest.raises(InputError, match=r"give each separately: raters=\['ann', 'bob'\]"):
         es.from_ratings(wide, raters="ann,bob")
     with pytest.raises(InputError, match="say which raters are people with humans=NAME; raters: ann, bob"):
         es.from_ratings(rows)

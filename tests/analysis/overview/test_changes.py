@@ -244,7 +244,7 @@ def test_runs_without_a_date_are_named_and_none_at_all_is_refused() -> None:
     some = frame.with_columns(timestamp=pl.when(pl.col("run") != "a-3").then("timestamp"))
     found = changes(data_of(some))
     assert found.rows[0].n_days == 7
-    assert [note.text for note in found.notes if note.kind == "left_out"] == ["1 run without a date is left out: a-3"]
+    assert [note.text for note in found.notes if note.kind == "left_out"] == ["1 run without a date is dropped: a-3"]
     with pytest.raises(CannotAnswerError, match="none of the 8 runs has a date"):
         changes(data_of(frame.drop("timestamp")))
     with pytest.raises(CannotAnswerError, match="nothing to watch"):

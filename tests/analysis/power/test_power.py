@@ -719,7 +719,7 @@ def test_a_plan_by_runs_has_a_floor_that_only_more_runs_lower() -> None:
     assert none.n_items is None
     assert "only more runs lower it" in none.summary()
     assert "More items without more runs cannot get below 2.29 pp" in none.summary()
-    with pytest.raises(InputError, match="knows nothing of whole runs"):
+    with pytest.raises(InputError, match="does not cover whole runs"):
         power(delta="3pp", discordance=0.2, run_sd="1pp", method="exact")
     single = power(delta="5pp", discordance=0.2, run_sd="0.5pp")
     assert single.n_items > 1.1 * power(delta="5pp", discordance=0.2).n_items
