@@ -30,7 +30,7 @@ def formats(paths: options.Paths = None) -> None:
             empty = False
             typer.echo(clean(f"{path}: {_taken_for(path)}"))
         if empty:
-            typer.echo(clean(f"{given}: holds no files to look at (hidden files, links and stores are passed over)"))
+            typer.echo(clean(f"{given}: holds no files to read (hidden files, links and stores are skipped)"))
 
 
 def _taken_for(path: Path) -> str:

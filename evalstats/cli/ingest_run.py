@@ -362,8 +362,8 @@ def _other_version(shelf: Shelf, origin: SourceOrigin) -> str:
         if source.digest != origin.digest:
             runs = quoted_list((entry.run for entry in source.manifest.runs), most=3)
             return (
-                f"the store also holds what this file was before (run {runs}); if that is outdated, "
-                f"remove it: evalstats store {shelf.store} remove RUN"
+                f"the store also holds an earlier version of this file (run {runs}); if it is outdated, remove "
+                f"it: evalstats store {shelf.store} remove RUN"
             )
     return ""
 

@@ -180,7 +180,7 @@ def _tell_status(sheet: "LabelSheet", half_width: str | None) -> None:
             f"{plural(n, 'item')} labelled for some systems only: {'it counts' if n == 1 else 'they count'} once all are."
         )
     if sheet.n_filled < FEWEST_LABELS:
-        typer.echo(f"From {FEWEST_LABELS} on it is known how precise scores are, and what more labels buy.")
+        typer.echo(f"With {FEWEST_LABELS} or more, the precision of scores and the value of more labels are known.")
         return
     for row in sheet.status(half_width).to_dicts():
         unit = metric.shown_unit if " minus " in row["name"] and row["name"] not in sheet.systems else metric.score_unit

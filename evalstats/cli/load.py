@@ -440,7 +440,7 @@ def _two_files(
     digests = [set(part.runs["source_digest"].drop_nulls().to_list()) for part in parts]
     if digests[0] and digests[0] == digests[1]:
         raise CannotAnswerError(
-            f"{targets[0]} and {targets[1]} hold the same bytes: they are one run twice, and there is nothing to compare; "
+            f"{targets[0]} and {targets[1]} hold the same bytes: they are one run twice, so there is nothing to compare; "
             "give the files of two runs"
         )
     if trials_from_runs:

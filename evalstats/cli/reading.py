@@ -282,9 +282,7 @@ def _large_votes(paths: Sequence[Path], *, quiet: bool) -> "pl.LazyFrame | None"
     stored = len(paths) == 1 and is_store(paths[0])
     found = _stored_votes(paths[0], quiet=quiet) if stored else scan_votes(paths)
     if found is not None:
-        say(
-            f"{paths[0]}: large, so votes are merged as they are read; checks of single votes are left out", quiet=quiet
-        )
+        say(f"{paths[0]}: large, so votes are merged as they are read; checks of single votes are skipped", quiet=quiet)
     return found
 
 

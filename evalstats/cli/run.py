@@ -70,7 +70,7 @@ def command_asker(command: str, *, timeout: float) -> Asker:
     """
     parts = shlex.split(command)
     if not parts:
-        raise InputError("a command is empty; give what is run once an item, such as 'python ask.py'")
+        raise InputError("the command is empty; give what is run once per item, such as 'python ask.py'")
 
     def ask(item: Row) -> Row:
         try:
@@ -147,7 +147,7 @@ def read_items(path: Path, key: str | None = None) -> dict[str, Row]:
     for number, row in enumerate(rows, start=1):
         item = str(row[name]) if name is not None else str(number)
         if item in items:
-            raise InputError(f"{path}: item {item!r} stands twice; give each item an id of its own")
+            raise InputError(f"{path}: item {item!r} appears twice; give each item its own id")
         items[item] = row
     return items
 
@@ -333,7 +333,7 @@ def run(
     except KeyboardInterrupt:
         raise EvalStatsError(f"stopped; the same command goes on with the run in {out}") from None
     if result is None:
-        raise InputError(f"{items}: holds no item that is left to ask")
+        raise InputError(f"{items}: holds no item left to ask")
     columns = ColumnMap.from_options([f"{name}={name}" for name in COLUMNS])
     ingest([out / JOURNAL], out / STORE, column_map=columns)
     left = min(limits.budget, len(read)) - result.n_items

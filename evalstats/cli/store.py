@@ -55,7 +55,7 @@ def store(
         for fault in faults:
             say(str(fault))
         if faults:
-            say(f"evalstats store {folder} repair mends what can be mended, and says what to ingest again")
+            say(f"evalstats store {folder} repair repairs what it can, and says what to ingest again")
             raise typer.Exit(2)
         say(_sound(len(opened.sources())))
     else:

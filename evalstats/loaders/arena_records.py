@@ -295,7 +295,7 @@ class Tally(msgspec.Struct):
         """Yield what a reader should know; `word` is what a vote's place is called."""
         if self.n_without_model:
             shown = ", ".join(map(str, self.without_model))
-            left_out = f"{self.n_without_model:,} votes name no model_a or model_b and are left out ({word} {shown})"
+            left_out = f"{self.n_without_model:,} votes name no model_a or model_b and are dropped ({word} {shown})"
             yield from source.notes([left_out], "error")
         yield from source.notes(self._notes())
 
@@ -311,14 +311,14 @@ class Tally(msgspec.Struct):
             )
         if len(self.units) > 1:
             yield (
-                f"times are given in {len(self.units)} different units ({_counted(self.units)}), told apart by their size; "
-                "check that they belong together"
+                f"times are given in {len(self.units)} different units ({_counted(self.units)}), inferred from "
+                "their size; check that they belong together"
             )
         yield from told(self.counts)
         for name, n in self.unread.items():
             yield f"{name} could not be read in {n:,} votes; what it holds is null there"
         if self.left_out:
-            yield f"columns with long texts or nested values are left out: {', '.join(self.left_out)}"
+            yield f"columns with long texts or nested values are dropped: {', '.join(self.left_out)}"
 
     def count_winner(self, winner: VoteOutcome, *, against_itself: bool, n: int = 1) -> None:
         """Take note of the label of one vote, or of `n` that have it."""
@@ -351,7 +351,7 @@ class Tally(msgspec.Struct):
 def _how_to_say(label: str) -> str:
     """Say where the user writes down for whom a label of the winner counts."""
     return (
-        f"; say what each label stands for: {Option('values', (label, 'model_a'), of='winner')} (or 'model_b', 'tie', "
+        f"; say what each label means: {Option('values', (label, 'model_a'), of='winner')} (or 'model_b', 'tie', "
         "'both_bad')"
     )
 

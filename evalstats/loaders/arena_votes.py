@@ -165,7 +165,7 @@ _OF_THE_RUN = frozenset({"benchmark", "setting", "judge"})
 # LLMFAO names the judging model in the file's name only.
 _EVENT_NOTE = (
     "the shape of events with several models (models, winner, ranking) is our assumption, see docs/assumed-formats.md; each is "
-    "reduced to pairs, which share an event and are no independent votes"
+    "reduced to pairs, which share an event and are not independent votes"
 )
 _LLMFAO_JUDGES = {"gpt3": "gpt-3", "gpt4": "gpt-4"}
 
@@ -301,7 +301,7 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
     found |= frozenset({"model_a", "model_b"} if "loser" in found else ())
     if map_.columns.keys() | constants.keys() and not found >= {"model_a", "model_b"} and not is_event(found):
         missing = next(name for name in ("model_a", "model_b") if name not in found)
-        raise InputError(f"no column names {missing}; say which one does: {Option('map', blank='COLUMN', of=missing)}")
+        raise InputError(f"no column names {missing}; name it: {Option('map', blank='COLUMN', of=missing)}")
 
     left_out = SkippedRows()
 
@@ -430,7 +430,7 @@ def _check_ids(ids: pl.Series, places: Sequence[int], seen: SeenKeys, word: str)
     if again.any():
         first = again.arg_true()[0]
         raise InputError(
-            f"vote {ids[first]!r} stands twice ({word} {places[first]} is the second); "
+            f"vote {ids[first]!r} appears twice ({word} {places[first]} is the second); "
             "every vote needs an id of its own: drop the copies"
         )
 

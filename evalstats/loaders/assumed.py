@@ -134,7 +134,7 @@ class AssumedLoader(SingleFileLoader):
         survey, blocks = surveyed(TableFile(word=rows.word, blocks=rows.blocks))
         left_out = rows.left_out()
         if not survey.n_rows:
-            raise InputError(left_out or "holds no score: the metrics that are here count on none of its rows")
+            raise InputError(left_out or "holds no score: its metrics apply to none of its rows")
         map_ = rows.standard_map()
         binding = bind(map_, survey.columns)
 
@@ -235,13 +235,13 @@ class AssumedRows:
                 fixed = f", or for all rows {each.name}=@VALUE" if each.constant else ""
                 raise InputError(
                     f"there is no column {each.name} ({each.meaning}); the table has {shown}. "
-                    f"Say which one it is: {form.how_to_map(Option('map', blank='COLUMN', of=each.name))}{fixed}"
+                    f"Name it: {form.how_to_map(Option('map', blank='COLUMN', of=each.name))}{fixed}"
                 )
         scores = [each.column for each in form.criteria]
         if not {*scores} & {*fields, *self.constants}:
             raise InputError(
-                f"there is none of the columns {', '.join(scores)}, so nothing is scored; say which column holds one of "
-                f"them: {form.how_to_map(Option('map', blank='COLUMN', of=scores[0]))}"
+                f"there is none of the columns {', '.join(scores)}, so nothing is scored; name the column of "
+                f"one: {form.how_to_map(Option('map', blank='COLUMN', of=scores[0]))}"
             )
         return fields
 
@@ -366,7 +366,7 @@ class AssumedRows:
             elif self.scale != (low, high):
                 scales = [_span(each) for each in (self.scale, (low, high))]
                 raise InputError(
-                    f"scores stand on two scales: {scales[0]} ({self.word} {self._scale_at}) and {scales[1]} ({where}); averages "
+                    f"scores are on two scales: {scales[0]} ({self.word} {self._scale_at}) and {scales[1]} ({where}); averages "
                     "over both mean nothing: put all scores on one scale, or give each scale a file and a benchmark of its own"
                 )
 
@@ -455,8 +455,8 @@ class AssumedRows:
         known = list(dict.fromkeys(each.label for each in self.loader.criteria if each.label is not None))
         meant_by = self.loader.how_to_map(Option("values", (first[:_LABEL_CHARS], known[0]), of="label"))
         return (
-            f"left out: {plural(labels.total(), 'row')} with a label that is neither {' nor '.join(known)} "
-            f"({_counted(labels)}); say what labels stand for: {meant_by}"
+            f"dropped: {plural(labels.total(), 'row')} with a label that is neither {' nor '.join(known)} "
+            f"({_counted(labels)}); say what labels mean: {meant_by}"
         )
 
     def metrics(self, rows: list[Row]) -> list[Row]:
@@ -489,8 +489,8 @@ class AssumedRows:
             yield f"errors, and not 0: {plural(labels.total(), 'value')} of {name} that cannot be a score ({_counted(labels)})"
         if self._unscaled:
             yield (
-                f"no scale is given for {', '.join(self._unscaled)}, so the scores are kept without bounds; if there are bounds, "
-                f"say so: {self.loader.how_to_map(Option('map', '1..5', of='scale'))}"
+                f"no scale is given for {', '.join(self._unscaled)}, so the scores are kept without bounds; if "
+                f"there are bounds, declare them: {self.loader.how_to_map(Option('map', '1..5', of='scale'))}"
             )
         yield from told(self.counts)
         yield from self.loader.doubts(self)

@@ -341,7 +341,7 @@ def read_head(path: Path) -> Head:
         data = stream.read(HEAD_BYTES)
     if data.startswith(_LFS):
         raise UnreadableFileError(
-            f"{path}: is a git-LFS pointer, not the file that it stands for; fetch that with `git lfs pull`, then try again"
+            f"{path}: is a git-LFS pointer, not the file itself; fetch that with `git lfs pull`, then try again"
         )
     return Head(path=path, size=path.stat().st_size, data=data)
 

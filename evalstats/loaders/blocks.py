@@ -251,7 +251,7 @@ class SkippedRows(msgspec.Struct):
         if self.n:
             more = "; ..." if self.n > len(self.first) else ""
             first = "; ".join(problem.partition("; ")[0] for problem in self.first)
-            yield f"{self.n:,} of {self.n + n_rows:,} rows cannot be read and are left out ({first}{more})"
+            yield f"{self.n:,} of {self.n + n_rows:,} rows cannot be read and are dropped ({first}{more})"
 
 
 class TableFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -383,7 +383,7 @@ def _plain(series: pl.Series) -> pl.Series | None:
 
 
 def delimited_blocks(path: Path, delimiter: str, bad: BadRow | None = None) -> Iterator[TableBlock]:
-    """Read delimited text; an empty cell is null, a column without a name is left out."""
+    """Read delimited text; an empty cell is null, a column without a name is dropped."""
     header = header_of(path, delimiter)
     check_width(len(header))
     keep = [place for place, name in enumerate(header) if name]

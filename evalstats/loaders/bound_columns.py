@@ -152,7 +152,7 @@ class Survey(msgspec.Struct):
         """Say which of these columns are no factors, and where values were put in another way."""
         left_out = [name for name in factors if not self.is_factor(name)]
         if left_out:
-            yield f"left out as factors, since they hold texts, lists or objects: {comma_list(left_out, SHOWN_COLUMNS)}"
+            yield f"dropped as factors, since they hold texts, lists or objects: {comma_list(left_out, SHOWN_COLUMNS)}"
         if commas := [name for name, seen in self.seen.items() if seen.commas]:
             yield f"numbers are written with a decimal comma in: {comma_list(commas, SHOWN_COLUMNS)}"
         if self.renamed:
@@ -349,12 +349,12 @@ def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str]
         left = [name for name in columns if (name,) not in mapped.values()]
         wide = f". {wide_hint(left)}" if len(left) > 1 else ""
         raise InputError(
-            f"no column is called score; say which one is: {Option('map', blank='COLUMN', of='score')} (the "
+            f"no column is called score; name it: {Option('map', blank='COLUMN', of='score')} (the "
             f"table has {shown}){wide}"
         )
     if "item" not in mapped:
         raise InputError(
-            f"no column is called item; say which one names the items: {Option('map', blank='COLUMN', of='item')} (the "
+            f"no column is called item; name the one with the items: {Option('map', blank='COLUMN', of='item')} (the "
             f"table has {shown}), "
             f"or, if every model was given the same items in the same order, {Option('map', '#row', of='item')}"
         )
@@ -369,9 +369,7 @@ def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str]
             "metric is given, and score has several columns, which name their metrics themselves; give one of the two"
         )
     if mapped["item"] == () and mapped.get("trial") == ():
-        raise InputError(
-            "item=#row and trial=#order cannot go together: nothing would tell a repetition from another item"
-        )
+        raise InputError("item=#row and trial=#order cannot go together: a repetition would look like another item")
 
 
 def wide_hint(columns: Sequence[str]) -> str:
@@ -382,7 +380,7 @@ def wide_hint(columns: Sequence[str]) -> str:
     """
     named, several = " and ".join(columns[:2]), tuple(columns[:2])
     return (
-        f"If {named} hold the scores of a model each: {Option('map', several, of='models')}. "
+        f"If {named} each hold the scores of a model: {Option('map', several, of='models')}. "
         f"{Option('map', several, of='score')} alone makes two metrics of one model of them"
     )
 

@@ -179,7 +179,7 @@ class ColumnMap:
             if not equals and name.endswith(".toml"):
                 merged = merged.overlaid(cls.from_toml(name))
             elif not equals or not name or not source:
-                raise InputError(f"{option!r} is no map of a column; write standard=column, as in item=question_id")
+                raise InputError(f"{option!r} is not a map of a column; write standard=column, as in item=question_id")
             else:
                 merged = merged.overlaid(cls.from_pairs([(name, source)]))
         return merged
@@ -204,7 +204,7 @@ class ColumnMap:
         unknown = [name for name in tables if name not in known]
         if unknown:
             raise InputError(
-                f"{where}: {unknown[0]!r} is no part of a column map; it may hold {', '.join(sorted(known))}"
+                f"{where}: {unknown[0]!r} is not part of a column map; it may hold {', '.join(sorted(known))}"
             )
         try:
             columns = {name: _names(value, name) for name, value in _table(tables, "columns").items()}
@@ -390,7 +390,7 @@ def _codes(given: object) -> dict[str, dict[str, str | float]]:
     codes = [as_text(value) for value in values]
     if not all(code is not None and code.strip() for code in codes):
         raise InputError(
-            f"unscored must be a value that stands for no score, or several of them, such as -1; found {given!r}"
+            f"unscored must be a value that means no score, or several of them, such as -1; found {given!r}"
         )
     return {"score": {str(code).strip().removesuffix(".0"): NO_SCORE[0] for code in codes}}
 
@@ -462,7 +462,7 @@ def _labels(value: object, name: str) -> dict[str, str | float]:
                 f"[values.score] {label} must stand for a number, or be {' or '.join(NO_SCORE)}; found {meaning!r}"
             )
     if not labels:
-        raise InputError(f"[values.{name}] must be a table of labels and what they stand for")
+        raise InputError(f"[values.{name}] must be a table of labels and their meanings")
     return labels
 
 

@@ -286,7 +286,7 @@ def _from_toml(tables: Mapping[str, object]) -> Mapping[str, str]:
         return plan_from_tables({"aliases": tables}).aliases
     beside = [name for name, value in tables.items() if not isinstance(value, Mapping | list)]
     if beside:
-        raise InputError(f"{beside[0]!r} stands outside of [aliases]; move it below")
+        raise InputError(f"{beside[0]!r} is outside [aliases]; move it below")
     # Its other tables are those of a plan, which are read where a plan is read.
     return plan_from_tables({"aliases": tables["aliases"]}).aliases
 

@@ -23,7 +23,7 @@ def header_of(path: Path, delimiter: str) -> list[str]:
         counts = Counter(names)
         twice = next((name for name, n in counts.items() if name and n > 1), None)
         if twice is not None:
-            raise UnreadableFileError(f"{path}: column {twice!r} stands twice in the header; rename one of the two")
+            raise UnreadableFileError(f"{path}: column {twice!r} appears twice in the header; rename one of the two")
         return names
     raise UnreadableFileError(f"{path}: is empty; a header with column names was expected")
 

@@ -59,9 +59,7 @@ def _of_frame(frame: object, engine: str | None) -> object:
     wrapped = nw.from_native(cast("Any", frame), pass_through=True)
     if not isinstance(wrapped, nw.LazyFrame):
         if engine not in (None, "polars"):
-            raise InputError(
-                f"the frame is held in memory already, and {engine} would not hold less; leave the engine out"
-            )
+            raise InputError(f"the frame is in memory already, and {engine} would not need less; leave the engine out")
         return as_polars(frame).lazy()
     own = {"pyspark": "spark", "pyspark_connect": "spark"}.get(
         str(wrapped.implementation.value), str(wrapped.implementation.value)

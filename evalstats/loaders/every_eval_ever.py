@@ -57,7 +57,7 @@ _UNKNOWN: Final = frozenset({"", "unknown", "none", "null"})
 _WORD: Final = re.compile(r"\S{1,60}")
 
 _OUTSIDE: Final = "{n} scores lie outside the declared range of their metric; they are unscored, `value_raw` has them"
-_TWICE: Final = "{n} samples repeat an epoch of an earlier one and are left out"
+_TWICE: Final = "{n} samples repeat an epoch of an earlier one and are dropped"
 _OTHERS: Final = (
     "{n} samples have the id of another sample of the task and another hash; they are items `<id>~<hash>` of their own"
 )
@@ -65,11 +65,12 @@ _FOREIGN: Final = "{n} samples name another evaluation or model than the log bes
 _NO_RESULT: Final = (
     "{n} samples belong to no result of their log; their metric is called score, and its range is not known"
 )
-_UNJUDGED: Final = "{n} samples inside the log have neither a score nor an error, and are left out"
+_UNJUDGED: Final = "{n} samples inside the log have neither a score nor an error, and are dropped"
 _DAMAGED: Final = (
-    "{n} records that evalstats exported were changed since and do not fit what it wrote beside them; they are left out"
+    "{n} records that evalstats exported were changed since and do not match the file written with "
+    "them; they are dropped"
 )
-_BOUNDS: Final = "{n} published numbers lie outside the declared range of their metric; the range is left out"
+_BOUNDS: Final = "{n} published numbers lie outside the declared range of their metric; the range is dropped"
 
 
 @dataclass(slots=True)
@@ -208,7 +209,7 @@ class _Reading:
                 continue
             key = (as_text(record.get("evaluation_id")) or f"{self.source.stem}{locator}", model)
             if key in self.runs:
-                records.leave_out("an evaluation_id that stands above")
+                records.leave_out("an evaluation_id that appears above")
                 continue
             self._linked = key
             if self._restored(key, record):
@@ -394,7 +395,7 @@ class _Reading:
                 "Ever"
             )
         if self._expected is not None and self._expected != n:
-            self._told.append(f"the log speaks of {self._expected:,} samples, the file beside it holds {n:,}")
+            self._told.append(f"the log counts {self._expected:,} samples, the file beside it holds {n:,}")
 
     def _shared_by(self, record: Row, *, nested: bool = False) -> "_Shared | None":
         """Return what a sample shares with all others of its result; None where its ids do not say which that is."""

@@ -70,11 +70,11 @@ class ExportedTablesLoader:
         there = {path.name: path for path in source.companions}
         for name in sorted(entries.keys() - there.keys()):
             if name in TABLE_FILES and not (source.path.parent / name).is_file():
-                yield from source.notes([f"the table {name} is not beside it, and is left out"])
+                yield from source.notes([f"the table {name} is not beside it, and is dropped"])
         frames: dict[TableName, pl.DataFrame] = {}
         for name, path in there.items():
             if name not in entries:
-                yield from source.notes([f"{name} belongs to no export that is described here, and is left out"])
+                yield from source.notes([f"{name} belongs to no export that is described here, and is dropped"])
                 continue
             table, frame = _table(path, entries[name])
             frames[table] = frame

@@ -271,7 +271,7 @@ def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:
         return cast("BinaryIO", directory.open(held[0]))
     except _ZIP_FAULTS as error:
         raise UnreadableFileError(
-            f"{path}: is no ZIP archive that can be read ({error}); unpack it yourself, or fetch it again"
+            f"{path}: is not a readable ZIP archive ({error}); unpack it yourself, or fetch it again"
         ) from error
 
 

@@ -175,7 +175,7 @@ class FormatFile(Generic[R]):
             except UnreadableFileError as error:
                 if path == self.source.path:
                     raise
-                message = f"{str(error).removeprefix(f'{path}: ')} It is left out of its run."
+                message = f"{str(error).removeprefix(f'{path}: ')} It is dropped from its run."
                 self.problems.append(Problem(path=str(path), message=message, severity="error"))
             self.n_read += self.records.n_read
             self._gone_through.append(self.records)

@@ -210,7 +210,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     taken = [option for option in named_otherwise(found) if option not in named_otherwise(map_)]
     alone = _one_model(found, columns)
     found, taken = found.overlaid(ColumnMap.from_options(alone)), [*taken, *alone]
-    said = f"the table is read as {_as_call(taken)}; give others if its columns are meant otherwise"
+    said = f"the table is read as {_as_call(taken)}; give others if its columns mean something else"
     apart = _CALLED if found.makes("item") and not map_.makes("item") else ""
     data = tidy_frame(table, found, rows_apart=apart, named=asked.factors)
     note = Problem(path=_NAME, message=said, severity="note")

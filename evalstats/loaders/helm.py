@@ -91,9 +91,9 @@ _FAILED: Final = (
     "HELM's score)"
 )
 _WITHOUT: Final = "{n} instances have requests and no statistics; they are unscored, or errors where the request failed"
-_TWICE: Final = "{n} statistics stand twice with another value; the first is kept"
+_TWICE: Final = "{n} statistics appear twice with different values; the first is kept"
 _BAD: Final = "no instance_id, no whole train_trial_index, or no list of stats"
-_BAD_NUMBERS: Final = "{n} statistics have no name and were left out"
+_BAD_NUMBERS: Final = "{n} statistics have no name and were dropped"
 
 Key = tuple[str, str, int]
 
@@ -167,7 +167,7 @@ class HelmLoader:
         for found in folders.values():
             first, *others = sorted(found.values(), key=lambda path: _rank(plain_name(path)))
             if plain_name(first) == _SPEC:
-                message = f"stands without results: neither {_INSTANCES} nor {_STATS} is beside it; it is passed over"
+                message = f"has no results: neither {_INSTANCES} nor {_STATS} is beside it; it is skipped"
                 yield Problem(path=str(first), message=message, severity="note")
             else:
                 yield Source(path=first, companions=tuple(others))

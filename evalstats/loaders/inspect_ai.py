@@ -288,7 +288,7 @@ class InspectSamples:
         for metric, values in self._unknown.items():
             shown = ", ".join(repr(value) for value in values)
             yield (
-                f"values of {metric} such as {shown} are no grades and were left unscored; if its letters are "
+                f"values of {metric} such as {shown} are not grades and were left unscored; if its letters are "
                 "categories, C, P, I and N among them were taken for grades and must not be used"
             )
 
@@ -319,7 +319,7 @@ class InspectSamples:
             raise UnreadableFileError(f"{where}: has the epoch {said!r}; Inspect counts epochs from 1")
         if (identity, epoch) in self._met:
             raise UnreadableFileError(
-                f"{where}: sample {identity} stands twice for epoch {epoch}; write the log again or take one out"
+                f"{where}: sample {identity} appears twice for epoch {epoch}; write the log again or take one out"
             )
         self._met.add((identity, epoch))
         self.n_samples += 1
@@ -443,7 +443,7 @@ class InspectLoader:
         if is_archive(source.path):
             with open_archive(source.path) as archive:
                 if n := archive.n_repeated:
-                    text = f"{n} members of the archive stand again further on; the last of each was read"
+                    text = f"{n} members of the archive appear again later; the last of each was read"
                     yield from source.notes([text])
                 yield from in_batches(_rows(reader, _archive_samples(source.path, archive)), "outcomes")
         else:
@@ -505,7 +505,7 @@ def _notes(log: EvalLog, reader: InspectSamples) -> Iterator[str]:
     """Say what a reader of the numbers should know."""
     if log.status != "success":
         ended = "did not end" if log.status == "started" else f"ended with status {log.status}"
-        yield f"the run {ended}: the samples it holds may not be a fair part of all"
+        yield f"the run {ended}: the samples it holds may not be a fair sample"
     expected = as_whole(log.part("results").get("total_samples"))
     if not reader.n_samples:
         yield "holds no samples: no two models can be compared item by item"

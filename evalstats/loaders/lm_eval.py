@@ -224,8 +224,8 @@ class LmEvalSamples:
         filter_name = labelled if labelled is not None else self._filter_by_turn(key)
         if (filter_name, key) in self._met:
             raise UnreadableFileError(
-                f"{where}: document {key} stands twice under the filter {filter_name!r}; samples files are written by "
-                "appending, so this may be two runs in one file: take one of them out"
+                f"{where}: document {key} appears twice under the filter {filter_name!r}; samples files are written by "
+                "appending, so this may be two runs in one file: remove one"
             )
         self._met.add((filter_name, key))
         self._turns[key] = self._turns.get(key, 0) + 1
@@ -602,7 +602,7 @@ def _notes(results: Results, reading: _Reading) -> Iterator[str]:
         if said is not None and said != reader.n_documents:
             yield (
                 f"the results of {name} rest on {said:,} documents, the samples file holds {reader.n_documents:,}: "
-                "published numbers and items do not speak of the same documents"
+                "published numbers and items do not cover the same documents"
             )
     yield from _reader_notes(reading)
 

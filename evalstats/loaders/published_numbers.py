@@ -23,12 +23,12 @@ Ends = tuple[float, float]
 _ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
 
 
-_NO_MODEL: Final = "{n} numbers have no model and are left out"
+_NO_MODEL: Final = "{n} numbers have no model and are dropped"
 _NO_WIDTH: Final = (
-    "{n} intervals or standard errors have no width, as of a baseline whose number is fixed by definition; they are left out, "
-    "the number stays"
+    "{n} intervals or standard errors have no width, as of a baseline whose number is fixed by definition; they "
+    "are dropped, the number is kept"
 )
-_OUTSIDE: Final = "{n} numbers lie outside their own interval; the interval is left out"
+_OUTSIDE: Final = "{n} numbers lie outside their own interval; the interval is dropped"
 
 
 class PublishedRows(msgspec.Struct):
@@ -115,7 +115,7 @@ class PublishedRows(msgspec.Struct):
     def doubts(self) -> list[str]:
         """Return what a reader should know."""
         found = list(self.notes)
-        found += [f"{name} of {n} models could not be read and is left out" for name, n in self.unread.items()]
+        found += [f"{name} of {n} models could not be read and is dropped" for name, n in self.unread.items()]
         found += told(self.counts)
         rates = [float(str(row["estimate"])) for row in self.rows if row["unit"] == "percent"]
         if rates and (min(rates) < 0 or max(rates) > 100):

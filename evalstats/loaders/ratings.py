@@ -180,7 +180,7 @@ def _there(table: pl.DataFrame, names: Sequence[str]) -> None:
             what = f"; say which column names what is rated: {Option('map', blank='COLUMN', of='item')}"
             remedy = what if name == "item" else ""
             if "," in name and set(name.split(",")) <= set(table.columns):
-                remedy = f"; give each by itself: {Option('raters', tuple(name.split(',')))}"
+                remedy = f"; give each separately: {Option('raters', tuple(name.split(',')))}"
             raise InputError(f"there is no column {name!r}; the table has {', '.join(table.columns)}{remedy}")
 
 
@@ -244,7 +244,7 @@ def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
     for name in people:
         if name not in raters:
             several = "," in name and set(name.split(",")) <= set(raters)
-            remedy = f"; give each by itself: {Option('humans', tuple(name.split(',')))}" if several else ""
+            remedy = f"; give each separately: {Option('humans', tuple(name.split(',')))}" if several else ""
             raise InputError(
                 f"{Option('humans')} names {name!r}, who rated nothing; raters: {comma_list(raters, 10)}{remedy}"
             )

@@ -96,4 +96,4 @@ def _plain(value: object) -> object:
 
 def how_to_name(name: str, advice: str = "Rename the file to say otherwise") -> str:
     """Say that the file names no model, and what to do about it."""
-    return f"the file does not say which model it is of; it is called {name!r} after the file. {advice}"
+    return f"the file does not name its model; it is called {name!r} after the file. {advice}"

@@ -314,7 +314,7 @@ def plan(
         if not beside:
             by_loader.setdefault(loader.name, (loader, []))[1].append(path)
         elif named:
-            message = f"holds no results but {beside}; it goes with {loader.title} and is passed over"
+            message = f"holds no results but {beside}; it belongs to {loader.title} and is skipped"
             problems.append(Problem(path=str(path), message=message, severity="note"))
     planned: list[MatchedSource] = []
     for found, files in by_loader.values():

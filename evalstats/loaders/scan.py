@@ -297,11 +297,11 @@ def _notes(called: str, outcomes: pl.DataFrame, left: Sequence[str]) -> list[Pro
     said: list[str] = []
     if outcomes["trial"].null_count():
         unknown = trial_sets(outcomes) is None
-        lost = "; which trials made up one run is not known, so no interval holds what differs between runs"
+        lost = "; which trials made up one run is not known, so no interval includes what differs between runs"
         said.append(f"{total:,} rows were merged into {outcomes.height:,}{lost if unknown else ''}")
     if left:
         more = ", ..." if len(left) > _SHOWN * 2 else ""
         said.append(
-            f"columns left out: {', '.join(left[: _SHOWN * 2])}{more}; to keep one, {Option('map', left[0], of=left[0])}"
+            f"columns dropped: {', '.join(left[: _SHOWN * 2])}{more}; to keep one, {Option('map', left[0], of=left[0])}"
         )
     return [Problem(path=called, message=each, severity="note") for each in said]

@@ -659,27 +659,29 @@ def _assumed(roles: Roles, numbers: PublishedRows, records: Sequence[Record]) ->
     unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
     notes: list[str] = []
     if unitless:
-        notes.append(f"the unit of {comma_list(unitless, _FEW)} is not told (share, percent, rating) and not guessed")
+        notes.append(f"the unit of {comma_list(unitless, _FEW)} is not given (share, percent, rating) and not guessed")
     named = [name for m in roles.metrics for name in (m.column, m.error, m.interval) if name]
     cells = {name: [as_text(row.get(name)) or "" for row in records] for name in named}
     signed = [m for m in roles.metrics for name in (m.column, m.error) if name and "±" in "".join([name, *cells[name]])]
     if signed:
         notes.append(
-            "what follows ± is taken for a standard error; if it is half an interval, write both ends as columns"
+            "what follows ± is taken as a standard error; if it is half an interval, write both ends as columns"
         )
     halves = [
         m.interval for m in roles.metrics if m.interval and any(certainty_in(c, 0.0)[0] for c in cells[m.interval])
     ]
     if halves:
-        notes.append(f"a single number in {comma_list(halves, _FEW)} is taken for half of an interval")
+        notes.append(f"a single number in {comma_list(halves, _FEW)} is taken as half of an interval")
     if any(row["conf_low"] is not None for row in numbers.rows) and not (
         roles.level or any(map(_level, roles.metrics))
     ):
-        notes.append("the level of the intervals is not told and taken to be 95%; else add a column conf_level, as 0.9")
+        notes.append(
+            "the level of the intervals is not given and taken to be 95%; else add a column conf_level, as 0.9"
+        )
     if roles.homeless:
-        notes.append(f"{', '.join(roles.homeless)} could belong to any of several scores and is left out")
+        notes.append(f"{', '.join(roles.homeless)} could belong to any of several scores and is dropped")
     if roles.spreads:
-        notes.append(f"{', '.join(roles.spreads)} is a spread of scores and no standard error; it is left out")
+        notes.append(f"{', '.join(roles.spreads)} is a spread of scores, not a standard error; it is dropped")
     return notes
 
 

@@ -91,7 +91,7 @@ def _as_text(path: Path, changed: int, size: int) -> bytes:  # noqa: ARG001 - wh
     said = done.stderr.decode(errors="replace").strip().splitlines()
     why = next(
         (line for line in said if line.startswith("holds ")),
-        "is no spreadsheet that can be read; save the sheet as CSV",
+        "is not a readable spreadsheet; save the sheet as CSV",
     )
     raise UnreadableFileError(f"{path}: {why}")
 

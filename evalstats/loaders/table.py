@@ -138,11 +138,11 @@ class TableLoader(SingleFileLoader):
         whose = f"the {'file' if source.called == source.stem else 'folder'}'s name"
         if taken:
             model = f", and {whose} as the model" if unnamed else ""
-            notes.append(f"read with {as_options(taken)}{model}; give others if its columns are meant otherwise")
+            notes.append(f"read with {as_options(taken)}{model}; give others if its columns mean something else")
         elif unnamed:
-            notes.append(f"no column names the model, so {whose} is taken for it")
+            notes.append(f"no column names the model, so {whose} is used")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
-            notes.append("a column without a name is left out")
+            notes.append("a column without a name is dropped")
         if head.shape == "text" and head.delimiter == " ":
             notes.append("its columns are read as parted by blanks")
         if head.shape == "text" and last is not None:
@@ -320,7 +320,7 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         return "It is text without columns; a table of your own needs a header with an item and a score"
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
-        return f"Column {twice!r} stands twice in its header; rename one of the two"
+        return f"Column {twice!r} appears twice in its header; rename one of the two"
     prices = prices_in(columns, flat_rows)
     if prices:
         return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"

@@ -104,10 +104,10 @@ class _Tally:
 
 
 _FROM_INDEX: Final = (
-    "{n} simulations stand only in simulation_index, their files are not in the folder 'simulations' beside {file}; they have "
+    "{n} simulations are only in simulation_index, their files are not in the folder 'simulations' beside {file}; they have "
     "a reward and no conversation"
 )
-_NUMBERED: Final = "{n} simulations have no trial; they are numbered as they stand in the file"
+_NUMBERED: Final = "{n} simulations have no trial; they are numbered in file order"
 
 
 def read_results(source: Source) -> Iterator[Rows | Problem]:
@@ -186,7 +186,7 @@ def _key(simulation: _Simulation, place: _Place, tally: _Tally) -> tuple[str, in
     if place.from_index:  # its file is there under another name
         return None
     raise InputError(
-        f"{place.where}: task_id {item!r}, trial {key[1]} stands in {tally.seen[key]} already; "
+        f"{place.where}: task_id {item!r}, trial {key[1]} is in {tally.seen[key]} already; "
         "keep one of the two, or give the repetitions trials of their own"
     )
 
@@ -536,8 +536,8 @@ class Tau2BenchLoader:
         for path in simulations:
             if path.resolve() not in claimed:
                 message = (
-                    "is one simulation of a tau2-bench run; its model and domain stand in results.json, "
-                    "one folder up, which is not among the files: give the folder that holds both"
+                    "is one simulation of a tau2-bench run; its model and domain are in results.json, one folder "
+                    "up, which is not among the files: give the folder that holds both"
                 )
                 yield Problem(path=str(path), message=message)
 

@@ -210,8 +210,8 @@ class Tidier:
         yield from self.survey.notes(self.binding.factors.values())
         if self.binding.n_left_out:
             yield (
-                f"{self.binding.n_left_out} columns behind the first {MAX_FACTORS} are left out; name those that you "
-                f"need: {Option('map', blank='COLUMN', of='NAME')}"
+                f"{self.binding.n_left_out} columns behind the first {MAX_FACTORS} are dropped; name those that "
+                f"you need: {Option('map', blank='COLUMN', of='NAME')}"
             )
         for name, why in self.binding.unfit.items():
             to_take = Option("map", name, of=name)
@@ -245,10 +245,10 @@ class Tidier:
         for metric in sorted({metric for _, metric in self._outside - percent}):
             ends = [self._ranges.ends(*key) for key in self._outside if key[1] == metric]
             # Beside right and wrong, -1 is what harnesses write for a failed judgement.
-            code = f"if -1 stands for no score: {Option('map', -1, of='unscored')}; " if (-1.0, 1.0) in ends else ""
+            code = f"if -1 means no score: {Option('map', -1, of='unscored')}; " if (-1.0, 1.0) in ends else ""
             yield (
                 f"scores of {metric!r} lie outside 0 to 1 and are kept in their own unit, without bounds; {code}"
-                f"if there are bounds, say so: {Option('map', 'percent', of='scale')}, or 1..5 in its place"
+                f"if there are bounds, declare them: {Option('map', 'percent', of='scale')}, or 1..5 in its place"
             )
 
     def _facts(self, metric: str) -> DeclaredMetric:
@@ -526,4 +526,4 @@ def _code_remedy(outside: pl.Series) -> str:
     """Say what to do where all scores outside the scale are one value, which then is likely a code for "no score"."""
     if outside.n_unique() != 1:
         return ""
-    return f"if {outside[0]:g} stands for no score, say {Option('map', outside[0], of='unscored')}"
+    return f"if {outside[0]:g} means no score, say {Option('map', outside[0], of='unscored')}"

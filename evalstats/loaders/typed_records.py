@@ -144,7 +144,7 @@ class TypedRecords(Generic[R]):
     def problems(self) -> Iterator[Problem]:
         """Yield what was left out: how many, why, and the first places."""
         for why, places in self._left_out.items():
-            what = f"{self._counts[why]:,} of {self.n_read:,} {self.called} are left out ({why}): "
+            what = f"{self._counts[why]:,} of {self.n_read:,} {self.called} are dropped ({why}): "
             yield from self.source.notes([what + comma_list(places, _PLACES)], "error")
 
     def _block(self, pattern: str, records: Sequence[R], places: Sequence[Place]) -> Iterator[R]:
@@ -268,7 +268,7 @@ class TypedRecords(Generic[R]):
                 found, place = f"{inside}{{}}", part.member.removeprefix(inside)
                 if part.member in named:
                     self.n_read += 1
-                    self.leave_out("the name stands before, and the first counts", part.member)
+                    self.leave_out("the name appeared before, and the first counts", part.member)
                     continue
                 named.add(part.member)
             if values and (pattern != found or len(values) >= _PIECE_RECORDS):

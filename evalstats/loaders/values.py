@@ -524,13 +524,11 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
         lost = str(Option("map", tuple(codes), of="unscored"))
         if any("," in code or "(" in code or ")" in code for code in codes):
             lost = str(Option("values", (first, "unscored"), of="score"))
-        remedy = (
-            f"if they stand for no score: {lost}; if for a wrong answer: {Option('values', (first, 0), of='score')}"
-        )
+        remedy = f"if they mean no score: {lost}; if for a wrong answer: {Option('values', (first, 0), of='score')}"
     else:
         label = meant[0][:_SHOWN_CHARS]
         meant_by = Option("values", (label, _likely_meaning(label)), of="score")
-        remedy = f"say what each label stands for: {meant_by}; or map another column to score"
+        remedy = f"say what each label means: {meant_by}; or map another column to score"
     raise InputError(message + remedy)
 
 
@@ -566,7 +564,7 @@ def read_standard(column: GlossaryColumn, series: pl.Series, places: Places) -> 
             wrong = read.is_not_null() & ~read.is_in(list(column.levels))
             example = str(next(iter(series.filter(wrong)), ""))[:_SHOWN_CHARS]
             meant_by = Option("values", (example, column.levels[0]), of=column.name)
-            remedy = f"say what each label stands for: {meant_by}"
+            remedy = f"say what each label means: {meant_by}"
             places.reject(wrong, f"has a {column.name} that is not one of {', '.join(column.levels)}", series, remedy)
         return read
     return _read_number(column, series, places)

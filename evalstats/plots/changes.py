@@ -24,7 +24,7 @@ def waterfall(
 ) -> Figure:
     """Draw the way from one score to another in steps that add up.
 
-    A step is a bar from where the last one ended: filled and coloured where its interval leaves out 0, else a frame; the line
+    A step is a bar from where the last one ended: filled and coloured where its interval excludes 0, else a frame; the line
     on it is the interval of where it may end.
 
     Parameters

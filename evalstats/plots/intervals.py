@@ -190,7 +190,7 @@ def caterpillar(rows: object, *, unit: str = "", ax: Any = None, size: Extent = 
     """Draw the levels of each random effect with their intervals, from the highest to the lowest.
 
     Effects of up to 26 levels each are a forest. With more, levels stand side by side, thin, and the four lowest and four
-    highest are named; more than 500 are drawn as a band. Dark marks have an interval that leaves out 0.
+    highest are named; more than 500 are drawn as a band. Dark marks have an interval that excludes 0.
 
     Parameters
     ----------

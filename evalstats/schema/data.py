@@ -180,9 +180,7 @@ class EvalData:
         said = {name: value for name, value in facts.items() if value is not None}
         unknown = [name for name in said if name not in _FACTS]
         if unknown:
-            raise InputError(
-                f"{unknown[0]!r} is nothing that can be declared of a metric; there are {', '.join(_FACTS)}"
-            )
+            raise InputError(f"{unknown[0]!r} cannot be declared of a metric; there are {', '.join(_FACTS)}")
         if not said:
             return self
         metrics = self.metrics
@@ -444,8 +442,8 @@ def same_votes(comparisons: pl.DataFrame) -> list[Problem]:
         n = len(of_run[first] & of_run[second])
         if n >= _SAME_SHARE * min(sizes[first], sizes[second]):
             message = (
-                f"{n:,} of its {sizes[second]:,} votes also stand in {first} (same ids, models and outcomes); if both files "
-                "hold the same votes they count twice: read only one"
+                f"{n:,} of its {sizes[second]:,} votes also stand in {first} (same ids, models and outcomes); if "
+                "both files hold the same votes, they count twice: read only one"
             )
             problems.append(Problem(path=second, message=message, severity="note"))
     return problems

@@ -77,7 +77,7 @@ def _dense(frame: Any) -> Any:
     if not is_pandas or not hasattr(frame, "columns"):
         return frame
     if twice := next((name for name, n in Counter(map(str, frame.columns)).items() if n > 1), None):
-        raise InputError(f"column {twice!r} stands twice in the table; rename one of the two")
+        raise InputError(f"column {twice!r} appears twice in the table; rename one of the two")
     sparse = {name: dtype.subtype for name, dtype in frame.dtypes.items() if type(dtype).__name__ == "SparseDtype"}
     return frame.astype(sparse) if sparse else frame
 
@@ -379,7 +379,7 @@ def _check_status(data: pl.DataFrame, where: str) -> None:
         row = extra.arg_true()[0]
         status = data["status"][row]
         raise InputError(
-            f"{where}: row {row} (item {data['item'][row]!r}) has status {status!r} and yet a score of "
+            f"{where}: row {row} (item {data['item'][row]!r}) has status {status!r} but a score of "
             f"{data['score'][row]:g}; a harness failure is not a score: drop one of the two"
         )
 

@@ -16,7 +16,7 @@ from evalstats.loaders.registry import read
 def test_an_empty_folder_is_said_to_be_empty(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["formats", str(tmp_path)])
     assert result.exit_code == 0
-    assert "holds no files to look at" in result.output
+    assert "holds no files to read" in result.output
 
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ def test_a_file_that_grew_since_is_read_and_the_earlier_state_is_pointed_out(tmp
     write_file(path, {"item": "new", "score": 1.0})
     [source] = ingest([path], tmp_path / "store").sources
     assert source.status == "loaded"
-    assert "the store also holds what this file was before (run 'a~" in source.reason
+    assert "the store also holds an earlier version of this file (run 'a~" in source.reason
     assert open_store(tmp_path / "store").runs()["n_scored"].sort().to_list() == [3, 4]
 
 

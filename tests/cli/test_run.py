@@ -103,7 +103,7 @@ def test_items_of_files(tmp_path: Path) -> None:
     path.write_text("question,answer\n1+1,2\n2+2,4\n")
     assert read_items(path) == {"1": {"question": "1+1", "answer": "2"}, "2": {"question": "2+2", "answer": "4"}}
     assert list(read_items(path, "question")) == ["1+1", "2+2"]
-    for text, why in (("id\na\na\n", "stands twice"), ("", "holds 0 items"), ('{"a": ', "neither JSON Lines")):
+    for text, why in (("id\na\na\n", "appears twice"), ("", "holds 0 items"), ('{"a": ', "neither JSON Lines")):
         path.write_text(text)
         with pytest.raises(InputError, match=why):
             read_items(path)

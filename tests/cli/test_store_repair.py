@@ -27,7 +27,7 @@ def test_what_is_damaged_is_named_set_aside_and_comes_back(
     part.write_bytes(part.read_bytes()[:-1] + b"?")
     status, told = run(monkeypatch, capsys, "store", "st", "check")
     assert status == 2
-    assert told.endswith("evalstats store st repair mends what can be mended, and says what to ingest again")
+    assert told.endswith("evalstats store st repair repairs what it can, and says what to ingest again")
     status, told = run(monkeypatch, capsys, "store", "st", "repair")
     assert status == 0
     assert "outcomes-0000.parquet is damaged" in told

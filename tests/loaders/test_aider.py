@@ -69,7 +69,7 @@ def test_rows_by_hand(tmp_path: Path) -> None:
     assert (better["pass_rate_1"], better["total_cost"]) == (True, False)
     assert data.metrics.filter(primary=True)["metric"].to_list() == ["pass_rate_2"]
     assert data.runs.select("benchmark", "harness").rows() == [("Aider", "Aider")]
-    assert told(data) == "1 runs cost 0, which stands for a price that was not known; it is left out"
+    assert told(data) == "1 runs cost 0, which means an unknown price; it is dropped"
 
 
 def test_a_run_that_was_cut_short_and_a_rate_that_is_not_its_counts(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_run_that_was_cut_short_and_a_rate_that_is_not_its_counts(tmp_path: Pa
 def test_lines_that_are_something_else_are_counted_and_left_out(tmp_path: Path) -> None:
     data = board(tmp_path, BOARD + "  - nested\n  {a: b}\n    model: z\n  - model: y\n")
     assert data.aggregates.height == 6
-    assert told(data, "error") == "4 lines are no `name: value` of a run and are left out (line 28, 29, 30, 31)"
+    assert told(data, "error") == "4 lines are not `name: value` of a run and are dropped (line 28, 29, 30, 31)"
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_a_million_anchors_do_no_harm(tmp_path: Path) -> None:
     bomb = "- &a x: [" + ", ".join(["*a"] * 1000) + "]\n"
     data = board(tmp_path, BOARD + bomb * 100)
     assert data.aggregates.height == 6
-    assert "100 lines are no `name: value`" in told(data, "error")
+    assert "100 lines are not `name: value`" in told(data, "error")

@@ -173,7 +173,7 @@ def test_a_repeated_annotation_is_told(annotations: Any) -> None:
 def test_an_annotation_without_a_generator_is_left_out_and_told(annotations: Any) -> None:
     data = annotations([{**ANNOTATION, "generator_2": None}, ANNOTATION])
     assert data.comparisons.height == 1
-    assert told(data, "error") == "1 of 2 annotations are left out (no generator_2): [0]"
+    assert told(data, "error") == "1 of 2 annotations are dropped (no generator_2): [0]"
 
 
 @pytest.mark.parametrize("content", ["[]", '[{"generator_1": "x", "generator_2": null, "preference": 1}]', "[3]"])

@@ -116,11 +116,11 @@ def test_a_winner_that_stands_twice_and_a_model_against_itself(events: Any) -> N
 def test_an_event_without_two_models_is_left_out_and_told(events: Any, models: object) -> None:
     data = events([{**EVENT, "models": models}, EVENT])
     assert data.comparisons.height == 2
-    assert told(data, "error") == "1 votes name no model_a or model_b and are left out (line 1)"
+    assert told(data, "error") == "1 votes name no model_a or model_b and are dropped (line 1)"
 
 
 def test_an_event_that_stands_twice_is_refused(events: Any) -> None:
-    with pytest.raises(UnreadableFileError, match=r"vote 'e1\.0-1' stands twice"):
+    with pytest.raises(UnreadableFileError, match=r"vote 'e1\.0-1' appears twice"):
         events([EVENT, EVENT])
 
 

@@ -112,7 +112,7 @@ def test_a_game_without_a_verdict_is_never_a_tie(judgements: Any, games: object)
 def test_one_null_game_leaves_the_other(judgements: Any) -> None:
     data = judgements([{**NEW, "games": [None, {"score": "A>B"}]}])
     assert data.comparisons.select("model_a", "outcome").rows() == [("o3-mini-2025-01-31", None), ("my-model", "a")]
-    assert "drops such items whole, here the other game stays" in told(data)
+    assert "drops such items, here the other game is kept" in told(data)
 
 
 @pytest.mark.parametrize("label", ["model_a", "left", "tie", "a", "my-model", "A>C", "A>>>B", "both_bad"])
@@ -130,15 +130,15 @@ def test_games_beyond_the_second_are_left_out_and_told(judgements: Any) -> None:
 def test_an_item_that_stands_twice_counts_once_and_is_told(judgements: Any) -> None:
     data = judgements([NEW, {**NEW, "games": [{"score": "A=B"}] * 2}])
     assert data.comparisons["outcome"].to_list() == ["a", "b"]
-    assert told(data, "error") == "1 of 2 judgements are left out (judged before): line 2"
+    assert told(data, "error") == "1 of 2 judgements are dropped (judged before): line 2"
 
 
 def test_a_judgement_without_question_or_model_is_left_out_and_told(judgements: Any) -> None:
     data = judgements([{**NEW, "uid": None}, NEW, {**OLD, "model": ""}])
     assert data.comparisons.height == 2
     assert told(data, "error").split("\n") == [
-        "1 of 3 judgements are left out (no uid or question_id): line 1",
-        "1 of 3 judgements are left out (no model): line 3",
+        "1 of 3 judgements are dropped (no uid or question_id): line 1",
+        "1 of 3 judgements are dropped (no model): line 3",
     ]
     with pytest.raises(UnreadableFileError, match="none of its judgements could be read"):
         judgements([{**NEW, "uid": None}])

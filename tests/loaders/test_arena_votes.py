@@ -253,7 +253,7 @@ def test_a_vote_without_a_model_is_left_out_and_told(votes: Any) -> None:
     data = votes([{**BATTLE, "model_a": None}, BATTLE, {**BATTLE, "model_b": ""}, {**BATTLE, "model_b": " "}])
     assert data.comparisons.height == 1
     assert first(data)["battle"] == "1"
-    assert told(data, "error") == "3 votes name no model_a or model_b and are left out (record 0, 2, 3)"
+    assert told(data, "error") == "3 votes name no model_a or model_b and are dropped (record 0, 2, 3)"
 
 
 @pytest.mark.parametrize(
@@ -572,7 +572,7 @@ def test_ranks_within_an_event(votes: Any) -> None:
 def test_an_id_that_stands_twice_is_an_error(votes: Any, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(arena_records, "_PLAIN_ROWS", size)
     records = [{**INCLUSION, "battle_id": name} for name in ("b1", "b2", "b1")]
-    with pytest.raises(UnreadableFileError, match=r"vote 'b1' stands twice \(record 2 is the second\)"):
+    with pytest.raises(UnreadableFileError, match=r"vote 'b1' appears twice \(record 2 is the second\)"):
         votes(records)
 
 
@@ -623,7 +623,7 @@ def test_standard_columns_are_taken_where_they_fit(votes: Any) -> None:
 
 def test_texts_and_nested_values_are_left_out_and_told(votes: Any) -> None:
     data = votes([{**BATTLE, "essay": "x" * 501, "log": [1], "short": "y" * 500}])
-    assert "columns with long texts or nested values are left out: essay, log" in told(data)
+    assert "columns with long texts or nested values are dropped: essay, log" in told(data)
     assert "short" in data.comparisons.columns
     assert "essay" not in data.comparisons.columns
 
@@ -838,7 +838,7 @@ def test_one_bad_line_is_named_and_the_other_votes_are_read(bad: str, tmp_path: 
     data = read(path)
     assert data.comparisons.height == 600
     (problem,) = (problem for problem in data.problems if problem.severity == "error")
-    assert "1 of 601 rows cannot be read and are left out" in problem.message
+    assert "1 of 601 rows cannot be read and are dropped" in problem.message
     assert "line 31" in problem.message
     path.write_text("\n".join([bad] * 20 + lines[:30]) + "\n", encoding="utf-8")
     with pytest.raises(InputError):

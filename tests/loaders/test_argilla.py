@@ -75,7 +75,7 @@ def test_nested_records(exported: Any) -> None:
 def test_flat_records(exported: Any) -> None:
     data = exported(ROW, flat=True)
     assert sorted(ratings(data)) == sorted(each for each in ratings(exported(RECORD)) if each[1] != "topics")
-    assert told(data) == "1 responses are drafts or were discarded, and are no ratings"
+    assert told(data) == "1 responses are drafts or were discarded, not ratings"
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
@@ -104,9 +104,9 @@ def test_without_a_name_a_suggestion_has_one(exported: Any) -> None:
 def test_bad_records_are_left_out_and_named(exported: Any) -> None:
     data = exported(RECORD, {**RECORD, "id": None}, 3, {**RECORD, "responses": 3})
     assert told(data, "error").split("\n") == [
-        "1 of 4 records are left out (no JSON object): [2]",
-        "1 of 4 records are left out (expected object | null, got int - at $.responses): [3]",
-        "1 of 4 records are left out (no id): [1]",
+        "1 of 4 records are dropped (no JSON object): [2]",
+        "1 of 4 records are dropped (expected object | null, got int - at $.responses): [3]",
+        "1 of 4 records are dropped (no id): [1]",
     ]
 
 

@@ -68,8 +68,8 @@ def test_a_day_that_is_none_and_rows_that_stand_twice(tmp_path: Path) -> None:
     assert data.aggregates["estimate"].to_list() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     assert data.aggregates["date"].null_count() == 6
     assert told(data) == [
-        "241189 in its name is no day (yymmdd), so the table has no date",
-        "1 rows stand there already, cell by cell, and count once",
+        "241189 in its name is not a day (yymmdd), so the table has no date",
+        "1 rows repeat earlier ones cell by cell, and count once",
         "1 number stands more than once under one name (k); all are kept",
     ]
 

@@ -127,7 +127,7 @@ def test_lines_without_an_answer_are_counted(tmp_path: Path) -> None:
     answers(tmp_path, 2)
     data = read(tmp_path)
     assert data.outcomes["score"].to_list() == [1.0, 0.0]
-    assert "lines are left out (no wrong answer with an id): line 3, line 4" in told(data, "error")
+    assert "lines are dropped (no wrong answer with an id): line 3, line 4" in told(data, "error")
 
 
 @pytest.mark.parametrize("text", ['{"id": 1}', '{"accuracy": 7, "correct_count": 1, "total_count": 1}', "\n"])

@@ -83,7 +83,7 @@ def test_names_of_files(read: Any, name: str, model: str, benchmark: str, task: 
 def test_a_file_of_another_name_names_no_model(read: Any) -> None:
     data = read(RESULTS, "mine.json")
     assert set(data.outcomes["model"]) == {"mine"}
-    assert "does not say which model" in told(data)
+    assert "does not name its model" in told(data)
 
 
 def test_pass_rates(read: Any) -> None:

@@ -149,7 +149,7 @@ def test_scores_of_the_root_count_first(tmp_path: Path) -> None:
     events = [root("t1", scores={"A": 1}), score("t1", "A", 0), score("t1", "B", 0), score("t1", "B", 1, id="again")]
     data = read(saved(tmp_path / "x.json", events))
     assert data.outcomes.select("metric", "score").rows() == [("A", 1.0), ("B", 0.5)]
-    assert "1 scores stand on several spans" in told(data)
+    assert "1 scores are on several spans" in told(data)
 
 
 def test_models_that_only_calls_name(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_models_that_only_calls_name(tmp_path: Path) -> None:
     assert data.outcomes.select("input_tokens", "output_tokens").row(0) == (10, 3)
     data = read(saved(tmp_path / "mine.json", [bare, call("t1", "m7"), call("t1", "m8")]))
     assert data.runs["model"].item() == "mine"
-    assert "1 rows name no model (metadata.model), so the file's name is taken for it" in told(data)
+    assert "1 rows name no model (metadata.model), so the file's name is used" in told(data)
 
 
 def test_several_experiments_and_models_in_a_file(tmp_path: Path) -> None:
@@ -218,9 +218,9 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     ]
     assert "2 scores lie outside 0 to 1 or are no numbers; unscored" in told(data)
     assert "1 rows repeat the id of an earlier row" in told(data)
-    assert "1 of 7 spans are left out (no JSON object): [1]" in told(data, "error")
-    assert "1 of 7 spans are left out (neither input nor name): [5]" in told(data, "error")
-    assert "1 of 7 spans are left out (their trace has no root span" in told(data, "error")
+    assert "1 of 7 spans are dropped (no JSON object): [1]" in told(data, "error")
+    assert "1 of 7 spans are dropped (neither input nor name): [5]" in told(data, "error")
+    assert "1 of 7 spans are dropped (their trace has no root span" in told(data, "error")
 
 
 def test_a_file_without_scores_is_refused(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_cell_of_a_spreadsheet_is_read_whatever_stands_above_it(tmp_path: Path
     assert data.outcomes["score"].to_list()[299:301] == [pytest.approx(1 / 3), 0.0]
     exact = [("id", "model", "ok"), *((f"q{k}", "m", 1e-10 / 7) for k in range(3))]
     assert read(excel(tmp_path / "e.xlsx", T=exact)).outcomes["score"].to_list() == [1e-10 / 7] * 3
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="appears twice"):
         read(excel(tmp_path / "twice.xlsx", T=[("id", "ok", "ok"), ("q1", 1, 0)]))
 
 
@@ -123,7 +123,7 @@ def test_a_small_book_that_claims_a_vast_sheet_ends_no_more_than_its_reader(tmp_
             text = book.read(name).decode()
             corner = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
             made.writestr(name, text.replace("</sheetData>", corner))
-    with pytest.raises(InputError, match="no spreadsheet that can be read"):
+    with pytest.raises(InputError, match="is not a readable spreadsheet"):
         read(vast)
 
 
@@ -141,7 +141,7 @@ def test_spreadsheets_that_cannot_be_read_are_refused_in_words(tmp_path: Path, m
     for path, said in (
         (several, r"several sheets with rows \(Old, New\)"),
         (empty, "no sheet with rows"),
-        (old, "no spreadsheet that can be read"),
+        (old, "is not a readable spreadsheet"),
         (cut, "damaged spreadsheet"),
         (large, "unpacks to more than 256 MiB"),
     ):

@@ -69,7 +69,7 @@ def test_base_tests_alone_have_no_plus(tmp_path: Path) -> None:
     data = read(write(tmp_path / "m_temp_0.0-sanitized_eval_results.json", plus_results(tries)))
     assert rows(data) == [("HumanEval/0", 0, "base", "scored", 1.0)]
     assert data.runs["model"].item() == "m"
-    assert "1 of 3 items are left out (no list of tries)" in told(data)
+    assert "1 of 3 items are dropped (no list of tries)" in told(data)
 
 
 def test_results_of_the_first_versions(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_cruxeval_by_hand(tmp_path: Path) -> None:
     ]
     run = data.runs.row(0, named=True)
     assert (run["model"], run["temperature"], json.loads(run["config"])["pass_at_1"]) == ("m-7b", 0.8, 50.0)
-    assert "1 of 3 items are left out (no list of tries)" in told(data)
+    assert "1 of 3 items are dropped (no list of tries)" in told(data)
     assert "1 tries have no verdict (true or false) and are unscored" in told(data)
 
 

@@ -96,9 +96,9 @@ def test_the_map_is_kept_as_json_safe_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("item", "'item' is no map of a column; write standard=column"),
-        ("=x", "is no map of a column"),
-        ("item=", "is no map of a column"),
+        ("item", "'item' is not a map of a column; write standard=column"),
+        ("=x", "is not a map of a column"),
+        ("item=", "is not a map of a column"),
         ("modle=system", "'modle' is no standard column; did you mean 'model'?"),
         ("value_raw=x", "cannot be mapped"),
         ("score=@1", "score is the same on every row"),
@@ -118,7 +118,7 @@ def test_options_that_mean_nothing(option: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[column]\nitem = 'x'", "'column' is no part of a column map; it may hold columns, constants"),
+        ("[column]\nitem = 'x'", "'column' is not part of a column map; it may hold columns, constants"),
         ("[columns]\nitem = 3", "item must name a column, or several in a list; found 3"),
         ("[columns]\nitem = ['a', 'b']", "item is mapped to 2 columns; give one (only score may have several)"),
         ("[columns]\nscore = []", "score must name a column"),
@@ -264,10 +264,10 @@ def test_the_file_s_name_stands_in_for_the_model() -> None:
         (
             [],
             ["score", "model"],
-            "no column is called item; say which one names the items: --map item=COLUMN (the table has score",
+            "no column is called item; name the one with the items: --map item=COLUMN (the table has score",
         ),
         ([], ["score", "model"], "was given the same items in the same order, --map 'item=#row'"),
-        ([], ["item", "model"], "no column is called score; say which one is: --map score=COLUMN"),
+        ([], ["item", "model"], "no column is called score; name it: --map score=COLUMN"),
         ([], ["item", "old", "new"], "--map models=old,new"),
         ([], ["item", "score"], "no column is called model; say --map model=COLUMN"),
         (["score=a,b", "model=@m"], ["item", "a", "b", "metric"], "metric is given, and score has several columns"),

@@ -47,7 +47,7 @@ def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
         ("a.toml", '[aliases]\na = "b"\na = "c"\n', "is not TOML"),
         ("a.toml", "[aliases]\na = 1\n", "a must be the name that the model shall have, in quotes; found the number 1"),
         ("a.toml", 'a.b = "c"\n', 'a name with a dot in it is written in quotes, "a.b"'),
-        ("a.toml", 'a = "b"\n[aliases]\nc = "d"\n', "'a' stands outside of [aliases]"),
+        ("a.toml", 'a = "b"\n[aliases]\nc = "d"\n', "'a' is outside [aliases]"),
         ("a.toml", "[aliases]\n", "holds no aliases"),
         ("a.toml", b"a = '\xff'\n", "is not UTF-8 text"),
         ("a.csv", "a,b\na,c\n", "'a' has two aliases, 'b' and 'c'"),

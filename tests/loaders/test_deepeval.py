@@ -219,7 +219,7 @@ def test_two_metrics_of_one_name_and_old_keys_are_kept_apart(tmp_path: Path) -> 
 def test_model_is_logged_or_else_named_after_its_place(tmp_path: Path, about: Any, path: str, model: str) -> None:
     data = load(write(tmp_path / path, run(case(0, metric("F", 0.8)), **about)))
     assert data.models() == (model,)
-    assert ("does not say which model" in str(data.problems)) == (not {"m1", "m2", "nightly"} & {model})
+    assert ("does not name its model" in str(data.problems)) == (not {"m1", "m2", "nightly"} & {model})
 
 
 def test_bad_test_cases_are_counted_named_and_left_out(tmp_path: Path) -> None:
@@ -232,8 +232,8 @@ def test_bad_test_cases_are_counted_named_and_left_out(tmp_path: Path) -> None:
     data = load(write(tmp_path / "x.json", content))
     assert data.outcomes["metric"].to_list() == ["success", "F", "success", "metric without a name"]
     assert [problem.message for problem in data.problems[:2]] == [
-        "1 of 4 test cases are left out (no JSON object): testCases[1]",
-        "1 of 4 test cases are left out (no test case): testCases[2]",
+        "1 of 4 test cases are dropped (no JSON object): testCases[1]",
+        "1 of 4 test cases are dropped (no test case): testCases[2]",
     ]
 
 

@@ -599,7 +599,7 @@ def test_one_bad_row_of_a_large_file_is_left_out_and_told(tmp_path: Path, ending
     assert data.outcomes.height == 299
     assert data.runs["n_scored"].sum() == 299
     (error,) = [problem.message for problem in data.problems if problem.severity == "error"]
-    assert error.startswith(f"1 of 300 rows cannot be read and are left out ({why}")
+    assert error.startswith(f"1 of 300 rows cannot be read and are dropped ({why}")
     with pytest.raises(UnreadableFileError, match="1 of 300 rows cannot be read"):
         read(path, strict=True)
 
@@ -617,7 +617,7 @@ def test_a_pointer_of_git_lfs_is_called_one(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n")
     for options in ({}, {"format": "table"}, {"column_map": ColumnMap.from_options(["item=id", "score=ok"])}):
-        with pytest.raises(InputError, match="is a git-LFS pointer, not the file that it stands for; fetch that with"):
+        with pytest.raises(InputError, match="is a git-LFS pointer, not the file itself; fetch that with"):
             read(path, **options)
 
 
@@ -765,7 +765,7 @@ def test_a_map_of_one_column_goes_with_votes_that_are_known(tmp_path: Path) -> N
             ["model_a=left", "model_b=righ", "winner=choice"],
             "there is no column 'righ' for model_b; the votes have choice, left",
         ),
-        (["model_a=left", "winner=choice"], "no column names model_b; say which one does: --map model_b=COLUMN"),
+        (["model_a=left", "winner=choice"], "no column names model_b; name it: --map model_b=COLUMN"),
         (["model_a=left", "model_b=left", "winner=choice"], "column 'left' is mapped to model_a and to model_b"),
         (["model_a=left", "model_b=right", "winner=choice", "scale=percent"], "has no meaning for votes"),
     ],

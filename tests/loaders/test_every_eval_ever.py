@@ -286,7 +286,7 @@ def test_what_the_log_says_of_its_samples_is_checked(tmp_path: Path) -> None:
     data = es.read(tree(tmp_path / "a", log(result(), detailed_evaluation_results=details), [sample("q1")]))
     told = [problem.message for problem in data.problems]
     assert any("their checksum differs" in message for message in told)
-    assert any("speaks of 5 samples, the file beside it holds 1" in message for message in told)
+    assert any("counts 5 samples, the file beside it holds 1" in message for message in told)
     data = es.read(tree(tmp_path / "b", log(result(), detailed_evaluation_results=details)))
     assert "names x_samples.jsonl, which is not beside it" in data.problems[0].message
 
@@ -321,8 +321,8 @@ def test_lists_and_lines_of_logs_and_packed_ones(tmp_path: Path) -> None:
     assert sorted(data.runs["model"]) == ["m/a", "m/b", "m/c"]
     lost = [problem.message for problem in data.problems if problem.severity == "error"]
     assert lost == [
-        "1 of 4 logs are left out (an evaluation_id that stands above): line 3",
-        "1 of 4 logs are left out (no list evaluation_results): line 4",
+        "1 of 4 logs are dropped (an evaluation_id that appears above): line 3",
+        "1 of 4 logs are dropped (no list evaluation_results): line 4",
     ]
 
 
@@ -332,9 +332,9 @@ def test_bad_lines_are_counted_and_left_out(tmp_path: Path) -> None:
     assert data.outcomes["item"].to_list() == ["q1"]
     told = [problem.message for problem in data.problems if problem.severity == "error"]
     assert told == [
-        "1 of 5 samples are left out (no JSON, or cut off): line 2",
-        "1 of 5 samples are left out (no JSON object): line 3",
-        "2 of 5 samples are left out (no sample_id, evaluation_name or model_id): line 4, line 5",
+        "1 of 5 samples are dropped (no JSON, or cut off): line 2",
+        "1 of 5 samples are dropped (no JSON object): line 3",
+        "2 of 5 samples are dropped (no sample_id, evaluation_name or model_id): line 4, line 5",
     ]
 
 

@@ -99,8 +99,8 @@ def test_versions_of_an_app_pair_by_input(read: Any) -> None:
 def test_records_without_input_or_feedback_are_left_out(read: Any) -> None:
     bare = {name: value for name, value in RECORD.items() if "Relevance" not in name and "Toxicity" not in name}
     assert errors(read(RECORD, {**RECORD, "input": None}, bare)) == [
-        "1 of 3 records are left out (no input): [1]",
-        "1 of 3 records are left out (no feedback): [2]",
+        "1 of 3 records are dropped (no input): [1]",
+        "1 of 3 records are dropped (no feedback): [2]",
     ]
 
 
@@ -117,8 +117,8 @@ def test_checks_of_uptrain(read: Any, text: bool) -> None:
 
 def test_rows_without_a_question_or_a_score_are_left_out(read: Any) -> None:
     assert errors(read(CHECKED, {"response": "x", "score_tone": 1, "explanation_tone": ""}, {"question": "q"})) == [
-        "1 of 3 rows are left out (no question): [1]",
-        "1 of 3 rows are left out (no score): [2]",
+        "1 of 3 rows are dropped (no question): [1]",
+        "1 of 3 rows are dropped (no score): [2]",
     ]
 
 

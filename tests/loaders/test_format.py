@@ -73,7 +73,7 @@ def test_the_format_of_another_package_is_found_and_read(offered: Format[Any], t
         True,
         True,
     )
-    assert [str(problem.message) for problem in data.problems] == ["1 of 7 records are left out (no case): line 7"]
+    assert [str(problem.message) for problem in data.problems] == ["1 of 7 records are dropped (no case): line 7"]
     assert es.compare(data, "old", "new").n_items == 1
 
 
@@ -147,7 +147,7 @@ def test_what_differs_within_a_run_is_null_and_a_file_names_what_has_no_name(tmp
     data = load(BASE, tmp_path, *answers, name="gpt.jsonl")
     assert data.runs.select("model", "system", "judge").rows() == [("gpt", "gpt", None)]
     assert told(data) == [
-        "the file does not say which model it is of; it is called 'gpt' after the file. Rename the file to say otherwise"
+        "the file does not name its model; it is called 'gpt' after the file. Rename the file to say otherwise"
     ]
     advised = load(replace(BASE, naming="Log it."), tmp_path, *answers, name="gpt.jsonl")
     assert told(advised)[0].endswith("after the file. Log it.")
@@ -208,7 +208,7 @@ def test_notes_count_states_and_cases(tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_record_is_refused_in_words(tmp_path: Path) -> None:
-    said = r"none of its records could be read; 1 of 1 records are left out \(no case\): line 1\. Say `run`"
+    said = r"none of its records could be read; 1 of 1 records are dropped \(no case\): line 1\. Say `run`"
     with pytest.raises(UnreadableFileError, match=said):
         load(replace(BASE, expected="Say `run`"), tmp_path, {"points": 1})
     with pytest.raises(UnreadableFileError, match="none of its records could be read; it holds none at all"):

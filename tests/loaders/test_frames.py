@@ -217,7 +217,7 @@ def test_nested_columns_are_left_out_with_a_note() -> None:
     data = from_frame(frame, item="item", score="score")
     assert data.outcomes["info.a"].to_list() == [1]
     assert not {"log", "info.b", "info"} & set(data.outcomes.columns)
-    assert "left out as factors" in data.problems[0].message
+    assert "dropped as factors" in data.problems[0].message
 
 
 @pytest.mark.parametrize("metric", [None, "kind"])
@@ -285,5 +285,5 @@ def test_columns_may_be_numbers_and_none_stands_twice() -> None:
     assert from_frame(table, **numbered).outcomes["score"].to_list() == [1, 0]
     doubled = pd.DataFrame([["q1", 1, 0]], columns=["item", "score", "score"])
     for question in (from_frame, es.score, es.from_votes, es.from_ratings):
-        with pytest.raises(InputError, match="column 'score' stands twice in the table; rename one of the two"):
+        with pytest.raises(InputError, match="column 'score' appears twice in the table; rename one of the two"):
             question(doubled)

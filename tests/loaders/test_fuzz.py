@@ -204,7 +204,7 @@ def test_every_record_is_in_a_table_or_said_to_be_left_out(
     text = "\n".join(records) if lines else f"[{','.join(records)}]"
     (data,), _ = read_by(loader_named(name), write(folder(), {file: text.encode()}))
     told = [problem.message for problem in data.problems if problem.severity == "error"]
-    left_out = [re.match(rf"([\d,]+) of {len(records):,} .* are left out", message) for message in told]
+    left_out = [re.match(rf"([\d,]+) of {len(records):,} .* are dropped", message) for message in told]
     n_left_out = sum(int(match[1]) for match in left_out if match is not None)
     assert data.outcomes["locator"].n_unique() + n_left_out + _BY_RECORD[name] == len(records)
 

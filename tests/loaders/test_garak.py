@@ -120,9 +120,9 @@ def test_older_reports(report: Any) -> None:
 def test_what_cannot_be_placed_is_left_out(report: Any) -> None:
     data = report(SETUP, attempt(), attempt(prompt=None), attempt(probe_classname=None), {"x": 1})
     assert told(data, "error").split("\n") == [
-        "1 of 5 entries are left out (no entry_type): line 5",
-        "1 of 5 entries are left out (no prompt): line 3",
-        "1 of 5 entries are left out (no probe_classname): line 4",
+        "1 of 5 entries are dropped (no entry_type): line 5",
+        "1 of 5 entries are dropped (no prompt): line 3",
+        "1 of 5 entries are dropped (no probe_classname): line 4",
     ]
 
 

@@ -114,8 +114,8 @@ def test_repeated_runs_are_trials(read: Any) -> None:
     data = read(result(CASES[0], CASES[0], {"eval_id": None, "final_eval_status": 1}, 3))
     assert data.outcomes.filter(metric="passed")["trial"].to_list() == [0, 1]
     assert [problem.message for problem in data.problems] == [
-        "1 of 4 cases are left out (no JSON object): eval_case_results[3]",
-        "1 of 4 cases are left out (no eval_id): eval_case_results[2]",
+        "1 of 4 cases are dropped (no JSON object): eval_case_results[3]",
+        "1 of 4 cases are dropped (no eval_id): eval_case_results[2]",
     ]
 
 

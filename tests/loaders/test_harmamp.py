@@ -202,15 +202,15 @@ def test_unknown_labels_are_left_out_counted_and_loud(tmp_path: Path) -> None:
     assert sorted(data.outcomes["item"].unique()) == ["a", "e"]
     loud = said(data, "error")
     assert loud.startswith(
-        "left out: 4 rows with a label that is neither malicious nor benign ('harmless': 2, nothing: 1"
+        "dropped: 4 rows with a label that is neither malicious nor benign ('harmless': 2, nothing: 1"
     )
     assert len(loud) < 600
-    assert "left out: 4 rows with a label that is neither malicious nor benign" in data.runs["note"].item()
+    assert "dropped: 4 rows with a label that is neither malicious nor benign" in data.runs["note"].item()
 
 
 def test_a_file_of_unknown_labels_only_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"left out: 1 row with a label that is neither malicious nor benign \('good': 1\)"
+        InputError, match=r"dropped: 1 row with a label that is neither malicious nor benign \('good': 1\)"
     ):
         load(tmp_path, row("a", "good"))
 
@@ -355,7 +355,7 @@ def test_a_very_wide_table_keeps_the_first_columns_and_those_that_are_named(tmp_
     kept = [name for name in data.outcomes.columns if name.startswith("extra_")]
     assert len(kept) == 198  # of 200 factors two are of the form's example; the map names one more
     assert data.outcomes["last"].unique().to_list() == [299]
-    assert "104 columns behind the first 200 are left out" in said(data)
+    assert "104 columns behind the first 200 are dropped" in said(data)
 
 
 def test_single_turn_and_multi_turn_are_variants_of_a_plan(tmp_path: Path) -> None:
@@ -425,7 +425,7 @@ def test_rows_without_a_seed_are_seeds_of_their_own(tmp_path: Path) -> None:
 def test_nested_and_long_columns_are_left_out_and_a_nested_field_is_refused(tmp_path: Path) -> None:
     deep = {"steps": [{"role": "user", "content": "x"}]}
     data = load(tmp_path, row("a", transcript=[deep], answer="y" * 2000, monitor={"probe": 2, "steer": 0}))
-    assert "left out as factors, since they hold texts, lists or objects: " in said(data)
+    assert "dropped as factors, since they hold texts, lists or objects: " in said(data)
     assert "transcript" not in data.outcomes.columns
     assert data.outcomes["monitor.probe"].unique().to_list() == [2]
     with pytest.raises(

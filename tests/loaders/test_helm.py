@@ -223,9 +223,9 @@ def test_entries_of_one_instance_are_merged_and_bad_ones_are_counted(tmp_path: P
         ("id2", "", 0, "exact_match", 2.5, "scored", 4),
     ]
     messages = [problem.message for problem in data.problems]
-    assert any(message.startswith("1 statistics stand twice with another value") for message in messages)
+    assert any(message.startswith("1 statistics appear twice with different values") for message in messages)
     assert any("2 statistics have no name" in message for message in messages)
-    bad = "are left out (no instance_id, no whole train_trial_index, or no list of stats): "
+    bad = "are dropped (no instance_id, no whole train_trial_index, or no list of stats): "
     assert any(bad in message for message in messages)
 
 
@@ -318,7 +318,7 @@ def test_packed_files_are_read(tmp_path: Path) -> None:
     ("files", "said"),
     [
         ({"state": {"adapter_spec": {}, "request_states": [request("id1", "a")]}}, "holds requests and no scores"),
-        ({"spec": spec()}, "stands without results"),
+        ({"spec": spec()}, "has no results"),
         ({"instances": [{"instance_id": None, "stats": 3}]}, "none of its 1 entries"),
     ],
 )

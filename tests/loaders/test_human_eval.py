@@ -33,7 +33,7 @@ def test_samples_of_a_problem_are_trials(tmp_path: Path) -> None:
         True,
         True,
     )
-    assert "does not say which model" in said(data)
+    assert "does not name its model" in said(data)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_states(tmp_path: Path, passed: object, status: str, raw: str | None) ->
 def test_samples_without_a_problem_are_left_out(tmp_path: Path) -> None:
     data = opened(tmp_path, {NAME: [*SAMPLES, sample(task_id=None), sample(task_id="")]}, "human-eval")
     assert data.outcomes.height == 3
-    assert said(data, "error") == "2 of 5 samples are left out (no task_id): line 4, line 5"
+    assert said(data, "error") == "2 of 5 samples are dropped (no task_id): line 4, line 5"
 
 
 def test_files_of_the_usual_name_are_called_by_their_folders_and_pair(tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ def test_letters_that_may_be_categories_are_reported(tmp_path: Path) -> None:
         ("scored", 1.0),
         ("unscored", None),
     ]
-    assert "values of choice such as 'A', 'B', 'D' are no grades" in messages(data)
+    assert "values of choice such as 'A', 'B', 'D' are not grades" in messages(data)
 
 
 def test_epochs_are_trials_from_zero_and_ids_are_text(tmp_path: Path) -> None:
@@ -765,7 +765,7 @@ WHOLE = json.dumps(header(published("match")) | {"samples": [sample(1, scores={"
         (WHOLE.replace('"epoch": 1,', '"epoch": 0,').encode(), "counts epochs from 1"),
         (WHOLE.replace('"epoch": 1,', '"epoch": "x",').encode(), "counts epochs from 1"),
         (json.dumps(header() | {"samples": ["x"]}).encode(), "holds str, not a sample"),
-        (json.dumps(header() | {"samples": [sample(1), sample("1")]}).encode(), "sample 1 stands twice for epoch 1"),
+        (json.dumps(header() | {"samples": [sample(1), sample("1")]}).encode(), "sample 1 appears twice for epoch 1"),
     ],
     ids=["tail", "header", "empty", "encoding", "no eval", "list", "no id", "epoch 0", "epoch x", "no object", "twice"],
 )

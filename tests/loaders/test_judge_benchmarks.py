@@ -120,11 +120,11 @@ def test_bad_pairs_are_left_out_and_named(bench: Any) -> None:
     data = bench(PAIR, *bad)
     assert data.outcomes.height == 3
     assert sorted(told(data, "error").split("\n"), key=lambda problem: problem[-1]) == [
-        "1 of 6 pairs are left out (no pair_id): line 2",
-        "1 of 6 pairs are left out (no label): line 3",
-        "1 of 6 pairs are left out (no judgments): line 4",
-        "1 of 6 pairs are left out (a bare text): line 5",
-        "1 of 6 pairs are left out (copies of earlier ones): line 6",
+        "1 of 6 pairs are dropped (no pair_id): line 2",
+        "1 of 6 pairs are dropped (no label): line 3",
+        "1 of 6 pairs are dropped (no judgments): line 4",
+        "1 of 6 pairs are dropped (a bare text): line 5",
+        "1 of 6 pairs are dropped (copies of earlier ones): line 6",
     ]
     with pytest.raises(UnreadableFileError, match="none of its pairs could be read"):
         bench(*bad[:4])
@@ -234,9 +234,9 @@ def test_bad_instances_are_left_out_and_named(bar: Any) -> None:
     ]
     data = bar(INSTANCE, *bad)
     assert told(data, "error").split("\n") == [
-        "1 of 5 pairs are left out (no label 1 or 2): [1]",
-        "1 of 5 pairs are left out (no input or output): [2]",
-        "2 of 5 pairs are left out (no results): [3], [4]",
+        "1 of 5 pairs are dropped (no label 1 or 2): [1]",
+        "1 of 5 pairs are dropped (no input or output): [2]",
+        "2 of 5 pairs are dropped (no results): [3], [4]",
     ]
 
 

@@ -200,8 +200,8 @@ def test_rows_that_do_not_tell_results_from_data_are_refused(exported: Any) -> N
 def test_bad_tasks_are_left_out_and_named(exported: Any) -> None:
     data = exported(*TASKS, 3, {"data": {}}, task(1) | {"id": None})
     assert told(data, "error").split("\n") == [
-        "1 of 5 tasks are left out (no JSON object): [2]",
-        "2 of 5 tasks are left out (no id): [3], [4]",
+        "1 of 5 tasks are dropped (no JSON object): [2]",
+        "2 of 5 tasks are dropped (no id): [3], [4]",
     ]
 
 

@@ -149,7 +149,7 @@ def test_the_table_of_test_results(tmp_path: Path, ending: str) -> None:
         1,
     )
     assert data.metrics.select("metric", "kind").rows() == [("correctness", "binary"), ("tone", "bounded")]
-    assert "the name of the file or experiment is taken for it: 'gpt-x'" in told(data)
+    assert "the name of the file or experiment is used: 'gpt-x'" in told(data)
 
 
 def test_the_table_of_to_pandas_pairs_with_that_of_test_results(tmp_path: Path) -> None:
@@ -247,9 +247,9 @@ def test_bad_rows_are_counted_and_left_out(tmp_path: Path) -> None:
     data = read(path)
     assert data.outcomes.height == 4
     assert told(data, "error").split("\n") == [
-        "1 of 5 rows are left out (no JSON, or cut off): line 2",
-        "1 of 5 rows are left out (no JSON object): line 3",
-        "1 of 5 rows are left out (no inputs): line 5",
+        "1 of 5 rows are dropped (no JSON, or cut off): line 2",
+        "1 of 5 rows are dropped (no JSON object): line 3",
+        "1 of 5 rows are dropped (no inputs): line 5",
     ]
     path = tmp_path / "m.csv"
     path.write_text("inputs.q,outputs.a,feedback.ok\nq1,x,1\nq2,x\nq3,x,0\n")

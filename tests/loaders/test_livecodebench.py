@@ -62,8 +62,8 @@ def test_averages_of_the_site(tmp_path: Path) -> None:
     assert "1 averages are -1" in told(data)
     assert "2 averages are no percentage" in told(data)
     assert sorted(told(data, "error").split("\n")) == [
-        "1 of 6 rows are left out (a bare text): performances[5]",
-        "1 of 6 rows are left out (no model): performances[4]",
+        "1 of 6 rows are dropped (a bare text): performances[5]",
+        "1 of 6 rows are dropped (no model): performances[4]",
     ]
 
 
@@ -108,8 +108,8 @@ def test_every_state_of_a_submission(tmp_path: Path) -> None:
         assert part in told(data)
     assert "1 questions have no verdict by sample; their average is read" in told(data)
     assert told(data, "error").split("\n") == [
-        "1 of 5 questions are left out (a question before): [3]",
-        "1 of 5 questions are left out (no question_id): [4]",
+        "1 of 5 questions are dropped (a question before): [3]",
+        "1 of 5 questions are dropped (no question_id): [4]",
     ]
 
 

@@ -696,7 +696,7 @@ GOOD_LINE = json.dumps(sample(0, acc=1.0))
         (f"{GOOD_LINE}\n".encode() + b'{"doc_id": "\xe9"}\n', "not utf-8 text"),
         (f"{GOOD_LINE}\n[1]\n".encode(), "line 2: holds list, not a sample"),
         (f'{GOOD_LINE}\n{{"acc": 1.0}}\n'.encode(), "line 2: has neither 'doc_hash' nor 'doc_id'"),
-        (f"{GOOD_LINE}\n{GOOD_LINE}\n".encode(), "document 0 stands twice under the filter 'none'"),
+        (f"{GOOD_LINE}\n{GOOD_LINE}\n".encode(), "document 0 appears twice under the filter 'none'"),
     ],
     ids=["cut off", "encoding", "no object", "no id", "appended twice"],
 )

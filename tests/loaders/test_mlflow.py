@@ -89,8 +89,8 @@ def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     bare: list[Any] = [None, None, "x", 1, 1, 0.0, 1, "", 1]
     data = read(table(tmp_path, row("q1"), ["q2"], bare))
     assert data.outcomes.height == 3
-    assert "1 of 3 rows are left out (not as many cells as columns): data[1]" in told(data, "error")
-    assert "1 of 3 rows are left out (nothing asks what could name the item): data[2]" in told(data, "error")
+    assert "1 of 3 rows are dropped (not as many cells as columns): data[1]" in told(data, "error")
+    assert "1 of 3 rows are dropped (nothing asks what could name the item): data[2]" in told(data, "error")
 
 
 def test_saved_metrics_alone(tmp_path: Path) -> None:

@@ -99,11 +99,11 @@ def test_bare_texts_and_other_bad_questions_are_left_out(answered: Any) -> None:
     data = answered(QUESTION, *bad)
     assert data.outcomes.height == 1
     assert told(data, "error").split("\n") == [
-        "2 of 7 questions are left out (a bare text): [1], [2]",
-        "1 of 7 questions are left out (no JSON object): [3]",
-        "1 of 7 questions are left out (no question_id): [4]",
-        "1 of 7 questions are left out (no answer that is right): [5]",
-        "1 of 7 questions are left out (copies of earlier ones): [6]",
+        "2 of 7 questions are dropped (a bare text): [1], [2]",
+        "1 of 7 questions are dropped (no JSON object): [3]",
+        "1 of 7 questions are dropped (no question_id): [4]",
+        "1 of 7 questions are dropped (no answer that is right): [5]",
+        "1 of 7 questions are dropped (copies of earlier ones): [6]",
     ]
     with pytest.raises(UnreadableFileError, match="none of its questions could be read"):
         answered("total")

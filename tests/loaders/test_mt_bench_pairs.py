@@ -81,12 +81,12 @@ def test_turns_and_judges_are_told_apart_and_copies_refused(pairs: Any) -> None:
     data = pairs([PAIR, {**PAIR, "turn": 2}, {**PAIR, "judge": ["claude", "pair-v2"]}])
     assert data.comparisons["event"].n_unique() == 3
     assert data.runs["judge"].item() is None
-    assert told(pairs([PAIR, PAIR]), "error") == "1 of 2 judged pairs are left out (judged before): line 2"
+    assert told(pairs([PAIR, PAIR]), "error") == "1 of 2 judged pairs are dropped (judged before): line 2"
 
 
 def test_a_model_against_itself_and_a_missing_side(pairs: Any) -> None:
     data = pairs([{**PAIR, "model_2": "alpaca-13b"}, {**PAIR, "model_2": None}])
     assert data.comparisons["status_reason"].to_list() == ["a model against itself"] * 2
-    assert told(data, "error") == "1 of 2 judged pairs are left out (no model_2): line 2"
+    assert told(data, "error") == "1 of 2 judged pairs are dropped (no model_2): line 2"
     with pytest.raises(UnreadableFileError, match="none of its judged pairs could be read"):
         pairs([{**PAIR, "model_1": ""}])

@@ -113,7 +113,7 @@ def test_a_judgement_made_again_is_a_trial_and_a_copy_counts_once(judged: Any) -
     data = judged(RECORD, rated(score=6, tstamp=1718591999.0), RECORD)
     assert data.outcomes.select("trial", "score").rows() == [(0, 8.0), (1, 6.0)]
     assert "1 of 3 judgements judge an answer again" in told(data)
-    assert told(data, "error") == "1 of 3 judgements are left out (copies of earlier ones): line 3"
+    assert told(data, "error") == "1 of 3 judgements are dropped (copies of earlier ones): line 3"
 
 
 def test_bad_lines_are_left_out_and_named(judged: Any) -> None:
@@ -122,12 +122,12 @@ def test_bad_lines_are_left_out_and_named(judged: Any) -> None:
     )
     assert data.outcomes.height == 1
     assert told(data, "error").split("\n") == [
-        "1 of 7 judgements are left out (no JSON, or cut off): line 2",
-        "1 of 7 judgements are left out (no JSON object): line 3",
-        "1 of 7 judgements are left out (a bare text): line 4",
-        "1 of 7 judgements are left out (no question_id): line 5",
-        "1 of 7 judgements are left out (no model): line 6",
-        "1 of 7 judgements are left out (copies of earlier ones): line 8",
+        "1 of 7 judgements are dropped (no JSON, or cut off): line 2",
+        "1 of 7 judgements are dropped (no JSON object): line 3",
+        "1 of 7 judgements are dropped (a bare text): line 4",
+        "1 of 7 judgements are dropped (no question_id): line 5",
+        "1 of 7 judgements are dropped (no model): line 6",
+        "1 of 7 judgements are dropped (copies of earlier ones): line 8",
     ]
 
 
@@ -143,7 +143,7 @@ def test_a_file_without_judgements_is_refused(judged: Any) -> None:
 def test_a_list_is_read_too(judged: Any) -> None:
     data = judged([RECORD, 3, rated(turn=2)], name="single.json")
     assert data.outcomes["locator"].to_list() == ["[0]", "[2]"]
-    assert told(data, "error") == "1 of 3 judgements are left out (no JSON object): [1]"
+    assert told(data, "error") == "1 of 3 judgements are dropped (no JSON object): [1]"
 
 
 def test_two_files_of_two_models_pair(tmp_path: Path) -> None:

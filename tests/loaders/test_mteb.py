@@ -107,7 +107,7 @@ def test_what_is_no_number_is_passed_over(results: Any) -> None:
 
 
 def test_a_result_without_scores_is_refused(results: Any) -> None:
-    with pytest.raises(es.EvalStatsError, match=r"left out \(no scores\)"):
+    with pytest.raises(es.EvalStatsError, match=r"dropped \(no scores\)"):
         results({"Sick.json": RESULT | {"scores": {}}})
 
 

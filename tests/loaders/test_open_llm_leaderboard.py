@@ -331,7 +331,7 @@ def test_details_by_hand(tmp_path: Path) -> None:
     assert data.runs.select("n_shots", "harness", "n_scored", "n_unscored").rows() == [(25, "lighteval", 5, 1)]
     assert data.metrics.filter(primary=True)["metric"].to_list() == ["acc_norm"]
     told = "\n".join(problem.message for problem in data.problems)
-    assert "1 examples stand in the file more than once" in told
+    assert "1 examples appear in the file more than once" in told
     assert "1 values of metrics are no single numbers" in told
 
 
@@ -357,7 +357,7 @@ def test_the_newer_layout_keeps_question_and_metric_in_structs(tmp_path: Path) -
 def test_details_without_a_folder_of_their_own_are_named_after_the_file(tmp_path: Path) -> None:
     data = read(write_details(tmp_path, detail("q", 1.0), name="part.parquet"))
     assert set(data.outcomes["model"]) == {"part"}
-    assert any("The model stands in the name of a folder only" in problem.message for problem in data.problems)
+    assert any("The model is named only by a folder" in problem.message for problem in data.problems)
 
 
 def test_damaged_and_empty_details_are_refused(tmp_path: Path) -> None:

@@ -166,9 +166,9 @@ def test_bad_lines_are_counted_named_and_left_out(tmp_path: Path) -> None:
     assert data.outcomes.height == 2
     assert data.problems[0].severity == "error"
     assert [problem.message for problem in data.problems if problem.severity == "error"] == [
-        "1 of 7 events are left out (no JSON, or cut off): line 3",
-        "1 of 7 events are left out (no JSON object): line 4",
-        "2 of 7 events are left out (no type or no sample_id): line 5, line 6",
+        "1 of 7 events are dropped (no JSON, or cut off): line 3",
+        "1 of 7 events are dropped (no JSON object): line 4",
+        "2 of 7 events are dropped (no type or no sample_id): line 5, line 6",
     ]
 
 

@@ -50,7 +50,7 @@ def test_odd_items(tmp_path: Path) -> None:
     ]
     assert "(no dataset_item_id): items[0]" in said(data, "error")
     assert data.runs["model"][0] == "exp"
-    assert "does not say which model" in said(data)
+    assert "does not name its model" in said(data)
 
 
 PAGE = [

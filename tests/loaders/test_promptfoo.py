@@ -267,9 +267,9 @@ def test_bad_rows_are_counted_named_and_left_out(tmp_path: Path) -> None:
     assert data.outcomes["locator"].unique(maintain_order=True).to_list() == ["line 1", "line 5"]
     assert {problem.severity for problem in data.problems} == {"error"}
     assert [problem.message for problem in data.problems] == [
-        "1 of 5 results are left out (no JSON, or cut off): line 2",
-        "1 of 5 results are left out (no JSON object): line 3",
-        "1 of 5 results are left out (no success, score or error): line 4",
+        "1 of 5 results are dropped (no JSON, or cut off): line 2",
+        "1 of 5 results are dropped (no JSON object): line 3",
+        "1 of 5 results are dropped (no success, score or error): line 4",
     ]
 
 

@@ -87,7 +87,7 @@ def test_repetitions_are_trials_by_their_number(tmp_path: Path) -> None:
         ("a", 1, "error"),
         ("a", 2, "scored"),
     ]
-    assert said(data, "error") == "1 of 4 cases are left out (repeated cases): cases[2]"
+    assert said(data, "error") == "1 of 4 cases are dropped (repeated cases): cases[2]"
 
 
 def test_a_report_in_which_all_failed(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_rows_of_a_table(tmp_path: Path) -> None:
     ]
     assert [problem.message.partition(":")[0] for problem in data.problems] == [
         "1 scores are empty or NaN",
-        "the file does not say which model it is of; it is called 'gpt-x' after the file. Rename the file to say otherwise",
+        "the file does not name its model; it is called 'gpt-x' after the file. Rename the file to say otherwise",
     ]
 
 
@@ -175,8 +175,8 @@ def test_bad_rows_are_counted_named_and_left_out(tmp_path: Path) -> None:
     data = load(path)
     assert data.outcomes.height == 2
     assert {problem.message for problem in data.problems if problem.severity == "error"} == {
-        "1 of 3 rows are left out (no question): line 3",
-        "1 of 3 rows are left out (not as many cells as the header): line 4",
+        "1 of 3 rows are dropped (no question): line 3",
+        "1 of 3 rows are dropped (not as many cells as the header): line 4",
     }
     data = load(write_lines(tmp_path / "y.jsonl", [row(0), '{"user_input": "', 7, {"response": "a"}, row(1)]))
     assert data.outcomes.height == 4
@@ -189,7 +189,7 @@ def test_bad_rows_are_counted_named_and_left_out(tmp_path: Path) -> None:
         ("user_input,response,reference\nq,a,r\n", "has no column of a metric; found user_input, response, reference"),
         ("user_input,faithfulness\n", "A question with scores was expected"),
         ('user_input,faithfulness\n"q,1\n', "check its quotes"),
-        ("user_input,user_input,faithfulness\nq,q,1\n", "stands twice"),
+        ("user_input,user_input,faithfulness\nq,q,1\n", "appears twice"),
     ],
 )
 def test_files_without_scores_are_refused_in_words(tmp_path: Path, text: str, said: str) -> None:

@@ -53,7 +53,7 @@ def test_what_is_no_value_is_no_rating(tmp_path: Path) -> None:
     path.write_text("\n".join(["item,ann,j", *rows]) + "\n")
     result = es.judges(read_ratings([path], raters=["ann", "j"], humans=["ann"]))
     assert result.rows[0].n_units == 59
-    assert any("1 rating without a value left out" in note.text for note in result.notes)
+    assert any("1 rating without a value dropped" in note.text for note in result.notes)
 
 
 def test_labels_that_have_nothing_in_common_are_no_disagreement() -> None:

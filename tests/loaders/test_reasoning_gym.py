@@ -112,7 +112,7 @@ def test_a_summary_alone_holds_no_results(tmp_path: Path) -> None:
         (completion("good"), "unscored", "the score is no number"),
         (completion(True), "unscored", "the score is no number"),
         (completion(-1), "unscored", "the score lies outside 0 to 1"),
-        (completion(0.0, None), "scored", "no answer stood between the tags, which the benchmark scores itself"),
+        (completion(0.0, None), "scored", "no answer was between the tags, which the benchmark scores itself"),
         (completion(), "scored", None),
         ("lost", "unscored", "there is no score"),
     ],
@@ -141,7 +141,7 @@ def test_a_question_that_stands_twice_is_two_items(tmp_path: Path) -> None:
     )
     first, second = data.outcomes["item"].to_list()
     assert second == f"{first}#2"
-    assert "1 questions stand in the file more than once" in told(data)
+    assert "1 questions appear in the file more than once" in told(data)
 
 
 @pytest.mark.parametrize(

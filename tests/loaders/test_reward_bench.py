@@ -66,7 +66,7 @@ def test_rows_of_prompts(read: Any) -> None:
     data = read(ROW, ROW | {"prompt": "Bye", "results": None}, ROW | {"prompt": None}, name="rm_outputs.jsonl")
     assert data.outcomes.select("model", "score", "status").rows() == [("rm", 1.0, "scored"), ("rm", None, "unscored")]
     assert data.outcomes["item"].n_unique() == 2
-    assert told(data, "error") == "1 of 3 results are left out (no id and no prompt): line 3"
+    assert told(data, "error") == "1 of 3 results are dropped (no id and no prompt): line 3"
     named = read(ROW | {"id": 7, "subset": "s"}, name="rm_outputs.jsonl")
     assert named.outcomes.select("task", "item").row(0) == ("s", "7")
 
@@ -92,7 +92,7 @@ def test_shares_of_subsets(read: Any) -> None:
 def test_a_column_that_is_too_short_leaves_prompts_without_an_id(read: Any) -> None:
     data = read({**COLUMNS, "id": [30]})
     assert data.outcomes.height == 1
-    assert "2 of 3 results are left out (no id and no prompt): results[1], results[2]" in told(data, "error")
+    assert "2 of 3 results are dropped (no id and no prompt): results[1], results[2]" in told(data, "error")
 
 
 def test_detection(tmp_path: Path) -> None:

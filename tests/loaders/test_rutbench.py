@@ -403,7 +403,7 @@ def test_samples_before_the_metadata_are_read(tmp_path: Path) -> None:
     ("bad", "expected"),
     [
         (sample("t1"), "a task with this behaviour before"),
-        (sample("t2", unstable_behavior="goal_switching"), "stable, and yet with an unstable_behavior"),
+        (sample("t2", unstable_behavior="goal_switching"), "stable, but with an unstable_behavior"),
         (sample(variant=None, sample_id="x"), "no variant, stable or unstable"),
         (sample(task_id=None, sample_id=None), "neither task_id nor sample_id"),
         (7, "no JSON object"),
@@ -413,7 +413,7 @@ def test_bad_samples_are_left_out_and_named(tmp_path: Path, bad: object, expecte
     data = load(write(tmp_path / "r.json", [sample("t1"), bad]))
     assert data.outcomes["item"].unique().to_list() == ["t1"]
     (problem,) = (problem for problem in data.problems if problem.severity == "error")
-    assert problem.message == f"1 of 2 samples are left out ({expected}): samples[1]"
+    assert problem.message == f"1 of 2 samples are dropped ({expected}): samples[1]"
 
 
 @pytest.mark.parametrize("samples", [[], None])

@@ -382,7 +382,7 @@ def test_the_order_of_rows_moves_nothing(table: pl.DataFrame) -> None:
 
 def test_columns_left_out_are_named(table: pl.DataFrame) -> None:
     told = [each.message for each in es.scan(table.lazy(), **WITH_TRIALS).problems]
-    assert any("columns left out: latency" in each for each in told)
+    assert any("columns dropped: latency" in each for each in told)
     assert scan_module.MOST_ROWS == merged.MOST_ROWS
 
 

@@ -49,7 +49,7 @@ def test_a_published_table_becomes_numbers_by_model(table: Any) -> None:
     ]
     assert data.runs["benchmark"].to_list() == ["bench"]
     assert data.metrics["higher_is_better"].to_list() == [None]
-    assert "the unit of arena_elo is not told (share, percent, rating) and not guessed" in told(data)
+    assert "the unit of arena_elo is not given (share, percent, rating) and not guessed" in told(data)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_a_cell_says_behind_its_score_is_read_and_what_cannot_be_is_told(ta
         (60.0, 2.0, None, None),
         (50.0, None, None, None),
     ]
-    assert "stderr of 1 models could not be read and is left out" in told(data)
+    assert "stderr of 1 models could not be read and is dropped" in told(data)
 
 
 def test_the_first_of_many_long_records_is_no_row_of_one_model() -> None:
@@ -167,8 +167,8 @@ def test_every_column_of_numbers_is_a_metric_with_its_own_error(table: Any) -> N
         ("low_resource", 0.7, None),
     ]
     assert data.aggregates["org"].to_list() == ["Lab"] * 3
-    assert "se_rest could belong to any of several scores and is left out" in told(data)
-    assert "sd is a spread of scores and no standard error" in told(data)
+    assert "se_rest could belong to any of several scores and is dropped" in told(data)
+    assert "sd is a spread of scores, not a standard error" in told(data)
 
 
 def test_one_error_beside_several_scores_belongs_to_none(table: Any) -> None:
@@ -190,7 +190,7 @@ def test_percent_signs_and_plus_minus_are_read_and_told(table: Any) -> None:
         (54.0, 1.2, "percent"),
         (60.0, None, "percent"),
     ]
-    assert "what follows ± is taken for a standard error" in told(data)
+    assert "what follows ± is taken as a standard error" in told(data)
     assert data.metrics.select("low", "high").rows() == [(0, 100)]
 
 
@@ -198,9 +198,9 @@ def test_cells_without_a_number_are_counted(table: Any) -> None:
     data = table('model,acc,f1\na,0.5,1\nb,nan,2\nc,-,3\nd,about half,4\ne,"0,5",5\n,0.5,6\nf,0.4\n')
     assert data.aggregates.filter(metric="acc")["model"].to_list() == ["a", "f"]
     words = told(data)
-    assert "acc of 2 models could not be read and is left out" in words
+    assert "acc of 2 models could not be read and is dropped" in words
     assert "cells of scores that are empty or NaN, or stand for no score, and give no number: 3" in words
-    assert "2 numbers have no model and are left out" in words
+    assert "2 numbers have no model and are dropped" in words
     assert "rows that end before the last column, whose missing cells give no number: 1" in words
 
 
@@ -372,7 +372,7 @@ def test_other_loaders_are_surer(text: str, loader: str) -> None:
         ("x,y\n1,2\n", "no column names the model"),
         ("model,acc\na,1\na,2\na,3\nb,4\n", "holds 2.0 rows for each model"),
         ("model,acc\na,1,2\n", "line 2 has 3 cells, the header 2"),
-        ("model,acc,acc\na,1,2\n", "stands twice in the header"),
+        ("model,acc,acc\na,1,2\n", "appears twice in the header"),
         ('model,acc\n"a,1\n', "is not delimited text"),
         (b"model,acc\na,\xff\n", "is not utf-8 text"),
         ([{"model": "a", "acc": 1}, 5], "record 1 \\(counted from 0\\) is not a JSON object"),

@@ -94,7 +94,7 @@ def test_reports_of_single_issues_are_one_run(tmp_path: Path) -> None:
     assert data.outcomes["status_reason"][2] == "an infrastructure failure: no network"
     assert data.outcomes["value_raw"][3] == "no patch"
     assert json.loads(data.runs["config"][0]) == {"run_id": "dev"}
-    assert "It is left out of its run" in told(data, "error")
+    assert "It is dropped from its run" in told(data, "error")
 
 
 def test_reports_of_multi_swe_bench_say_what_valid_is(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_an_issue_that_stands_twice_counts_once(tmp_path: Path, content: str) ->
     path.write_text(content)
     data = read(path)
     assert data.outcomes["score"].to_list() == [1.0, 1.0]
-    assert "1 of 3 issues are left out (the name stands before, and the first counts): a__b-1" in told(data, "error")
+    assert "1 of 3 issues are dropped (the name appeared before, and the first counts): a__b-1" in told(data, "error")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_table_of_item_and_score_alone_is_read_under_the_file_s_name(tmp_path:
     path.write_text("item,score\nq1,1\nq2,0\n")
     data = read(path)
     assert data.outcomes.select("item", "model", "score").rows() == [("q1", "gpt-4o", 1.0), ("q2", "gpt-4o", 0.0)]
-    assert notes(data) == "no column names the model, so the file's name is taken for it"
+    assert notes(data) == "no column names the model, so the file's name is used"
 
 
 def test_what_is_no_table_gets_no_advice_for_tables(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_an_unknown_score_names_line_value_and_remedy(csv: Any, cell: str) -> No
     with pytest.raises(UnreadableFileError) as caught:
         csv(f"{NAMED}1,m,1\n2,m,{cell}\n")
     assert (
-        f"1 of 2 rows have no known score in 'score' (line 3: '{cell}'); say what each label stands for: --map "
+        f"1 of 2 rows have no known score in 'score' (line 3: '{cell}'); say what each label means: --map "
         f'map.toml, a file with a line [values.score] and below it what each label stands for ("{cell}" = 1)'
     ) in str(caught.value)
 
@@ -253,7 +253,7 @@ def test_labels_of_a_run_without_a_score_are_no_right_answers(csv: Any, cells: l
     text = f"{NAMED}1,m,1\n2,m,0\n" + "".join(f"{k},m,{cell}\n" for k, cell in enumerate(cells, start=3))
     with pytest.raises(UnreadableFileError) as caught:
         csv(text)
-    told = str(caught.value).partition("if they stand for no score: --map ")[2].partition("; if for")[0]
+    told = str(caught.value).partition("if they mean no score: --map ")[2].partition("; if for")[0]
     assert f'"{cells[0]}" = 0' in str(caught.value)
     option = shlex.split(told)[0]
     assert csv(text, option).outcomes["status"].to_list() == ["scored"] * 2 + ["unscored"] * len(cells)
@@ -289,9 +289,9 @@ def test_c_among_a_school_s_grades_is_not_correct(csv: Any, tmp_path: Path) -> N
 
 def test_minus_one_beside_right_and_wrong_may_stand_for_no_score(csv: Any) -> None:
     text = f"{NAMED}1,m,1\n2,m,0\n3,m,-1\n"
-    assert "if -1 stands for no score: --map unscored=-1" in notes(csv(text))
+    assert "if -1 means no score: --map unscored=-1" in notes(csv(text))
     assert csv(text, "unscored=-1").outcomes["status"].to_list() == ["scored", "scored", "unscored"]
-    assert "stands for no score" not in notes(csv(f"{NAMED}1,m,1\n2,m,7\n3,m,-1\n"))
+    assert "means no score" not in notes(csv(f"{NAMED}1,m,1\n2,m,7\n3,m,-1\n"))
 
 
 def test_unknown_scores_are_counted(csv: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,7 +375,7 @@ def test_the_kind_of_a_metric(csv: Any, scores: str, options: list[str], expecte
     text = NAMED + "".join(f"{item},m,{score}\n" for item, score in enumerate(scores.split()))
     data = csv(text, *options)
     assert data.metrics.select("kind", "low", "high", "unit").row(0) == expected
-    assert ("if there are bounds, say so: --map scale=percent" in notes(data)) == (expected[0] == "continuous")
+    assert ("if there are bounds, declare them: --map scale=percent" in notes(data)) == (expected[0] == "continuous")
 
 
 def test_percent_stays_percent(csv: Any) -> None:
@@ -477,7 +477,7 @@ def test_an_unknown_status_names_the_line_and_the_remedy(csv: Any) -> None:
     with pytest.raises(UnreadableFileError) as caught:
         csv("item,model,score,status\n1,m,1,scored\n2,m,1,ok\n", "status=status")
     assert (
-        "has a status that is not one of scored, error, unscored (line 3: 'ok'); say what each label stands for: --map "
+        "has a status that is not one of scored, error, unscored (line 3: 'ok'); say what each label means: --map "
         'map.toml, a file with a line [values.status] and below it what each label stands for ("ok" = "scored")'
     ) in str(caught.value)
 
@@ -488,7 +488,7 @@ def test_an_unknown_status_names_the_line_and_the_remedy(csv: Any) -> None:
 def test_the_file_s_name_is_the_model_where_no_column_is(csv: Any) -> None:
     data = csv("item,score\n1,1\n", "item=item", name="gpt-4o.csv")
     assert data.models() == ("gpt-4o",)
-    assert "the file's name is taken for it" in notes(data)
+    assert "the file's name is used" in notes(data)
     assert csv("item,score\n1,1\n", "model=@gpt-4o").models() == ("gpt-4o",)
 
 
@@ -651,7 +651,7 @@ def test_nested_values_go_up_one_level_and_deeper_ones_are_left_out(csv: Any) ->
         ("1", "m", 1.0, ["a", "1"]),
         ("2", "m", 0.0, []),
     ]
-    assert "left out as factors, since they hold texts, lists or objects: model.opts, log" in notes(data)
+    assert "dropped as factors, since they hold texts, lists or objects: model.opts, log" in notes(data)
     assert not {"log", "model.opts"} & set(data.outcomes.columns)
 
 
@@ -689,7 +689,7 @@ def test_a_column_without_a_name_is_left_out(csv: Any) -> None:
     """Pandas writes its index so."""
     data = csv(",item,model,score\n0,1,m,1\n1,2,m,0\n")
     assert data.outcomes["item"].to_list() == ["1", "2"]
-    assert "a column without a name is left out" in notes(data)
+    assert "a column without a name is dropped" in notes(data)
 
 
 def test_nested_parquet_columns(tmp_path: Path) -> None:
@@ -736,7 +736,7 @@ def test_lines_are_counted_as_an_editor_counts_them(csv: Any) -> None:
         (NAMED + '1,m,"1\n2,m,1\n', "line 2 is not delimited text (unexpected end of data); check its quotes"),
         (NAMED + '1,m,"1"x\n', "line 2 is not delimited text"),
         (NAMED, "holds no rows"),
-        ("item,item,model,score\n1,1,m,1\n", "column 'item' stands twice in the header"),
+        ("item,item,model,score\n1,1,m,1\n", "column 'item' appears twice in the header"),
         ("{\n", "is not JSON, or is cut off"),
         ("[1, 2]", "record 0 (counted from 0) is not a JSON object"),
         ('[{"item": 1}, "x"]', "record 1 (counted from 0) is not a JSON object"),

@@ -280,7 +280,7 @@ def test_simulations_are_found_by_the_folder_and_never_by_an_id_in_a_file(tmp_pa
     data = load(main)
     assert set(data.outcomes["item"].to_list()) == {"0", "5"}  # the index's own numbers, not the file it points to
     assert outside.exists()
-    assert "1 simulations stand only in simulation_index" in said(data)
+    assert "1 simulations are only in simulation_index" in said(data)
 
 
 def test_the_index_fills_in_for_files_that_are_not_there(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_the_index_fills_in_for_files_that_are_not_there(tmp_path: Path) -> None
     judged = rewards(data)
     assert {place[0]: row["status"] for place, row in judged.items()} == {"0": "scored", "1": "error", "2": "scored"}
     assert judged["2", 0]["session"] == "s-2-0"
-    assert "1 simulations stand only in simulation_index" in said(data)
+    assert "1 simulations are only in simulation_index" in said(data)
 
 
 def test_results_in_a_folder_called_simulations_are_runs_of_their_own(tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_bad_files_are_refused_by_name_and_place(tmp_path: Path, content: object
 def test_what_is_no_simulation_is_left_out_and_named(tmp_path: Path) -> None:
     data = load(write(tmp_path / "run.json", results([sim(), 4])))
     assert data.outcomes["item"].n_unique() == 1
-    assert "1 of 2 simulations are left out (no JSON object): simulations[1]" in str(data.problems)
+    assert "1 of 2 simulations are dropped (no JSON object): simulations[1]" in str(data.problems)
 
 
 def test_a_damaged_simulation_beside_the_results_is_named(tmp_path: Path) -> None:

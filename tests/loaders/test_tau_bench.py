@@ -174,10 +174,10 @@ def test_bad_rows_are_left_out_and_named_and_a_reward_beyond_its_range_is_unscor
     data = load(write(tmp_path / "m-retail.json", [row(4, trial=1), row(5, reward=7.0), *bad]))
     assert data.outcomes.select("item", "trial", "status").rows() == [("4", 1, "scored"), ("5", 0, "unscored")]
     assert sorted(problem.message for problem in data.problems) == [
-        "1 of 7 rows are left out (no JSON object): [6]",
-        "1 of 7 rows are left out (no task_id): [3]",
-        "1 of 7 rows are left out (of a task and trial before): [2]",
-        "2 of 7 rows are left out (no whole-number trial): [4], [5]",
+        "1 of 7 rows are dropped (no JSON object): [6]",
+        "1 of 7 rows are dropped (no task_id): [3]",
+        "1 of 7 rows are dropped (of a task and trial before): [2]",
+        "2 of 7 rows are dropped (no whole-number trial): [4], [5]",
     ]
 
 

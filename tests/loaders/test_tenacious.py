@@ -207,14 +207,14 @@ def test_a_verdict_against_its_scores_is_noted(tmp_path: Path) -> None:
 def test_bad_lines_are_left_out_and_named(tmp_path: Path, pairs: list[object], expected: str) -> None:
     data = load(lines(tmp_path / "traces.jsonl", *pairs))
     (problem,) = (problem for problem in data.problems if problem.severity == "error")
-    assert problem.message == f"1 of {len(pairs)} pairs are left out {expected}"
+    assert problem.message == f"1 of {len(pairs)} pairs are dropped {expected}"
     assert data.outcomes.height == 4 * (len(pairs) - 1)
 
 
 def test_damaged_traces(tmp_path: Path) -> None:
     path = write(tmp_path / "traces.jsonl", json.dumps(pair("a")) + "\n" + json.dumps(pair("b"))[:-30])
     (problem,) = (problem for problem in load(path).problems if problem.severity == "error")
-    assert problem.message == "1 of 2 pairs are left out (no JSON, or cut off): line 2"
+    assert problem.message == "1 of 2 pairs are dropped (no JSON, or cut off): line 2"
 
 
 def test_an_evaluation(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_contradictions_of_an_evaluation_are_noted(tmp_path: Path, content: obje
 def test_bad_results_of_an_evaluation_are_left_out_and_named(tmp_path: Path, second: object, expected: str) -> None:
     data = load(write(tmp_path / "bench_dev_eval.json", evaluation(result("a"), second)))
     (problem,) = (problem for problem in data.problems if problem.severity == "error")
-    assert problem.message.endswith(f"results are left out ({expected}): results[1]")
+    assert problem.message.endswith(f"results are dropped ({expected}): results[1]")
     assert data.outcomes["item"].unique().to_list() == ["a"]
 
 

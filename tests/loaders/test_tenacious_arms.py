@@ -106,7 +106,7 @@ def test_a_line_with_the_score_of_every_arm(tmp_path: Path) -> None:
         ("prompt_only", "score", 8.5, "tone", None),
         ("trained_judge", "score", 9.0, "tone", None),
     ]
-    assert told(data, "error") == "1 of 2 lines are left out (no task_id): line 2"
+    assert told(data, "error") == "1 of 2 lines are dropped (no task_id): line 2"
 
 
 def test_a_judge_of_pairs(tmp_path: Path) -> None:
@@ -138,10 +138,10 @@ def test_simulations_without_their_conversations(tmp_path: Path) -> None:
         ("1", 1, 0.0, "scored", 0.017, 106.8),
         ("1", 2, None, "error", 0.017, 106.8),
     ]
-    assert "the file does not say which model it is of" in told(data)
+    assert "the file does not name its model" in told(data)
     assert sorted(told(data, "error").split("\n")) == [
-        "1 of 5 lines are left out (copies of earlier ones): line 4",
-        "1 of 5 lines are left out (no task_id): line 5",
+        "1 of 5 lines are dropped (copies of earlier ones): line 4",
+        "1 of 5 lines are dropped (no task_id): line 5",
     ]
 
 

@@ -107,8 +107,8 @@ def test_results_that_are_no_trials_are_counted(tmp_path: Path) -> None:
     data = read(run(tmp_path, trial("a"), "lost", trial("")))
     assert data.outcomes.height == 1
     assert told(data, "error").split("\n") == [
-        "1 of 3 trials are left out (a bare text): results[1]",
-        "1 of 3 trials are left out (no task_id): results[2]",
+        "1 of 3 trials are dropped (a bare text): results[1]",
+        "1 of 3 trials are dropped (no task_id): results[2]",
     ]
     with pytest.raises(UnreadableFileError, match="none of its trials could be read"):
         read_source(FORMAT, with_digest(Source(path=run(tmp_path / "x"))))

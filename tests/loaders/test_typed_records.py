@@ -104,7 +104,7 @@ def test_dicts_hold_every_member(tmp_path: Path, kind: str) -> None:
 def test_lists_are_records_too(tmp_path: Path) -> None:
     found, locators, records = read(tmp_path / "x.json", b'{"data": [[1, "a"], {}, [2]]}', list[Any], lists=("data",))
     assert (found, locators) == ([[1, "a"], [2]], ["data[0]", "data[2]"])
-    assert left_out(records) == ["1 of 3 records are left out (no JSON list): data[1]"]
+    assert left_out(records) == ["1 of 3 records are dropped (no JSON list): data[1]"]
 
 
 def test_what_is_no_record_is_counted_named_and_left_out(tmp_path: Path) -> None:
@@ -126,12 +126,12 @@ def test_what_is_no_record_is_counted_named_and_left_out(tmp_path: Path) -> None
     assert ([record.id for record in found], locators) == (["a", "c"], ["line 1", "line 12"])
     assert (records.n_read, records.n_left_out) == (10, 8)
     assert left_out(records) == [
-        "2 of 10 records are left out (no JSON object): line 4, line 11",
-        "2 of 10 records are left out (no JSON, or cut off): line 5, line 10",
-        "1 of 10 records are left out (a bare text): line 6",
-        "1 of 10 records are left out (no id): line 7",
-        "1 of 10 records are left out (expected str, got int - at $.id): line 8",
-        "1 of 10 records are left out (expected int | null, got str - at $.n): line 9",
+        "2 of 10 records are dropped (no JSON object): line 4, line 11",
+        "2 of 10 records are dropped (no JSON, or cut off): line 5, line 10",
+        "1 of 10 records are dropped (a bare text): line 6",
+        "1 of 10 records are dropped (no id): line 7",
+        "1 of 10 records are dropped (expected str, got int - at $.id): line 8",
+        "1 of 10 records are dropped (expected int | null, got str - at $.n): line 9",
     ]
 
 
@@ -139,7 +139,7 @@ def test_a_row_of_another_width_is_left_out(tmp_path: Path) -> None:
     found, locators, records = read(tmp_path / "x.csv", b'id,n\na,1\nb\n\nc,,\nd,"3"\n')
     assert [(record.id, record.n) for record in found] == [("a", 1), ("d", 3)]
     assert locators == ["line 2", "line 6"]
-    assert left_out(records) == ["2 of 4 records are left out (not as many cells as the header): line 3, line 5"]
+    assert left_out(records) == ["2 of 4 records are dropped (not as many cells as the header): line 3, line 5"]
 
 
 def test_cells_are_json_where_they_hold_it_and_texts_where_that_fits(tmp_path: Path) -> None:

@@ -66,8 +66,8 @@ def test_accuracies(tmp_path: Path) -> None:
 def test_a_file_without_its_folder(tmp_path: Path) -> None:
     data = opened(tmp_path, {"a_MMBench_exact_matching_result.tsv": [hit(), hit(index=None)]}, "vlmevalkit")  # type: ignore[arg-type]
     assert data.runs["model"][0] == "a_MMBench_exact_matching_result"
-    assert "does not say which model" in said(data)
-    assert said(data, "error") == "1 of 2 rows are left out (no index): line 3"
+    assert "does not name its model" in said(data)
+    assert said(data, "error") == "1 of 2 rows are dropped (no index): line 3"
     assert data.outcomes["judge"][0] is None
 
 

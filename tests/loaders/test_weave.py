@@ -49,7 +49,7 @@ def test_calls(tmp_path: Path) -> None:
     assert data.outcomes["link"][0] == "https://wandb.ai/lab/qa/r/call/c1"
     assert data.runs["model"][0] == "MyModel:a1b2c3"
     assert "1 values of scorers are texts" in said(data)
-    assert "1 calls are no predict_and_score" in said(data)
+    assert "1 calls are not predict_and_score" in said(data)
 
 
 def answer(*rows: tuple[str, dict[str, list[Row]]]) -> Row:

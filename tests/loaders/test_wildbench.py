@@ -125,8 +125,8 @@ def test_copies_and_nameless_records(results: Any, record: dict[str, Any]) -> No
         results([{**record, "session_id": None}])
     data = results([record, {**record, "session_id": ""}, record])
     assert told(data, "error").split("\n") == [
-        "1 of 3 judgements are left out (no session_id): [1]",
-        "1 of 3 judgements are left out (judged before): [2]",
+        "1 of 3 judgements are dropped (no session_id): [1]",
+        "1 of 3 judgements are dropped (judged before): [2]",
     ]
 
 

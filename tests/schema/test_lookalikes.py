@@ -1,4 +1,4 @@
-"""Letters of other scripts that look Latin: names that read alike, and names that mix scripts."""
+"""Letters of other scripts that look Latin: names that look alike, and names that mix scripts."""
 
 import unicodedata
 
@@ -57,7 +57,7 @@ def test_every_letter_is_cyrillic_or_greek_and_looks_like_a_latin_one() -> None:
 
 def test_the_caution_names_the_letters() -> None:
     (note,) = lookalike_notes(["gpt-4o", f"gpt-4{ROUND}", "x", "Ｂard", f"m{ROUND}del"])
-    assert f"gpt-4o and gpt-4{ROUND} read alike: gpt-4{ROUND} has Cyrillic {ROUND} (U+043E)" in note.text
+    assert f"gpt-4o and gpt-4{ROUND} look alike: gpt-4{ROUND} has Cyrillic {ROUND} (U+043E)" in note.text
     assert f"m{ROUND}del mixes scripts" in note.text
     assert note.caution
     assert lookalike_notes(["gpt-4o", "claude"]) == ()
@@ -79,7 +79,7 @@ def test_audit_and_boards_name_them() -> None:
         }
     )
     for result in (evalstats.audit(data), evalstats.leaderboard(data), evalstats.arena(votes, checks=False)):
-        assert any("read alike" in note.text and "mixes scripts" in note.text for note in result.notes), type(result)
-        assert "read alike" in result.summary()
+        assert any("look alike" in note.text and "mixes scripts" in note.text for note in result.notes), type(result)
+        assert "look alike" in result.summary()
     other = evalstats.compare(data, names[0], names[2])
-    assert not any("read alike" in note.text for note in other.notes)
+    assert not any("look alike" in note.text for note in other.notes)

@@ -64,7 +64,7 @@ def test_a_null_where_there_is_a_fill_is_filled() -> None:
         ({"timestamp": "yesterday"}, "column 'timestamp' is not a time (row 0: 'yesterday')"),
         ({"timestamp": True}, "column 'timestamp' is not a time"),
         ({"item": [1, 2]}, "column 'item' holds List(Int64), which is not String"),
-        ({"status": "error"}, "row 0 (item 'i') has status 'error' and yet a score of 1"),
+        ({"status": "error"}, "row 0 (item 'i') has status 'error' but a score of 1"),
         ({"score": None}, "row 0 (item 'i') has status 'scored' but no score"),
     ],
 )

@@ -41,8 +41,8 @@ _SHORT: Final = 9
 _ENTRY = re.compile(r"(?P<dash>-)?\s*(?P<name>[A-Za-z_]\w*):(?:\s+(?P<value>.*))?")
 _QUOTED = re.compile(r"""(?P<mark>["'])(?P<text>.*)(?P=mark)\s*(?:#.*)?""")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
-_NO_COST: Final = "{n} runs cost 0, which stands for a price that was not known; it is left out"
-_FEWER: Final = "{n} runs have fewer test cases than tests; of which of the two a rate is, the file does not say"
+_NO_COST: Final = "{n} runs cost 0, which means an unknown price; it is dropped"
+_FEWER: Final = "{n} runs have fewer test cases than tests; the file does not say which of the two a rate is of"
 _ODD: Final = "{n} pass rates differ from their own counts by more than rounding; the rate is kept"
 
 
@@ -54,7 +54,7 @@ def _board(_: Head, source: Source, numbers: PublishedRows) -> str:
         row["higher_is_better"] = _METRICS[str(row["metric"])][1]
     if odd:
         numbers.left_out.append(
-            f"{len(odd):,} lines are no `name: value` of a run and are left out (line {comma_list(odd)})"
+            f"{len(odd):,} lines are not `name: value` of a run and are dropped (line {comma_list(odd)})"
         )
     benchmarks = {str(row["benchmark"]) for row in numbers.rows}
     return benchmarks.pop() if len(benchmarks) == 1 else "Aider"

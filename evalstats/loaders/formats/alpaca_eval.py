@@ -24,8 +24,8 @@ _HASH_CHARS: Final = 12
 _DRAWS: Final = (0.0, 1.5)
 _NO_ITEM: Final = "{n} annotations have no instruction, so their item is not known"
 _AGAIN: Final = (
-    "{n} annotations repeat an instruction, both generators and the annotator of an earlier one; they are all kept, and are no "
-    "independent votes"
+    "{n} annotations repeat an instruction, both generators and the annotator of an earlier one; they are all "
+    "kept, and are not independent votes"
 )
 
 

@@ -28,8 +28,8 @@ _VERSIONS: Final = {
     **dict.fromkeys(("hard_prompt", "creative_writing"), f"{_BENCHMARK} v2.0"),
 }
 _INCOMPLETE: Final = (
-    "{n} of {all} items have a game without a verdict; the benchmark's own score drops such items whole, "
-    "here the other game stays"
+    "{n} of {all} items have a game without a verdict; the benchmark's own score drops such "
+    "items, here the other game is kept"
 )
 _STRONG: Final = (
     "{n} items have a verdict >>, which the benchmark's own score counts three times; here every game is one row, and "
@@ -40,7 +40,7 @@ _NO_BASELINE: Final = (
     "v0.1); do not put files of different baselines together"
 )
 _NONE: Final = "the judge gave no verdict"
-_EXTRA: Final = "{n} games beyond the second of an item are left out, since their order is not known"
+_EXTRA: Final = "{n} games beyond the second of an item are dropped, since their order is unknown"
 
 
 class _Game(Struct):

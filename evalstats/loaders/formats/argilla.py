@@ -20,7 +20,7 @@ _UPSTREAM: Final = "argilla-io/argilla at 0991739, argilla/src/argilla/records/_
 _RESPONSES: Final = ".responses"
 _SUGGESTION: Final = ".suggestion"
 _MODELS: Final = ("model", "model_name", "generation_model")
-_UNSUBMITTED: Final = "{n} responses are drafts or were discarded, and are no ratings"
+_UNSUBMITTED: Final = "{n} responses are drafts or were discarded, not ratings"
 
 
 class _Response(Struct):

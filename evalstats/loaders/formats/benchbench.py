@@ -32,8 +32,8 @@ _LOWER: Final = frozenset({"helm_airbench_240916", "llm_trustworthy_241001"})
 _DOUBTED: Final = frozenset({"llm_trustworthy_241001"})
 
 _EMPTY: Final = "{n} cells are empty: those scores are missing, not 0"
-_COPIES: Final = "{n} rows stand there already, cell by cell, and count once"
-_NO_DAY: Final = "{day} in its name is no day (yymmdd), so the table has no date"
+_COPIES: Final = "{n} rows repeat earlier ones cell by cell, and count once"
+_NO_DAY: Final = "{day} in its name is not a day (yymmdd), so the table has no date"
 _CONTRADICTED: Final = (
     "BenchBench lists {name} among the tables in which lower is better, and is followed; its source scores trust from 0 to "
     "100, where higher is better. Check the direction before you rank by it"

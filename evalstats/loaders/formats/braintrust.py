@@ -32,10 +32,10 @@ _OWN: Final = frozenset({*column_names("outcomes"), "scorer_errors"})
 _ANY: Final = "eval"  # what the framework calls every root span
 _ID_CHARS: Final = 8
 _ASSERTION: Final = "{n} rows failed an assertion of their test, which is a result and no error of the harness"
-_SEVERAL: Final = "{n} scores stand on several spans of a trace; their mean is taken, as Braintrust does"
-_NO_MODEL: Final = "{n} rows name no model (metadata.model), so the file's name is taken for it"
+_SEVERAL: Final = "{n} scores are on several spans of a trace; their mean is taken, as Braintrust does"
+_NO_MODEL: Final = "{n} rows name no model (metadata.model), so the file's name is used"
 _OUTSIDE: Final = "{n} scores lie outside 0 to 1 or are no numbers; unscored"
-_COPIES: Final = "{n} rows repeat the id of an earlier row and are left out"
+_COPIES: Final = "{n} rows repeat the id of an earlier row and are dropped"
 
 
 class _Trace(Struct):

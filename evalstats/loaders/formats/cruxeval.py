@@ -20,7 +20,7 @@ _NAME: Final = re.compile(
     r"(?:sample_scored_)?(?P<model>.+?)(?:_temp(?P<temperature>\d+(?:\.\d+)?))?_(?P<task>input|output)(?P<cot>_cot)?"
 )
 _UNNAMED: Final = "the file names no model, so that {}, from its own name, stands for it"
-_NO_TASK: Final = "its name does not tell whether input or output was predicted"
+_NO_TASK: Final = "its name does not say whether input or output was predicted"
 
 
 class _Item(Struct):

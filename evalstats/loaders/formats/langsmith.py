@@ -46,7 +46,7 @@ _VIEWER: Final = "https://smith.langchain.com"
 _LABELS: Final = "{n} values of feedback are labels or other text and no numbers; unscored"
 _REPEATED: Final = "{n} rows repeat inputs and reference of an earlier row and are its trials"
 _SEVERAL: Final = "{n} rows have several scores of one key; their mean is taken, as LangSmith does"
-_BELOW: Final = "{n} runs belong to no example or lie below another run, and are left out"
+_BELOW: Final = "{n} runs belong to no example or lie below another run, and are dropped"
 
 
 class _Result(Struct):
@@ -116,7 +116,7 @@ class _Reader:
             experiment or self.file.source.called,
         )
         if known is None:
-            self.file.note(f"no model is named, so the name of the file or experiment is taken for it: {name!r}")
+            self.file.note(f"no model is named, so the name of the file or experiment is used: {name!r}")
         return self.file.run(
             known or name,
             model or "",

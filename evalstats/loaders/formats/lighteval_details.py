@@ -31,7 +31,7 @@ _SUITES: Final = frozenset({
     "bigbench", "community", "custom", "extended", "harness", "helm", "leaderboard", "lighteval", "multilingual", "original",
 })  # fmt: skip
 
-_AGAIN: Final = "{n} examples stand in the file more than once; each is an item of its own, numbered #2, #3, ..."
+_AGAIN: Final = "{n} examples appear in the file more than once; each is an item of its own, numbered #2, #3, ..."
 _NO_SCORE: Final = "{n} values of metrics are no single numbers and are unscored"
 
 
@@ -121,5 +121,5 @@ FORMAT: Final = Format(
     rows=_rows,
     called="examples",
     expected="A row for each example with its metrics was expected; the file may be of a run that was cut off",
-    naming=("The model stands in the name of a folder only: details_<org>__<model>/<time>/, or <org>/<model>/<time>/"),
+    naming=("The model is named only by a folder: details_<org>__<model>/<time>/, or <org>/<model>/<time>/"),
 )

@@ -55,7 +55,7 @@ _VERDICTS: Final[Mapping[str, str]] = {"1": "A>B", "2": "B>A"}
 _REFUSED: Final = frozenset({"content management policy", "0 is less than the minimum of"})
 _HASH_CHARS: Final = 12
 _NO_FOLDERS: Final = (
-    "the judge stands in LLMBar's folders only (Dataset/<part>/evaluators/<judge>/<prompt>/result.json), and this file lies "
+    "the judge is named only by LLMBar's folders (Dataset/<part>/evaluators/<judge>/<prompt>/result.json), and this file lies "
     "elsewhere; the judge is called {!r}"
 )
 

@@ -34,7 +34,7 @@ _GUESSED: Final = (
 )
 _OTHER_KEY: Final = "in {n} of {all} questions answer and answer_index contradict each other; the letter counts"
 _NO_MODEL: Final = (
-    "the model stands in the name of a file (model_outputs_<model>_5shots.json) or of its folder only, and this name follows "
+    "the model is named by the file (model_outputs_<model>_5shots.json) or of its folder only, and this name follows "
     "neither pattern; it is called {!r}"
 )
 

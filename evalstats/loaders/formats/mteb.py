@@ -23,7 +23,7 @@ _EXPERIMENTS: Final = "experiments"
 _NO_SCORES: Final = frozenset({"evaluation_time", "hf_subset", "languages", "mteb_version"})
 # Parts of scores, not subsets, in the layout before 1.11.
 _NESTED: Final = frozenset({"v_measures", "cos_sim", "euclidean", "manhattan", "dot", "max", "similarity"})
-_NO_MAIN: Final = "{n} subsets name no main_score, as before version 1.11; each metric stands under its own name"
+_NO_MAIN: Final = "{n} subsets name no main_score, as before version 1.11; each metric has its own name"
 
 
 class _Result(Struct):

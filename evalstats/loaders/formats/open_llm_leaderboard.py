@@ -63,7 +63,7 @@ _APART: Final = (
     "ones are kept"
 )
 _MEAN_APART: Final = "{n} averages differ from the mean of the scores beside them; the published ones are kept"
-_SCALE: Final = "{n} scores lie outside their scale (0 to 1 raw, 0 to 100 otherwise) and are left out"
+_SCALE: Final = "{n} scores lie outside their scale (0 to 1 raw, 0 to 100 otherwise) and are dropped"
 _FLAGGED: Final = (
     "{n} models are flagged by the leaderboard, often as trained on the tests; the column flagged names them"
 )

@@ -27,7 +27,7 @@ _UNPARSED: Final = (
 _ERRORS: Final = "{n} samples ended in an error"
 _NO_SCORE: Final = "{n} samples ran and have no score"
 _CUT: Final = "there is no final_report: the run did not end, and samples may be missing"
-_MANY: Final = f"{{n}} metrics are left out: more than {_MOST_METRICS} different names"
+_MANY: Final = f"{{n}} metrics are dropped: more than {_MOST_METRICS} different names"
 
 
 class _Event(Struct):

@@ -40,7 +40,7 @@ _JUDGE_FAILED: Final = (
 _FAILED: Final = "{n} tests ended in an error of the harness or of an API; promptfoo counts them as score 0"
 _UNJUDGED: Final = "in {n} tests the judge itself failed; promptfoo counts them as failures, here they are unscored"
 _NOTHING: Final = "{n} tests assert nothing; promptfoo passes them, here they are unscored"
-_MANY_NAMED: Final = f"{{n}} named scores are left out: more than {_MOST_NAMED} different names"
+_MANY_NAMED: Final = f"{{n}} named scores are dropped: more than {_MOST_NAMED} different names"
 
 
 class _Response(Struct, rename="camel"):

@@ -51,9 +51,7 @@ _NO_METRIC: Final = re.compile(
 _RESULT: Final = re.compile(r"MetricResult\(value=(?P<value>.*?)(?:, reason=.*)?\)", re.DOTALL)
 _COMMA: Final = re.compile(r"-?\d,\d+")
 _LOOKED_AT: Final = 1_000
-_NO_SCORE: Final = (
-    "{n} scores are empty or NaN: Ragas leaves out of its averages what its judge could not score; unscored"
-)
+_NO_SCORE: Final = "{n} scores are empty or NaN: Ragas drops from its averages what its judge could not score; unscored"
 _CHAT: Final = "{n} conversations are written as text, with the answers in them; they pair only where all is equal"
 _SHAPES: Final = (*RECORDS, "text")
 

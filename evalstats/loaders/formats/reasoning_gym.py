@@ -37,7 +37,7 @@ _SILENT: Final = (
 _FAILED: Final = (
     "{n} completions could not be scored; they are harness errors here, and the benchmark's own mean counts them as 0"
 )
-_AGAIN: Final = "{n} questions stand in the file more than once; each is an item of its own, numbered #2, #3, ..."
+_AGAIN: Final = "{n} questions appear in the file more than once; each is an item of its own, numbered #2, #3, ..."
 _FEWER: Final = "{n} questions have fewer completions than were asked for, since requests failed; those are missing"
 _NO_MODEL: Final = (
     "the model stands in summary.json or in the name of a folder (<model>_<date>_<time>) only; neither was found, and it is "

@@ -224,7 +224,7 @@ class _Samples:
         item = base_task(record, behaviour or "")
         if behaviour is None or item is None or self._file.again(item, behaviour):
             is_stable = _VARIANTS.get((as_text(record.variant) or "").strip()) == "stable"
-            unclear = "stable, and yet with an unstable_behavior" if is_stable else "no variant, stable or unstable"
+            unclear = "stable, but with an unstable_behavior" if is_stable else "no variant, stable or unstable"
             again = "a task with this behaviour before" if item else "neither task_id nor sample_id"
             self._file.leave_out(unclear if behaviour is None else again)
             return
@@ -305,7 +305,7 @@ class _Samples:
         summary = as_dict(self._file.members.get("summary"))
         if self._n_crashed:
             self._file.note(
-                f"{self._n_crashed:,} samples crashed (run_error) and are errors here; the harness counts them as they stand, "
+                f"{self._n_crashed:,} samples crashed (run_error) and are errors here; the harness counts them as they are, "
                 f"{self._n_crashed_passing} of them as successes"
             )
         if self._rescored:

@@ -126,9 +126,9 @@ def _ids(name: str, value: object, notes: list[str]) -> dict[str, None]:
     texts = [part for part in listed if isinstance(part, str) and part]
     found = dict.fromkeys(part if part.isascii() else as_text(part) or "" for part in texts)
     if not isinstance(value, list) and value is not None:
-        notes.append(f"{name} is {held(value)}, not a list of ids, and is left out")
+        notes.append(f"{name} is {held(value)}, not a list of ids, and is dropped")
     if len(texts) < len(listed):
-        notes.append(f"{len(listed) - len(texts)} entries of {name} are no ids and are left out")
+        notes.append(f"{len(listed) - len(texts)} entries of {name} are not ids and are dropped")
     if len(found) < len(texts):
         notes.append(f"{len(texts) - len(found)} entries of {name} repeat an id and count once")
     return found

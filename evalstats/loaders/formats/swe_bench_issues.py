@@ -207,7 +207,7 @@ def _boards(records: list[_Board], file: FormatFile[_Board]) -> pl.DataFrame:
         task = as_text(record.name) or ""
         for at, entry in enumerate(record.results if isinstance(record.results, list) else ()):
             if not isinstance(entry, _Entry) or not (model := as_text(entry.name)):
-                file.count("{n} entries of leaderboards name no system and are left out")
+                file.count("{n} entries of leaderboards name no system and are dropped")
                 continue
             part = f"{task}.{as_text(entry.folder) or model}"
             if not isinstance(entry.resolved, bool) and as_number(entry.resolved) is not None:

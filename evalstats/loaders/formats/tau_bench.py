@@ -39,7 +39,7 @@ _NO_MODEL: Final = (
     "is called {!r}. Rename it to <model>-<airline or retail>.json to say otherwise"
 )
 _NO_DOMAIN: Final = (
-    "neither the file name nor the agent policy tells the domain; the task is called 'unknown', and its items "
+    "neither the file name nor the agent policy shows the domain; the task is called 'unknown', and its items "
     "pair with those of any other file of unknown domain. Rename it to <model>-<airline or retail>.json"
 )
 

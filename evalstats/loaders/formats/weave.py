@@ -19,7 +19,7 @@ _REFERENCE: Final = re.compile(r"weave://.*?/object/(?P<name>[^:/]+):(?P<digest>
 _OPERATION: Final = re.compile(r"(?:.*/op/)?Evaluation\.predict_and_score(?::.*)?")
 _DEEPEST: Final = 4
 _TEXTS: Final = "{n} values of scorers are texts or lists and no scores"
-_OTHER_CALLS: Final = "{n} calls are no predict_and_score and are passed over"
+_OTHER_CALLS: Final = "{n} calls are not predict_and_score and are skipped"
 
 
 class _Evaluation:
