@@ -112,7 +112,7 @@ def test_a_summary_alone_holds_no_results(tmp_path: Path) -> None:
         (completion("good"), "unscored", "the score is no number"),
         (completion(True), "unscored", "the score is no number"),
         (completion(-1), "unscored", "the score lies outside 0 to 1"),
-        (completion(0.0, None), "scored", "no answer was between the tags, which the benchmark scores itself"),
+        (completion(0.0, None), "scored", "no answer stood between the tags, which the benchmark scores itself"),
         (completion(), "scored", None),
         ("lost", "unscored", "there is no score"),
     ],

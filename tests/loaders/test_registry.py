@@ -175,7 +175,7 @@ def test_a_manifest_is_passed_over_and_told_only_if_named(tmp_path: Path) -> Non
     assert [problem for problem in read(tmp_path).problems if "models" in problem.path] == []
     told = [problem for problem in read(models, tmp_path).problems if "models" in problem.path]
     assert [problem.severity for problem in told] == ["note"]
-    assert "holds no results but LLMFAO's list of models or prompts; it goes with arena votes" in told[0].message
+    assert "holds no results but LLMFAO's list of models or prompts; it belongs to arena votes" in told[0].message
 
 
 def test_progress_is_told_before_every_source(folder: Path) -> None:

@@ -335,7 +335,7 @@ def test_the_digest_covers_the_simulations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (results([sim("7", 1), sim(7, 1)]), "task_id '7', trial 1 stands in"),
+        (results([sim("7", 1), sim(7, 1)]), "task_id '7', trial 1 is in"),
         (results([sim(None)]), "has no task_id"),
         (results([sim(reward=-2.0)]), "the reward is -2"),
         (json.dumps(results([sim()]))[:-40], "cut off"),
