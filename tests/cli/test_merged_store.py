@@ -289,7 +289,7 @@ def test_an_engine_merges_a_store_and_says_what_it_left_out(tmp_path: Path) -> N
     found = RUNNER.invoke(app, command)
     assert found.exit_code == 0
     assert "1,080 rows were merged into" in " ".join(found.stderr.split())
-    assert "columns dropped: mood" not in found.stderr  # few items are no sample
+    assert "columns left out: mood" not in found.stderr  # few items are no sample
     for more, said in ((("--map", "item=item"), "leave out --map"), (("--engine", "duckdb"), "which Polars counts")):
         engine = () if "--engine" in more else ("--engine", "polars")
         refused = RUNNER.invoke(app, ["leaderboard", str(store), *engine, *more, "--no-plan"])

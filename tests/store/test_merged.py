@@ -116,7 +116,7 @@ def test_columns_stay_where_they_describe_items_or_are_named(
     found = es.scan(store)
     empty = {name for name in ("chapter", "page", "words", "half") if not found.outcomes[name].count()}
     assert empty == {"words", "half"}
-    assert any(each.message == "columns dropped: half, words" for each in found.problems)
+    assert any(each.message == "columns left out: half, words" for each in found.problems)
     kept = es.scan(store, half="half").outcomes
     assert kept["half"].null_count() == 0
     assert kept.group_by("half").agg(pl.col("n_trials").sum()).sort("half")["n_trials"].to_list() == [
