@@ -34,8 +34,8 @@ _NOTE = """
 Write between the blocks, reorder them, drop what is not needed: every `page.show` prints parts by name, each once.
 Of this result there are: {names}.
 
-Render it with `quarto render {file}` where the environment of evalstats is active (`--to docx`, `pptx` or any other format gives
-plain text, tables and pictures), or without Quarto by `evalstats report {file}`.
+Render it with `quarto render {file}` in evalstats's environment (Word, PowerPoint and other formats get plain text, tables and
+pictures), or without Quarto by `evalstats report {file}`.
 """
 
 
