@@ -73,7 +73,7 @@ def _are_tasks(names: AbstractSet[str], items: AbstractSet[frozenset[str]]) -> b
     )
     if counted and max(sizes) > 1:
         return say_so or len(items) > 1 or len(names) > 2
-    return len(items) == len(names) and len(frozenset().union(*items)) >= _APART * sum(sizes)
+    return len(items) == len(names) and len(frozenset[str]().union(*items)) >= _APART * sum(sizes)
 
 
 def _doubt(parts: Sequence[EvalData], names: Sequence[str]) -> Iterator[Problem]:
