@@ -61,6 +61,8 @@ ALLOWED = {
     "datasets/validation.py": {"path.read_text(encoding='utf-8')"},
     # A journal is gone on with at its end.
     "cli/run.py": {"(folder / JOURNAL).open('a', encoding='utf-8')"},
+    # A book in memory.
+    "loaders/sheets.py": {"zipfile.ZipFile(made, 'w')"},
     # check_regular before it, or is_file; where a path stands beside an open file, it is that file's.
     "store/manifest.py": {"pl.scan_parquet(paths, glob=False, hive_partitioning=False)"},
     "loaders/arena_records.py": {"pl.scan_parquet(path, glob=False, hive_partitioning=False)"},
@@ -84,6 +86,8 @@ ALLOWED = {
         "page.source.read_text('utf-8')",
         "shutil.copytree(page.extension, beside, dirs_exist_ok=True)",
     },
+    # What Quarto tells those whom it runs, in a file that it names.
+    "report/markup.py": {"told.read_text(encoding='utf-8')"},
     "report/typeset.py": {"pdf.read_bytes()", "shutil.copyfile(shipped / name, folder / name)"},
 }
 

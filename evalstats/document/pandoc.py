@@ -64,7 +64,7 @@ def image(figure: Figure, address: str) -> str:
 def verdict(label: str, headline: str, below: str) -> str:
     r"""Return the answer and what it rests on.
 
-    >>> print(verdict("better", "B|C {{< x >}}", "+1.0 pp."))
+    >>> print(verdict("better", "B|C {{< x >}}", "+1.0 pp.").replace("\N{NO-BREAK SPACE}", " "))
     **Better\.** B\|C \{\{\< x \>\}\}\.
     <BLANKLINE>
     \+1\.0 pp\.

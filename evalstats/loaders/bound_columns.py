@@ -376,7 +376,7 @@ def wide_hint(columns: Sequence[str]) -> str:
     """Say what to do with a table that has a column of scores for each system.
 
     >>> print(wide_hint(["old", "new"]).partition(". ")[0])
-    If old and new hold the scores of a model each: models=['old', 'new']
+    If old and new each hold the scores of a model: models=['old', 'new']
     """
     named, several = " and ".join(columns[:2]), tuple(columns[:2])
     return (

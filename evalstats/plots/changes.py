@@ -41,7 +41,7 @@ def waterfall(
     --------
     >>> rows = {"label": ["Lab", "Mix", "Live"], "kind": ["score", "step", "score"], "estimate": [70, -10, 60]}
     >>> [text.get_text() for text in waterfall(rows).axes[0].texts]
-    ['Lab', 'Mix', 'Live', '70.00', '−10.00', '60.00']
+    ['Lab', 'Mix', 'Live', '70.0', '−10.0', '60.0']
     """
     table = columns_of(rows, "waterfall")
     table.need("estimate")

@@ -167,7 +167,7 @@ def test_a_value_that_no_result_has_is_refused_in_words(name: str, was: bytes, b
 def test_half_a_letter_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_bytes(saved("score_clusters").replace(b'"name": "alpha"', b'"name": "\\udeff"'))
-    with pytest.raises(InputError, match="no saved result"):
+    with pytest.raises(InputError, match="not a saved result"):
         es.load_result(path)
 
 

@@ -243,7 +243,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     ),
     "every_eval_ever/helm/*/per_instance_stats.json": Reads("helm", {"scored": 160}, helm_stats),
     "every_eval_ever/helm/*/stats.json": Reads("helm", {"aggregates": 72}, helm_stats),
-    "every_eval_ever/helm/*/run_spec.json": Refused("stands without results"),
+    "every_eval_ever/helm/*/run_spec.json": Refused("has no results"),
     "every_eval_ever/helm/*/scenario.json": Refused(BESIDE),
     "every_eval_ever/helm/*/scenario_state.json": Refused("holds requests and no scores"),
     "every_eval_ever/inspect/*.json": Reads("inspect", {"scored": 8, "aggregates": 3}, inspect_json),
