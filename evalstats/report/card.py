@@ -9,7 +9,7 @@ from evalstats.document.pandoc import bullets, prose, verdict
 from evalstats.report.markup import both, prose_html, typst_string, typst_strings
 
 _SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
-_EDGE = 0.14  # of the width of a drawing at either side, for the numbers of the ends
+_EDGE = 0.18  # of the width of a drawing at either side, for the numbers of the ends
 
 
 def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
@@ -100,7 +100,7 @@ def _svg(interval: Interval) -> str:
             f'<text x="{zero}" y="12" text-anchor="middle">{for_html(origin)}</text>',
         ]
     else:
-        marks.append('<line class="es-origin" x1="14%" x2="86%" y1="24" y2="24"/>')
+        marks.append('<line class="es-origin" x1="18%" x2="82%" y1="24" y2="24"/>')
     marks += [
         f'<line class="es-range" x1="{at["low"]}" x2="{at["high"]}" y1="24" y2="24"/>',
         *(f'<line class="es-{end}" x1="{at[end]}" x2="{at[end]}" y1="19" y2="29"/>' for end in ("low", "high")),

@@ -183,7 +183,7 @@ const interval = {
 for (const box of all("[data-interval]")) {
   const known = JSON.parse(box.dataset.interval), { method, counts, scale, digits, unit, origin, falling, axis } = known;
   const ends = (level) => interval[method](quantile(level), ...counts);
-  const at = (value) => clip(14 + 72 * (value - axis[0]) / (axis[1] - axis[0]), 0, 100) + "%";
+  const at = (value) => clip(18 + 64 * (value - axis[0]) / (axis[1] - axis[0]), 0, 100) + "%";
   const words = (value, most = digits) => (value < 0 ? "−" : "") + Math.abs(value * scale).toLocaleString("en", { minimumFractionDigits: most, maximumFractionDigits: most || 4 });
   const sized = (text) => text + (unit === "%" ? unit : unit && " " + unit), percent = (level) => +(100 * level).toFixed(4) + "%";
   const place = (name, value) => all(".es-" + name, box).forEach((mark) => {
