@@ -90,10 +90,14 @@ def test_the_archive_holds_what_its_tests_need_and_nothing_untracked(archive: Pa
     assert {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "dev/locks/requirements.lock"} <= found
 
 
-def test_what_lies_in_the_checkout_is_not_published(tmp_path: Path, archive: Path, wheel: Path) -> None:
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack an archive of our own; its filter came with Python 3.11.4."""
     with tarfile.open(archive) as opened:
-        # The filter came with Python 3.11.4.
-        opened.extractall(tmp_path, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # noqa: S202 - we built it just now
+        opened.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # noqa: S202
+
+
+def test_what_lies_in_the_checkout_is_not_published(tmp_path: Path, archive: Path, wheel: Path) -> None:
+    unpack(archive, tmp_path)
     (source,) = tmp_path.iterdir()
     for stray in ("results.jsonl", "reports/compare.html", "shared/data/rows.jsonl", "evalstats-demo/x.json"):
         (source / stray).parent.mkdir(parents=True, exist_ok=True)
@@ -160,8 +164,7 @@ def test_an_installed_wheel_does_the_whole_path_with_the_locked_packages(archive
     uv = ROOT / ".uv" / "bin" / "uv"
     if not uv.is_file():
         pytest.skip("no .uv: `make test` sets it up")
-    with tarfile.open(archive) as opened:
-        opened.extractall(tmp_path / "source", filter="data")
+    unpack(archive, tmp_path / "source")
     (source,) = (tmp_path / "source").iterdir()
     wheel = build(tmp_path / "dist", "-t", "wheel", source=source)
     home, bin_folder = tmp_path / "venv", tmp_path / "venv" / "bin"
