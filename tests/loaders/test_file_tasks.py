@@ -84,3 +84,12 @@ def test_a_map_takes_names_of_files_and_folders_for_tasks_and_models(tmp_path: P
         ("old", "1"),
         ("old", "2"),
     ]
+
+
+def test_votes_and_dots_keep_the_names_of_files(tmp_path: Path) -> None:
+    path = tmp_path / "judged" / "gpt-4.1.csv"
+    path.parent.mkdir()
+    path.write_text("model_a,model_b,winner\nx,y,x\nx,y,y\n")
+    votes = read(path, column_map=ColumnMap.from_options(["winner=winner", "judge=#folder", "benchmark=#file"]))
+    assert set(votes.comparisons["judge"]) == {"judged"}
+    assert set(votes.runs["benchmark"]) == {"gpt-4.1"}

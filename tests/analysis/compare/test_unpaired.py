@@ -205,6 +205,9 @@ def test_two_tables_are_named_in_one_dict() -> None:
     assert (found.baseline.name, found.candidate.name, found.estimate, found.n_items) == ("old", "new", 0.5, 40)
     with pytest.raises(InputError, match="baseline is a table; name both in one dict"):
         es.compare(first, second)
+    both = pl.concat([first.with_columns(model=pl.lit(name)) for name in "ab"])
+    with pytest.raises(InputError, match="'new' has several models of its own"):
+        es.compare({"old": first, "new": both})
 
 
 def test_ids_of_questions_that_nobody_shares_are_asked_about(tmp_path: Path) -> None:
