@@ -93,7 +93,7 @@ def test_the_archive_holds_what_its_tests_need_and_nothing_untracked(archive: Pa
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack an archive of our own; its filter came with Python 3.11.4."""
     with tarfile.open(archive) as opened:
-        opened.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # noqa: S202
+        opened.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # noqa: S202 - ours
 
 
 def test_what_lies_in_the_checkout_is_not_published(tmp_path: Path, archive: Path, wheel: Path) -> None:

@@ -19,6 +19,8 @@ from evalstats.schema.data import EvalData, Problem
 
 # Tasks share no more than a tenth of their items.
 _APART = 0.9
+# Two files with as many items each may be two gradings of the same answers (strict and lenient); so many hardly are.
+_HARDLY_GRADINGS = 3
 
 
 def tasks_by_file(parts: Sequence[EvalData]) -> tuple[list[EvalData], list[Problem]]:
@@ -68,11 +70,9 @@ def _are_tasks(names: AbstractSet[str], items: AbstractSet[frozenset[str]]) -> b
     if words & ROLES["trial"].names.keys() or not (say_so or len(kinds) == len(names)):
         return False
     sizes = [len(own) for own in items]
-    counted = all(
-        own == frozenset(str(k + start) for k in range(len(own))) for own in items for start in [int("0" not in own)]
-    )
+    counted = all(own == frozenset(str(k + ("0" not in own)) for k in range(len(own))) for own in items)
     if counted and max(sizes) > 1:
-        return say_so or len(items) > 1 or len(names) > 2
+        return say_so or len(items) > 1 or len(names) >= _HARDLY_GRADINGS
     return len(items) == len(names) and len(frozenset[str]().union(*items)) >= _APART * sum(sizes)
 
 

@@ -172,7 +172,9 @@ def test_a_table_comes_as_an_object_of_great_tables_to_restyle() -> None:
     cells = result.document().tables["models"].written()[0]
     assert all(part in words(unescape(styled)) for part in map(words, cells[:3]))
     assert "<script>" not in styled
-    assert result.to_gt().as_raw_html().count("<tr") == len(result.document().leading_table.rows) + 1  # type: ignore[union-attr]
+    leading = result.document().leading_table
+    assert leading is not None
+    assert result.to_gt().as_raw_html().count("<tr") == len(leading.rows) + 1
     with pytest.raises(InputError, match="no table 'x'"):
         result.to_gt("x")
 

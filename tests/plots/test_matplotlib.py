@@ -113,7 +113,7 @@ def test_a_layout_engine_may_move_axes_and_what_others_drew_stays(layout: str) -
 
 
 def test_a_figure_can_be_pickled() -> None:
-    assert picture(pickle.loads(pickle.dumps(forest(DIFFERENCES)))) == picture(forest(DIFFERENCES))  # noqa: S301
+    assert picture(pickle.loads(pickle.dumps(forest(DIFFERENCES)))) == picture(forest(DIFFERENCES))  # noqa: S301 - ours
 
 
 def test_the_frame_of_a_figure_draws_the_same_figure() -> None:
@@ -139,7 +139,7 @@ def test_the_blocks_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for block in (rows, *others, third):
         needed = re.match(r"(?:import|from) (\w+)", block)
         if needed is None or find_spec(needed[1]):
-            exec(block, names)  # noqa: S102
+            exec(block, names)  # noqa: S102 - the guide's own code
     assert {"estimate", "conf_low", "conf_high", "label"} <= set(names["rows"].columns)
 
 

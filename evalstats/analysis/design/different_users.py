@@ -57,10 +57,7 @@ def unpaired_arms(
 
 def _apart(data: EvalData, arms: Sequence[System], runs: Sequence[str]) -> bool:
     """Whether the arms of one table are users, of whom hardly any met two of them."""
-    named = [
-        str(name) for columns in _column_maps(data, runs) for name in cast("list[object]", columns.get("item", []))
-    ]
-    if data.rows_of_runs(runs)["source"].n_unique() > 1 or not any(_PERSON.search(plain(name)) for name in named):
+    if data.rows_of_runs(runs)["source"].n_unique() > 1 or not any(map(_PERSON.search, _item_columns(data, runs))):
         return False
     users = [arm.rows["item"].cast(pl.String).unique() for arm in arms]
     n, met = pl.concat(users).n_unique(), sum(map(len, users))
@@ -118,13 +115,16 @@ def _column_maps(data: EvalData, runs: Sequence[str]) -> list[Mapping[str, objec
     return [cast("Mapping[str, object]", columns) for columns in found if isinstance(columns, Mapping)]
 
 
+def _item_columns(data: EvalData, runs: Sequence[str]) -> list[str]:
+    """Return the columns that items were read from, in plain words."""
+    maps = _column_maps(data, runs)
+    return [plain(str(name)) for columns in maps for name in cast("list[object]", columns.get("item", []))]
+
+
 def what_differs(data: EvalData, runs: Sequence[str], cluster: str | None) -> str:
     """Name what the sides do not share, as its column is called: users, sessions, the clusters; else items."""
-    named = [
-        str(name) for columns in _column_maps(data, runs) for name in cast("list[object]", columns.get("item", []))
-    ]
-    for name in (*([] if cluster is None else [cluster]), *named):
-        found = _USER.search(plain(name))
+    for name in (*([] if cluster is None else [plain(cluster)]), *_item_columns(data, runs)):
+        found = _USER.search(name)
         if found:
             return plural_of(found[1])
     return "items" if cluster is None else plural_of(cluster)
