@@ -45,9 +45,12 @@ test: .venv/stamp ## The test suite (without the long simulations, and what need
 test-all: .venv/stamp ## The whole suite, with coverage and type-I simulations
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --hypothesis-profile=search
 
+PAGES := $(BIN)/python -m pytest -q -m "browser or slow" tests/test_notebooks.py tests/website tests/report/test_every_page.py \
+	tests/report/test_browser.py tests/report/test_page_script.py tests/report/test_site_script.py
+
+# A browser beside another process has lost an event; what fails is asked once more, alone, and has to pass there.
 pages: .venv/stamp ## Pages in a browser, by all of axe's rules, and notebooks to their last cell: too long for each `make test`
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "browser or slow" tests/test_notebooks.py tests/website \
-		tests/report/test_every_page.py tests/report/test_browser.py tests/report/test_page_script.py tests/report/test_site_script.py
+	$(PAGES) -n auto --dist loadfile || $(PAGES) --last-failed --last-failed-no-failures none
 
 # In a folder beside .venv, which is kept to what is locked for everyone; pyspark is built from its source archive.
 .spark/stamp: dev/locks/requirements-spark.txt .venv/stamp .uv/stamp

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.browsing import Visit
+from tests.browsing import Visit, saved
 
 pytestmark = pytest.mark.browser
 
@@ -116,9 +116,7 @@ def test_the_verdict_is_on_the_first_screen(opened: Callable[..., Any]) -> None:
 
 def test_data_can_be_saved(opened: Callable[..., Any]) -> None:
     page = opened(1280)
-    with page.expect_download() as waiting:
-        page.locator("#fig-flips").get_by_role("link", name="Data (CSV)").click()
-    download = waiting.value
+    download = saved(page, page.locator("#fig-flips").get_by_role("link", name="Data (CSV)"))
     assert download.suggested_filename == "flips.csv"
     with open(download.path(), encoding="utf-8") as stream:  # noqa: PTH123 - playwright gives a path or text
         assert stream.readline().startswith("task,item,variant,scenario")

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from evalstats.document.model import Code, Column, Document, Figure, Items, Section, Table, Tabs, Text
-from tests.browsing import Visit
+from tests.browsing import Visit, saved
 from tests.report.quick_pages import quick_page
 
 pytestmark = pytest.mark.browser
@@ -269,10 +269,9 @@ def test_a_row_under_the_pointer_is_seen_in_the_figure_too(opened: Callable[...,
 
 def test_a_drawing_is_saved_as_a_file_of_its_own(opened: Callable[..., Any]) -> None:
     page = opened(scheme="dark")
-    with page.expect_download() as waiting:
-        page.get_by_role("link", name="Drawing (SVG)").click()
-    assert waiting.value.suggested_filename == "effects.svg"
-    text = Path(waiting.value.path()).read_text(encoding="utf-8")
+    drawing = saved(page, page.get_by_role("link", name="Drawing (SVG)"))
+    assert drawing.suggested_filename == "effects.svg"
+    text = Path(drawing.path()).read_text(encoding="utf-8")
     assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - of our own page
     assert "var(" not in text
     assert "es-spot" not in text
