@@ -69,7 +69,9 @@ def flips(
         result = load_result(form.targets[0])
     else:
         given, declared = read_values(options, typed), planned.declared(quiet=showing.quiet)
-        call = Call(question=QUESTIONS["compare"], given=given, declared=declared, quiet=showing.quiet)
+        call = Call(
+            question=QUESTIONS["compare"], given=given, declared=declared, full=showing.full, quiet=showing.quiet
+        )
         result, data = answer(call, form, options, showing)
     if not isinstance(result, Comparison):
         raise InputError("items flip by one metric, and several were compared; name one with --metric")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from evalstats.cli.load import problem_lines
 from evalstats.document.escape import cell_width, clean, padded, wrapped
 from evalstats.errors import InputError, StoreError, UnreadableFileError
 from evalstats.grammar import plural, quoted_list
@@ -97,11 +98,13 @@ class IngestReport:
         Runs that the store had already are counted and not listed. All text is cleaned of control characters, and wrapped.
         """
         readable = (*self.loaded, *self.skipped)
-        notes = [*self.notes, *(problem for source in self.loaded for problem in source.problems)]
+        problems = (*self.notes, *(problem for source in self.loaded for problem in source.problems))
+        notes = problem_lines([problem for problem in problems if problem.severity != "error"])
+        notes += [f"note: {problem}" for problem in problems if problem.severity == "error"]
         failures = [f"not read: {source.path}: {source.reason}" for source in self.failed]
         lines = [*self._totals(), *self._anonymized(), *failures]
         lines += [f"note: {source.path}: {source.reason}" for source in readable if source.reason]
-        lines += [f"note: {note}" for note in notes[:_NOTES_SHOWN]]
+        lines += notes[:_NOTES_SHOWN]
         if len(notes) > _NOTES_SHOWN:
             lines.append(f"and {len(notes) - _NOTES_SHOWN} more notes; the store keeps those of each source")
         if self.failed:
@@ -287,6 +290,8 @@ class _Reading:
 def _ingest_source(shelf: Shelf, loader: Loader, source: Source, way: _Way) -> SourceReport:
     anonymizer = way.anonymizer()
     options = {} if way.column_map is None else {"column_map": json.dumps(way.column_map.as_config(), sort_keys=True)}
+    if source.given:
+        options["path"] = json.dumps(source.given, sort_keys=True)
     path = str(source.path)
     if anonymizer is not None:
         # A map may hold constants and values of rows.

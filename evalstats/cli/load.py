@@ -249,13 +249,15 @@ def load(
     input_format: str | None = None,
     narrow: Narrow | None = None,
     asked: Mapping[str, Any] | None = None,
+    alongside: Sequence[Path] = (),
+    full: bool = False,
     quiet: bool = False,
     tell: bool = True,
 ) -> "EvalData":
     """Read a store, or files; say what could not be read unless it is told later; keep the rows that --where names.
 
     A store alone is read as far as `narrow` says; beside files it is read whole. `asked` are the options of the question, whose
-    names help to find the columns of a plain table.
+    names help to find the columns of a plain table, as the folders `alongside` do that it compares these with.
     """
     from evalstats.schema.data import combine
     from evalstats.store.manifest import is_store
@@ -285,23 +287,25 @@ def load(
                 sides=names.sides,
                 metrics=names.metrics,
                 factors=names.factors,
+                alongside=[path for path in alongside if not is_store(path)],
             )
         )
     if not parts:
         raise InputError("nothing to read: give result files, folders, or --store DIR")
     data = parts[0] if len(parts) == 1 else combine(parts)
-    for line in problem_lines(data.problems if tell else ()):
+    for line in problem_lines(data.problems if tell else (), full=full):
         say(line, quiet=quiet)
     return filtered(data, where, quiet=quiet)
 
 
-def problem_lines(problems: "Sequence[Problem]") -> list[str]:
-    """Return what was met while reading; what is the same of many files stands once."""
+def problem_lines(problems: "Sequence[Problem]", *, full: bool = False) -> list[str]:
+    """Return what was met while reading, the details of it with `full`; what is the same of many files stands once."""
     paths: dict[tuple[str, str], list[str]] = {}
-    for problem in problems:
-        paths.setdefault((problem.severity, problem.message), []).append(problem.path)
+    for problem in dict.fromkeys(problems):
+        if full or problem.severity != "detail":
+            paths.setdefault((problem.severity, problem.message), []).append(problem.path)
     return [
-        f"{'not read' if severity == 'error' else 'note'}: {and_list(files, 1 if severity == 'note' else 20)}: {message}"
+        f"{'not read' if severity == 'error' else 'note'}: {and_list(files, 20 if severity == 'error' else 1)}: {message}"
         for (severity, message), files in paths.items()
     ]
 
@@ -429,10 +433,9 @@ def _two_files(
     from evalstats.schema.data import combine
     from evalstats.table.systems import only_arm
 
-    if not trials_from_runs and (found := _folders_of_tasks(targets, reading)):
-        return found
-    parts = [load([target], tell=False, **reading) for target in targets]
-    for line in problem_lines([problem for part in parts for problem in part.problems]):
+    folders = targets if all(target.is_dir() for target in targets) else ()
+    parts = [load([target], alongside=folders, tell=False, **reading) for target in targets]
+    for line in problem_lines([problem for part in parts for problem in part.problems], full=reading["full"]):
         say(line, quiet=reading["quiet"])
     for target, part in zip(targets, parts, strict=True):
         if not part.outcomes.height:
@@ -452,24 +455,6 @@ def _two_files(
         names = _labels(targets)
         parts = [_renamed(part, name) for part, name in zip(parts, names, strict=True)]
     return combine(parts), (names[0], names[1])
-
-
-def _folders_of_tasks(targets: Sequence[Path], reading: Mapping[str, Any]) -> "tuple[EvalData, tuple[str, str]] | None":
-    """Read two folders of which each is a system and their files its tasks; None where they are not."""
-    from evalstats.loaders.registry import list_files
-
-    files = [{path.name for path, _ in list_files([target])} for target in targets if target.is_dir()]
-    if len(files) < len(targets) or len(files[0] & files[1]) < 2 or _known_format(targets):
-        return None
-    both = load(targets, tell=False, **reading)
-    sources = [*both.runs.select("source", "system").iter_rows()]
-    names = [{system for source, system in sources if Path(source).is_relative_to(target)} for target in targets]
-    systems = [name for found in names if len(found) == 1 for name in found]
-    if len({*systems}) != len(targets) or both.outcomes["benchmark"].n_unique() < 2:
-        return None
-    for line in problem_lines(both.problems):
-        say(line, quiet=reading["quiet"])
-    return both, (systems[0], systems[1])
 
 
 def _labels(targets: Sequence[Path]) -> list[str]:

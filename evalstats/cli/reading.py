@@ -50,6 +50,7 @@ class Call:
     given: Mapping[str, Any]
     declared: "Declared | None" = None
     single: bool = False
+    full: bool = False
     quiet: bool = False
 
     def columns(self, maps: Sequence[str], paths: Sequence[str | Path]) -> "ColumnMap | None":
@@ -115,6 +116,7 @@ class Reading(DataForm):
             input_format=self.input_format,
             narrow=call.narrow(self.where, single=self.trials_from_runs),
             asked=call.given,
+            full=call.full,
             quiet=call.quiet,
         )
         return {"data": data.trials_from_runs() if self.trials_from_runs else data, **named}
@@ -200,6 +202,7 @@ class TwoSides(Reading):
                     "columns": call.columns(self.map, self.targets),
                     "input_format": self.input_format,
                     "asked": call.given,
+                    "full": call.full,
                     "quiet": call.quiet,
                 },
                 store=self.store,
@@ -254,7 +257,14 @@ class Ballots(DataForm):
             merged = _large_votes([*([self.store] if self.store else []), *self.paths], quiet=call.quiet)
         if merged is not None:
             return {"battles": merged}
-        data = load(self.paths, store=self.store, columns=columns, input_format=self.input_format, quiet=call.quiet)
+        data = load(
+            self.paths,
+            store=self.store,
+            columns=columns,
+            input_format=self.input_format,
+            full=call.full,
+            quiet=call.quiet,
+        )
         return {"battles": with_votes_of(data, self.where)}
 
     def _on_engine(self, *, single: bool) -> object:
@@ -351,6 +361,7 @@ class TwoSettings(DataForm):
                 where=where,
                 columns=call.columns(self.map, files),
                 input_format=self.input_format,
+                full=call.full,
                 quiet=call.quiet,
             )
             for files, where in sides

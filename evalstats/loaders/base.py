@@ -9,7 +9,7 @@ import gc
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from evalstats.loaders.files import HEAD_BYTES, open_bytes, partial_object
 from evalstats.loaders.values import as_text
 from evalstats.regular import digest_of, open_regular
 from evalstats.schema.columns import TableName
-from evalstats.schema.data import Problem
+from evalstats.schema.data import Problem, Severity
 from evalstats.schema.tables import check_table, frame_from_rows
 
 T = TypeVar("T")
@@ -180,13 +180,16 @@ _GENERIC_FOLDERS: Final = frozenset(
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """One unit that is loaded whole or not at all: a main file and the files that belong to it.
 
-    `apart` is what tells its path from those of other sources whose files have the same name; "" where none has.
+    `apart` is what tells its path from those of other sources whose files have the same name; "" where none has. `given` are
+    standard columns that its path says, `layout` the template that it shows where the user gave none.
     """
 
     path: Path
     companions: tuple[Path, ...] = ()
     digest: str = ""
     apart: str = ""
+    given: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    layout: str = ""
 
     @property
     def stem(self) -> str:
@@ -221,7 +224,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """
         return f"{'.'.join([self.stem, *parts])}~{self.digest[:8]}"
 
-    def notes(self, messages: Iterable[str], severity: Literal["error", "note"] = "note") -> Iterator[Problem]:
+    def notes(self, messages: Iterable[str], severity: Severity = "note") -> Iterator[Problem]:
         """Make problems of what a reader should know; "error" of what was left out."""
         return (Problem(path=str(self.path), message=bounded(message), severity=severity) for message in messages)
 

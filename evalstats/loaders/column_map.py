@@ -40,7 +40,9 @@ _GENERATED = {ROW: "item", ORDER: "trial", COLUMNS: "model"}
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)?\.\.(-?\d+(?:\.\d+)?)?")
 # Which of repeated rows stay: the first or the last of an item, or every row that is no copy of another in all its cells.
 REPEATS = ("first", "last", "drop")
-_ONE_WORD = frozenset({"scale", "rows", "repeats"})
+_ONE_WORD = frozenset({"scale", "rows", "repeats", "files"})
+# A part of a template of paths that stands for what its name says.
+FIELD = re.compile(r"\{(\w+)\}")
 # How a direction is written behind a column of scores.
 WAYS = {"lower": False, "higher": True}
 
@@ -116,6 +118,8 @@ class ColumnMap:
         Columns whose levels make rows dependent, beside those mapped to passage, template, user or session.
     rows
         Where in a JSON document the list of rows lies, as a dotted path (`results.items`).
+    files
+        What the last parts of a file's path are, without its ending (`{model}/{benchmark}`); `*` stands for anything.
     directions
         Column of scores to whether more of it is better; "" for all of them.
     repeats
@@ -136,6 +140,7 @@ class ColumnMap:
     scale: Scale | None = None
     dependence: tuple[str, ...] = ()
     rows: str | None = None
+    files: str | None = None
     directions: Mapping[str, bool] = field(default_factory=dict[str, bool])
     repeats: str | None = None
 
@@ -162,7 +167,8 @@ class ColumnMap:
         Later options win over earlier ones. `@@` starts the name of a column that itself starts with @. Beside
         columns there are `scale=percent` (or `scale=1..5`; `scale=0..` for a metric without a top),
         `dependence=passage,template`, `unscored=-1` for a value that stands for no score, and `rows=results.items` for rows
-        that lie inside a JSON document; `repeats=first` (or `last`, `drop`) chooses among rows that repeat each other.
+        that lie inside a JSON document; `files={model}/{benchmark}` takes standard columns from the paths of files;
+        `repeats=first` (or `last`, `drop`) chooses among rows that repeat each other.
         `models=gpt,claude` names columns that hold the scores of a model each, and `models=*_f1,*_em` those of a metric each,
         where the star stands for the model.
         `score=acc,f1` names two columns unless one is called "acc,f1"; `score=wer:lower` says
@@ -221,6 +227,7 @@ class ColumnMap:
                 scale=None if tables.get("scale") is None else scale_of(str(tables["scale"])),
                 dependence=_names(tables["dependence"], "dependence") if "dependence" in tables else (),
                 rows=_constant(tables["rows"], "rows") if "rows" in tables else None,
+                files=_template(_constant(tables["files"], "files")) if "files" in tables else None,
                 repeats=_repeats(str(tables["repeats"])) if "repeats" in tables else None,
             )
         except InputError as error:
@@ -239,6 +246,7 @@ class ColumnMap:
             scale=other.scale or self.scale,
             dependence=tuple(dict.fromkeys((*self.dependence, *other.dependence))),
             rows=other.rows or self.rows,
+            files=other.files or self.files,
             directions={**self.directions, **other.directions},
             repeats=other.repeats or self.repeats,
         )
@@ -279,6 +287,7 @@ class ColumnMap:
             "scale": None if self.scale is None else _present(self.scale),
             "dependence": list(self.dependence),
             "rows": self.rows,
+            "files": self.files,
             "repeats": self.repeats,
             "directions": dict(self.directions),
         }
@@ -335,7 +344,9 @@ def source_of_column(name: str) -> str:
 
 def _from_option(name: str, source: str) -> ColumnMap:
     if name in _ONE_WORD:
-        word: dict[str, Any] = {name: {"scale": scale_of, "rows": str, "repeats": _repeats}[name](source)}
+        word: dict[str, Any] = {
+            name: {"scale": scale_of, "rows": str, "repeats": _repeats, "files": _template}[name](source)
+        }
         return ColumnMap(**word)
     if name == "unscored":
         return ColumnMap(values=_merged_values({}, _codes(source.split(","))))
@@ -356,6 +367,17 @@ def _repeats(word: str) -> str:
     if word not in REPEATS:
         raise InputError(f"repeats={word} is not understood; write {' or '.join(REPEATS)}")
     return word
+
+
+def _template(text: str) -> str:
+    roles = FIELD.findall(text)
+    for role in roles:
+        _check_name(role)
+    if not roles or {"item", "score"} & {*roles}:
+        raise InputError(
+            f"files={text} is not understood; write what is what in a path, as in files={{model}}/{{benchmark}}"
+        )
+    return text.strip("/")
 
 
 def _from_score(source: str) -> ColumnMap:

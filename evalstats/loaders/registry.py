@@ -29,10 +29,10 @@ from evalstats.loaders.base import (
 )
 from evalstats.loaders.binder import NOTHING_ASKED, AskedNames
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
-from evalstats.loaders.file_tasks import tasks_by_file
+from evalstats.loaders.layout import Contents, layout_of, values_by_path
 from evalstats.loaders.roles import names_a_model
 from evalstats.loaders.table import LOADER as TABLE
-from evalstats.loaders.table import TableLoader, how_to_map, names_alike, unnamed_benchmarks
+from evalstats.loaders.table import TableLoader, contents_of, how_to_map, names_alike, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import EvalData, Problem, combine, same_votes, with_distinct_names
@@ -288,6 +288,7 @@ def plan(
     where: Mapping[str, Sequence[str]] | None = None,
     stored: Iterable[Path] = (),
     asked: AskedNames = NOTHING_ASKED,
+    alongside: Iterable[str | Path] = (),
 ) -> tuple[list[MatchedSource], list[Problem]]:
     """Find sources and their loaders. A file that no loader knows is a problem; a manifest is passed over.
 
@@ -295,7 +296,8 @@ def plan(
 
     A column map makes every file a table that is read with it, or a file of votes where it names what a vote has, unless a
     format is named that takes one. Sources of the same name, also of the name of a `stored` file that was read
-    earlier, are told apart by their paths. `asked` are names that the question uses, by which columns may be found.
+    earlier, are told apart by their paths. `asked` are names that the question uses, by which columns may be found. What the
+    paths of tables say is seen from all of them and from those `alongside`, which are not read.
     """
     forced = _forced(format, column_map)
     table = replace(TABLE, where=where or {}, asked=asked)
@@ -328,7 +330,51 @@ def plan(
             except OSError as error:
                 message = f"cannot be read ({error.strerror or error})"
                 problems.append(Problem(path=str(error.filename or part.path), message=message))
-    return _told_apart(planned, stored), problems
+    planned, told = _laid_out(_told_apart(planned, stored), column_map or ColumnMap(), asked, alongside)
+    return planned, [*problems, *told]
+
+
+def _laid_out(
+    planned: Sequence[MatchedSource], map_: ColumnMap, asked: AskedNames, alongside: Iterable[str | Path]
+) -> tuple[list[MatchedSource], list[Problem]]:
+    """Give tables what their paths say of model, task and repetition, by the template of the map or by what they show."""
+    tables = {item.source.path: item for item in planned if isinstance(item.loader, TableLoader)}
+    template, perhaps, paths = map_.files, tuple[str, ...](), [*tables]
+    if template is None and (len(tables) > 1 or alongside):
+        others = [path for path, _ in list_files(alongside) if _may_hold_results(path)]
+        files: list[tuple[Path, Contents]] = []
+        for path in sorted({*tables, *others}):
+            try:
+                held = contents_of(path, map_, asked)
+            except (InputError, OSError):  # said when it is read
+                continue
+            files += [(path, held)] if held is not None else []
+        found = layout_of(files, sides=bool(alongside))
+        template, perhaps = (found.template, found.perhaps) if found is not None else (None, ())
+        paths = [path for path, _ in files]
+    if not template or not paths:
+        ways = "; or: ".join(str(Option("map", each, of="files")) for each in perhaps)
+        message = f"names no task, nor do {len(paths) - 1:,} more files; if their paths do: {ways}"
+        return [*planned], [Problem(path=str(paths[0]), message=message, severity="note")] if perhaps else []
+    said = values_by_path(template, paths)
+    trials = sorted({each["trial"] for each in said if "trial" in each}, key=_in_order)
+    given = {
+        path: {name: str(trials.index(value)) if name == "trial" else value for name, value in each.items()}
+        for path, each in zip(paths, said, strict=True)
+    }
+    shown = "" if map_.files else template
+    laid = [
+        structs.replace(item, source=structs.replace(item.source, given=given[item.source.path], layout=shown))
+        if item.source.path in {*tables} & {*paths}
+        else item
+        for item in planned
+    ]
+    return laid, []
+
+
+def _in_order(text: str) -> list[tuple[int, str]]:
+    """Return a key by which names stand in the order of the numbers in them."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]
 
 
 def _told_apart(planned: Sequence[MatchedSource], stored: Iterable[Path]) -> list[MatchedSource]:
@@ -447,6 +493,7 @@ def read(
     sides: Collection[str] = (),
     metrics: Collection[str] = (),
     factors: Collection[str] = (),
+    alongside: Iterable[str | Path] = (),
     strict: bool = False,
     progress: Callable[[int, int, Source], None] | None = None,
 ) -> EvalData:
@@ -466,6 +513,8 @@ def read(
     sides, metrics, factors
         Names of what will be compared, such as ``("old", "new")``, of metrics, and of columns that group items: they help to
         find the columns of a table of your own.
+    alongside
+        Files and folders that these will be compared with: they are not read, but their paths help to tell models from tasks.
     strict
         Raise on the first file or row that cannot be read, instead of reporting it in `problems` and loading the rest.
     progress
@@ -499,7 +548,9 @@ def read(
             )
     levels = {name: (level,) if isinstance(level, str) else tuple(level) for name, level in (where or {}).items()}
     asked = AskedNames(sides=frozenset(sides), metrics=frozenset(metrics), factors=frozenset(factors))
-    planned, problems = plan(paths, format=format, column_map=column_map, where=levels, asked=asked)
+    planned, problems = plan(
+        paths, format=format, column_map=column_map, where=levels, asked=asked, alongside=alongside
+    )
     _raise_if_strict(problems, strict=strict)
     parts: list[EvalData] = []
     most = limit_of(path for item in planned for path in (item.source.path, *item.source.companions))
@@ -521,12 +572,10 @@ def read(
     if not parts:
         reasons = "; ".join(str(problem) for problem in problems) or "no files were found"
         raise InputError(f"nothing could be read: {reasons}")
-    parts, of_tasks = tasks_by_file(parts)
-    problems.extend(of_tasks)
     data = combine(parts)
     data = data.where(**levels) if data.outcomes.height else data
     unnamed = data.runs.filter(loader=TABLE.name, benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)
-    if len(unnamed) > 1 and not of_tasks:
+    if len(unnamed) > 1 and not any(item.source.given for item in planned):
         problems.append(unnamed_benchmarks(unnamed.to_list()))
     tables = data.runs.filter(loader=TABLE.name)
     if tables.height:

@@ -165,6 +165,14 @@ _FAMILIES: Final = re.compile(
     r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-hxyz])(?![a-z])"
 )
 
+_BENCHMARKS: Final = re.compile(
+    r"(?i)(?<![a-z])(?:mmlu|gsm8?k|arc|hellaswag|winogrande|truthful_?qa|boolq|piqa|siqa|openbookqa|obqa|commonsense_?qa|csqa|"
+    r"lambada|race|drop|squad|trivia_?qa|nq|natural_?questions|hotpot_?qa|math(?:qa|\d+)?|aime(?:\d+)?|gpqa|human_?eval|mbpp|"
+    r"livecodebench|bigcodebench|swe_?bench|ifeval|bbh|bbq|agieval|c_?eval|cmmlu|mgsm|xnli|mnli|rte|cola|sst\d?|qnli|copa|wic|"
+    r"wsc|crows_?pairs|toxigen|simpleqa|musr|pubmed_?qa|med_?qa|legal_?bench|mt_?bench|alpaca_?eval|summarization|"
+    r"translation|ruler|longbench|needle|tau_?bench|webarena|gaia|toolbench|bfcl)(?![a-z])"
+)
+
 
 def are_sides(first: str, second: str) -> bool:
     """Whether two names, in plain words, are those of the sides of a vote.
@@ -187,3 +195,18 @@ def names_a_model(text: str) -> bool:
     (True, True, False)
     """
     return _FAMILIES.search(text) is not None
+
+
+def names_a_benchmark(text: str) -> bool:
+    """Whether a text looks like the name of a benchmark, or says that it is one.
+
+    >>> (
+    ...     names_a_benchmark("gsm8k"),
+    ...     names_a_benchmark("arc_challenge"),
+    ...     names_a_benchmark("task-1"),
+    ...     names_a_benchmark("prompt"),
+    ... )
+    (True, True, True, False)
+    """
+    words = re.sub(r"[\W\d]+", "_", text.lower()).split("_")
+    return _BENCHMARKS.search(text) is not None or not ROLES["task"].names.keys().isdisjoint(words)

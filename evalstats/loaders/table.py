@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import polars as pl
+from msgspec import structs
 
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import and_list, comma_list
@@ -34,18 +35,21 @@ from evalstats.loaders.blocks import (
     open_table,
     oriented,
     rows_at,
+    safe_name,
     seen,
 )
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
 from evalstats.loaders.column_map import FOLDER, ColumnMap, column_named
 from evalstats.loaders.delimited import header_of
-from evalstats.loaders.files import load_json
+from evalstats.loaders.files import HEAD_BYTES, load_json
+from evalstats.loaders.layout import Contents
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.roles import ROLES, SURE
 from evalstats.loaders.score_table import is_absent, json_or_none, prices_in, records_of_head
 from evalstats.loaders.tidy import Tidier
-from evalstats.loaders.values import as_dict, as_number
+from evalstats.loaders.values import as_dict, as_number, as_text, text_of
 from evalstats.regular import open_regular
+from evalstats.schema.column_names import is_usual_text
 from evalstats.schema.data import Problem
 
 # How gzip, Zstandard, ZIP and books of Excel 97 begin.
@@ -106,14 +110,17 @@ class TableLoader(SingleFileLoader):
         head = read_head(source.path)
         found = _found_in(head, self.column_map, self.asked) or self.column_map
         within = source.path.absolute().parent.name
-        map_ = found.placed(source.stem, within)
-        folder = [within] if FOLDER in found.constants.values() else []
+        said = {name: value for name, value in source.given.items() if name != "trial"}
+        map_ = found.placed(source.stem, within).overlaid(ColumnMap(constants=said))
+        folder = [within] if FOLDER in found.constants.values() else [*source.given.values()]
         table = open_table(head, map_.rows, lenient=True, deep=map_.paths)
         survey, blocks = surveyed(table, _watched(map_), {*self.asked.factors, *self.where, *map_.named})
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
         binding = fitted(map_, survey, model=source.called)
+        if "trial" in source.given and "trial" not in binding.columns:
+            binding = structs.replace(binding, constants={**binding.constants, "trial": source.given["trial"]})
         rows_apart = source.called if map_.makes("item") and not self.column_map.makes("item") else ""
         tidier = Tidier(
             map_,
@@ -133,22 +140,56 @@ class TableLoader(SingleFileLoader):
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
         notes = list(tidier.notes())
-        taken = [each for each in named_otherwise(map_) if each not in named_otherwise(self.column_map)]
+        taken = [f"files={source.layout}"] if source.layout else []
+        taken += [each for each in named_otherwise(map_) if each not in named_otherwise(self.column_map)]
         unnamed = {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns})
         whose = f"the {'file' if source.called == source.stem else 'folder'}'s name"
         if taken:
             model = f", and {whose} as the model" if unnamed else ""
-            notes.append(f"read with {as_options(taken)}{model}; give others if its columns mean something else")
-        elif unnamed:
-            notes.append(f"no column names the model, so {whose} is used")
-        if head.shape == "text" and "" in header_of(source.path, head.delimiter):
-            notes.append("a column without a name is dropped")
-        if head.shape == "text" and head.delimiter == " ":
-            notes.append("its columns are read as parted by blanks")
-        if head.shape == "text" and last is not None:
-            notes += _open_end(source.path, last)
+            notes.append(f"read with {as_options(taken)}{model}")
         yield from source.notes(notes)
+        details = [*tidier.details()]
+        if unnamed and not taken:
+            details.append(f"no column names the model, so {whose} is used")
+        if head.shape == "text" and "" in header_of(source.path, head.delimiter):
+            details.append("a column without a name is dropped")
+        if head.shape == "text" and head.delimiter == " ":
+            details.append("its columns are read as parted by blanks")
+        if head.shape == "text" and last is not None:
+            yield from source.notes(_open_end(source.path, last))
+        yield from source.notes(details, "detail")
         yield from source.notes(table.left_out.told(survey.n_rows), "error")
+
+
+def contents_of(path: Path, map_: ColumnMap, asked: AskedNames) -> Contents | None:
+    """Return what a table holds, as far as the layout of its path goes; None for one that says itself what task it is of."""
+    head = read_head(path)
+    found = _found_in(head, map_, asked)
+    if found is None:
+        return None
+    found = found.placed(Source(path=path).stem, path.absolute().parent.name)
+    columns, records = _sampled(head)
+    if found.rows is not None or not records:
+        records = _inside(head)[1].get(found.rows or "", [])
+        columns = list(dict.fromkeys(name for record in records for name in record))
+    item = _source(found, "item")
+    if {"benchmark", "task"} & {*found.columns, *found.constants, *columns} or item not in columns:
+        return None
+    asking = next((name for name in columns if name != item and is_usual_text(name, "question")), "")
+    questions = {text: as_text(row.get(asking)) or "" for row in records if (text := as_text(row.get(item)))}
+    sides = [_source(found, name) for name in ("model", "system")]
+    models = {text for row in records for name in sides if (text := as_text(row.get(name)))}
+    models |= {*found.columns["score"]} if found.makes("model") else set()
+    models |= {found.constants[name] for name in ("model", "system") if name in found.constants}
+    is_whole = len(records) < _LOOKED_AT and (len(head.data) < HEAD_BYTES or head.shape == "object")
+
+    def every_item() -> frozenset[str]:
+        if is_whole and head.shape != "parquet":
+            return frozenset(questions)
+        blocks = open_table(head, found.rows, lenient=True, deep=found.paths).blocks()
+        return frozenset(text for block in blocks for text in text_of(block.cells(safe_name(item))).drop_nulls())
+
+    return Contents(questions=questions, models=frozenset(models), every_item=every_item)
 
 
 def named_otherwise(map_: ColumnMap) -> list[str]:

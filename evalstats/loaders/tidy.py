@@ -205,9 +205,12 @@ class Tidier:
             f"there is no metric {', '.join(unknown)}, of which metrics says something; the table has {', '.join(have)}"
         )
 
+    def details(self) -> Iterator[str]:
+        """Say how the table was read where that changes no number."""
+        yield from self.survey.notes(self.binding.factors.values())
+
     def notes(self) -> Iterator[str]:
         """Say what a reader should know about how the table was read."""
-        yield from self.survey.notes(self.binding.factors.values())
         if self.binding.n_left_out:
             yield (
                 f"{self.binding.n_left_out} columns behind the first {MAX_FACTORS} are dropped; name those that "

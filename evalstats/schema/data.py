@@ -43,6 +43,7 @@ _MODEL_COLUMNS: dict[TableName, tuple[str, ...]] = {
 # What a user may declare of a metric.
 _FACTS = ("higher_is_better", "low", "high", "kind", "unit")
 Level = str | float | bool
+Severity = Literal["error", "note", "detail"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Problem:
     """One thing that went wrong with one file and did not stop the rest.
 
     `severity` is "error" when nothing of the file (or row) was loaded, "note" when nothing was lost and the reader should
-    know.
+    know, "detail" when it changes no number.
 
     Attributes
     ----------
@@ -60,7 +61,7 @@ class Problem:
 
     path: str
     message: str
-    severity: Literal["error", "note"] = "error"
+    severity: Severity = "error"
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}"

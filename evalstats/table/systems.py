@@ -91,7 +91,7 @@ def _runs_are_trials(rows: pl.DataFrame, name: str, role: str) -> bool:
         raise SeveralRunsError(
             f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; "
             f"name one of the runs {quoted_list(runs)}. If they are repetitions (other seeds), take them as its trials: "
-            f"{Option('trials_from_runs')}; if their files are tasks: {Option('map', '#file', of='benchmark')} (or #folder)",
+            f"{Option('trials_from_runs')}; if their files are tasks: {Option('map', '{model}/{benchmark}', of='files')}",
             n_runs=len(runs),
             n_items=shared.height,
         )
@@ -171,7 +171,8 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
             return str(levels[0])
     raise InputError(
         f"the {role}'s file holds several systems: {quoted_list(rows['system'])}; name one with {Option(role)}. If its files "
-        f"are runs of one system (seeds), add {Option('trials_from_runs')}; if tasks, {Option('map', '#file', of='benchmark')}"
+        f"are runs of one system (seeds), add {Option('trials_from_runs')}; if tasks, "
+        f"{Option('map', '{model}/{benchmark}', of='files')}"
     )
 
 

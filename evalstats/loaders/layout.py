@@ -1,0 +1,293 @@
+"""What the paths of tables say that their columns do not: whose results they are, of which task, and which repetition.
+
+A layout is a template of paths, such as `{model}/{benchmark}` or `{model}__{benchmark}`: the user's (`files=` of a column map),
+or the one that the files show. Models share items, tasks do not, and what is called seed or run is a repetition.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from math import prod
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from evalstats.errors import InputError, Option
+from evalstats.loaders.base import Source, readable_name
+from evalstats.loaders.column_map import FIELD
+from evalstats.loaders.roles import ROLES, names_a_benchmark, names_a_model
+
+# Of a grid of models and tasks so much is there.
+_NEARLY: Final = 0.8
+# Files share items where so many of the smaller one's are in both, and share none where no more than so many are.
+_SHARED, _APART = 0.5, 0.1
+# What may stand between two parts of a file's name, and so many pairs of files are compared.
+_BETWEEN: Final = ("__", "--", "@", "_", "-", ".", " ")
+_PAIRS: Final = 60
+# So many readings of one name are looked at.
+_READINGS: Final = 50
+# Files whose items are merely numbered are tasks where there are so many; two may be two gradings of the same answers.
+_HARDLY_GRADINGS: Final = 3
+_REPETITION: Final = re.compile(r"(?i)([a-z]+)[-_ ]?(?:\d+|[a-z])?")
+_NUMBERS: Final = re.compile(r"\d+(?:[-_:T]\d+)*")
+_ANY: Final = "*"
+
+
+class Contents(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What a table holds, as far as its layout goes: items of its first rows with what they ask, and the models that it names.
+
+    `every_item` reads the items of all rows.
+    """
+
+    questions: Mapping[str, str]
+    models: frozenset[str] = frozenset()
+    every_item: Callable[[], frozenset[str]]
+
+    @cached_property
+    def items(self) -> frozenset[str]:
+        """The items of all rows."""
+        return self.every_item()
+
+    def shares_items(self, other: "Contents") -> bool | None:
+        """Whether the items of another table are the same; None where that is not clear."""
+        both = self.questions.keys() & other.questions.keys()
+        fewer = min(len(self.questions), len(other.questions))
+        if len(both) > _SHARED * fewer and not all(map(str.isdecimal, both)):
+            return True
+        # Numbers may count the items of each file anew.
+        asked = [self.questions[item] == other.questions[item] for item in both if self.questions[item]]
+        if asked:
+            return 2 * sum(asked) > len(asked)
+        if self.counts and other.counts:
+            return None if len(self.items) == len(other.items) else False
+        common = len(self.items & other.items) / max(min(len(self.items), len(other.items)), 1)
+        return True if common > _SHARED else False if common <= _APART else None
+
+    @property
+    def counts(self) -> bool:
+        """Whether items are merely numbered."""
+        first = 0 if "0" in self.items else 1
+        return self.items == frozenset(str(k) for k in range(first, len(self.items) + first))
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """A template of paths, or the templates that may be meant where that is not clear."""
+
+    template: str = ""
+    perhaps: tuple[str, ...] = ()
+
+
+def values_by_path(template: str, paths: Sequence[Path]) -> list[dict[str, str]]:
+    """Return what each path says by a template, which is held against its last parts; a role that stands twice is joined.
+
+    A name that can be taken apart in several places is taken apart so that its parts are those of other names too.
+
+    >>> values_by_path("{model}_{task}", [Path(f"{m}_{t}.csv") for m in ("gpt_4", "o1") for t in ("arc", "law")])[0]
+    {'model': 'gpt_4', 'task': 'arc'}
+    """
+    parts = [_parts(path) for path in paths]
+    patterns = template.split("/")
+    found: list[dict[str, str]] = [{} for _ in paths]
+    for place, pattern in enumerate(patterns, start=-len(patterns)):
+        texts = [each[place] if len(each) >= -place else "" for each in parts]
+        roles = FIELD.findall(pattern)
+        readings = {text: _readings(pattern, text) for text in {*texts}}
+        for path, text in zip(paths, texts, strict=True):
+            if not readings[text]:
+                raise InputError(
+                    f"{path} does not fit {Option('map', template, of='files')}; give a template of its path"
+                )
+        counts = Counter((k, value) for text in texts for each in readings[text] for k, value in enumerate(each))
+        for said, text in zip(found, texts, strict=True):
+            best = max(readings[text], key=lambda each: prod(counts[pair] for pair in enumerate(each)))
+            for role, value in zip(roles, best, strict=True):
+                said[role] = f"{said[role]}/{value}" if role in said else value
+    return found
+
+
+def _parts(path: Path) -> list[str]:
+    """Return the folders of a path and the name of its file without the ending."""
+    return [*map(readable_name, path.absolute().parts[:-1]), Source(path=path).stem]
+
+
+def _readings(pattern: str, text: str) -> list[tuple[str, ...]]:
+    """Return the ways in which a text fits one part of a template: what stands for its roles.
+
+    >>> _readings("{a}_{b}", "x_y_z"), _readings("run-{a}", "run-1"), _readings("*", "x"), _readings("{a}.{b}", "x")
+    ([('x', 'y_z'), ('x_y', 'z')], [('1',)], [()], [])
+    """
+    tokens = [token for token in re.split(r"(\{\w+\}|\*)", pattern) if token]
+
+    def fits(at: int, start: int) -> Iterator[tuple[str, ...]]:
+        if at == len(tokens):
+            if start == len(text):
+                yield ()
+        elif tokens[at] == _ANY or FIELD.fullmatch(tokens[at]):
+            for end in range(start + 1, len(text) + 1):
+                for rest in fits(at + 1, end):
+                    yield rest if tokens[at] == _ANY else (text[start:end], *rest)
+        elif text.startswith(tokens[at], start):
+            yield from fits(at + 1, start + len(tokens[at]))
+
+    return [reading for _, reading in zip(range(_READINGS), fits(0, 0), strict=False)]
+
+
+def layout_of(files: Sequence[tuple[Path, Contents]], *, sides: bool = False) -> Layout | None:
+    """Return the layout of tables that name no tasks; None where they show none: then each is what it is called.
+
+    The coarsest template counts under which it is clear of each part of a path what it is. With `sides`, files of two folders
+    are compared, which are then the models.
+    """
+    paths, contents = [path for path, _ in files], [held for _, held in files]
+    parts = [_parts(path) for path in paths]
+    named = {bool(held.models) for held in contents}
+    if len({*map(tuple, parts)}) < 2 or len({*map(len, parts)}) > 1 or len(named) > 1:
+        return None
+    columns = [*zip(*parts, strict=True)]
+    first = next(k for k, texts in enumerate(columns) if len({*texts}) > 1)
+    has_model = True in named
+    perhaps: tuple[str, ...] = ()
+    for template, fields in _grids(columns[first:], paths):
+        roles = _roles(template, fields, contents, has_model=has_model, sides=sides)
+        is_clear, model = "" not in roles, has_model or "model" in roles
+        if is_clear and not model and "trial" in roles and first > 1:  # the runs of one model, which its folder names
+            return Layout(template=f"{{model}}/{_filled(template, roles)}")
+        if is_clear and model:
+            says_more = {"trial", "benchmark"} & {*roles} or (not has_model and len(fields) > 1)
+            return Layout(template=_filled(template, roles)) if says_more else None
+        if not perhaps and first > 1:
+            perhaps = _perhaps(template, roles, has_model=has_model)
+    return Layout(perhaps=perhaps) if perhaps else None
+
+
+def _grids(columns: Sequence[tuple[str, ...]], paths: Sequence[Path]) -> list[tuple[str, list[tuple[str, ...]]]]:
+    """Return the templates under which files make a grid, with the values of each field.
+
+    Those with a field that says it is a repetition come first, then the coarsest.
+    """
+    found: list[tuple[str, list[tuple[str, ...]]]] = []
+    whole = [_whole(texts) for texts in columns]
+    cut = [[*whole[:k], cut, *whole[k + 1 :]] for k, texts in enumerate(columns) for cut in _cuts(texts)]
+    for patterns in (whole, *cut):
+        numbers = iter(range(_READINGS))
+        template = re.sub("{}", lambda _, numbers=numbers: f"{{{next(numbers)}}}", "/".join(patterns))
+        fields = [*zip(*(said.values() for said in values_by_path(template, paths)), strict=True)]
+        sizes = [len({*values}) for values in fields]
+        if min(sizes) > 1 and len({*zip(*fields, strict=True)}) == len(paths) >= _NEARLY * prod(sizes):
+            found.append((template, fields))
+    return sorted(found, key=lambda grid: (not any(map(_are_repetitions, grid[1])), len(grid[1])))
+
+
+def _whole(texts: Sequence[str]) -> str:
+    """Return one part of a template for these texts: a field where they vary."""
+    return "{}" if len({*texts}) > 1 else _ANY if re.search(r"[{}*]", texts[0]) else texts[0]
+
+
+def _cuts(texts: Sequence[str]) -> list[str]:
+    """Return how one part of paths may be taken apart, in two or three."""
+    if len({*texts}) == 1:
+        return []
+    inside = [between for between in _BETWEEN if all(between in text.strip(between) for text in texts)]
+    pairs = [(one, other) for one in inside for other in inside]
+    return [
+        *(f"{{}}{one}{{}}" for one in inside),
+        *(
+            f"{{}}{one}{{}}{other}{{}}"
+            for one, other in pairs
+            if all(map(re.compile(f".+{re.escape(one)}.+{re.escape(other)}.+").fullmatch, texts))
+        ),
+    ]
+
+
+def _roles(
+    template: str, fields: Sequence[tuple[str, ...]], contents: Sequence[Contents], *, has_model: bool, sides: bool
+) -> list[str]:
+    """Return what each field is: model, benchmark, trial, "*" for what is none of these, "" where that is not clear."""
+    whole = [f"{{{k}}}" in template.split("/") for k in range(len(fields))]
+    roles = [""] * len(fields)
+    for k, values in enumerate(fields):
+        same = _shared([each for at, each in enumerate(fields) if at != k], contents)
+        if True in same and same.count(False) > _APART * len(same):
+            return [""] * len(fields)
+        parts = len({re.sub(r"\d+", "", value) for value in values}) < len({*values})
+        parts = parts and not _mostly(names_a_benchmark, values)
+        if sides and not has_model and k == 0 and whole[0]:
+            roles[k] = "model"
+        elif (not same and has_model) or (same and same.count(False) == len(same) and parts):
+            roles[k] = _ANY
+        elif same and same.count(False) == len(same):
+            roles[k] = "benchmark"
+        elif _are_repetitions(values) or (True in same and whole[k] and len(fields) > 1 and _match(_NUMBERS, values)):
+            roles[k] = "trial"
+        elif True in same or _mostly(names_a_model, values):
+            roles[k] = "model"
+        elif _mostly(names_a_benchmark, values):
+            roles[k] = "benchmark"
+    unclear = [k for k, role in enumerate(roles) if not role]
+    if len(unclear) == 1:
+        values = fields[unclear[0]]
+        if not (has_model or "model" in roles):
+            roles[unclear[0]] = "model"
+        elif whole[unclear[0]] and len({re.sub(r"\d+", "", value) for value in values}) >= _HARDLY_GRADINGS:
+            roles[unclear[0]] = "benchmark"
+    return roles
+
+
+def _shared(others: Sequence[tuple[str, ...]], contents: Sequence[Contents]) -> list[bool | None]:
+    """Return whether files share items that are alike in all other fields; of those that name models, files of one model."""
+    groups: dict[tuple[str, ...], list[Contents]] = {}
+    for k, held in enumerate(contents):
+        groups.setdefault(tuple(values[k] for values in others), []).append(held)
+    pairs = [
+        pair
+        for group in groups.values()
+        for pair in combinations(group, 2)
+        if not pair[0].models or pair[0].models & pair[1].models
+    ]
+    return [one.shares_items(other) for one, other in pairs[:: max(len(pairs) // _PAIRS, 1)]]
+
+
+def _are_repetitions(values: Iterable[str]) -> bool:
+    """Whether names say that they are repetitions.
+
+    >>> (
+    ...     _are_repetitions(["seed1", "seed-2"]),
+    ...     _are_repetitions(["run_a", "run_b"]),
+    ...     _are_repetitions(["generation", "law"]),
+    ... )
+    (True, True, False)
+    """
+    found = [_REPETITION.fullmatch(value) for value in values]
+    return all(match is not None and match[1].lower() in ROLES["trial"].names for match in found)
+
+
+def _match(form: re.Pattern[str], values: Iterable[str]) -> bool:
+    return all(map(form.fullmatch, values))
+
+
+def _mostly(says: Callable[[str], bool], values: Iterable[str]) -> bool:
+    named = [says(value) for value in {*values}]
+    return 2 * sum(named) > len(named)
+
+
+def _filled(template: str, roles: Sequence[str]) -> str:
+    """Return a template with its roles."""
+    return FIELD.sub(lambda field: _ANY if (role := roles[int(field[1])]) == _ANY else f"{{{role}}}", template)
+
+
+def _perhaps(template: str, roles: Sequence[str], *, has_model: bool) -> tuple[str, ...]:
+    """Return the templates that may be meant where it is not clear of one or two parts of a path what they are."""
+    unclear = [k for k, role in enumerate(roles) if not role]
+    if roles == ["benchmark"]:
+        return (f"{{model}}/{_filled(template, roles)}",)
+    pairs = [("model", "benchmark"), ("benchmark", "model")]
+    ways = pairs if len(unclear) == 2 else [("benchmark",), ("trial",)] if len(unclear) == 1 else []
+    filled = [
+        [way[unclear.index(k)] if k in unclear else role for k, role in enumerate(roles)]
+        for way in ways
+        if len(unclear) == 1 or not (has_model or "model" in roles)
+    ]
+    return tuple(_filled(template, each) for each in filled)
