@@ -25,7 +25,7 @@ from evalstats.loaders.values import as_text
 from evalstats.regular import digest_of, open_regular
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem, Severity
-from evalstats.schema.tables import check_table, frame_from_rows
+from evalstats.schema.tables import check_table, combinations_in, frame_from_rows
 
 T = TypeVar("T")
 Shape = Literal["empty", "object", "array", "lines", "zip", "parquet", "text", "binary"]
@@ -421,14 +421,14 @@ def _uncollected(parts: Iterator[T]) -> Iterator[T]:
 
 def _checked(part: Rows | Frame) -> pl.DataFrame:
     if isinstance(part, Frame):
-        return check_table(part.frame, part.table)
+        return check_table(part.frame, part.table, keyed=False)
     return frame_from_rows(part.rows, part.table)
 
 
 def _count_statuses(frame: pl.DataFrame, counts: dict[str, dict[str, int]]) -> None:
     if "status" not in frame.columns or "run" not in frame.columns:
         return
-    for run, status, n in frame.group_by("run", "status").len().iter_rows():
+    for run, status, n in combinations_in(frame, ("run", "status")).iter_rows():
         of_run = counts.setdefault(run, {})
         of_run[status] = of_run.get(status, 0) + n
 

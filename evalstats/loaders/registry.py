@@ -603,8 +603,6 @@ def read_source(loader: Loader, source: Source, once: HeldOnce | None = None) ->
     tables: dict[str, pl.DataFrame] = {}
     for name, parts in frames.items():
         tables[name] = concat_tables(parts, name)
-        if len(parts) == 1:
-            continue  # checked already
         try:
             check_key(tables[name], name, source=str(source.path))
         except InputError as error:

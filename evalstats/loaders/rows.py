@@ -267,21 +267,18 @@ class SeenKeys:
     def again(self, keys: pl.DataFrame) -> pl.Series:
         """Mark the rows whose key was seen before, in this frame or among those held."""
         hashes = keys.hash_rows(seed=0).to_numpy()
-        # Sorted ones are looked up in one pass; of equal ones the first of the frame stays first.
-        order = np.argsort(hashes, kind="stable")
-        new = hashes[order]
+        new = np.sort(hashes)  # sorted ones are looked up in one pass
         known = np.append(False, new[1:] == new[:-1])[: len(new)]
         for run in self._runs:
-            place = np.searchsorted(run, new)
-            inside = place < len(run)
-            known[inside] |= run[place[inside]] == new[inside]
-        if len(self) < MOST_KEYS:
+            known |= run.take(np.searchsorted(run, new), mode="clip") == new
+        if len(new) and len(self) < MOST_KEYS:
             while self._runs and len(self._runs[-1]) <= len(new):
                 # Two sorted runs are merged in one pass by the stable sort.
                 new = np.sort(np.concatenate([self._runs.pop(), new]), kind="stable")
             self._runs.append(new)
-        again = np.empty(len(order), dtype=np.bool_)
-        again[order] = known
+        again = np.zeros(len(hashes), dtype=np.bool_)
+        if known.any():  # of equal ones the first of the frame stays first
+            again[np.argsort(hashes, kind="stable")] = known
         return pl.Series(again)
 
 

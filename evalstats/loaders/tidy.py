@@ -36,6 +36,7 @@ from evalstats.schema.column_names import Presumed
 from evalstats.schema.columns import KEYS, NAMED_TRIALS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.data import UNNAMED
 from evalstats.schema.metrics import says_percent
+from evalstats.schema.tables import combinations_in
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.
 DEFAULT_BENCHMARK = UNNAMED
@@ -351,7 +352,7 @@ class Tidier:
     def _with_run(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Name the run of every row: one system on one benchmark."""
         names = [name for name in ("run", "model", "system", "benchmark") if name in frame.columns]
-        combinations = frame.select(names).unique(maintain_order=True)
+        combinations = combinations_in(frame, names).drop("len")
         named = [self._run_named(row) for row in combinations.iter_rows(named=True)]
         if len(named) == 1:
             return frame.with_columns(pl.lit(named[0]).alias("run"))

@@ -132,7 +132,7 @@ class EvalData:
 
     def models(self) -> tuple[str, ...]:
         """Names of the models with outcomes, sorted."""
-        return tuple(sorted(self.outcomes["model"].unique().to_list()))
+        return tuple(levels_of(self.outcomes["model"]))
 
     def written(self, name: str) -> str:
         """Return the name of a model or system as these data write it: spelled out where it looks like another."""

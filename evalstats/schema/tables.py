@@ -136,12 +136,13 @@ def factor_columns(frame: pl.DataFrame, table: TableName = "outcomes") -> tuple[
     return tuple(name for name in frame.columns if name not in standard)
 
 
-def check_table(frame: object, table: TableName, *, source: str = "") -> pl.DataFrame:
+def check_table(frame: object, table: TableName, *, source: str = "", keyed: bool = True) -> pl.DataFrame:
     """Return `frame` with every standard column, in glossary order and dtype, factors behind them.
 
     A factor whose name is empty gets the name that Polars makes of its place: `column_N`. `source` is what to call the table in
     messages, for example the file it came from. An `InputError` names the column, row (from 0), value and remedy: wrong dtype,
-    null or NaN where none may be, a value outside its levels or bounds, a duplicated key.
+    null or NaN where none may be, a value outside its levels or bounds, a duplicated key (unless `keyed` says that it is a part
+    of a table, whose keys are checked together).
 
     >>> table = check_table({"benchmark": ["b"], "metric": ["acc"], "kind": ["binary"]}, "metrics")
     >>> table["higher_is_better"].to_list()  # nothing declares it
@@ -154,7 +155,8 @@ def check_table(frame: object, table: TableName, *, source: str = "") -> pl.Data
     result = pl.DataFrame([*checked, *factors])
     if table == "outcomes":
         _check_status(result, where)
-    check_key(result, table, source=source)
+    if keyed:
+        check_key(result, table, source=source)
     return result
 
 
@@ -393,7 +395,9 @@ def is_constant(column: pl.Series) -> bool:
     """Whether all rows have one value, or none has any."""
     if nulls := column.null_count():
         return nulls == len(column)
-    return not len(column) or bool((column == column[:1]).all())
+    # A text that varies most often ends on another value than it begins with.
+    ends_alike = not len(column) or column.dtype != pl.String or column[0] == column[-1]
+    return ends_alike and bool((column == column[:1]).all())
 
 
 def levels_of(column: pl.Series) -> list[Any]:
@@ -405,8 +409,22 @@ def levels_of(column: pl.Series) -> list[Any]:
     if len(column) < _FEW:
         return sorted({value for value in column.to_list() if value is not None})
     if is_constant(column):
-        column = column[:1]
+        return [] if column[0] is None else [column[0]]
     return column.drop_nulls().unique().sort().to_list()
+
+
+def combinations_in(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return which values of some columns stand together, in the order of the rows, and in how many rows, as `len`.
+
+    >>> combinations_in(pl.DataFrame({"a": [1, 1, 1], "b": ["x", "y", "x"]}), ["a", "b"]).rows()
+    [(1, 'x', 2), (1, 'y', 1)]
+    """
+    varying = [name for name in names if not is_constant(frame[name])]
+    rows = frame.select(names)
+    if not varying:
+        return rows.head(1).with_columns(pl.lit(rows.height).alias("len"))
+    counted = rows.group_by(varying, maintain_order=True).agg(pl.all().first(), pl.len())
+    return counted.select(*names, "len")
 
 
 def parts_of(column: pl.Series) -> list[str]:

@@ -69,7 +69,7 @@ def system_of(rows: pl.DataFrame, name: str, metric: MetricFacts, *, role: str) 
     weights = own["weight"].drop_nulls()
     if weights.n_unique() > 1:
         remarks.append(f"{name}: the rows carry sampling weights, which are not used: every item counts the same")
-    runs = tuple(sorted(own["run"].unique().to_list()))
+    runs = tuple(levels_of(own["run"]))
     return System(name=name, rows=own, runs=runs, remarks=tuple(remarks), by_run=by_run)
 
 
@@ -83,7 +83,7 @@ class SeveralRunsError(InputError):
 
 def _runs_are_trials(rows: pl.DataFrame, name: str, role: str) -> bool:
     """Tell whether any item was answered by several runs; two runs of the same trial of it cannot both be the system."""
-    runs, key = rows["run"].unique(), ["task", "item", "variant"]
+    runs, key = levels_of(rows["run"]), ["task", "item", "variant"]
     if len(runs) < 2:
         return False
     shared = rows.group_by(*key, "trial").agg(pl.col("run").n_unique().alias("n")).filter(pl.col("n") > 1)
@@ -128,9 +128,9 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
     found = [(column, among) for column, among in _readings(outcomes, name, contrast) if among.any()]
     if found:
         column, among = found[0]
-        rows, run = outcomes.filter(among), outcomes["run"]
-        own = rows["run"].unique()
-        others = [other for other, also in found[1:] if not run.filter(also).unique().is_in(own.implode()).all()]
+        rows, run = rows_among(outcomes, among), outcomes["run"]
+        own = levels_of(rows["run"])
+        others = [other for other, also in found[1:] if not set(levels_of(run.filter(also))).issubset(own)]
         if others:
             raise InputError(
                 f"the {role} {name!r} is ambiguous: it is a {column} and also a {others[0]} of other runs; "
@@ -213,7 +213,7 @@ def _natural(part: str) -> tuple[int, str]:
 def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> None:
     """Refuse two sides that share rows: the difference would partly be one of a run with itself."""
     key = ["run", "benchmark", "task", "item", "variant", "trial", "metric", "judge"]
-    runs = set(first["run"].unique()) & set(second["run"].unique())
+    runs = {*levels_of(first["run"])} & {*levels_of(second["run"])}
     if not runs:
         return
     counted = first.select(*key, pl.Series("n", row_counts(first)))
@@ -229,7 +229,7 @@ def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str
 
 def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> list[str]:
     """Benchmarks on which both sides have rows."""
-    shared = sorted(set(first["benchmark"].unique().to_list()) & set(second["benchmark"].unique().to_list()))
+    shared = sorted({*levels_of(first["benchmark"])} & {*levels_of(second["benchmark"])})
     if not shared:
         raise CannotAnswerError(
             f"{names[0]!r} and {names[1]!r} have no benchmark in common: the first has {quoted_list(first['benchmark'])}, "
@@ -250,7 +250,7 @@ def require_outcomes(data: EvalData, *names: str) -> None:
             what = f"the files hold {data.aggregates.height:,} published numbers and no scores of single items"
             what += "; `evalstats leaderboard` ranks those that have standard errors"
         raise CannotAnswerError(f"there are no outcomes to work on: {what}")
-    have = set(data.outcomes["model"].unique().to_list()) | set(data.outcomes["system"].unique().to_list())
+    have = {*levels_of(data.outcomes["model"]), *levels_of(data.outcomes["system"])}
     published = set(data.aggregates["model"].drop_nulls().to_list())
     for name in names:
         if name not in have and name in published:
@@ -260,5 +260,6 @@ def require_outcomes(data: EvalData, *names: str) -> None:
 
 
 def rows_among(rows: pl.DataFrame, among: pl.Series) -> pl.DataFrame:
-    """Return the rows that are marked; where all are, the very same table, of which no copy is made."""
-    return rows if among.all(ignore_nulls=False) else rows.filter(among)
+    """Return the rows that are marked; where they stand together, as a part of the same table, of which no copy is made."""
+    first, n = among.arg_max() or 0, int(among.sum())
+    return rows.slice(first, n) if among.slice(first, n).all(ignore_nulls=False) else rows.filter(among)

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from evalstats.analysis.compare import figures
-from evalstats.analysis.compare.flips import MAY_FLIP, FlipColumns, Flips
+from evalstats.analysis.compare.flips import MAY_FLIP, FlipColumns
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Result, json_safe
@@ -31,10 +31,9 @@ def flipped_section(result: Comparison) -> Section | None:
     if not result.flipped:
         return None
     n, won = len(result.flipped), gained(result)
-    flips = result.flipped.worst_first(higher_is_better=result.higher_is_better)
     caption = f"Items that flipped, losses first{f': {_SHOWN} of {n:,}' if n > _SHOWN else ''}"
-    blocks: list[Block] = [figures.flips(result, table=_table(result, flips, most=_SHOWN, caption=caption))]
-    blocks += [Text(text=text) for text in _by_trials(result, flips) if text]
+    blocks: list[Block] = [figures.flips(result, table=_table(result, most=_SHOWN, caption=caption))]
+    blocks += [Text(text=text) for text in _by_trials(result) if text]
     blocks += [Text(text=text) for text in slice_words(result)]
     lost = f"lost {n - won or 'none'}"
     by = " by the judge" if result.labels else ""
@@ -44,8 +43,7 @@ def flipped_section(result: Comparison) -> Section | None:
 
 def changed_items(result: Comparison) -> Document:
     """Return the items on which the two sides differ as a document of its own: losses first, and where they concentrate."""
-    flips = result.flipped.worst_first(higher_is_better=result.higher_is_better)
-    n, won = len(flips), gained(result)
+    n, won = len(result.flipped), gained(result)
     lost, digits = n - won, figures.digits_of(result)
     first, second, both = result.baseline.name, result.candidate.name, plural(result.n_items, "item")
     scores = " against ".join(
@@ -56,14 +54,14 @@ def changed_items(result: Comparison) -> Document:
     blocks: list[Block] = [Text(text=text) for text in slice_words(result)]
     if result.average:
         scores = f"{scores} ({result.average})"
-    if flips:
+    if n:
         label, tone = f"{lost:,} lost, {won:,} gained", "bad" if lost > won else "good" if not lost else "neutral"
         headline = f"{second} changed {plural(n, 'item')} of {result.n_items:,} against {first}"
-        table = _table(result, flips, most=n, caption="Items that flipped, losses first")
+        table = _table(result, most=n, caption="Items that flipped, losses first")
         linked = any(column.kind == "link" for column in table.without_empty_columns().columns)
         noise = "With one trial a side, no single change can be told from noise."
         blocks.append(replace(table, most=_WITH_LINKS if linked else _ON_SCREEN))
-        blocks += [Text(text=text) for text in _by_trials(result, flips) or [noise]]
+        blocks += [Text(text=text) for text in _by_trials(result) or [noise]]
     else:
         label, tone, headline = "no change", "neutral", f"{second} and {first} have the same outcome on all {both}"
         if result.different:
@@ -125,7 +123,8 @@ def slice_words(result: Comparison) -> list[str]:
     ]
 
 
-def _table(result: Comparison, flips: Flips, *, most: int, caption: str) -> Table:
+def _table(result: Comparison, *, most: int, caption: str) -> Table:
+    flips, better = result.flipped, result.higher_is_better
     by_trials = bool(flips.p_values())
     first, second = result.baseline.name, result.candidate.name
     return Table(
@@ -153,10 +152,10 @@ def _table(result: Comparison, flips: Flips, *, most: int, caption: str) -> Tabl
                     for source in (flip.baseline_source, flip.candidate_source)
                 ),
             )
-            for flip in flips[:most]
+            for flip in flips.worst_first(higher_is_better=better, most=most)
         ),
         caption=caption,
-        frame=FlipColumns(flips),
+        frame=FlipColumns(flips, higher_is_better=better),
     )
 
 
@@ -164,12 +163,12 @@ def _item_score(result: Comparison, score: float) -> str:
     return with_unit(scaled(score, result.scale, 0), result.baseline.unit)
 
 
-def _by_trials(result: Comparison, flips: Flips) -> list[str]:
+def _by_trials(result: Comparison) -> list[str]:
     """Say how many changes are more than the noise of trials, where there are several of an item."""
-    known = flips.p_values()
+    known = result.flipped.p_values()
     if not known:
         return []
-    n, sure = len(flips), sum(p <= 1 - result.conf_level for p in known)
+    n, sure = len(result.flipped), sum(p <= 1 - result.conf_level for p in known)
     which = f"{sure:,} of the {n:,} {has_have(sure)}"
     rest = "; the others may be trial noise" if sure < n else ""
     return [f"{which} trials that differ by more than chance, item by item{rest}."]

@@ -72,6 +72,7 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.schema.columns import STATUSES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
+from evalstats.schema.tables import levels_of
 from evalstats.stats.runs import RunSpread
 from evalstats.table.items import ITEM_OF_VARIANTS, trial_sets
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
@@ -611,7 +612,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         baseline=sides[0],
         candidate=sides[1],
         contrast=contrast,
-        tasks=tuple(name for name in paired.items["task"].unique().sort().to_list() if name),
+        tasks=tuple(name for name in levels_of(paired.items["task"]) if name),
         statistic=headline.statistic,
         method_reason=found.method_reason,
         estimand=estimand(

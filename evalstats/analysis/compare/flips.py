@@ -177,21 +177,29 @@ class Flips(Sequence[Flip]):
         links = [f"{side}_link" for side in _SIDES if whole[f"{side}_link"].null_count() < whole.height]
         return whole.select(*_OF_FLIP, *sources, *links).to_dict(as_series=False)
 
-    def worst_first(self, *, higher_is_better: bool) -> "Flips":
-        """Return them as they are read: what got worse first, the largest and surest change first, items in natural order."""
+    def worst_first(self, *, higher_is_better: bool, most: int | None = None) -> "Flips":
+        """Return them as they are read: what got worse first, the largest and surest change first, items in natural order.
+
+        Of more than `most`, so many.
+        """
         change = (pl.col("candidate") - pl.col("baseline")) * (1 if higher_is_better else -1)
+        badness = (change > 0).alias("better"), (-change.abs()).alias("change"), pl.col("p_value").fill_null(0.0)
+        frame = self._frame
+        if most is not None and frame.height > most:
+            # Names take long to put in order: only those of items as bad as one of the first.
+            keys = frame.select(badness)
+            first = keys.sort(keys.columns).head(most)
+            frame = frame[keys.with_row_index(_PLACE).join(first, on=keys.columns, how="semi")[_PLACE]]
         digits = r"(\d+)\D*$"
-        order = (
-            change > 0,
-            -change.abs(),
-            pl.col("p_value").fill_null(0.0),
+        natural = (
             "task",
             pl.col("item").str.replace(digits, ""),
             pl.col("item").str.extract(digits).cast(pl.Int64, strict=False),
             "item",
             "variant",
         )
-        return Flips(self._frame.sort(*order, nulls_last=True, maintain_order=True), self._placed)
+        ordered = frame.sort(*badness, *natural, nulls_last=True, maintain_order=True)
+        return Flips(ordered if most is None else ordered.head(most), self._placed)
 
     def frame(self) -> pl.DataFrame:
         """Return all of them as a table, with the place and the address of the row that shows each."""
@@ -199,14 +207,14 @@ class Flips(Sequence[Flip]):
 
 
 class FlipColumns(Mapping[str, Sequence[object]]):
-    """The columns of flipped items for the CSV, made where they are asked for."""
+    """The columns of flipped items for the CSV, losses first, made where they are asked for."""
 
-    def __init__(self, flips: Flips) -> None:
-        self._flips = flips
+    def __init__(self, flips: Flips, *, higher_is_better: bool) -> None:
+        self._flips, self._higher_is_better = flips, higher_is_better
 
     @cached_property
     def _columns(self) -> dict[str, list[object]]:
-        return self._flips.columns()
+        return self._flips.worst_first(higher_is_better=self._higher_is_better).columns()
 
     def __getitem__(self, name: str) -> Sequence[object]:
         return self._columns[name]

@@ -9,6 +9,7 @@ import polars as pl
 
 from evalstats.analysis.design.clusters import label_of
 from evalstats.schema.column_names import is_answer, plain
+from evalstats.schema.tables import is_constant
 from evalstats.stats.many.concentration import FEWEST_UNITS, low_slices
 from evalstats.stats.paired.means import sign_flip
 from evalstats.table.items import ITEM_KEY, Floats
@@ -115,6 +116,7 @@ def _slices(
         name
         for name in dict.fromkeys(columns)
         if name in paired.items.columns and not (is_answer(name) or plain(name) in _ASKED)
+        if not is_constant(paired.items[name])
     ]
     levels: list[tuple[str, pl.Series]] = [(label_of(name, names), paired.items[name]) for name in wanted]
     rows = paired.systems[1].rows

@@ -11,7 +11,7 @@ from evalstats.errors import InputError
 from evalstats.schema.column_names import is_answer, is_measure, plain
 from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
-from evalstats.schema.tables import parts_of
+from evalstats.schema.tables import levels_of, parts_of
 from evalstats.table.items import (
     HELPER,
     ITEM_KEY,
@@ -76,7 +76,7 @@ def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str]
     outcomes = data.outcomes
     of_metric = (outcomes["benchmark"] == metric.benchmark) & (outcomes["metric"] == metric.name)
     rows = rows_among(outcomes, of_metric)
-    systems: list[str] = rows["system"].unique().drop_nulls().sort().to_list()
+    systems: list[str] = levels_of(rows["system"])
     plain_names = [plain(name) for name in systems]
     names = [name for name in columns if name != contrast and _describes_items(rows[name], plain_names)]
     if not names or not rows.height:

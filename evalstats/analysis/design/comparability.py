@@ -197,7 +197,7 @@ def identical_runs(data: EvalData, first: System, second: System, *, contrast: s
     if contrast != "model" or not _same_scores(first.rows, second.rows):
         return None
     nothing = "the difference is 0 by construction, which is no evidence that two systems are equivalent"
-    own, other = (tuple(rows["system"].unique().sort().to_list()) for rows in (first.rows, second.rows))
+    own, other = (tuple(levels_of(rows["system"])) for rows in (first.rows, second.rows))
     if own == other and _same_files(data, first.runs, second.runs):
         return f"the two sides are the same file under two names: {nothing}"
     settings = {each.setting for each in run_comparability(data, first, second)}

@@ -234,7 +234,7 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
                 f"there is no metric {metric!r}; there are {quoted_list(outcomes['metric'])}{_as_column(data, metric)}"
             )
         outcomes = with_metric
-    benchmarks: list[str] = sorted(outcomes["benchmark"].unique().to_list())
+    benchmarks: list[str] = levels_of(outcomes["benchmark"])
     if len(benchmarks) > 1:
         raise InputError(
             f"the data hold {len(benchmarks)} benchmarks ({quoted_list(benchmarks)}); scores of different benchmarks "
@@ -270,7 +270,7 @@ def both_systems(
 
 def metrics_to_show(data: EvalData, rows: pl.DataFrame, benchmark: str, metric: str | None) -> list[str]:
     """Metrics to list when nothing is compared: the named one, else the headline, else all."""
-    names: list[str] = sorted(rows["metric"].unique().to_list())
+    names: list[str] = levels_of(rows["metric"])
     if metric is not None:
         return [metric] if metric in names else []
     return _primary(data, benchmark, names) or names
@@ -282,7 +282,7 @@ def _primary(data: EvalData, benchmark: str, names: Sequence[str]) -> list[str]:
 
 
 def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str, contrast: str) -> str:
-    names: list[str] = sorted(rows["metric"].unique().to_list())
+    names: list[str] = levels_of(rows["metric"])
     if len(names) == 1:
         return names[0]
     primary = _primary(data, benchmark, names)
