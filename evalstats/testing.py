@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from evalstats.analysis.compare.compare import compare
-from evalstats.analysis.compare.gate import gate
+from evalstats.analysis.compare.gate import Gate, gate
 from evalstats.analysis.compare.result import Comparison, Comparisons
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.registry import read
+from evalstats.loaders.sides import as_sides
 from evalstats.schema.data import EvalData, combine
 
 __all__ = ["assert_not_worse"]
@@ -18,8 +19,8 @@ _PathLike = str | Path
 
 def assert_not_worse(
     data: EvalData | _PathLike | Sequence[_PathLike],
-    baseline: str,
-    candidate: str,
+    baseline: str | None = None,
+    candidate: str | None = None,
     *,
     margin: float | str | None = None,
     fail_on: str | None = None,
@@ -35,7 +36,7 @@ def assert_not_worse(
     data
         What `evalstats.read` or `from_frame` gave; or paths of result files, folders or a store.
     baseline, candidate
-        A run, system or model of the data.
+        A run, system or model of the data; without names, the first of two paths is the baseline.
     margin
         The largest loss that does not matter, such as "2pp". With a margin the candidate must be shown to lose no more than
         that (non-inferiority); without one it must not be shown to lose.
@@ -64,10 +65,38 @@ def assert_not_worse(
     >>> assert_not_worse(datasets.tenacious_held_out(), "baseline", "trained", cluster="none").verdict
     'better'
     """
-    result = cast("Comparison | Comparisons", compare(_data(data), baseline, candidate, margin=margin, **options))
+    __tracebackhide__ = True
+    return passed(*judged(data, baseline, candidate, margin=margin, fail_on=fail_on, **options))
+
+
+def judged(
+    data: EvalData | _PathLike | Sequence[_PathLike],
+    baseline: str | None,
+    candidate: str | None,
+    *,
+    margin: float | str | None = None,
+    fail_on: str | None = None,
+    **options: Any,
+) -> tuple[Comparison, Gate]:
+    """Return the comparison that a test asserts, and whether it passes."""
+    if not isinstance(data, EvalData):
+        paths = [Path(path) for path in ([data] if isinstance(data, str | Path) else data)]
+        if not paths:
+            raise InputError("no path to read; give result files, folders or a store")
+        parts = [_read(path) for path in paths]
+        if len(paths) == 2 and baseline is None and candidate is None:
+            data, (baseline, candidate) = as_sides(paths, parts)
+        else:
+            data = combine(parts)
+    result = cast("Comparison | Comparisons", compare(data, baseline, candidate, margin=margin, **options))
     if isinstance(result, Comparisons):
         raise InputError("several metrics are named, and a test asserts one; write an assertion for each metric")
-    found = gate(result, fail_on or ("worse" if margin is None else "not-noninferior"))
+    return result, gate(result, fail_on or ("worse" if margin is None else "not-noninferior"))
+
+
+def passed(result: Comparison, found: Gate) -> Comparison:
+    """Return a comparison that passes its gate; the error says why one does not."""
+    __tracebackhide__ = True  # pytest shows the line of the test
     if found.passed is None:
         raise CannotAnswerError(found.reason)
     if not found.passed:
@@ -75,17 +104,7 @@ def assert_not_worse(
     return result
 
 
-def _data(data: EvalData | _PathLike | Sequence[_PathLike]) -> EvalData:
-    if isinstance(data, EvalData):
-        return data
-    paths = [data] if isinstance(data, str | Path) else list(data)
-    if not paths:
-        message = "no path to read; give result files, folders or a store"
-        raise InputError(message)
-    return combine([_read(path) for path in paths])
-
-
-def _read(path: _PathLike) -> EvalData:
+def _read(path: Path) -> EvalData:
     from evalstats.store.read import is_store, open_store
 
     return open_store(path).read() if is_store(path) else read(path)

@@ -8,7 +8,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "evalstats"
-_ENTRIES = ("evalstats", "evalstats.__main__", "evalstats.testing", "evalstats.cli.start", "evalstats.plots")
+_ENTRIES = (
+    *("evalstats", "evalstats.__main__", "evalstats.cli.start"),
+    *("evalstats.plots", "evalstats.testing", "evalstats.pytest_plugin"),
+)
 
 Graph = Mapping[str, set[str]]
 

@@ -29,6 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "simulate": {"errors", "schema", "stats", "datasets"},
     "analysis": {"errors", "options", "questions", "regular", "atomic", "schema", "document", "stats", "table", "simulate"},
     "testing": {"errors", "schema", "loaders", "store", "analysis"},
+    "pytest_plugin": {"errors", "atomic", "document", "loaders", "analysis", "testing"},
     "plots": {"errors", "document"},
     "report": {
         "errors", "questions", "regular", "atomic", "schema", "document", "analysis", "plots", "loaders", "store", "simulate",
@@ -60,7 +61,7 @@ MODULES = sorted(
     path
     for path in PACKAGE.rglob("*.py")
     if path.parent != PACKAGE
-    or path.stem in ("errors", "grammar", "options", "questions", "regular", "atomic", "testing")
+    or path.stem in ("errors", "grammar", "options", "questions", "regular", "atomic", "testing", "pytest_plugin")
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from evalstats.cli.output import say
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import InputError
 from evalstats.grammar import and_list, plural
 from evalstats.options import OF_COLUMNS, names_in
 
@@ -430,44 +430,16 @@ def two_sides(
 def _two_files(
     targets: Sequence[Path], reading: Mapping[str, Any], *, trials_from_runs: bool
 ) -> "tuple[EvalData, tuple[str, str]]":
-    from evalstats.schema.data import combine
-    from evalstats.table.systems import only_arm
+    from evalstats.loaders.sides import as_sides, names_of_files
 
     folders = targets if all(target.is_dir() for target in targets) else ()
     parts = [load([target], alongside=folders, tell=False, **reading) for target in targets]
     for line in problem_lines([problem for part in parts for problem in part.problems], full=reading["full"]):
         say(line, quiet=reading["quiet"])
-    for target, part in zip(targets, parts, strict=True):
-        if not part.outcomes.height:
-            raise InputError(f"{target}: holds no scores of single items, so nothing can be paired")
-    digests = [set(part.runs["source_digest"].drop_nulls().to_list()) for part in parts]
-    if digests[0] and digests[0] == digests[1]:
-        raise CannotAnswerError(
-            f"{targets[0]} and {targets[1]} hold the same bytes: they are one run twice, so there is nothing to compare; "
-            "give the files of two runs"
-        )
     if trials_from_runs:
         # Files that name no system are called after themselves (seed-1, seed-2): what was given as one side is one.
-        parts = [_one_system(part, name) for part, name in zip(parts, _labels(targets), strict=True)]
-    names = [only_arm(part.outcomes, role=role) for part, role in zip(parts, ("baseline", "candidate"), strict=True)]
-    if names[0] == names[1]:
-        # The same model twice (two prompts, two dates): the files tell the sides apart.
-        names = _labels(targets)
-        parts = [_renamed(part, name) for part, name in zip(parts, names, strict=True)]
-    return combine(parts), (names[0], names[1])
-
-
-def _labels(targets: Sequence[Path]) -> list[str]:
-    from evalstats.loaders.base import paths_apart
-
-    names = [target.name for target in targets]
-    return names if names[0] != names[1] else paths_apart(targets)
-
-
-def _renamed(part: "EvalData", name: str) -> "EvalData":
-    import polars as pl
-
-    return replace(part, outcomes=part.outcomes.with_columns(system=pl.lit(name)))
+        parts = [_one_system(part, name) for part, name in zip(parts, names_of_files(targets), strict=True)]
+    return as_sides(targets, parts)
 
 
 def _one_system(part: "EvalData", name: str) -> "EvalData":
