@@ -295,7 +295,7 @@ def live_names(page: Any) -> list[str]:
 
 _TABLES = """() => [...document.querySelectorAll('.es-table')].map((region, place) => ({
     place, rows: region.querySelectorAll('tbody tr').length,
-    numbers: [...region.querySelectorAll('thead th')].map(e => e.matches('.gt_right')),
+    numbers: [...region.querySelectorAll('thead th')].map(e => e.matches('.es-right')),
     sorts: region.querySelectorAll('.es-sort').length,
     field: !!region.parentElement.querySelector(':scope > .es-tools input'),
 }))"""

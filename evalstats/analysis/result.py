@@ -406,7 +406,7 @@ class Result:
     def to_gt(self, table: str | None = None) -> Any:
         """Return one of the result's tables by name, by itself the leading one, as a `great_tables.GT` to restyle.
 
-        InputError if the result has no such table.
+        InputError if the result has no such table, or great-tables is not installed.
         """
         document = self.document()
         chosen = formats.table_named(document, table) if table else document.leading_table

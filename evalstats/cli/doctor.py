@@ -10,8 +10,8 @@ _PARTS = (
     ("numpy", "numbers"),
     ("scipy", "distributions"),
     ("matplotlib", "figures"),
-    ("great_tables", "report tables"),
     ("papermill", "reports: runs the cells"),
+    ("great_tables", "reports: tables to restyle, `to_gt()`"),
     ("pypandoc", "reports: HTML"),
     ("typst", "reports: PDF"),
 )

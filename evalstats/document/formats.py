@@ -235,20 +235,20 @@ def html_table(table: Table) -> str:
     return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
-def great_table(table: Table, name: str = "", columns: Sequence[str] = ()) -> Any:
-    """Return one table as a `great_tables.GT`, its cells as text; columns are called as their titles, or as given.
-
-    `name` is the id of the HTML that it makes.
-    """
-    from great_tables import GT
+def great_table(table: Table) -> Any:
+    """Return one table as a `great_tables.GT`, its cells as text; columns are called as their titles."""
+    try:
+        from great_tables import GT
+    except ImportError:
+        raise InputError("great-tables is not installed; pip install 'evalstats-toolkit[report]'") from None
 
     titles = [one_line(column.title) for column in table.columns]
-    named = columns or [each if each not in titles[:k] else f"{each} ({k})" for k, each in enumerate(titles)]
+    named = [each if each not in titles[:k] else f"{each} ({k})" for k, each in enumerate(titles)]
     rows = table.written()
     # great_tables escapes what it is given, and lets control characters stand.
     frame = pl.DataFrame({key: [one_line(row[place]) for row in rows] for place, key in enumerate(named)})
     untyped: Any = GT  # great_tables leaves types of dataframes unknown
-    made = untyped(frame, rowname_col=named[0], id=name or table.id).tab_stubhead(titles[0])
+    made = untyped(frame, rowname_col=named[0], id=table.id).tab_stubhead(titles[0])
     for place, column in enumerate(table.columns[1:], start=1):
         made = made.cols_align("left" if column.left else "right", columns=named[place])
     return made

@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import re
+import sys
 import tomllib
 import zipfile
 import zlib
@@ -20,13 +21,17 @@ from pathlib import Path
 from typing import AnyStr, BinaryIO, cast
 
 import msgspec
-import zstandard
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.sheets import is_sheet, sheet_as_text
 from evalstats.regular import open_regular
 from evalstats.schema.memory import as_size, limit_of, too_much
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 HEAD_BYTES = 1 << 16
 MAX_RECORD_CHARS = 512 << 20
@@ -87,7 +92,7 @@ class BoundedReader(io.RawIOBase):
         view = memoryview(cast("bytearray", buffer)).cast("B")
         try:
             data = self._stream.read(len(view))
-        except (OSError, EOFError, zstandard.ZstdError, zipfile.BadZipFile, zlib.error) as error:
+        except (OSError, EOFError, zstd.ZstdError, zipfile.BadZipFile, zlib.error) as error:
             raise UnreadableFileError(
                 f"{self._name}: the compressed data are damaged or cut off ({error}); fetch the file again"
             ) from error
@@ -105,36 +110,6 @@ class BoundedReader(io.RawIOBase):
         if not self.closed:
             self._stream.close()
         super().close()
-
-
-class _ZstdFrames:
-    """Unpack Zstandard frames one after another; unlike the package's own reader, tell a file that ends inside one."""
-
-    # One step of packed bytes can unpack to some 30 000 times as much.
-    _STEP = 512
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._frame: zstandard.ZstdDecompressionObj | None = None
-        self._packed = b""
-        self._ready = b""
-
-    def read(self, size: int) -> bytes:
-        while not self._ready:
-            packed = self._packed or self._stream.read(self._STEP)
-            if not packed:
-                if self._frame is not None and not self._frame.eof:
-                    raise EOFError("the file ends inside a frame")
-                return b""
-            if self._frame is None or self._frame.eof:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-            self._ready = self._frame.decompress(packed)
-            self._packed = self._frame.unused_data
-        data, self._ready = self._ready[:size], self._ready[size:]
-        return data
-
-    def close(self) -> None:
-        """Nothing of its own is open; the file underneath is closed by its owner."""
 
 
 class _Recoded(io.RawIOBase):
@@ -179,7 +154,7 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
         if magic[:2] == _GZIP:
             unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
         elif magic == _ZSTD:
-            unpacked = cast("BinaryIO", _ZstdFrames(raw))
+            unpacked = cast("BinaryIO", zstd.ZstdFile(raw))
         elif magic == _ZIP and path.suffix.lower() == ".zip" and (member := _only_member(path, raw)):
             unpacked = member
         else:

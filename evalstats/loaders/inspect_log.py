@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import BinaryIO, Final
 
 import msgspec
-import zstandard
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
@@ -31,6 +30,7 @@ from evalstats.loaders.files import (
     iter_json,
     json_value,
     loads,
+    zstd,
 )
 from evalstats.loaders.values import (
     as_amount,
@@ -67,7 +67,7 @@ _FAULTS: Final = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
     zlib.error,
-    zstandard.ZstdError,
+    zstd.ZstdError,
     struct.error,
     NotImplementedError,
     RuntimeError,
@@ -175,8 +175,7 @@ class EvalArchive:
         if info.compress_type != _ZSTANDARD:
             with self._directory.open(info) as member:
                 return member.read(info.file_size + 1)
-        packed = io.BytesIO(self._packed(info))
-        with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as member:
+        with zstd.ZstdFile(io.BytesIO(self._packed(info))) as member:
             data = member.read(info.file_size + 1)
         if len(data) == info.file_size and zlib.crc32(data) != info.CRC:
             raise zipfile.BadZipFile("wrong checksum")

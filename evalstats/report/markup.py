@@ -4,7 +4,6 @@ Where Quarto renders a page to another format than ours, the pieces are Markdown
 """
 
 import base64
-import itertools
 import json
 import os
 import re
@@ -13,7 +12,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Literal, TextIO
@@ -24,7 +23,7 @@ import polars as pl
 from evalstats.analysis.result import draw, picture
 from evalstats.document import pandoc
 from evalstats.document.escape import for_html, for_pandoc, lines_for_html, lines_of, one_line
-from evalstats.document.formats import csv_text, great_table, html_link
+from evalstats.document.formats import csv_text, html_link
 from evalstats.document.model import Code, Figure, SideBySide, Table, Tone, sentence
 from evalstats.document.pandoc import fenced
 from evalstats.errors import RenderError
@@ -269,37 +268,38 @@ def html_table(table: Table, name: str, *, shown: int | None = None) -> str:
 
     Rows beyond the first `shown` are hidden.
     """
-    from great_tables import html
-
-    columns = [f"c{place}" for place in range(len(table.columns))]
-    titles = [html(_breakable(column.title)) for column in table.columns]
-    made = great_table(table, name, columns).tab_stubhead(titles[0]).tab_options(quarto_disable_processing=True)
-    made = made.cols_label(dict(zip(columns[1:], titles[1:], strict=True)))
-    words = [place for place, column in enumerate(table.columns) if not place or column.kind in ("name", "text")]
-    made = made.fmt(_breakable, columns=[columns[place] for place in words])
-    links = [columns[place] for place, column in enumerate(table.columns) if column.kind == "link"]
-    if links:
-        made = made.fmt(html_link, columns=links)
     tones = _tones(table)
-    if tones:
-        made = made.fmt(partial(_pill, tones=tones), columns=columns[-1])
-    found = re.search(r"<table.*</table>", made.as_raw_html(inline_css=False), re.DOTALL)
-    return _marked_rows(found.group(0), lead=table.lead, shown=shown) if found else ""
+    sides = ["" if column.left else ' class="es-right"' for column in table.columns]
 
+    def inside(at: int, text: str) -> str:
+        kind = table.columns[at].kind
+        if kind == "link":
+            return html_link(text)
+        if at == len(table.columns) - 1 and text in tones:
+            return f'<span class="es-pill es-{tones[text]}">{for_html(text)}</span>'
+        return _breakable(text) if not at or kind in ("name", "text") else for_html(text)
 
-def _marked_rows(html: str, *, lead: bool, shown: int | None) -> str:
-    """Mark the row that decides, so that it is known wherever it is sorted to, and hide those beyond `shown`."""
-    head, body, rows = html.partition("<tbody")
-    count = itertools.count()
-
-    def marked(_row: re.Match[str]) -> str:
-        place = next(count)
-        first = ' class="es-first"' if lead and not place else ""
+    def row(place: int, cells: Sequence[str]) -> str:
+        # The row that decides is known wherever it is sorted to.
+        first = ' class="es-first"' if table.lead and not place else ""
         hidden = " hidden" if shown is not None and place >= shown else ""
-        return f"<tr{first}{hidden}>"
+        stub = f'<th scope="row" id="{name}-r{place}"{sides[0]}>{inside(0, cells[0])}</th>'
+        others = "".join(
+            f'<td headers="{name}-r{place} {name}-c{at}"{sides[at]}>{inside(at, cells[at])}</td>'
+            for at in range(1, len(cells))
+        )
+        return f"<tr{first}{hidden}>{stub}{others}</tr>\n"
 
-    # Cells are escaped: no other `<tr>` can stand in them.
-    return head + body + re.sub("<tr>", marked, rows)
+    titles = "".join(
+        f'<th scope="col" id="{name}-c{at}"{sides[at]}>{_breakable(column.title)}</th>'
+        for at, column in enumerate(table.columns)
+    )
+    body = "".join(row(place, cells) for place, cells in enumerate(table.written()))
+    # Quarto would make a table of its own of it.
+    head = (
+        f'<table data-quarto-disable-processing="true" data-quarto-bootstrap="false">\n<thead><tr>{titles}</tr></thead>'
+    )
+    return f"{head}\n<tbody>\n{body}</tbody>\n</table>"
 
 
 def _tones(table: Table) -> Mapping[str, Tone]:
@@ -309,7 +309,7 @@ def _tones(table: Table) -> Mapping[str, Tone]:
 
 def _breakable(cell: str) -> str:
     """Let a long name break where its words end; behind a hyphen where the table would be too wide."""
-    parts = re.findall(r"[^_/\s]*(?:[_/]|\s+|$)", cell)
+    parts = re.findall(r"[^_/\s]*(?:[_/]|\s+|$)", one_line(cell))
     return "".join(_whole(part) + ("<wbr>" if part.endswith(("_", "/")) else "") for part in parts)
 
 
@@ -318,11 +318,6 @@ def _whole(part: str) -> str:
     if "-" not in word or len(word) > _WHOLE:
         return for_html(word) + part[len(word) :]
     return f'<span class="es-whole">{for_html(word)}</span>{part[len(word) :]}'
-
-
-def _pill(cell: str, *, tones: Mapping[str, Tone]) -> str:
-    tone = tones.get(cell)
-    return for_html(cell) if tone is None else f'<span class="es-pill es-{tone}">{for_html(cell)}</span>'
 
 
 def typst_table(table: Table) -> str:

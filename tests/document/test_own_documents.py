@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import zipfile
 from functools import cache
 from html import unescape
@@ -177,6 +178,13 @@ def test_a_table_comes_as_an_object_of_great_tables_to_restyle() -> None:
     assert result.to_gt().as_raw_html().count("<tr") == len(leading.rows) + 1
     with pytest.raises(InputError, match="no table 'x'"):
         result.to_gt("x")
+
+
+def test_without_great_tables_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "great_tables", None)
+    with pytest.raises(InputError) as refused:
+        results("hostile leaderboard")[0].to_gt()
+    assert str(refused.value) == "great-tables is not installed; pip install 'evalstats-toolkit[report]'"
 
 
 def slides(path: Path) -> str:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import polars as pl
-import zstandard
+
+from evalstats.loaders.files import zstd
 
 Mutation = tuple[str, int, int]
 
@@ -258,7 +259,7 @@ def _text(data: bytes) -> str:
 
 
 def _packed(data: bytes, where: int, what: int) -> bytes:
-    packed = gzip.compress(data, 1) if what % 4 < 2 else zstandard.compress(data)
+    packed = gzip.compress(data, 1) if what % 4 < 2 else zstd.compress(data)
     return packed[: None if what % 2 else where % len(packed)]
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +32,7 @@ from evalstats.loaders.files import (
     open_bytes,
     open_text,
     partial_object,
+    zstd,
 )
 from evalstats.regular import digest_of
 
@@ -44,7 +44,7 @@ def written(path: Path, data: bytes | str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress])
 def test_compression_is_told_by_the_bytes_and_not_the_name(tmp_path: Path, pack: Pack) -> None:
     packed = pack(b"some bytes " * 1000)
     with open_bytes(written(tmp_path / "plain.json", packed)) as stream:
@@ -52,7 +52,7 @@ def test_compression_is_told_by_the_bytes_and_not_the_name(tmp_path: Path, pack:
 
 
 def test_several_compressed_frames_are_one_stream(tmp_path: Path) -> None:
-    for pack in (gzip.compress, zstandard.compress):
+    for pack in (gzip.compress, zstd.compress):
         with open_bytes(written(tmp_path / "x", pack(b"one ") + pack(b"two"))) as stream:
             assert stream.read() == b"one two"
 
@@ -65,7 +65,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress])
 @pytest.mark.parametrize("kept", [0.5, 0.99])
 def test_compressed_data_that_are_cut_off(tmp_path: Path, pack: Pack, kept: float) -> None:
     lines = "\n".join(json.dumps({"n": number}) for number in range(50_000))
@@ -82,7 +82,7 @@ def test_damaged_compressed_data_are_named(tmp_path: Path) -> None:
         load_json(written(tmp_path / "bad.gz", bytes(packed)))
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress])
 def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Pack) -> None:
     monkeypatch.setattr(files, "RATIO_FROM_BYTES", 1 << 20)
     bomb = written(tmp_path / "bomb.gz", pack(b"0" * (8 << 20)))

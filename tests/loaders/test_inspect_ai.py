@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import zstandard
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import BATCH_ROWS, Rows, Source, read_head, with_digest
+from evalstats.loaders.files import zstd
 from evalstats.loaders.inspect_ai import LOADER
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData, Problem
@@ -145,8 +145,8 @@ def members_read(path: Path) -> dict[str, object]:
             name_size, extra_size = (int.from_bytes(raw.read(2), "little") for _ in range(2))
             raw.seek(name_size + extra_size, 1)
             data = raw.read(info.compress_size)
-            zstd = info.compress_type == 93
-            text = zstandard.ZstdDecompressor().decompressobj().decompress(data) if zstd else directory.read(info)
+            packed = info.compress_type == 93
+            text = zstd.decompress(data) if packed else directory.read(info)
             found[info.filename] = json.loads(text)
     header = found["header.json"]
     assert isinstance(header, dict)

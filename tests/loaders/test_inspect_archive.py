@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zstandard
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
+from evalstats.loaders.files import zstd
 from evalstats.loaders.inspect_ai import LOADER
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
@@ -49,7 +49,7 @@ class Member:
         if self.method == ZSTD:
             cut = len(self.data) // self.frames + 1
             parts = [self.data[at : at + cut] for at in range(0, max(len(self.data), 1), cut)]
-            return b"".join(zstandard.ZstdCompressor().compress(part) for part in parts)
+            return b"".join(zstd.compress(part) for part in parts)
         return self.data
 
 

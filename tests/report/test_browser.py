@@ -104,7 +104,7 @@ def test_wide_tables_scroll_inside_the_page_and_keep_the_name_of_the_row(opened:
     region = page.locator("#tbl-dependence .es-table")
     assert region.evaluate("e => e.scrollWidth > e.clientWidth")
     region.evaluate("e => { e.scrollLeft = 200; }")
-    stub = page.locator("#tbl-dependence .gt_stub").first
+    stub = page.locator("#tbl-dependence tbody th").first
     assert stub.evaluate("e => e.getBoundingClientRect().left >= e.closest('.es-table').getBoundingClientRect().left")
 
 

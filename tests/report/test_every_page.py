@@ -135,7 +135,7 @@ FAULTS = """<!DOCTYPE html><html lang="en"><title>Faults</title><main><h1>Faults
 <details><summary>more</summary><p>folded</p></details><h3 id="p1">Twice</h3>
 <a download href="data:text/csv;charset=utf-8;base64,YSxiCjEsPWNtZCgpCg==">sheet</a>
 <figure><div class="es-tools"><input type="search"></div><div class="es-table"><table><thead><tr>
-<th><button class="es-sort">Name</button></th><th class="gt_right"><button class="es-sort">n</button></th></tr></thead>
+<th><button class="es-sort">Name</button></th><th class="es-right"><button class="es-sort">n</button></th></tr></thead>
 <tbody><tr><td>b</td><td>1</td></tr><tr><td>a</td><td>2</td></tr><tr><td>c</td><td>1,000</td></tr></tbody></table></div></figure>
 <div role="tablist"><button role="tab" aria-controls="p1" aria-selected="true">one</button>
 <button role="tab" aria-controls="p2" aria-selected="false">two</button></div><p id="p1">1</p><p id="p2" hidden>2</p>

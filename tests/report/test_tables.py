@@ -79,7 +79,7 @@ def test_numbers_are_aligned_right_in_head_and_body() -> None:
     found = parsed(html_table(TABLE, "t"))
     second = [attributes["class"] or "" for _, attributes, text in found.cells if text.strip() in {"n|", "1", "−2"}]
     assert len(second) == 3
-    assert all("gt_right" in classes for classes in second)
+    assert all("es-right" in classes for classes in second)
 
 
 def test_a_float_scrolls_by_keyboard_and_names_itself() -> None:

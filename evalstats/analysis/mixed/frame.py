@@ -1,9 +1,8 @@
 """From a table and a formula to the cells a mixed model is fitted to."""
 
-import re
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +39,6 @@ from evalstats.stats.mixed.design import Family, Floats, Ints, MixedDesign, Rand
 
 _MOST_COLUMNS = 5000
 _MOST_NUMBERS = 200_000_000
-_PART = re.compile(r"c(\d+)(?:\[(?:T\.)?(\d+)\])?")
 INTERCEPT_NAME = "(Intercept)"
 
 
@@ -72,53 +70,61 @@ def code_columns(terms: Sequence[Term], columns: Mapping[str, Column], n: int, *
     (('(Intercept)', 'model[b]'), array([0., 1., 1.]))
     """
     _check_size(terms, columns, n)
-    if not terms:
-        return Coded(matrix=np.ones((n, 1)), names=(INTERCEPT_NAME,), term_of=(0,))
-    import pandas as pd  # only where a model is built
-    from formulaic.formula import SimpleFormula
-    from formulaic.parser.types import Factor as Part
-    from formulaic.parser.types import Term as Product
-
-    names = columns_of(terms)
-    ids = {name: f"c{at}" for at, name in enumerate(names)}
-
-    def product(term: Term) -> Any:
-        # "lookup" takes a column by its name and nothing else; these names are ours.
-        return Product([Part(ids[name], eval_method="lookup") for name in term])
-
-    products = [product(term) for term in terms]
-    if intercept:
-        products.insert(0, Product([Part("1", eval_method="literal")]))
-    categorical: Any = pd.Categorical
-    table: dict[str, Any] = {}
-    for name in names:
-        column = columns[name]
-        table[ids[name]] = (
-            categorical.from_codes(column.codes, categories=range(len(column.levels)))
-            if isinstance(column, Factor)
-            else column.values
-        )
-    formula: Any = SimpleFormula(products, _ordering="none")
-    made = formula.get_model_matrix(pd.DataFrame(table), context={}, output="numpy")
-    spec = made.model_spec
-    term_of: list[int] = [0] * len(spec.column_names)
-    for at, part in enumerate(products):
-        for column in spec.term_indices[part]:
-            term_of[column] = at
-    readable = tuple(_readable(str(name), names, columns) for name in spec.column_names)
-    return Coded(matrix=np.ascontiguousarray(made, dtype=np.float64), names=readable, term_of=tuple(term_of))
+    matrix: list[Floats] = []
+    names: list[str] = []
+    term_of: list[int] = []
+    spanned: set[frozenset[_Part]] = set()
+    for at, term in enumerate([INTERCEPT, *terms] if intercept or not terms else terms):
+        choices = [((name, False), None) if isinstance(columns[name], Factor) else ((name, True),) for name in term]
+        span = [tuple(part for part in parts if part is not None) for parts in itertools.product(*choices)]
+        # What the terms before leave: each factor without its reference, or, of a margin that is not there, with it.
+        for parts in _merged([parts for parts in span if frozenset(parts) not in spanned]):
+            coded: list[tuple[tuple[str, ...], Floats]] = [((), np.ones(n))]
+            for part in parts:
+                coded = [
+                    ((*before, name), product * values)
+                    for name, values in _coded(part, columns)
+                    for before, product in coded
+                ]
+            matrix += [values for _, values in coded]
+            names += [":".join(parts) or INTERCEPT_NAME for parts, _ in coded]
+            term_of += [at] * len(coded)
+        spanned.update(map(frozenset, span))
+    return Coded(
+        matrix=np.column_stack(matrix) if matrix else np.empty((n, 0)), names=tuple(names), term_of=tuple(term_of)
+    )
 
 
-def _readable(name: str, names: Sequence[str], columns: Mapping[str, Column]) -> str:
-    """Turn formulaic's `c0[T.1]:c1` into `model[b]:day`."""
-    if name == "Intercept":
-        return INTERCEPT_NAME
+# A factor or covariate of a product, and whether its reference has a column, too.
+_Part = tuple[str, bool]
 
-    def part(match: re.Match[str]) -> str:
-        column = columns[names[int(match[1])]]
-        return f"{column.name}[{column.levels[int(match[2])]}]" if isinstance(column, Factor) else column.name
 
-    return _PART.sub(part, name)
+def _coded(part: _Part, columns: Mapping[str, Column]) -> list[tuple[str, Floats]]:
+    """Return the columns of one factor or covariate, with their names."""
+    column, whole = columns[part[0]], part[1]
+    if isinstance(column, Covariate):
+        return [(column.name, column.values)]
+    return [
+        (f"{column.name}[{level}]", (column.codes == code).astype(np.float64))
+        for code, level in enumerate(column.levels)
+        if whole or code
+    ]
+
+
+def _merged(products: Iterable[tuple[_Part, ...]]) -> list[tuple[_Part, ...]]:
+    """Return the fewest products that span the same: a:b without references and a alone are a:b with those of b."""
+    kept: list[tuple[_Part, ...]] = []
+    for parts in sorted(products, key=len):
+        for other in kept:
+            more = set(parts) - set(other)
+            if len(parts) == len(other) + 1 and len(more) == 1:
+                (new,) = more
+                whole = tuple((name, full or (name, full) == new) for name, full in parts)
+                kept = _merged([*(each for each in kept if each != other), whole])
+                break
+        else:
+            kept.append(parts)
+    return kept
 
 
 def _check_size(terms: Sequence[Term], columns: Mapping[str, Column], n: int) -> None:

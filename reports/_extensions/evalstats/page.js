@@ -43,7 +43,7 @@ for (const region of all(".es-table")) {
   const rows = all("tbody tr", region), heads = all("thead th", region);
   const arrange = folding(rows, region, region.ariaLabel, 12);
   if (rows.length > 2) heads.forEach((head, column) => {
-    const isNumber = head.matches(".gt_right"), ways = ["ascending", "descending"];
+    const isNumber = head.matches(".es-right"), ways = ["ascending", "descending"];
     const key = (row) => (isNumber ? amount : String)(row.cells[column].textContent);
     if (isNumber) ways.reverse();
     wrap(head, button("es-sort", "", () => {
@@ -59,7 +59,7 @@ for (const region of all(".es-table")) {
 }
 
 // A name that leads a row or a mark, and stands in two figures or tables, can be followed.
-const stubs = all(".es-table .gt_stub"), nameOf = (each) => each?.dataset.name;
+const stubs = all(".es-table tbody th"), nameOf = (each) => each?.dataset.name;
 stubs.forEach((cell) => (cell.dataset.name = cell.textContent));
 const places = Map.groupBy(all("[data-name]"), nameOf), at = (name) => places.get(name) || [];
 const isFollowed = (each) => new Set(at(nameOf(each)).map((own) => own.closest("figure"))).size > 1;
