@@ -317,6 +317,8 @@ class Interval:
         What it says to lie below and above the origin, the better side first if `falling`.
     bounds
         The ends of the scale, where it has some; without an origin the whole scale is drawn.
+    others, others_words
+        What else is drawn on the scale, as dots (the scores of the other models), and the words that say so.
     conf_level, method, counts
         From these a page computes the interval again when its reader moves the level; without counts it cannot.
 
@@ -338,6 +340,8 @@ class Interval:
     sides: tuple[str, str] = ("", "")
     falling: bool = False
     bounds: tuple[float, float] | None = None
+    others: tuple[float, ...] = ()
+    others_words: str = ""
     conf_level: float = 0.95
     method: str = ""
     counts: tuple[int, ...] = ()
@@ -352,7 +356,8 @@ class Interval:
         if self.bounds is not None:
             ends = [max(ends[0], self.bounds[0]), min(ends[1], self.bounds[1])]
         known = [] if self.origin is None else [self.origin - self.margin, self.origin + self.margin]
-        return min(ends + known), max(ends + known)
+        shown = [*ends, *known, *self.others]
+        return min(shown), max(shown)
 
 
 def drawn_interval(

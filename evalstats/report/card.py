@@ -75,12 +75,12 @@ def _labels(interval: Interval) -> tuple[str, str, str]:
     return "" if interval.origin is None else declared(interval.origin, interval.scale), low, high
 
 
-def _margin(interval: Interval) -> str:
-    return (
-        f"band: margin ±{with_unit(declared(interval.margin, interval.scale), interval.unit)}"
-        if interval.margin
-        else ""
-    )
+def _key(interval: Interval) -> str:
+    """Return what is drawn beside the interval: the margin, or the others."""
+    if interval.others:
+        return interval.others_words
+    margin = with_unit(declared(interval.margin, interval.scale), interval.unit)
+    return f"band: margin ±{margin}" if interval.margin else ""
 
 
 def _svg(interval: Interval) -> str:
@@ -102,6 +102,10 @@ def _svg(interval: Interval) -> str:
     else:
         marks.append('<line class="es-origin" x1="18%" x2="82%" y1="24" y2="24"/>')
     marks += [
+        *(
+            f'<circle class="es-other" cx="{100 * _place(interval, value):.2f}%" cy="24" r="3.5"/>'
+            for value in interval.others
+        ),
         f'<line class="es-range" x1="{at["low"]}" x2="{at["high"]}" y1="24" y2="24"/>',
         *(f'<line class="es-{end}" x1="{at[end]}" x2="{at[end]}" y1="19" y2="29"/>' for end in ("low", "high")),
         f'<circle cx="{at["estimate"]}" cy="24" r="5"/>',
@@ -109,8 +113,9 @@ def _svg(interval: Interval) -> str:
         f'<text class="es-high" x="{at["high"]}" y="45">{for_html(high)}</text>',
     ]
     value = number(interval.estimate * interval.scale, interval.digits, sign=interval.origin == 0)
-    alt = f"{value} [{low}, {high}]{f', beside {origin}' if origin else ''}"
-    words = [*([interval.sides[0]] if interval.sides[0] else []), _margin(interval), interval.sides[1]]
+    beside = " and ".join(filter(None, [origin, interval.others_words]))
+    alt = f"{value} [{low}, {high}]{f', beside {beside}' if beside else ''}"
+    words = [*([interval.sides[0]] if interval.sides[0] else []), _key(interval), interval.sides[1]]
     said = "".join(f"<span>{for_html(word)}</span>" for word in words) if any(words) else ""
     moved = ""
     if interval.counts:
@@ -144,5 +149,6 @@ def _typst(interval: Interval) -> str:
             "last": interval.origin + interval.margin,
         }
     places = [f"{name}: {100 * _place(interval, value):.2f}%" for name, value in values.items()]
-    words = typst_strings([origin, low, high, interval.sides[0], _margin(interval), interval.sides[1]])
-    return f"({', '.join(places)}, words: {words})"
+    words = typst_strings([origin, low, high, interval.sides[0], _key(interval), interval.sides[1]])
+    others = "".join(f"{100 * _place(interval, value):.2f}%, " for value in interval.others)
+    return f"({', '.join(places)}, others: ({others}), words: {words})"

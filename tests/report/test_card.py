@@ -37,7 +37,7 @@ def places(html: str) -> dict[str, float]:
             "low": r'class="es-low" x1="([\d.]+)%',
             "high": r'class="es-high" x1="([\d.]+)%',
             "zero": r'class="es-origin" x1="([\d.]+)%',
-            "estimate": r'cx="([\d.]+)%',
+            "estimate": r'cx="([\d.]+)%" cy="24" r="5"',
             "margin": r'class="es-margin" x="([\d.]+)%',
         }.items()
     }
@@ -51,6 +51,21 @@ def test_marks_stand_in_proportion() -> None:
     assert at["zero"] == pytest.approx(at["low"] - 2 * unit, abs=0.02)
     assert at["margin"] == pytest.approx(at["zero"] - 5 * unit, abs=0.02)
     assert all(0 <= place <= 100 for place in at.values())
+
+
+def test_what_stands_beside_the_interval_is_drawn_in_proportion_and_named() -> None:
+    drawn = Interval(estimate=0.1, low=0.02, high=0.18)
+    beside = replace(drawn, others=(0.0, 0.3), others_words="dots: <i>c and d")
+    html = card(replace(DOCUMENT, interval=beside))
+    low, high, estimate = (places(html)[name] for name in ("low", "high", "estimate"))
+    first, last = (float(at) for at in re.findall(r'class="es-other" cx="([\d.]+)%"', html))
+    unit = (high - low) / 16
+    assert (estimate - first, last - estimate) == (
+        pytest.approx(10 * unit, abs=0.02),
+        pytest.approx(20 * unit, abs=0.02),
+    )
+    assert "dots: &lt;i&gt;c and d</span>" in html
+    assert html.partition("{=typst}")[2].count(f"others: ({first:.2f}%, {last:.2f}%, )") == 1
 
 
 def test_the_card_says_number_basis_caution_and_action_in_this_order_and_escapes_names() -> None:

@@ -1,4 +1,4 @@
-"""The level and the margin that a reader moves on the card: the page computes what Python does, and the verdict stays."""
+"""The level and the margin that a reader moves on the card: the page computes what Python does and concludes."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -23,12 +23,13 @@ CLOSE = 1e-9
 LEVELS = (0.6, 0.8, 0.9, 0.95, 0.983, 0.999)
 
 
-def result(won: int = 15, lost: int = 5, **options: Any) -> Any:
+def result(won: int = 15, lost: int = 5, *, higher_is_better: bool = True, **options: Any) -> Any:
     """Two models on 60 items, of which the second wins some and loses some."""
     first = [0] * won + [1] * lost + [1] * 20 + [0] * (40 - won - lost)
     second = [1] * won + [0] * lost + first[won + lost :]
     frame = pl.DataFrame({"item": [*range(60)] * 2, "model": ["a"] * 60 + ["b"] * 60, "score": first + second})
-    return es.compare(es.from_frame(frame, item="item", model="model", score="score"), "a", "b", **options)
+    columns = {"item": "item", "model": "model", "score": "score"}
+    return es.compare(es.from_frame(frame, higher_is_better=higher_is_better, **columns), "a", "b", **options)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,8 @@ def test_a_level_that_is_moved_moves_the_interval_and_not_the_verdict(opened: Ca
     level.fill("99")
     known = tango(counts, conf_level=0.99)
     said = f"99% CI {100 * known.conf_low:.1f} to {100 * known.conf_high:.1f} pp, includes 0.".replace("-", "−")
-    assert card.get_by_role("status").text_content() == f"{said} The verdict stays that at 95%."
+    alone = "By the interval alone: inconclusive."
+    assert card.get_by_role("status").text_content() == f"{said} {alone} The verdict above is that at 95%."
     assert card.locator("text.es-low").text_content() == f"{100 * known.conf_low:.1f}".replace("-", "−")
     assert card.locator(".es-range").get_attribute("x1") != before
     assert "Better" in (card.locator(".es-label").text_content() or "")
@@ -101,11 +103,25 @@ def test_a_margin_is_held_to_one_sided_limits(
     page.get_by_role("slider", name="Margin").fill(str(100 * margin))
     said = page.locator(".es-verdict").get_by_role("status").text_content()
     assert words in said
-    assert said.endswith("(one-sided 95%). The verdict stays that at 95% and ±15 pp.")
+    alone = "inconclusive" if account.verdict == "powerless" else account.verdict
+    told = f"(one-sided 95%). By the interval alone: {alone}. The verdict above is that at 95% and ±15 pp."
+    assert said.endswith(told)
     assert account.at_margin.noninferior == ("not excluded" not in words)
     assert (account.verdict == "equivalent") == ("equivalent" in words)
     # The band has moved, and what said where it was is gone.
     assert page.locator(".es-interval > p span").filter(has_text="band").count() == 0
+
+
+@pytest.mark.parametrize(("won", "lost"), [(15, 5), (5, 15), (10, 10)])
+@pytest.mark.parametrize("rising", [True, False])
+def test_the_moved_interval_concludes_as_python_does(
+    opened: Callable[..., Any], won: int, lost: int, *, rising: bool
+) -> None:
+    page = opened(won=won, lost=lost, higher_is_better=rising)
+    page.get_by_role("slider", name="Level").fill("90")
+    said = page.locator(".es-verdict").get_by_role("status").text_content()
+    known = result(won, lost, higher_is_better=rising, conf_level=0.9).verdict
+    assert f"By the interval alone: {known}." in said
 
 
 @pytest.mark.parametrize(
@@ -127,7 +143,7 @@ def test_until_a_slider_moves_and_on_paper_the_drawing_is_that_of_python(
         assert of_margin == f"{100 * margin:g} pp"
     slider.fill("90")
     assert drawings[1].inner_html() != known
-    assert f"The verdict stays that at {shown}" in page.locator(".es-verdict").get_by_role("status").text_content()
+    assert f"The verdict above is that at {shown}" in page.locator(".es-verdict").get_by_role("status").text_content()
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert drawings[1].inner_html() == known
     assert slider.get_attribute("aria-valuetext") == shown

@@ -10,15 +10,17 @@ from evalstats.document.model import (
     Column,
     Document,
     Figure,
+    Interval,
     Items,
     Section,
     Table,
     Text,
     Tone,
+    drawn_interval,
     listed,
     sentence,
 )
-from evalstats.document.numbers import interval_words, number
+from evalstats.document.numbers import interval_words, number, titled
 from evalstats.errors import written
 from evalstats.grammar import and_list, conjugate, plural
 
@@ -54,6 +56,7 @@ def document(result: Audit) -> Document:
         label="Settle first" if result.n_flipping else "Holds" if result.n_pairs else "No comparison",
         tone="bad" if result.n_flipping else "good" if result.n_pairs else "neutral",
         headline=_headline(result),
+        interval=_interval(result),
         scope="; ".join(looked[:2]) + more,
         answer=_answer(result),
         notes=result.notes,
@@ -158,6 +161,23 @@ def _drawn(result: Audit) -> list[tuple[Finding, Shift, FlippedComparison]]:
             if flip.before.estimate is not None and flip.after.estimate is not None
         ]
     return found[:_DRAWN]
+
+
+def _interval(result: Audit) -> Interval | None:
+    """Return the comparison that hangs most on a finding: as it would be, beside what it is now."""
+    drawn = _drawn(result)[:1] if result.n_flipping else []
+    for finding, shift, flip in drawn:
+        audited = result.of(finding.benchmark, finding.metric)
+        what = titled(f"{flip.first} minus {flip.second}", audited.unit)
+        return drawn_interval(
+            flip.after.estimate,
+            flip.after.ends,
+            scale=audited.scale,
+            origin=0.0,
+            others=(flip.before.estimate or 0.0,),
+            others_words=f"{what}, {shift.treatment}; dot: now",
+        )
+    return None
 
 
 def _figure(result: Audit) -> Figure | None:

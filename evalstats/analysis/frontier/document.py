@@ -6,20 +6,22 @@ from evalstats.analysis.costs import WORDS, amount, cost_word
 from evalstats.analysis.design.metric import asked_direction
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import placed
-from evalstats.analysis.result import shown_numbers
+from evalstats.analysis.result import level, shown_numbers
 from evalstats.document.model import (
     Column,
     Document,
     Figure,
+    Interval,
     Items,
     Section,
     Table,
     Text,
     Tone,
+    drawn_interval,
     interval_column,
     number_column,
 )
-from evalstats.document.numbers import number, share_in_percent
+from evalstats.document.numbers import interval_words, number, share_in_percent, with_unit
 from evalstats.grammar import and_list, first_lines, is_are, plural
 
 _WORDS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not settled", "dominated": "dominated"}
@@ -69,12 +71,16 @@ def document(result: Frontier) -> Document:
     users = f", on different {result.different}" if result.different else ""
     items = f"{result.n_items:,} rows" if users else f"the {plural(result.n_items, 'item')}"
     whose = f", different {result.different} for each system" if users else " that every system has"
+    value, words, drawn = _number(result)
     return Document(
         kind="frontier",
         title=f"Which systems score most for their {what}{placed(result.benchmark)}?",
         label="settled" if settled else "partly open",
         tone="good" if settled else "caution",
         headline="; ".join((f"{_headline(result, what)}{users}", *asked)),
+        number=value,
+        number_words=words,
+        interval=drawn,
         scope=f"Scores are means of {result.metric} on {items}{within}{whose}",
         answer=(replace(_figure(result), table=_table(result)),),
         notes=result.notes,
@@ -96,6 +102,20 @@ def _headline(result: Frontier, what: str) -> str:
     if len(names) == 1 and not open_:
         return f"{names[0]} scores most for the least {what}"
     return f"No system beats {and_list(names)} in both score and {what}{rest}"
+
+
+def _number(result: Frontier) -> tuple[str, str, Interval | None]:
+    """Return the best score on the frontier with its interval, drawn among the other scores."""
+    rows = [row for row in result.rows if row.standing == "on the frontier"]
+    if not rows or asked_direction(result.direction):
+        return "", "", None
+    best = (max if result.higher_is_better else min)(rows, key=lambda row: row.estimate)
+    others = tuple(row.estimate for row in result.rows if row is not best)
+    scale, digits, key = result.scale, 1 if result.scale > 1 else 2, f"dots: the other {len(others)}"
+    drawn = drawn_interval(best.estimate, best.ends, scale=scale, digits=digits, others=others, others_words=key)
+    ends = f"{level(result)} CI {interval_words(*best.ends, scale, digits)}" if best.ends else "no interval"
+    value = with_unit(number(best.estimate * scale, digits), result.score_unit)
+    return value, f"{best.name}, {ends}", drawn
 
 
 def _table(result: Frontier) -> Table:

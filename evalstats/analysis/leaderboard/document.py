@@ -118,6 +118,7 @@ def _against_baseline(result: Leaderboard, whole: Document) -> Document:
         headline="; ".join((*said, *result.qualifiers)),
         number="",
         number_words="",
+        interval=None,
         scope=f"{whole.scope}; {result.baseline} scores {with_unit(score, result.score_unit)}",
         answer=pairs.blocks,
         actions=(),
@@ -236,12 +237,15 @@ def _number(result: Leaderboard) -> tuple[str, str, Interval | None]:
         drawn = drawn_interval(lead, ends, scale=result.scale, digits=digits, unit=result.unit, origin=0.0)
         words = f"{level(result)} CI {interval_words(*ends, result.scale, digits)}, {p_words(pair.p_value)}"
         return value, words, drawn
-    value = with_unit(number(top.estimate * result.scale, score_digits(result)), result.score_unit)
+    digits = score_digits(result)
+    value = with_unit(number(top.estimate * result.scale, digits), result.score_unit)
     if top.conf_low is None or top.conf_high is None:
         return value, f"score of {top.name}, no interval", None
-    ends = interval_words(top.conf_low, top.conf_high, result.scale, score_digits(result))
-    # Its interval stands in the figure, among those of the others.
-    return value, f"{top.name}, {level(result)} CI {ends}", None
+    others = tuple(row.estimate for row in result.rows[1:] if row.estimate is not None)
+    key = f"dots: the other {len(others)}"
+    drawn = drawn_interval(top.estimate, top.ends, scale=result.scale, digits=digits, others=others, others_words=key)
+    ends = interval_words(top.conf_low, top.conf_high, result.scale, digits)
+    return value, f"{top.name}, {level(result)} CI {ends}", drawn
 
 
 def _scope(result: Leaderboard) -> str:

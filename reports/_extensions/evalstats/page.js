@@ -216,8 +216,11 @@ for (const box of all("[data-interval]")) {
       const above = least > -within, below = limit < within, fine = falling ? below : above;
       const size = sized(words(within, 0)), loss = "a loss of more than " + size + (fine ? " is excluded" : " is not excluded");
       if (within) said += "; " + (above && below ? "equivalent within " + size : loss) + " (one-sided " + percent(chosen) + ")";
+      // What else decides (power, few clusters) no page can compute.
+      const way = low > 0 ? !falling : high < 0 && falling;
+      said += ". By the interval alone: " + (within && above && below ? "equivalent" : low <= 0 && high >= 0 ? "inconclusive" : way ? "better" : "worse");
     }
-    told.textContent = said + ". The verdict stays that at " + percent(known.level) + (known.margin ? " and ±" + sized(words(known.margin, 0)) : "") + ".";
+    told.textContent = said + ". The verdict above is that at " + percent(known.level) + (known.margin ? " and ±" + sized(words(known.margin, 0)) : "") + ".";
   };
   // Until a slider is moved, and on paper, the drawing is Python's.
   const svg = box.querySelector("svg"), drawn = svg.cloneNode(true);
