@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 
 import msgspec
 import polars as pl
@@ -27,7 +27,6 @@ from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem, Severity
 from evalstats.schema.tables import check_table, combinations_in, frame_from_rows
 
-T = TypeVar("T")
 Shape = Literal["empty", "object", "array", "lines", "zip", "parquet", "text", "binary"]
 
 # How a file begins that stands for one which git-LFS has not fetched.
@@ -375,11 +374,16 @@ def with_path(path: Path, error: Exception) -> str:
 
 
 def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.DataFrame] | Problem]:
-    """Read a source into checked frames, batch by batch; `runs` comes last, with its counts."""
+    """Read a source into checked frames, batch by batch; `runs` comes last, with its counts.
+
+    Until then Python's collector of cycles is paused: records make many objects, none of them a cycle, and it would look at all.
+    """
     runs: list[dict[str, object]] = []
     counts: dict[str, dict[str, int]] = {}
+    is_collecting = gc.isenabled()
+    gc.disable()
     try:
-        for part in _uncollected(loader.read(source)):
+        for part in loader.read(source):
             if isinstance(part, Problem):
                 yield part
             elif part.table == "runs":
@@ -402,21 +406,9 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
             f"{source.path}: could not be read by the {loader.name} loader ({type(error).__name__}: {error}); "
             "check that the file is whole, or report it with the harness's version"
         ) from error
-
-
-def _uncollected(parts: Iterator[T]) -> Iterator[T]:
-    """Yield parts, each made with Python's collector of cycles paused: records make many objects, and none of them a cycle."""
-    wanted = gc.isenabled()
-    while True:
-        gc.disable()
-        try:
-            part = next(parts)
-        except StopIteration:
-            return
-        finally:
-            if wanted:
-                gc.enable()
-        yield part
+    finally:
+        if is_collecting:
+            gc.enable()
 
 
 def _checked(part: Rows | Frame) -> pl.DataFrame:

@@ -5,14 +5,14 @@ is null or unscored with its reason.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf
-from typing import Final
+from math import inf, isfinite
+from typing import Final, cast
 
 import polars as pl
 
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_number, as_text, numbers_of, text_of, times_of
-from evalstats.schema.columns import TableName, schema_of
+from evalstats.schema.columns import TableName
 from evalstats.schema.tables import columns_of_rows
 
 # What one record says: what all of its outcomes share, and each outcome: the metric, and its `value`, or status, score and the
@@ -114,19 +114,25 @@ def with_outcomes(shared: pl.DataFrame, outcomes: Sequence[list[Row]], table: Ta
     return shared.hstack(_outcome_columns([row for found in outcomes for row in found], table))
 
 
-def beside_shared(columns: Mapping[str, Sequence[object]], rows: Sequence[Row]) -> pl.DataFrame:
-    """Return columns beside outcomes, many of which are one and the same dict: each is looked at once.
+def states(said: Sequence[float | Row]) -> pl.DataFrame:
+    """Return scores, and what is said in place of one or beside it, as columns; a dict that comes again is looked at once.
 
-    >>> yes = {"status": "scored", "score": 1.0}
-    >>> beside_shared({"item": ["a", "b"]}, [yes, yes]).rows()
-    [('scored', 1.0, 'a'), ('scored', 1.0, 'b')]
+    >>> states([1.0, unscored("no verdict"), 0.5])["status_reason"].to_list()
+    [None, 'no verdict', None]
     """
-    distinct = {id(row): row for row in rows}
-    places = {key: place for place, key in enumerate(distinct)}
-    names = schema_of("outcomes")
-    return columns_of_rows(list(distinct.values()), "outcomes")[[places[id(row)] for row in rows]].with_columns(
-        pl.Series(name, cells, dtype=names.get(name)) for name, cells in columns.items()
-    )
+    odd = {id(each): each for each in said if type(each) is not float}
+    if not odd:
+        return _scored(pl.Series(said, dtype=pl.Float64))
+    places = {key: place for place, key in enumerate(odd, start=1)}
+    rows: list[Row] = [{**_OUTCOME, "status": "scored"}, *cast("Iterable[Row]", odd.values())]
+    frame = columns_of_rows(rows, "outcomes")[[places.get(id(each), 0) for each in said]]
+    plain = [each if type(each) is float else None for each in said]
+    return frame.with_columns(score=pl.coalesce(pl.Series(plain, dtype=pl.Float64), "score"))
+
+
+def _scored(scores: pl.Series) -> pl.DataFrame:
+    nothing = pl.lit(None, dtype=pl.String)
+    return pl.select(status=pl.lit("scored"), status_reason=nothing, score=scores, value_raw=nothing)
 
 
 def texts(values: Sequence[object]) -> pl.Series:
@@ -150,9 +156,16 @@ def numbers(values: Sequence[object], low: float | None = None, high: float | No
         score = found.cast(pl.Float64)
         plain = score.is_finite() & score.is_between(-inf if low is None else low, inf if high is None else high)
         if plain.all() and not found.null_count():
-            scored_all, nothing = pl.lit("scored"), pl.lit(None, dtype=pl.String)
-            return pl.select(status=scored_all, status_reason=nothing, score=score, value_raw=nothing)
-    return columns_of_rows([{**_OUTCOME, **number(value, low, high)} for value in values], "outcomes")
+            return _scored(score)
+    lowest, highest = -inf if low is None else low, inf if high is None else high
+    return states(
+        [
+            value
+            if type(value) is float and isfinite(value) and lowest <= value <= highest
+            else number(value, low, high)
+            for value in values
+        ]
+    )
 
 
 def verdicts(values: Sequence[object]) -> pl.DataFrame:
@@ -163,11 +176,8 @@ def verdicts(values: Sequence[object]) -> pl.DataFrame:
     """
     found = series(values)
     if found.dtype == pl.Boolean and not found.null_count():
-        nothing = pl.lit(None, dtype=pl.String)
-        return pl.select(
-            status=pl.lit("scored"), status_reason=nothing, score=found.cast(pl.Float64), value_raw=nothing
-        )
-    return columns_of_rows([{**_OUTCOME, **verdict(value)} for value in values], "outcomes")
+        return _scored(found.cast(pl.Float64))
+    return states([float(value) if isinstance(value, bool) else verdict(value) for value in values])
 
 
 _OUTCOME: Final[Row] = {"status": None, "status_reason": None, "score": None, "value_raw": None}

@@ -39,8 +39,8 @@ Place = int | str
 # What may stand in a file where an object is expected, so that the record is kept: `part: Part | Other = None`.
 Plain = str | float | bool | None
 Other = Plain | list[Any]
-# How the places of a list are written, and its elements undecoded.
-_List = tuple[str, "list[tuple[Place, msgspec.Raw]]"]
+# How the places of a list are written, the places, and its elements undecoded.
+_List = tuple[str, Sequence[Place], "Sequence[msgspec.Raw]"]
 
 # A JSON document of at most so many bytes is held whole while its records are decoded; a longer one is read piece by piece.
 _WHOLE_BYTES: Final = 256 << 20
@@ -88,7 +88,8 @@ class TypedRecords(Generic[R]):
         self._record = record
         self._members = _members(record)
         self._decoder = msgspec.json.Decoder(record)
-        self._value = msgspec.json.Decoder(get_type_hints(record)["value"]) if keyed else None
+        element: Any = get_type_hints(record)["value"] if keyed else record
+        self._several = msgspec.json.Decoder(list[element])
         self._keyed = keyed
         self._lists = lists
         self._keep = frozenset(keep)
@@ -179,21 +180,23 @@ class TypedRecords(Generic[R]):
         try:
             if len(data) > _WHOLE_BYTES:
                 raise msgspec.DecodeError
-            found = [("", [("", msgspec.Raw(data))])] if self._is_alone else self._found(data)
+            found: list[_List] = [("", [""], [msgspec.Raw(data)])] if self._is_alone else self._found(data)
         except _FAULTS:
             yield from self._piece_by_piece()
             return
-        for pattern, elements in found:
-            for some in _raw_batches(elements, self.source.path):
+        for pattern, all_places, elements in found:
+            step = max(1, len(elements) * _BLOCK_BYTES // len(data))
+            for first in range(0, len(elements), step):
+                places, some = all_places[first : first + step], elements[first : first + step]
                 try:
-                    records, places = self._decode(some), [place for place, _ in some]
+                    records = self._decode(places, some)
                     self.n_read += len(some)
                 except _FAULTS:
                     if self._is_alone:
                         yield from self._piece_by_piece()
                         return
                     self._check_encoding(data)
-                    records, places = self._fitting(pattern, ((place, bytes(raw)) for place, raw in some))
+                    records, places = self._fitting(pattern, zip(places, map(bytes, some), strict=True))
                 yield self._block(pattern, records, places)
 
     @property
@@ -206,22 +209,25 @@ class TypedRecords(Generic[R]):
         """Return the lists of records, undecoded, with how their places are written; keep the members that are asked for."""
         if not inside and bytes(memoryview(data)[:64]).lstrip().startswith(_LIST):
             self._refuse_list()
-            return [("[{}]", [*enumerate(_RAW(data))])]
+            elements = _RAW(data)
+            return [("[{}]", range(len(elements)), elements)]
         found: list[_List] = []
         members = _MEMBERS(data)
         if not inside and not self._lists:
             self._refuse_object()
             _refuse_twice(data, members)
-            found.append(("{}", [(key, raw) for key, raw in members.items() if key not in self._keep]))
+            self.members |= {name: msgspec.json.decode(members.pop(name)) for name in self._keep & members.keys()}
+            return [("{}", [*members], [*members.values()])]
         for key, raw in members.items():
             name = f"{inside}{key}"
             opening = bytes(memoryview(raw)[:1])
             if name in self._lists and self._keyed and opening == _OBJECT:
                 keyed = _MEMBERS(raw)
                 _refuse_twice(raw, keyed)
-                found.append((f"{name}.{{}}", [*keyed.items()]))
+                found.append((f"{name}.{{}}", [*keyed], [*keyed.values()]))
             elif name in self._lists and not self._keyed and opening == _LIST:
-                found.append((f"{name}[{{}}]", [*enumerate(_RAW(raw))]))
+                elements = _RAW(raw)
+                found.append((f"{name}[{{}}]", range(len(elements)), elements))
             elif opening == _OBJECT and any(path.startswith(f"{name}.") for path in self._lists):
                 found += self._found(raw, f"{name}.")
             elif name in self._keep:
@@ -296,15 +302,23 @@ class TypedRecords(Generic[R]):
                 places.append(place)
         return records, places
 
-    def _decode(self, elements: Iterable[tuple[Place, bytes | msgspec.Raw]]) -> list[R]:
-        if self._value is None:
-            return [self._decoder.decode(raw) for _, raw in elements]
-        make, value = cast("Callable[..., R]", self._record), self._value.decode
-        return [make(key=place, value=value(raw)) for place, raw in elements]
+    def _decode(self, places: Sequence[Place], elements: Sequence[bytes | msgspec.Raw]) -> list[R]:
+        """Decode records of a document; a long one is refused if its objects would take too much memory."""
+        text = b"[%b]" % b",".join(elements)
+        if len(text) > 2 * _BLOCK_BYTES:
+            for raw in elements:
+                check_objects(bytes(raw), self.source.path)
+        found = self._several.decode(text)
+        if len(found) != len(elements):  # a line with two values and a comma between them
+            raise msgspec.DecodeError
+        if not self._keyed:
+            return found
+        make = cast("Callable[..., R]", self._record)
+        return [make(key=place, value=value) for place, value in zip(places, found, strict=True)]
 
     def _decoded(self, text: bytes, place: Place) -> R | str:
         try:
-            return self._decode([(place, text)])[0]
+            return self._decode([place], [text])[0]
         except _FAULTS:
             return self._fitted(json_value(text), place)  # with NaN, or half of a character; or what is wrong with it
 
@@ -363,7 +377,7 @@ _NO_RECORD: Final[dict[type, str]] = {
 def _refuse_twice(data: bytes | msgspec.Raw, members: Mapping[str, msgspec.Raw]) -> None:
     """Raise a fault of the decoder where a name stands twice in an object, of which a dict keeps the last."""
     text = bytes(data).strip()
-    between = len(text) - len("".join(members)) - 2 * len(members) - sum(map(len, map(memoryview, members.values())))
+    between = len(text) - len("".join(members)) - 2 * len(members) - len(b"".join(members.values()))
     # As programs write it, without blanks or with one behind each mark, there is room for these members alone.
     if between not in (2 * len(members) + 1, 4 * len(members)) and _N_MEMBERS(text.decode()) != len(members):
         raise msgspec.DecodeError
@@ -373,21 +387,6 @@ def _batches(values: Iterable[T]) -> Iterator[list[T]]:
     rest = iter(values)
     while batch := list(islice(rest, _BLOCK_RECORDS)):
         yield batch
-
-
-def _raw_batches(
-    elements: Sequence[tuple[Place, msgspec.Raw]], path: Path
-) -> Iterator[Sequence[tuple[Place, msgspec.Raw]]]:
-    """Cut undecoded records into blocks by their bytes; refuse one whose objects would take too much memory."""
-    first = size = 0
-    for place, (_, raw) in enumerate(elements, start=1):
-        n_bytes = memoryview(raw).nbytes
-        if n_bytes > _BLOCK_BYTES:
-            check_objects(bytes(raw), path)
-        size += n_bytes
-        if size >= _BLOCK_BYTES or place == len(elements):
-            yield elements[first:place]
-            first, size = place, 0
 
 
 def _cells(path: Path, delimiter: str, header: Sequence[str]) -> Iterator[tuple[int, object]]:

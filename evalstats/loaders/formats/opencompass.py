@@ -4,13 +4,15 @@ Where the evaluator keeps details, each is an item (its `example_abbr`, else its
 are trials. What the file or the summary reports is published. The results of a model are one run, a dataset is a task.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
+
+import polars as pl
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import verdict
+from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sign
+from evalstats.loaders.format_columns import verdicts
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_text, first_line
 
@@ -26,10 +28,18 @@ _FAILED: Final = "{n} results are an error in place of scores ({first})"
 File = FormatFile[dict[str, Any]]
 
 
-def _rows(record: dict[str, Any], file: File) -> Iterator[Sample]:
-    if record.keys() >= _SUMMARY:
-        _row_of_summary(record, file)
-        return
+def _columns(records: list[dict[str, Any]], file: File) -> pl.DataFrame:
+    frames: list[pl.DataFrame] = []
+    for record, locator in zip(records, file.locators, strict=True):
+        if record.keys() >= _SUMMARY:
+            _row_of_summary(record, file)
+        else:
+            frames.append(_details(record, locator, file))
+    return pl.concat(frames) if frames else pl.DataFrame()
+
+
+def _details(record: Row, locator: str, file: File) -> pl.DataFrame:
+    """Publish what the results of a dataset report, and return their details."""
     dataset = file.path.name.partition(".json")[0]
     model, _, judge = file.path.absolute().parent.name.partition(_JUDGED)
     run = file.run(model, judge=judge or None)
@@ -38,23 +48,22 @@ def _rows(record: dict[str, Any], file: File) -> Iterator[Sample]:
     for metric, value in record.items():
         if metric not in _NO_METRICS and isinstance(value, int | float) and not isinstance(value, bool):
             file.publish(value, run, metric, task=dataset)
-    for place, detail in _details(record.get("details")):
-        found: object = next((detail[name] for name in _VERDICTS if detail.get(name) is not None), None)
-        if found is None:
+    listed = record.get("details")
+    details = as_dict(listed) or dict(enumerate(as_list(listed)))
+    rows: list[tuple[str, int, str]] = []
+    found: list[object] = []
+    for place, detail in details.items():
+        known = as_dict(detail)
+        said = next((known[name] for name in _VERDICTS if known.get(name) is not None), None)
+        if said is not None:
+            tries = as_list(said) or [said]
+            item, where = as_text(known.get("example_abbr")) or str(place), f"{locator} details[{place}]".strip()
+            rows += [(item, trial, where) for trial in range(len(tries))]
+            found += tries
+        elif known or isinstance(listed, list):
             file.count(_WITHOUT)
-            continue
-        item = as_text(detail.get("example_abbr")) or place
-        for trial, one in enumerate(as_list(found) or [found]):
-            common: Row = {"run": run, "task": dataset, "item": item, "trial": trial}
-            common["locator"] = f"{file.locator} details[{place}]".strip()
-            yield common, [{"metric": "correct", **verdict(one)}]
-
-
-def _details(details: object) -> Iterable[tuple[str, Row]]:
-    """Return the details by their place, from a list or an object of them."""
-    if isinstance(details, list):
-        return ((str(place), as_dict(part)) for place, part in enumerate(as_list(cast("object", details))))
-    return ((place, as_dict(part)) for place, part in as_dict(details).items() if as_dict(part))
+    frame = pl.DataFrame(rows, {"item": pl.String, "trial": pl.Int64, "locator": pl.String}, orient="row")
+    return frame.with_columns(run=pl.lit(run), task=pl.lit(dataset), metric=pl.lit("correct")).hstack(verdicts(found))
 
 
 def _row_of_summary(record: Row, file: File) -> None:
@@ -102,7 +111,7 @@ FORMAT: Final = Format(
         ),
     ),
     record=dict[str, Any],
-    rows=_rows,
+    columns=_columns,
     alone=True,
     called="results",
     metrics={"correct": HEADLINE},

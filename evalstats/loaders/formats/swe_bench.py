@@ -17,7 +17,7 @@ import polars as pl
 
 from evalstats.grammar import comma_list
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import beside_shared
+from evalstats.loaders.format_columns import states
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_list, as_text, as_time, first_line, json_text
 
@@ -158,8 +158,9 @@ def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) ->
     for sentence in (*notes, *_doubts(lists, outcomes, content), *unknown, *([only] if only else [])):
         file.note(sentence)
     items = list(outcomes)
-    frame = beside_shared({"item": items, "repo": repos_of(items)}, list(outcomes.values()))
-    return frame.with_columns(run=pl.lit(run), metric=pl.lit(METRIC))
+    frame = states(list(outcomes.values()))
+    beside = {"item": pl.Series(items), "repo": pl.Series(repos_of(items), dtype=pl.String)}
+    return frame.with_columns(**beside, run=pl.lit(run), metric=pl.lit(METRIC))
 
 
 def _outcomes(lists: dict[str, dict[str, None]], reasons: dict[str, object]) -> dict[str, Row]:

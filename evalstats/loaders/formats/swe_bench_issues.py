@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.format_columns import beside_shared
+from evalstats.loaders.format_columns import states
 from evalstats.loaders.formats.swe_bench import METRIC, benchmark_of, repo_of, repos_of, system_of, unnamed
 from evalstats.loaders.rows import Row, held, scored, unscored
 from evalstats.loaders.values import as_amount, as_count, as_number, as_text, day_of, first_line, json_text
@@ -77,10 +77,10 @@ def _system(file: FormatFile[Any]) -> tuple[str, str | None]:
     return model, run_id
 
 
-_RIGHT, _WRONG = scored(1.0), scored(0.0)
+_RIGHT, _WRONG = 1.0, 0.0
 
 
-def _outcome(said: _Said) -> Row:
+def _outcome(said: _Said) -> float | Row:
     """Return what became of an issue, from its verdict or from what stands beside it."""
     found = said if isinstance(said, _Verdict) else _Verdict(resolved=said)
     verdict = None if found.resolved is UNSET else found.resolved
@@ -95,7 +95,7 @@ def _outcome(said: _Said) -> Row:
 
 
 def _issues(
-    named: tuple[str, str], said: Mapping[str, _Said], locators: Sequence[str], file: FormatFile[Any], config: Row
+    named: tuple[str, str], said: Mapping[str, _Said], locators: pl.Series, file: FormatFile[Any], config: Row
 ) -> pl.DataFrame:
     """Return the outcomes of the issues of one system; `named` are its model and its run."""
     items = [as_text(item) or "" for item in said]
@@ -104,16 +104,17 @@ def _issues(
     about: Row = {"benchmark": benchmark, "harness": benchmark, "config": json_text(known) if known else None}
     beside = [each if isinstance(each, _Verdict) else None for each in said.values()]
     applied = [each and each.patch_successfully_applied for each in beside]
-    columns: dict[str, Sequence[object]] = {
-        "item": items,
-        "repo": repos_of(items),
-        "cost_usd": [each and as_amount(each.cost) for each in beside],
-        "api_calls": [each and as_count(each.api_calls) for each in beside],
-        "patch_applied": [value if isinstance(value, bool) else None for value in applied],
-        "locator": locators,
-    }
-    frame = beside_shared(columns, [_outcome(each) for each in said.values()])
-    return frame.with_columns(run=pl.lit(file.run(*named, **about)), metric=pl.lit(METRIC))
+    outcomes = [_RIGHT if each is True else _WRONG if each is False else _outcome(each) for each in said.values()]
+    return states(outcomes).with_columns(
+        item=pl.Series(items),
+        repo=pl.Series(repos_of(items), dtype=pl.String),
+        cost_usd=pl.Series([each and as_amount(each.cost) for each in beside], dtype=pl.Float64),
+        api_calls=pl.Series([each and as_count(each.api_calls) for each in beside]),
+        patch_applied=pl.Series([value if isinstance(value, bool) else None for value in applied]),
+        locator=locators,
+        run=pl.lit(file.run(*named, **about)),
+        metric=pl.lit(METRIC),
+    )
 
 
 class _Issue(Struct):
@@ -124,7 +125,7 @@ class _Issue(Struct):
 def _of_one(records: list[_Issue], file: FormatFile[_Issue]) -> pl.DataFrame:
     model, run_id = _system(file)
     said = {record.key: None if isinstance(record.value, list) else record.value for record in records}
-    return _issues((model, model), said, file.locators.to_list(), file, {"run_id": run_id})
+    return _issues((model, model), said, file.locators, file, {"run_id": run_id})
 
 
 FORMAT: Final = Format(
@@ -158,7 +159,7 @@ def _of_several(records: list[_System], file: FormatFile[_System]) -> pl.DataFra
     frames: list[pl.DataFrame] = []
     for record in records:
         if isinstance(record.value, dict) and record.value:
-            places = [f"{record.key}.{item}" for item in record.value]
+            places = pl.Series([f"{record.key}.{item}" for item in record.value])
             frames.append(_issues((record.key, record.key), record.value, places, file, {}))
         else:
             file.leave_out("no issues", record.key)
@@ -214,7 +215,7 @@ def _boards(records: list[_Board], file: FormatFile[_Board]) -> pl.DataFrame:
                 run = file.run(model, part, harness="SWE-bench", config=json_text({"split": task}))
                 file.publish(entry.resolved, run, _SHARE, task=task, unit="percent", date=day_of(entry.date))
             if isinstance(said := entry.per_instance_details, dict) and said:
-                places = [f"{place}.results[{at}].per_instance_details.{item}" for item in said]
+                places = pl.Series([f"{place}.results[{at}].per_instance_details.{item}" for item in said])
                 frames.append(_issues((model, part), said, places, file, {"split": task}))
     return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
 
