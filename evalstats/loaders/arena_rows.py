@@ -193,6 +193,8 @@ def comparisons(block: VoteBlock, arena: Arena, tally: Tally) -> tuple[pl.DataFr
 def numbers(cells: Cells) -> pl.Series:
     """Return cells as `as_number` reads each of them."""
     if isinstance(cells, pl.Series):
+        if cells.null_count() == len(cells):
+            return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells))
         if cells.dtype == pl.String:
             return plain_numbers(cells)
         if cells.dtype.is_numeric() or isinstance(cells.dtype, pl.Boolean | pl.Null):
@@ -205,7 +207,7 @@ def numbers(cells: Cells) -> pl.Series:
 def counts(cells: Cells) -> pl.Series:
     """Return cells as `as_count` reads each of them."""
     whole = _whole(numbers(cells))
-    return whole.set((whole < 0).fill_null(value=False), None)
+    return whole if whole.null_count() == len(whole) else whole.set((whole < 0).fill_null(value=False), None)
 
 
 def truths(cells: Cells) -> pl.Series:
@@ -218,6 +220,8 @@ def truths(cells: Cells) -> pl.Series:
 
 
 def _whole(number: pl.Series) -> pl.Series:
+    if number.null_count() == len(number):
+        return number.cast(pl.Int64)
     fits = (number == number.round()) & (number.abs() < _LARGEST)
     return number.set(~fits.fill_null(value=True), None).cast(pl.Int64)
 
@@ -249,6 +253,8 @@ def _who_judged(block: VoteBlock, arena: Arena) -> dict[str, pl.Series]:
     if not isinstance(cells, pl.Series):
         cells = [as_list(cell)[0] if as_list(cell) else cell for cell in cells]
     judge = texts(cells)
+    if judge.null_count() == block.height:
+        return {"rater": rater, "judge": _repeated(arena.judge, block)}
     lower = judge.str.to_lowercase()
     person = pl.Series([False]).new_from_index(0, block.height)
     for start in _PEOPLE:

@@ -361,6 +361,9 @@ def plain_numbers(values: pl.Series) -> pl.Series:
 
 def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return times in UTC as `as_time` reads them, and what each is given in ("seconds", ..., "dates")."""
+    if values.null_count() == len(values):
+        nothing = pl.Series([None], dtype=TIME).new_from_index(0, len(values))
+        return nothing, nothing.cast(pl.String)
     if values.dtype == pl.String:
         return _text_times(values)
     if isinstance(values.dtype, pl.Datetime | pl.Date):

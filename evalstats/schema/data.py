@@ -20,6 +20,7 @@ from evalstats.schema.names import lookalike_note, lookalikes, names_of, renamed
 from evalstats.schema.tables import (
     as_polars,
     check_table,
+    combinations_in,
     concat_tables,
     empty_table,
     factor_columns,
@@ -429,7 +430,7 @@ def same_votes(comparisons: pl.DataFrame) -> list[Problem]:
     A vote is the same if its id (or number), item, models, outcome, rater, judge and session are. Small runs (fewer than 20
     votes) may agree by chance and are passed over.
     """
-    sizes = dict(comparisons.group_by("run", maintain_order=True).len().iter_rows()) if comparisons.height else {}
+    sizes = dict(combinations_in(comparisons, ["run"]).iter_rows())
     large = [run for run, n in sizes.items() if n >= _SAME_FROM]
     if len(large) < 2:
         return []

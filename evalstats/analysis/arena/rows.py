@@ -208,44 +208,46 @@ def pair_rows(part: RatedPart, options: RatingOptions) -> tuple[PairContrast, ..
     rows: list[PairContrast] = []
     for k, i in enumerate(order):
         for j in order[k + 1 :]:
-            bare = PairContrast(
-                conf_level=options.conf_level,
-                first=names[i],
-                second=names[j],
-                estimate=float(ratings[i] - ratings[j]),
-                win_probability=float(expit(float(part.fit.strengths[i] - part.fit.strengths[j]))),
-                n_votes=int(met[i, j]),
-                reason=part.reason,
+            estimate = float(ratings[i] - ratings[j])
+            told = {} if part.claims is None else _errors(estimate, part.claims, options, i, j)
+            rows.append(
+                PairContrast(
+                    conf_level=options.conf_level,
+                    first=names[i],
+                    second=names[j],
+                    estimate=estimate,
+                    win_probability=float(expit(float(part.fit.strengths[i] - part.fit.strengths[j]))),
+                    n_votes=int(met[i, j]),
+                    **{"reason": part.reason, **told},
+                )
             )
-            rows.append(bare if part.claims is None else _with_error(bare, part.claims, options, i, j))
     return tuple(rows)
 
 
-def _with_error(pair: PairContrast, claims: Claims, options: RatingOptions, i: int, j: int) -> PairContrast:
-    error, df, estimate = finite(claims.std_error[i, j]), finite(claims.df[i, j]), pair.estimate or 0.0
+def _errors(estimate: float, claims: Claims, options: RatingOptions, i: int, j: int) -> dict[str, Any]:
+    """Return what claims say of a pair, as fields of its row."""
+    error, df = finite(claims.std_error[i, j]), finite(claims.df[i, j])
     if error is None or df is None:
-        why = f"its {UNKNOWN}: all votes on one of the two are ties, or lie almost all in one cluster"
-        return replace(pair, reason=why)
+        return {"reason": f"its {UNKNOWN}: all votes on one of the two are ties, or lie almost all in one cluster"}
     reach = t_quantile(options.conf_level, df) * error
     low, high = estimate - reach, estimate + reach
-    pair = replace(pair, std_error=error, df=df, conf_low=low, conf_high=high)
+    interval = {"std_error": error, "df": df, "conf_low": low, "conf_high": high}
     if claims.by_prior[i, j]:
         reason = "the prior alone puts the two on one scale, and it orders nobody"
-        return replace(pair, reason=reason, more_votes_reason=reason)
+        return {**interval, "reason": reason, "more_votes_reason": reason}
     separated = bool(claims.separated[i, j])
     verdict: PairVerdict = ("better" if estimate > 0.0 else "worse") if separated else "not separated"
     more = None if separated else finite(claims.more_votes[i, j])
-    return replace(
-        pair,
-        p_value=finite(claims.p_value[i, j]),
-        p_adjusted=finite(claims.ranks.p_adjusted[i, j]),
-        win_low=float(expit(low / options.points)),
-        win_high=float(expit(high / options.points)),
-        order_probability=finite(claims.order[i, j]),
-        more_votes=None if more is None else int(more),
-        more_votes_reason=None if separated else claims.more_votes_reasons.get((i, j)),
-        verdict=verdict,
-    )
+    return interval | {
+        "p_value": finite(claims.p_value[i, j]),
+        "p_adjusted": finite(claims.ranks.p_adjusted[i, j]),
+        "win_low": float(expit(low / options.points)),
+        "win_high": float(expit(high / options.points)),
+        "order_probability": finite(claims.order[i, j]),
+        "more_votes": None if more is None else int(more),
+        "more_votes_reason": None if separated else claims.more_votes_reasons.get((i, j)),
+        "verdict": verdict,
+    }
 
 
 def unbounded_pairs(placement: Placement, met: IntArray, options: RatingOptions) -> tuple[PairContrast, ...]:

@@ -139,16 +139,15 @@ Votes = tuple[IntArray, IntArray, FloatArray]  # models on sides a and b, and th
 
 def stepped_ratings(votes: Votes, seen: IntArray, *, n_models: int, step: float) -> FloatArray:
     """Return ratings in log-units before each of the votes `seen` (ascending): every vote moves them, as Elo is."""
+    first, second, share = votes
     ratings, out, tanh = [0.0] * n_models, np.empty((seen.size, n_models)), math.tanh
-    rows: list[tuple[int, int, float]] = list(zip(*(each.tolist() for each in votes), strict=True))
-    row, wanted = 0, set(seen.tolist())
-    for place, (a, b, got) in enumerate(rows):
-        if place in wanted:
-            out[row] = ratings
-            row += 1
-        gain = step * (got - 0.5 - tanh((ratings[a] - ratings[b]) / 2.0) / 2.0)
-        ratings[a] += gain
-        ratings[b] -= gain
+    rows = zip(first.tolist(), second.tolist(), (share - 0.5).tolist(), strict=True)
+    for row, n_before in enumerate(np.diff(seen, prepend=0).tolist()):
+        for a, b, more in itertools.islice(rows, n_before):
+            of_a, of_b = ratings[a], ratings[b]
+            gain = step * (more - tanh((of_a - of_b) / 2.0) / 2.0)
+            ratings[a], ratings[b] = of_a + gain, of_b - gain
+        out[row] = ratings
     return out
 
 
