@@ -7,13 +7,18 @@ What to do next names options, and an `Option` is a part of the message: it is a
 what is typed there. No text is ever rewritten, since any of it may be a name from a file.
 """
 
+import os
+import sys
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from keyword import iskeyword
+from pathlib import Path
 
 # The exit status of a fault of ours: none that means an answer, a gate that failed or bad input; sysexits.h: EX_SOFTWARE.
 OUR_FAULT = 70
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +190,11 @@ class RenderError(EvalStatsError):
 
 class EvalStatsWarning(UserWarning):
     """Something the user should know and that no result object could carry."""
+
+
+def warn(text: str) -> None:
+    """Warn at the line of the user's that led here: the nearest outside this package."""
+    frame, level = sys._getframe(1), 2  # noqa: SLF001 - `warnings` counts frames from its own caller, which only these tell
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, EvalStatsWarning, stacklevel=level)

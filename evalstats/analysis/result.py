@@ -353,7 +353,7 @@ class Result:
     def _figure_of(self, name: str | None) -> document_model.Figure:
         figures = self.document().figures
         if not figures:
-            raise InputError(f"a {type(self).__name__} without such numbers has no figure")
+            raise InputError(f"this {type(self).__name__} has nothing to draw; its numbers: to_frame()")
         chosen = figures.get(name or next(iter(figures)))
         if chosen is None:
             raise InputError(f"no figure {name!r} in this result; it has {', '.join(figures)}")

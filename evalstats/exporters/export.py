@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
+from evalstats.analysis.settings import from_here
 from evalstats.atomic import replaced_folder
 from evalstats.errors import InputError, Option
 from evalstats.exporters.every_eval_ever import write_records
@@ -48,7 +49,10 @@ def write_tables(data: EvalData, folder: Path, to: TableFormat) -> dict[str, int
             "format": FORMAT,
             "version": VERSION,
             "tables": tables,
-            "problems": [{"path": each.path, "message": each.message} for each in data.problems],
+            "problems": [
+                {"path": path, "message": each.message}
+                for path, each in zip(from_here(each.path for each in data.problems), data.problems, strict=True)
+            ],
         }
         (draft / DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
     return {table["file"]: table["rows"] for table in tables}

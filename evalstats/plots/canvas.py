@@ -7,6 +7,7 @@ from math import ceil, floor, inf, log10
 from typing import Any, Literal
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -14,6 +15,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
 from evalstats.document.numbers import MINUS
+from evalstats.errors import InputError
 from evalstats.plots.style import LIGHT, Medium, Palette, Tooltip, house_style, palette_on, untyped
 from evalstats.plots.text import Box, Room, rooms, text_width
 
@@ -332,6 +334,8 @@ def drawn(ax: Any, size: Extent, draw: Callable[[Sheet], Canvas]) -> Figure:
     One of a page is drawn under the project's settings. Any other follows matplotlib's, and is drawn anew when it gets
     another size.
     """
+    if ax is not None and not isinstance(ax, Axes):
+        raise InputError(f"ax is {ax!r}; give axes of matplotlib, such as those of plt.subplots()")
     page = ax is None and isinstance(size, str)
     with house_style(followed=not page):
         others = [] if ax is None else _contents(ax)

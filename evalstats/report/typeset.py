@@ -4,13 +4,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import warnings
 from datetime import UTC, date, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import EvalStatsWarning, RenderError
+from evalstats.errors import RenderError, warn
 from evalstats.report.workspace import UNGUARDED, Guard, run_program
 
 # Tagged, with alternative text for every figure: Typst refuses to write a PDF that breaks the rule.
@@ -46,9 +45,9 @@ def warn_of_letters(pdf: Path) -> None:
     """Warn if letters of a PDF are boxes, or if some kept it from being accessible."""
     content = pdf.read_bytes()
     if BOX_FONT in content:
-        warnings.warn(BOXES, EvalStatsWarning, stacklevel=3)
+        warn(BOXES)
     if CLAIM not in content:
-        warnings.warn(UNCLAIMED, EvalStatsWarning, stacklevel=3)
+        warn(UNCLAIMED)
 
 
 def typst_version() -> str:

@@ -1,6 +1,5 @@
 """The six tidy tables, checked and held together: `EvalData`, what makes one of a table, and several into one."""
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
+from evalstats.errors import CannotAnswerError, InputError, warn
 from evalstats.grammar import comma_list
 from evalstats.schema.column_names import Presumed, is_shared_by_name
 from evalstats.schema.columns import HELPER, TABLES, TableName
@@ -307,7 +306,7 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
     if FIND_COLUMNS and not ({"item", "score"} <= {*frame.columns} and {"model", "system"} & {*frame.columns}):
         found, said = FIND_COLUMNS[0](data, names or {})
         if said:
-            warnings.warn(said, EvalStatsWarning, stacklevel=4)
+            warn(said)
         return found
     outcomes = check_table(_completed(frame), "outcomes")
     presumed = Presumed(name for name in outcomes.columns if name in frame.columns and is_shared_by_name(name))
@@ -357,7 +356,7 @@ def _told_apart(data: EvalData) -> EvalData:
     """Warn of a table's names that look the same: no file's problems could carry it."""
     apart, said = _names_apart(data)
     if said is not None:
-        warnings.warn(said, EvalStatsWarning, stacklevel=4)
+        warn(said)
     return apart
 
 

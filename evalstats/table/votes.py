@@ -4,7 +4,6 @@
 DuckDB, Spark) is merged where it lies, and then nothing can be asked of single votes.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
@@ -13,7 +12,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
+from evalstats.errors import CannotAnswerError, InputError, warn
 from evalstats.grammar import comma_list, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import lookalike_note, lookalikes, renamed
@@ -405,7 +404,7 @@ def comparisons_of(battles: object) -> pl.DataFrame:
     table = check_table(frame, "comparisons")
     names = lookalikes([*table["model_a"].unique().sort(), *table["model_b"].unique().sort()])
     if names:
-        warnings.warn(lookalike_note(names), EvalStatsWarning, stacklevel=3)
+        warn(lookalike_note(names))
     return renamed(table, ("model_a", "model_b"), names)
 
 

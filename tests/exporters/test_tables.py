@@ -140,6 +140,13 @@ def test_notes_of_the_data_come_along(tmp_path: Path) -> None:
     assert [str(problem) for problem in es.read(tmp_path, strict=True).problems] == ["x.json: half of it"]
 
 
+def test_no_folder_of_somebody_is_written_with_a_problem(tmp_path: Path) -> None:
+    problem = Problem(path="/home/alice/secret/x.json", message="half of it")
+    es.export(EvalData(outcomes=data_of({"item": "a"}).outcomes, problems=(problem,)), tmp_path / "out")
+    assert "alice" not in "".join(path.read_text("utf-8") for path in (tmp_path / "out").glob("*.json"))
+    assert [str(each) for each in es.read(tmp_path / "out").problems] == ["x.json: half of it"]
+
+
 def test_another_export_replaces_an_earlier_one_and_nothing_else(tmp_path: Path) -> None:
     data = data_of({"item": "a"})
     out = tmp_path / "out"

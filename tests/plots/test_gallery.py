@@ -40,6 +40,12 @@ def test_it_stays_within_the_axes_that_it_is_given(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GALLERY)
+def test_what_are_no_axes_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="ax is 'left'; give axes of matplotlib"):
+        GALLERY[name](ax="left")
+
+
+@pytest.mark.parametrize("name", GALLERY)
 def test_it_reads_on_dark_ground(name: str) -> None:
     with mpl.rc_context({"figure.facecolor": "#101418"}):
         figure = GALLERY[name](size=8.5)

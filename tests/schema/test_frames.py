@@ -119,3 +119,12 @@ def test_a_metric_that_is_asked_for_is_known_as_the_score(question: str) -> None
     )
     with pytest.warns(es.EvalStatsWarning, match="score='zeta'"):
         getattr(es, question)(frame, metric="zeta")
+
+
+@pytest.mark.parametrize("question", ["score", "leaderboard", "audit", "frontier", "overview"])
+def test_a_warning_points_at_the_line_of_whoever_asked(question: str) -> None:
+    rows = [(f"q{i}", model, i % 2, 0.1) for i in range(12) for model in "ab"]
+    frame = pl.DataFrame(rows, schema=["question_id", "model", "correct", "cost_usd"], orient="row")
+    with pytest.warns(es.EvalStatsWarning, match="question_id") as told:
+        getattr(es, question)(frame)
+    assert {each.filename for each in told} == {__file__}

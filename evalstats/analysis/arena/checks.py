@@ -1,13 +1,12 @@
 """How checks of the votes are run and told, and whether the votes connect the models."""
 
-import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
 
 from evalstats.analysis.arena.result import CheckLine, CheckStatus, VoteCovariate, VoteGraph, WeakLink
-from evalstats.errors import CannotAnswerError, EvalStatsError, EvalStatsWarning
+from evalstats.errors import CannotAnswerError, EvalStatsError, warn
 from evalstats.grammar import and_list, comma_list, plural
 from evalstats.stats.arena.likelihood import Connection, weak_links
 from evalstats.stats.arena.votes import VoteRows
@@ -85,7 +84,7 @@ def guarded(check: str, run: Callable[[], tuple[Found, CheckLine]], otherwise: F
     except Exception as problem:  # noqa: BLE001 - a ranking must not be lost to a fault in one of its checks
         reason = f"{type(problem).__name__}: {problem}"
         told = f"the check {TITLES[check]!r} failed and was left out ({reason}); please report it"
-        warnings.warn(told, EvalStatsWarning, stacklevel=2)
+        warn(told)
     return otherwise, check_line(check, "not run", f"could not run: {reason}")
 
 
