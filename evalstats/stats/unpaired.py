@@ -12,6 +12,7 @@ doi:10.1145/3292500.3330722 (sample-ratio mismatch).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -529,22 +530,30 @@ def stratified_difference(
     return t_estimate(estimate, math.sqrt(variance), df, check_level(conf_level), method=method, n=joined.size)
 
 
-def sample_ratio_p(n_baseline: int, n_candidate: int, *, share: float = 0.5) -> float:
-    """Two-sided exact p of the hypothesis that each unit went to the candidate with probability `share`: twice the smaller tail.
+def sample_ratio_p(counts: Sequence[int] | IntArray, shares: ArrayLike | None = None) -> float:
+    """P of the hypothesis that each unit went to a group with these probabilities, by default to each alike.
 
-    A small one (below .001, as is usual) says that the assignment or the logging is broken, and that the difference cannot be
-    trusted.
+    Two groups: the exact binomial test, twice the smaller tail. More: Pearson's chi-squared. A small p (below .001, as is usual)
+    says that the assignment or the logging is broken, and that no difference between the groups can be trusted.
 
     Examples
     --------
-    >>> round(sample_ratio_p(5000, 5300), 4), round(sample_ratio_p(600, 400, share=0.4), 2)
+    >>> round(sample_ratio_p([5000, 5300]), 4), round(sample_ratio_p([600, 400], [0.6, 0.4]), 2)
     (0.0032, 1.0)
+    >>> round(sample_ratio_p([1000, 1000, 1100]), 4)
+    0.0399
     """
-    n_1, n_2 = check_count(n_baseline, "n_baseline"), check_count(n_candidate, "n_candidate")
-    if not 0.0 < share < 1.0:
-        raise InputError(f"share is {share:g}; give a number between 0 and 1")
-    tails = special.bdtr(n_2, n_1 + n_2, share), special.bdtr(n_1, n_1 + n_2, 1.0 - share)
-    return positive_p(min(1.0, 2.0 * float(min(tails))))
+    n = np.array([check_count(each, "counts") for each in counts], dtype=np.float64)
+    expected = np.ones(n.size) if shares is None else np.asarray(shares, dtype=np.float64)
+    if n.size < 2 or expected.shape != n.shape or not (np.isfinite(expected).all() and (expected > 0).all()):
+        raise InputError(f"shares are {shares}; give a positive number for each of {n.size} counts, of two or more")
+    expected = expected / expected.sum()
+    total = n.sum()
+    if n.size > 2:
+        statistic = float((np.square(n - total * expected) / (total * expected)).sum()) if total else 0.0
+        return positive_p(float(special.chdtrc(n.size - 1, statistic)))
+    tails = [float(special.bdtr(own, int(total), share)) for own, share in zip(n, expected, strict=True)]
+    return positive_p(min(1.0, 2.0 * min(tails)))
 
 
 def detectable_difference(std_error: float, df: float | None, *, conf_level: float = 0.95, power: float = 0.8) -> float:

@@ -319,12 +319,22 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize(("n", "share"), [((821, 700), 0.5), ((600, 400), 0.4), ((3, 9), 0.25), ((0, 12), 0.5)])
-def test_the_sample_ratio_is_tested_exactly(n: tuple[int, int], share: float) -> None:
+def test_the_sample_ratio_of_two_is_tested_exactly(n: tuple[int, int], share: float) -> None:
     law = stats.binom(sum(n), share)
     expected = min(1.0, 2 * min(law.cdf(n[1]), law.sf(n[1] - 1)))
-    assert sample_ratio_p(*n, share=share) == pytest.approx(expected, rel=1e-9)
+    assert sample_ratio_p(n, [1 - share, share]) == pytest.approx(expected, rel=1e-9)
     if share == 0.5:
         assert expected == pytest.approx(stats.binomtest(n[1], sum(n)).pvalue, rel=1e-9)
+
+
+def test_the_sample_ratio_of_several_is_pearsons() -> None:
+    counts, shares = np.array([310, 240, 250]), np.array([0.4, 0.3, 0.3])
+    expected = stats.chisquare(counts, counts.sum() * shares).pvalue
+    assert sample_ratio_p(counts, 10 * shares) == pytest.approx(expected, rel=1e-9)
+    assert sample_ratio_p(counts) == pytest.approx(stats.chisquare(counts).pvalue, rel=1e-9)
+    for wrong in ([1, 1], [1, 0, 1], [1, math.nan, 1]):
+        with pytest.raises(InputError, match="give a positive number for each of 3 counts"):
+            sample_ratio_p(counts, wrong)
 
 
 def test_detectable_difference() -> None:

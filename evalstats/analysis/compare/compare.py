@@ -163,8 +163,8 @@ def compare(
     covariate
         Of unpaired sides, a column that was measured before anybody was assigned: the difference is adjusted for it.
     ratio
-        Of unpaired sides, the ratio in which users were assigned to them, such as "60:40": their numbers are held against it.
-        None: half and half where one table holds both.
+        Of unpaired sides, the ratio in which users were assigned to them, such as "60:40". Where their numbers do not fit it
+        (p < .001), the comparison is invalid. None: numbers that do not fit half and half in one table are a caution.
     margin
         The largest difference that does not matter, declared before looking: "2pp", or a number in the metric's own
         unit (0.02 where scores run from 0 to 1).
@@ -379,7 +379,9 @@ def _answer(
             numbered=numbered,
         )
         origin = replace(result.origin, plan=account)
-        return replace(result, by=settings.by, origin=origin, notes=(*departures, *of_suite, *result.notes))
+        result = replace(result, by=settings.by, origin=origin, notes=(*departures, *of_suite, *result.notes))
+        refused = refusal(result.run_differences)
+        return result if refused is None else _invalid(result, refused)
     for name in ("covariate", "ratio"):
         if name in settings.given():
             raise InputError(

@@ -146,17 +146,14 @@ def _scope(result: Comparison) -> str:
     if result.clusters == ("item",):
         of = f"{plural(result.n_clusters or 0, 'item')}{placed(result.benchmark, 'of')}"
         items = f"{result.n_items:,} variants of {of}"
-    elif result.n_clusters is not None and not widened:
+    elif result.n_clusters is not None and not widened and not result.different:
         items += f" in {result.n_clusters} {plural_of(clusters)}"
     parts = [f"{sides} in {result.metric}, on the {items} that both answered"]
     if result.different:
         n = " against ".join(f"{side.n_items:,}" for side in (result.candidate, result.baseline))
-        rows = (
-            f"{n} {result.different}"
-            if result.n_clusters is None
-            else f"{n} rows of {result.n_clusters:,} {result.different}"
-        )
-        parts = [f"{sides} in {result.metric}, on {rows}{placed(result.benchmark, 'of')}"]
+        parts = [f"{sides} in {result.metric}, on {n} {result.counted_as}{placed(result.benchmark, 'of')}"]
+        if result.n_clusters is not None:
+            parts.append(f"clustered by {clusters} ({result.n_clusters:,})")
     if account is not None:
         alone, n = account.labels_only, plural(account.n_labels, "item")
         ends = interval_words(alone.conf_low, alone.conf_high, result.scale, digits)
@@ -263,6 +260,8 @@ def _actions(result: Comparison) -> list[str]:
             ]
         case "invalid":
             grave = graver(result.run_differences)
+            if not grave and result.conf_low is not None:
+                found.append("Find out what sorts users before they are counted, and run the test again.")
             if grave:
                 meant = Option("accept", invalidating(result.run_differences))
                 found.append(
@@ -360,7 +359,7 @@ def _groups(result: Comparison) -> Table | None:
         id="groups",
         columns=(
             Column(title=str(result.by), kind="name"),
-            Column(title="Items", kind="count"),
+            Column(title=result.counted_as.capitalize(), kind="count"),
             number_column(result, "Difference", digits=digits, sign=True),
             interval_column(result, "CI, all levels", digits=digits),
             Column(title="Adjusted p", kind="p", spare=True),
@@ -593,8 +592,8 @@ def _effects(result: Comparison) -> Section | None:
 
 
 def p_beside(row: Comparison | GroupRow) -> float | None:
-    """Return the p that stands beside a verdict: powerless goes by what p could be at all, or by a margin, and has none."""
-    if row.verdict == "powerless":
+    """Return the p that stands beside a verdict: none where it is powerless, or invalid, since no p has a say there."""
+    if row.verdict in ("powerless", "invalid"):
         return None
     return row.p_value if row.p_adjusted is None else row.p_adjusted
 

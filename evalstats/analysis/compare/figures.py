@@ -308,7 +308,7 @@ def _of_all(result: Comparison) -> str:
 
 def _decided(result: Comparison, found: Comparison | GroupRow, label: str) -> dict[str, Any]:
     """Return the difference over all items, or within one group, with its verdict."""
-    n = f"{found.n_items:,} {result.different}" if result.different else plural(found.n_items, "item")
+    n = f"{found.n_items:,} {result.counted_as}" if result.different else plural(found.n_items, "item")
     why = n
     if found.n_clusters is not None and found.n_clusters < FEW_CLUSTERS:
         why = plural(found.n_clusters, "cluster")

@@ -90,7 +90,7 @@ def _how(result: Comparison) -> list[str]:
 
 def assumptions(result: Comparison) -> list[str]:
     """Return what the answer takes for granted; what p means comes last."""
-    n = f"{result.n_items:,} {result.different}" if result.different else plural(result.n_items, "item")
+    n = f"{result.n_items:,} {result.counted_as}" if result.different else plural(result.n_items, "item")
     one_run = len(result.baseline.runs) == len(result.candidate.runs) == 1
     if result.clusters:
         units = f"The {result.n_clusters} levels of {' and '.join(result.clusters)}"

@@ -383,6 +383,11 @@ class Comparison(OfMetric, Result, Estimate):
     origin: Origin = field(default_factory=Origin)
 
     @property
+    def counted_as(self) -> str:
+        """What `n_items` counts, in the plural: items; of different users these, or rows, where they come in clusters."""
+        return "items" if not self.different else "rows" if self.clusters else self.different
+
+    @property
     def open_for_others(self) -> TheseItems | None:
         """What holds on these very items, where the verdict is left open since they clearly go by a factor."""
         these = self.these_items

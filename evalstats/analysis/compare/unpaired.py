@@ -17,7 +17,7 @@ from evalstats.analysis.compare.verdict import at_either_end, decide, judged, ma
 from evalstats.analysis.design.averages import Average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import chosen_clusters, label_of
 from evalstats.analysis.design.comparability import OF_ITEMS, RunDifference
-from evalstats.analysis.design.different_users import covariate_of, rows_may_align, what_differs
+from evalstats.analysis.design.different_users import assigned_units, covariate_of, rows_may_align, split_mismatch
 from evalstats.analysis.design.metric import margin_in_unit, open_direction
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
@@ -25,7 +25,6 @@ from evalstats.analysis.result import MethodRow, Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.document.model import Note
-from evalstats.document.numbers import p_words
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.options import GivenOptions
 from evalstats.schema.data import EvalData
@@ -41,7 +40,6 @@ from evalstats.stats.unpaired import (
     detectable_difference,
     miettinen_nurminen,
     newcombe_hybrid,
-    sample_ratio_p,
     score_margin_test,
     stratified_difference,
     welch,
@@ -49,9 +47,6 @@ from evalstats.stats.unpaired import (
 from evalstats.table.items import Bools, Floats
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
-
-# A split this near to one half was meant to be one; below the usual p no chance explains the sizes of the sides.
-_MEANT_AS_HALF, _MISMATCH = 0.05, 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +195,8 @@ def unpaired_comparison(
     )
     ruled = judged(missing, verdict, reason, estimate=headline.estimate, names=(names[0], names[1]), margin=margin)
     label = None if cluster is None else label_of(cluster, data.factor_names())
-    what = what_differs(data, table.runs, label)
+    units = assigned_units(data, table, clusters)
+    what, split = units.noun, split_mismatch(data, table, units, ratio=settings.ratio)
     first, second = (
         score_of(
             item_scores(part, clusters, trials, average=average),
@@ -213,8 +209,7 @@ def unpaired_comparison(
         for part in (table.select(j).take(table.scored[:, j]) for j in range(2))
     )
     n = [int(table.scored[:, j].sum()) for j in range(2)]
-    units = n if sides.clusters is None else [int(np.unique(codes).size) for codes in sides.clusters]
-    return Comparison(
+    result = Comparison(
         **estimated(headline, conf_level=conf_level),
         about=metric.facts,
         different=what,
@@ -249,12 +244,25 @@ def unpaired_comparison(
             *run_notes(data, table.runs),
             *ruled.cautions,
             *as_notes("few", headline.warnings),
-            *_of_the_ratio(data, table, units, what, settings.ratio),
+            *(() if split is None else (split,)),
             *_of_both(both, names, what),
             *_runaways(sides, headline),
             *(rows_may_align(table) if numbered else ()),
             *as_notes("choice", (*notes, *of_clusters), caution=False),
         ),
+    )
+    if split is None or settings.ratio is None:
+        return result
+    # Whatever sorts users against the declared ratio may be what the sides differ by: numbers stay, claims go.
+    why = f"{what} were not split {settings.ratio}"
+    return replace(
+        result,
+        verdict="invalid",
+        verdict_reason=why,
+        qualifiers=(),
+        at_margin=None,
+        missing=replace(result.missing, withheld=None),
+        groups=tuple(replace(row, verdict="invalid", verdict_reason=why) for row in result.groups),
     )
 
 
@@ -373,38 +381,6 @@ def _why(sides: UnpairedSides, what: str) -> str:
         return f"the sides are different {what} with several rows each"
     kind = "right or wrong" if sides.counts is not None else "graded"
     return f"the sides are different {what}, and scores are {kind}"
-
-
-def _of_the_ratio(
-    data: EvalData, table: ScoreTable, units: Sequence[int], what: str, ratio: str | None
-) -> tuple[Note, ...]:
-    """Say that the sizes of the sides are not by chance those of the declared ratio, or of halves of one table.
-
-    A split that was plainly meant to be uneven and was not declared is named in a remark.
-    """
-    share = 0.5 if ratio is None else _candidates_share(ratio)
-    files = [{*data.rows_of_runs(system.runs)["source"]} for system in table.systems]
-    p = sample_ratio_p(units[0], units[1], share=share)
-    if p >= _MISMATCH or (ratio is None and files[0].isdisjoint(files[1])):
-        return ()
-    counted = f"{table.names[0]} has {units[0]:,} {what} and {table.names[1]} {units[1]:,}"
-    if ratio is None and abs(units[1] / sum(units) - 0.5) > _MEANT_AS_HALF:
-        remedy = ("To have the sizes checked, declare the ratio: ", Option("ratio", blank="A:B"))
-        return (Note(kind="choice", text=f"{counted}, not one for one", remedy=remedy, caution=False),)
-    text = (
-        f"{counted}; in a ratio of {ratio or '1:1'} that is no chance ({p_words(p)}), and the difference cannot be "
-        "trusted until the assignment is checked"
-    )
-    remedy = () if ratio else ("If another was meant, declare it: ", Option("ratio", blank="A:B"))
-    return (Note(kind="comparability", text=text, remedy=remedy),)
-
-
-def _candidates_share(ratio: str) -> float:
-    """Return the share of the candidate in a ratio such as 60:40."""
-    shares = [float(part) if part.strip().replace(".", "", 1).isdecimal() else 0.0 for part in f"{ratio}".split(":")]
-    if len(shares) != 2 or min(shares) <= 0:
-        raise InputError(f"ratio is {ratio!r}; give the shares of baseline and candidate, such as 60:40")
-    return shares[1] / sum(shares)
 
 
 def _of_both(both: int, names: Sequence[str], what: str) -> tuple[Note, ...]:

@@ -3,20 +3,23 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.averages import Average
+from evalstats.analysis.design.clusters import label_of
 from evalstats.document.model import Note
+from evalstats.document.numbers import p_words
 from evalstats.errors import InputError, Option
 from evalstats.grammar import plural_of
 from evalstats.schema.column_names import plain
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
-from evalstats.table.items import Floats
+from evalstats.stats.unpaired import sample_ratio_p
+from evalstats.table.items import Floats, Ints
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
@@ -26,6 +29,10 @@ _USER = re.compile(_KEY_OF.format("user|customer|visitor|player|member|session|c
 _PERSON = re.compile(_KEY_OF.format("user|customer|visitor|player|member"))
 # Up to so large a share of users who met two arms, they strayed.
 _FEW_MET = 0.05
+# Clusters of whom so large a share met two arms are nothing in which the arms differ.
+_MANY_MET = 0.5
+# A split this near to equal shares, as a part of them, was meant to be equal; below the usual p no chance explains the sizes.
+_MEANT_AS_EQUAL, _MISMATCH = 0.1, 0.001
 _WHOSE = ("on both sides", "for all systems")
 
 
@@ -121,10 +128,63 @@ def _item_columns(data: EvalData, runs: Sequence[str]) -> list[str]:
     return [plain(str(name)) for columns in maps for name in cast("list[object]", columns.get("item", []))]
 
 
-def what_differs(data: EvalData, runs: Sequence[str], cluster: str | None) -> str:
-    """Name what the sides do not share, as its column is called: users, sessions, the clusters; else items."""
-    for name in (*([] if cluster is None else [plain(cluster)]), *_item_columns(data, runs)):
-        found = _USER.search(name)
-        if found:
-            return plural_of(found[1])
-    return "items" if cluster is None else plural_of(cluster)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Units:
+    """What systems do not share: users, sessions, items, in the plural; `column` has one level for each, None where rows are."""
+
+    noun: str
+    column: str | None = None
+
+
+def assigned_units(data: EvalData, table: ScoreTable, clusters: Sequence[str]) -> Units:
+    """Find what the systems do not share, as its column is called: clusters that hardly two systems have in common, else rows."""
+
+    def met(codes: Ints) -> float:
+        seen = np.zeros((int(codes.max(initial=0)) + 1, len(table.names)), dtype=np.int64)
+        np.add.at(seen, codes, table.seen)
+        return float(((seen > 0).sum(axis=1) > 1).mean())
+
+    for column in sorted(clusters, key=lambda name: len(np.unique(table.codes(name)))):
+        if met(table.codes(column)) < _MANY_MET:
+            label = label_of(column, data.factor_names())
+            user = _USER.search(plain(label))
+            return Units(noun=plural_of(user[1] if user else label), column=column)
+    if float((table.seen.sum(axis=1) > 1).mean()) >= _MANY_MET:
+        return Units(noun="rows")
+    user = next(filter(None, map(_USER.search, _item_columns(data, table.runs))), None)
+    return Units(noun="items" if user is None else plural_of(user[1]))
+
+
+def split_mismatch(data: EvalData, table: ScoreTable, units: Units, *, ratio: str | None = None) -> Note | None:
+    """Say that users were not split over the systems as declared, or evenly where one table holds all: no chance explains it.
+
+    Counted are users, or rows, that were assigned, with a score or without. A split that was plainly meant to be uneven and was
+    not declared is named in a remark.
+    """
+    codes = np.arange(len(table)) if units.column is None else table.codes(units.column)
+    counts = [len(np.unique(codes[seen])) for seen in table.seen.T]
+    files: list[set[object]] = [{*data.rows_of_runs(system.runs)["source"]} for system in table.systems]
+    if ratio is None and not files[0].intersection(*files[1:]):
+        return None
+    p = sample_ratio_p(counts, None if ratio is None else _shares(ratio))
+    if p >= _MISMATCH:
+        return None
+    share = np.array(counts) * len(counts) / sum(counts)
+    one, other = (0, 1) if len(counts) == 2 else (int(np.argmax(share)), int(np.argmin(share)))
+    counted = f"{table.names[one]} has {counts[one]:,} {units.noun} and {table.names[other]} {counts[other]:,}"
+    remedy = ("If another was meant, compare tests it: ", Option("ratio", blank="A:B")) if ratio is None else ()
+    if ratio is None and float(np.abs(share - 1.0).max()) > _MEANT_AS_EQUAL:
+        return Note(kind="choice", text=f"{counted}, not one for one", remedy=remedy, caution=False)
+    text = (
+        f"{counted}; in a ratio of {ratio or ':'.join('1' * len(counts))} that is no chance ({p_words(p)}), and the "
+        "difference cannot be trusted until the assignment is checked"
+    )
+    return Note(kind="comparability", text=text, remedy=remedy)
+
+
+def _shares(ratio: str) -> list[float]:
+    """Return the shares of baseline and candidate in a ratio such as 60:40."""
+    shares = [float(part) if part.strip().replace(".", "", 1).isdecimal() else 0.0 for part in f"{ratio}".split(":")]
+    if len(shares) != 2 or min(shares) <= 0:
+        raise InputError(f"ratio is {ratio!r}; give the shares of baseline and candidate, such as 60:40")
+    return shares

@@ -11,7 +11,7 @@ from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, ru
 from evalstats.analysis.design.averages import estimand
 from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters, without_nested
 from evalstats.analysis.design.dependence import ItemFactor, deciding_factor, dependence
-from evalstats.analysis.design.different_users import rows_may_align, unpaired_arms, what_differs
+from evalstats.analysis.design.different_users import assigned_units, rows_may_align, split_mismatch, unpaired_arms
 from evalstats.analysis.design.entries import EntryTable, entries_of, entry_table
 from evalstats.analysis.design.runs import TrialDesign, trial_design
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
@@ -175,9 +175,11 @@ def frontier(
     sign = 1.0 if chosen.higher_is_better else -1.0
     items = cases.table.items
     tasks = items["task"].unique().sort().to_list() if "task" in items.columns else []
+    units = assigned_units(data, board.table, clusters) if unpaired else None
+    split = None if units is None else split_mismatch(data, board.table, units)
     return Frontier(
         about=chosen.facts,
-        different=what_differs(data, board.runs, next(iter(labels), None)) if unpaired else "",
+        different="" if units is None else units.noun,
         tasks=tuple(name for name in tasks if name),
         cost=cost,
         cost_unit=next(each.unit for each in OUTCOMES if each.name == cost),
@@ -199,6 +201,7 @@ def frontier(
             *run_notes(data, board.runs),
             *chosen.cautions,
             *board.kinds.refusal(),
+            *(() if split is None else (split,)),
             *_cautions(cases, cost),
             *as_notes("fit", _unseen_tails(rows, cost)),
             *as_notes("fit", _unseen_runaways(rows, cases, cost, conf_level)),

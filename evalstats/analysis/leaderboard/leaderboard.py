@@ -15,7 +15,13 @@ from evalstats.analysis.design.clusters import (
     named_clusters,
     without_nested,
 )
-from evalstats.analysis.design.different_users import covariate_of, rows_may_align, unpaired_arms, what_differs
+from evalstats.analysis.design.different_users import (
+    assigned_units,
+    covariate_of,
+    rows_may_align,
+    split_mismatch,
+    unpaired_arms,
+)
 from evalstats.analysis.design.entries import (
     MIN_SHARED,
     ComparabilityGraph,
@@ -379,7 +385,9 @@ def _answer(
         these = on_these_items(board, found, asked, before, decides)
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     graph = board.graph()
-    different = what_differs(data, board.runs, next(iter(labels), None)) if board.apart else ""
+    units = assigned_units(data, board.table, clusters) if board.apart else None
+    different = "" if units is None else units.noun
+    split = None if units is None else split_mismatch(data, board.table, units)
     reasons = dict(_REASONS)
     if different:
         reasons["max-t"] = f"pairs depend on each other by the {different} of the models they share"
@@ -450,6 +458,7 @@ def _answer(
             *notes("left_out", [f"{lost} dropped where models are compared"] if board.n_left_out else []),
             *notes("comparability", [alone] if asked.baseline is not None and not compared else []),
             *board.kinds.refusal(),
+            *(() if split is None else (split,)),
             *(() if decides is None else (decides.note(),)),
             *cautions(board, scores, found, asked, lines),
             *(

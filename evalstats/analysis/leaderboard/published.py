@@ -13,8 +13,10 @@ from evalstats.analysis.leaderboard.ranks import (
     OpenRanks,
     RankingOptions,
     best_from_pairs,
+    counted_ranks,
     known,
     shown_better,
+    stepwise_ends,
 )
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, snapped_pairs, snapped_rows
 from evalstats.analysis.leaderboard.rows import corrected_estimates, family_rows, ranked, with_ties
@@ -100,9 +102,12 @@ def published_leaderboard(
     if head is not None:
         shown = _pairs(found, asked, [(j, head) for j in range(len(names)) if j != head])
     estimates, covariance = found.numbers("estimate"), np.diag(found.numbers("std_error") ** 2)
-    ranks = rank_sets_normal(asked.turned(estimates), covariance, conf_level=conf_level, top=top, seed=seed)
+    alone = rank_sets_normal(asked.turned(estimates), covariance, conf_level=conf_level, seed=seed)
     winner, shrunken = corrected_estimates(estimates, covariance, asked, names)
-    lines = with_ties(_rows(found, asked, every, ranks, shrunken))
+    strict = every
+    if not asked.family_wise:
+        strict = _pairs(found, replace(asked, adjust="holm"), list(combinations(range(len(names)), 2)))
+    lines = with_ties(_rows(found, asked, (every, strict), alone, shrunken))
     runs = pl.concat([found.rows["run"], found.without["run"]]).drop_nulls().unique().sort().to_list()
     return Leaderboard(
         about=chosen.facts,
@@ -112,7 +117,7 @@ def published_leaderboard(
         conf_level=conf_level,
         method=_METHOD,
         method_reason="there are published scores with standard errors, and no items",
-        rank_method=ranks.method,
+        rank_method=f"counted from the separated pairs ({strict.method})",
         estimand="what each published score estimates; the source says for which items",
         basis="published scores and their standard errors, each model's on its own",
         rows=(
@@ -132,7 +137,6 @@ def published_leaderboard(
             *found.doubled,
             *as_notes("left_out", _left_out(found)),
             Note(kind="dependence", text=_INDEPENDENT, remedy="Give item scores if you have them"),
-            *as_notes("few", ranks.warnings),
             *(() if found.kinds is None else found.kinds.notes("weakens")),
             *as_notes("comparability", [unused] if clusters else ()),
             *as_notes("choice", found.notes, caution=False),
@@ -262,17 +266,16 @@ def with_std_errors(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
 def _rows(
     found: _Published,
     asked: RankingOptions,
-    every: PairwiseDifferences,
-    ranks: RankSets,
+    families: tuple[PairwiseDifferences, PairwiseDifferences],
+    alone: RankSets,
     shrunken: Sequence[float | None],
 ) -> list[LeaderboardRow]:
     m, estimates, std_errors = len(found.names), found.numbers("estimate"), found.numbers("std_error")
-    above = shown_better(every, asked, m)
+    above, surely = (shown_better(each, asked, m) for each in families)
     letters = compact_letters(above | above.T, np.arange(m))
-    strict = every
-    if not asked.family_wise:
-        strict = _pairs(found, replace(asked, adjust="holm"), list(combinations(range(m), 2)))
-    best_low, best_high = map(known, best_from_pairs(m, asked, strict, np.ones(m, dtype=np.bool_)))
+    low, high = counted_ranks(surely & above)
+    ends = best_from_pairs(m, asked, families[1], np.ones(m, dtype=np.bool_))
+    best_low, best_high = map(known, stepwise_ends(*ends, low, high))
     reach = normal_quantile(asked.conf_level) * std_errors
     ends = np.clip(np.stack([estimates - reach, estimates + reach]), found.metric.low, found.metric.high)
     counts: list[int | None] = found.rows["n"].to_list()
@@ -282,11 +285,11 @@ def _rows(
             **ranked(
                 OpenRanks(
                     part=1,
-                    low=int(ranks.low[j]),
-                    high=int(ranks.high[j]),
-                    marginal_low=int(ranks.marginal_low[j]),
-                    marginal_high=int(ranks.marginal_high[j]),
-                    top=tuple((k, bool(ranks.top[k][j])) for k in asked.top),
+                    low=int(low[j]),
+                    high=int(high[j]),
+                    marginal_low=int(max(alone.marginal_low[j], low[j])),
+                    marginal_high=int(min(alone.marginal_high[j], high[j])),
+                    top=tuple((k, bool(low[j] <= k)) for k in asked.top),
                 )
             ),
             name=found.names[j],

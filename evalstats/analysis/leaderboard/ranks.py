@@ -1,20 +1,21 @@
 """From the item scores of many models to pairs, rank sets, tiers and the best: which method, and why.
 
 ====================================  =====================================  ==========================================
-situation                             pairs                                  rank sets, distance from the best
+situation                             pairs                                  distance from the best
 ====================================  =====================================  ==========================================
-every two models share enough items   as `adjust` says, each pair on the     one step-down procedure over all pairs; Hsu's
-                                      items that it shares                   comparisons with the best
-some do, some do not                  the same, those that do                counted from the separated pairs, within parts
-                                                                             that are connected; the pairs' intervals
+every two models share enough items   as `adjust` says, each pair on the     Hsu's comparisons with the best
+                                      items that it shares
+some do, some do not                  the same, those that do                the pairs' intervals, within connected parts
 one way of clustering                 clusters are the unit                  the same, from 6 clusters on
-several ways of clustering (crossed)  multiway CR2, Holm                     counted from the separated pairs
-different users or items              two samples a pair, as `adjust` says   counted from the separated pairs
-full runs that stand for more         widened by the variation of runs       the same; the pairs' intervals
+several ways of clustering (crossed)  multiway CR2, Holm                     the pairs' intervals
+different users or items              two samples a pair, as `adjust` says   the pairs' intervals
+full runs that stand for more         widened by the variation of runs       the pairs' intervals
 ====================================  =====================================  ==========================================
 
-A rank counted from pairs: 1 + the models shown to be better, up to the number of models less those shown to be worse.
-Where the pairs hold with a family-wise error rate, so do all these sets together (Mogstad et al. 2024).
+Ranks are counted from the separated pairs, so that no rank contradicts a pair: 1 + the models shown to be better, up to the
+number of models less those shown to be worse. Where no pair is called wrongly, neither two equal models nor two in the wrong
+order, all sets hold, which step-down tests ensure with a family-wise error rate (Finner 1999, doi:10.1214/aos/1018031111, on
+directions; Mogstad et al. 2024 on ranks).
 """
 
 import math
@@ -36,7 +37,7 @@ from evalstats.stats.many.independent import independent_differences
 from evalstats.stats.many.multiplicity import Adjust, adjusted, compact_letters
 from evalstats.stats.many.pair_table import PairTable, pair_table
 from evalstats.stats.many.pairwise import PairwiseDifferences, differing_items, pairwise_differences
-from evalstats.stats.many.ranks import RankSets, rank_sets, with_the_best
+from evalstats.stats.many.ranks import RankSets, no_ranks, rank_sets, with_the_best
 from evalstats.stats.paired.binary import MIN_DISCORDANT
 from evalstats.stats.runs import (
     RunEffects,
@@ -245,7 +246,6 @@ class BoardRanks:
     method: str
     exact: bool | None = None
     n_resamples: int | None = None
-    warnings: tuple[str, ...] = ()
 
     @property
     def parts(self) -> Ints:
@@ -292,7 +292,7 @@ def ranking(scores: BoardScores, asked: RankingOptions) -> Ranking:
         ranks=ranks,
         tiers=_tiers(shown_better(every, asked, scores.n_models), part),
         to_best=_against_best(scores, asked, strict, ranks, table),
-        warnings=tuple(dict.fromkeys((*every.warnings, *shown.warnings, *ranks.warnings))),
+        warnings=tuple(dict.fromkeys((*every.warnings, *shown.warnings))),
     )
 
 
@@ -546,8 +546,13 @@ def _ranks(
     table: PairTable | None,
     marginal: bool = True,
 ) -> BoardRanks:
-    """Find the rank sets of every part of the graph on its own; only pairs that are `apart` can be put in order."""
-    above = _closed(shown_better(strict, asked, scores.n_models) & apart)
+    """Count the ranks within every part of the graph; only pairs that are `apart` can be put in order.
+
+    Models in between may order two that are not apart, and then no set begins or ends at a worse rank than that of a model
+    that this one is above. The set of a model alone rests on its own pairs, and is never wider than the one it has among all.
+    """
+    shown = shown_better(strict, asked, scores.n_models) & apart
+    above = _closed(shown)
     models: list[OpenRanks | None] = [None] * scores.n_models
     drawn: list[RankSets] = []
     for label in range(int(part.max()) + 1):
@@ -559,67 +564,61 @@ def _ranks(
             for j in columns:
                 models[j] = OpenRanks(part=label + 1, reason=reason)
             continue
-        pair_alone = scores.n_models == 2 and not scores.clusters
-        if pair_alone or own.apart or not own.linked().all() or len(own.clusters) > 1:
-            found = _counted_ranks(scores, asked, strict, columns, marginal=marginal)
-        else:
-            found = rank_sets(
-                asked.turned(own.values) if table is None else table,
-                clusters=own.codes,
-                conf_level=asked.conf_level,
-                top=asked.top,
-                seed=asked.seed,
-                barred=~apart[np.ix_(members, members)],
-                marginal=marginal,
-            )
-        drawn.append(found)
-        # No set begins or ends at a worse rank than that of a model that this one is above.
+        low, high = counted_ranks(shown[np.ix_(columns, columns)])
+        alone = no_ranks(len(columns), (), "")
+        if marginal:
+            alone = _marginal_ranks(scores, asked, strict, columns, own=own, apart=apart, table=table)
+            drawn.append(alone)
         inner, n = above[np.ix_(columns, columns)], len(columns)
-        low = np.minimum(found.low, np.where(inner, found.low, n).min(axis=1))
-        high = np.maximum(found.high, np.where(inner.T, found.high, 1).max(axis=1))
+        low = np.minimum(low, np.where(inner, low, n).min(axis=1))
+        high = np.maximum(high, np.where(inner.T, high, 1).max(axis=1))
         for k, j in enumerate(columns):
             models[j] = OpenRanks(
                 part=label + 1,
                 low=int(low[k]),
                 high=int(high[k]),
-                marginal_low=int(found.marginal_low[k]),
-                marginal_high=int(found.marginal_high[k]),
+                marginal_low=int(max(alone.marginal_low[k], low[k])),
+                marginal_high=int(min(alone.marginal_high[k], high[k])),
                 top=tuple((tau, bool(low[k] <= tau)) for tau in asked.top),
             )
-    warnings = [text for each in drawn for text in (*each.warnings, *([each.reason] if each.reason else []))]
+    ranked = any(each is not None and each.reason is None for each in models)
     return BoardRanks(
         models=tuple(each for each in models if each is not None),
-        method=" and ".join(dict.fromkeys(each.method for each in drawn)) or "none",
-        exact=all(each.exact for each in drawn) if drawn else None,
-        n_resamples=max((each.n_resamples for each in drawn if each.n_resamples), default=None),
-        warnings=tuple(dict.fromkeys(warnings)),
+        method=f"counted from the separated pairs ({strict.method})" if ranked else "none",
+        exact=strict.exact and all(each.exact for each in drawn) if ranked else None,
+        n_resamples=max((each.n_resamples for each in (strict, *drawn) if each.n_resamples), default=None),
     )
 
 
-def _counted_ranks(
-    scores: BoardScores, asked: RankingOptions, strict: PairwiseDifferences, columns: list[int], *, marginal: bool
+def counted_ranks(shown: Bools) -> tuple[Ints, Ints]:
+    """Return the best and the worst rank of every model, from [i, j]: whether i is shown to be better than j."""
+    return 1 + shown.sum(axis=0), shown.shape[0] - shown.sum(axis=1)
+
+
+def _marginal_ranks(
+    scores: BoardScores,
+    asked: RankingOptions,
+    strict: PairwiseDifferences,
+    columns: list[int],
+    *,
+    own: BoardScores,
+    apart: Bools,
+    table: PairTable | None,
 ) -> RankSets:
-    """Count ranks from the pairs that are separated with a family-wise error rate."""
-    n_models = scores.n_models
-
-    def counted(above: Bools, j: int) -> tuple[int, int]:
-        return 1 + int(above[:, j].sum()), len(columns) - int(above[j].sum())
-
-    above, nothing = shown_better(strict, asked, n_models), np.zeros((n_models, n_models), dtype=np.bool_)
-    alone = [
-        shown_better(_own_family(scores, asked, strict, j), asked, n_models) if marginal else nothing for j in columns
-    ]
-    low, high = np.array([counted(above, j) for j in columns], dtype=np.int64).T
-    own = np.array([counted(each, j) for each, j in zip(alone, columns, strict=True)], dtype=np.int64).T
-    return RankSets(
-        low=low,
-        high=high,
-        marginal_low=own[0],
-        marginal_high=own[1],
-        top={},
-        method=f"counted from the separated pairs ({strict.method})",
-        exact=strict.exact,
-        n_resamples=strict.n_resamples,
+    """Return rank sets of which the marginal ones count: those of every model by its own pairs as a family."""
+    n = scores.n_models
+    if (n == 2 and not scores.clusters) or own.apart or not own.linked().all() or len(own.clusters) > 1:
+        found = no_ranks(len(columns), (), "")
+        for k, j in enumerate(columns):
+            shown = shown_better(_own_family(scores, asked, strict, j), asked, n)[np.ix_(columns, columns)]
+            found.marginal_low[k], found.marginal_high[k] = (each[k] for each in counted_ranks(shown))
+        return found
+    return rank_sets(
+        asked.turned(own.values) if table is None else table,
+        clusters=own.codes,
+        conf_level=asked.conf_level,
+        seed=asked.seed,
+        barred=~apart[np.ix_(columns, columns)],
     )
 
 
@@ -700,9 +699,19 @@ def _against_best(
             low[members], high[members] = found.low, found.high
         else:
             low[members], high[members] = best_from_pairs(scores.n_models, asked, strict, members)
+    low, high = stepwise_ends(
+        low, high, [each.low or 1 for each in ranks.models], [each.high or 0 for each in ranks.models]
+    )
     shut = [bool(end <= 0) and each.low == 1 for end, each in zip(high, ranks.models, strict=True)]
     ends = zip(known(low), known(high), shut, strict=True)
     return tuple((None, None) if closed else (start, end) for start, end, closed in ends)
+
+
+def stepwise_ends(
+    low: Floats, high: Floats, best: "Sequence[int] | Ints", worst: "Sequence[int] | Ints"
+) -> tuple[Floats, Floats]:
+    """End the lead over the best at 0 where step-down tests claim its sign and the simultaneous interval does not."""
+    return np.where(np.equal(worst, 1), np.fmax(low, 0.0), low), np.where(np.greater(best, 1), np.fmin(high, 0.0), high)
 
 
 def best_from_pairs(

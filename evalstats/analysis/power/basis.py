@@ -384,9 +384,9 @@ def _of_different(result: Comparison) -> Basis:
         parts = replace(parts, cluster=between, item=item, sizes=sizes)
     rate = result.baseline.estimate or 0.0
     right_or_wrong = result.method.startswith("Miettinen") and 0.0 < rate < 1.0
-    counted = f"{result.n_items:,} {'rows' if result.clusters else result.different}"
+    counted = f"{result.n_items:,} {result.counted_as}"
     if result.clusters and result.n_clusters:
-        counted += f" of {result.n_clusters:,} {result.different}"
+        counted += f", clustered by {' and '.join(result.clusters)} ({result.n_clusters:,})"
     who = f"{result.candidate.name} against {result.baseline.name} on {result.benchmark} ({result.metric})"
     return replace(
         _shell(result, parts, None),

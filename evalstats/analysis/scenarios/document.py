@@ -301,6 +301,8 @@ def _number(result: ScenarioModel) -> tuple[str, str, Interval | None]:
 def _scope(result: ScenarioModel) -> str:
     """Say what the answer rests on, in one line."""
     items = plural(result.n_items, "item")
+    if result.different:
+        items = f"{result.n_items:,} {'rows' if result.clusters else result.different}"
     if result.clusters == ("item",) and result.n_clusters is not None:
         items = f"{result.n_items:,} versions of {plural(result.n_clusters, 'item')}"
     elif result.n_clusters is not None and result.clusters:

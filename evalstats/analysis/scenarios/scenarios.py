@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats import options as opt
-from evalstats.analysis.design.different_users import rows_may_align, unpaired_arms
+from evalstats.analysis.design.different_users import assigned_units, rows_may_align, split_mismatch, unpaired_arms
 from evalstats.analysis.design.entries import entries_of
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
@@ -206,7 +206,11 @@ def scenarios(
         notes=(*notes, *told),
         step=step,
     )
-    result = replace(result, notes=(*result.notes, *(rows_may_align(table.scores) if numbered else ())))
+    split = None
+    if table.different:
+        split = split_mismatch(data, table.scores, assigned_units(data, table.scores, table.cluster_columns))
+    aligned = rows_may_align(table.scores) if numbered else ()
+    result = replace(result, notes=(*result.notes, *(() if split is None else (split,)), *aligned))
     if plan is None:
         return result
     return answered_by_plan(result, plan, benchmark=result.benchmark, metric=result.metric, **given)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
-from evalstats.analysis.design.different_users import what_differs
+from evalstats.analysis.design.different_users import assigned_units
 from evalstats.analysis.design.entries import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric
 from evalstats.errors import CannotAnswerError, InputError, Option
@@ -147,6 +147,7 @@ def scenario_table(
     names = [system.name for system in kept]
     kinds = run_kinds(data, kept, contrast=contrast, accept=accept, apart=apart)
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
+    units = assigned_units(data, table, clusters) if apart else None
     return ScenarioTable(
         data=data,
         metric=metric,
@@ -164,7 +165,7 @@ def scenario_table(
         cluster=np.unique(unit[place], return_inverse=True)[1].astype(np.int64),
         kinds=kinds.ordered([names.index(name) for name in models]),
         notes=(*notes, *told, *crossed, *remarks_of(systems)),
-        different=what_differs(data, table.runs, next(iter(labels), None)) if apart else "",
+        different="" if units is None else units.noun,
     )
 
 

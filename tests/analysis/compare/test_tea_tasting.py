@@ -76,4 +76,4 @@ def test_cuped() -> None:
 
 def test_the_ratio_of_the_groups() -> None:
     found = TEA["sample_ratio"]
-    assert sample_ratio_p(found["control"], found["treatment"]) == pytest.approx(found["pvalue"], rel=1e-9)
+    assert sample_ratio_p([found["control"], found["treatment"]]) == pytest.approx(found["pvalue"], rel=1e-9)

@@ -115,7 +115,7 @@ def test_rows_of_one_user_are_a_cluster() -> None:
     assert result.ends is not None
     width = [each[1] - each[0] for each in (result.ends, rows.ends)]  # pyright: ignore[reportOperatorIssue]
     assert width[0] > 1.5 * width[1]
-    assert "300 against 300 rows of 60 users" in result.summary()
+    assert "300 against 300 rows; clustered by user_id (60)" in result.summary()
 
 
 def test_a_covariate_measured_before_makes_the_interval_shorter() -> None:
@@ -245,7 +245,7 @@ def test_a_split_that_was_meant_as_half_and_is_none_is_told() -> None:
     assert loud
     assert text == (
         "control has 5,000 users and treatment 5,400; in a ratio of 1:1 that is no chance (p < 0.001), and the difference "
-        "cannot be trusted until the assignment is checked. If another was meant, declare it: ratio=A:B."
+        "cannot be trusted until the assignment is checked. If another was meant, compare tests it: ratio=A:B."
     )
 
 
@@ -255,9 +255,40 @@ def test_a_split_that_was_plainly_meant_is_named_in_a_remark_and_checked_where_i
     assert not loud
     assert text.startswith("control has 600 users and treatment 400, not one for one.")
     assert not of_the_ratio(compare(data, paired=False, ratio="60:40"))
-    [(text, loud)] = of_the_ratio(compare(data, paired=False, ratio="3:1"))
+
+
+def test_no_verdict_stands_against_a_declared_ratio() -> None:
+    data = read(visits((600, 400)))
+    plain = compare(data, paired=False, by="country", margin=0.5)
+    result = compare(data, paired=False, by="country", margin=0.5, ratio="3:1")
+    assert (result.verdict, result.answered, result.at_margin) == ("invalid", False, None)
+    assert {row.verdict for row in result.groups} == {"invalid"}
+    assert (result.estimate, result.ends, result.p_value) == (plain.estimate, plain.ends, plain.p_value)
+    assert gate(result, "worse").exit_status == gate(result, "not-noninferior").exit_status == 3
+    [(text, loud)] = of_the_ratio(result)
     assert loud
     assert "in a ratio of 3:1 that is no chance" in text
+    summary = result.summary()
+    assert "treatment and control cannot be compared: users were not split 3:1" in summary
+    assert "p <" not in summary.partition("(")[0]
+
+
+def test_users_without_a_score_count_as_assigned() -> None:
+    """Half of the treated lack a score: their number fits all the same."""
+    table = visits((600, 600)).with_columns(pl.col("converted").cast(pl.Float64))
+    lost = (
+        pl.when((pl.col("model") == "treatment") & (pl.int_range(pl.len()) % 2 == 0)).then(None).otherwise("converted")
+    )
+    result = compare(read(table.with_columns(converted=lost)), paired=False, ratio="1:1")
+    assert result.verdict != "invalid"
+    assert not of_the_ratio(result)
+
+
+def test_clusters_that_both_sides_share_are_not_what_they_differ_by() -> None:
+    table = visits((300, 300)).with_columns(region=pl.format("r{}", pl.int_range(pl.len()) % 20))
+    result = compare(read(table, region="region"), paired=False, cluster="region")
+    assert (result.different, result.clusters, result.counted_as) == ("users", ("region",), "rows")
+    assert f"rows; clustered by region ({result.n_clusters})" in result.summary()
 
 
 def test_two_files_are_no_split_of_one_stream(tmp_path: Path) -> None:

@@ -230,3 +230,30 @@ def test_three_users_a_side_separate_nothing(users: int, shown: bool) -> None:
     ).pairs
     assert pair.separated is shown
     assert pair.reason == (None if shown else "the interval rests on fewer than 4 degrees of freedom")
+
+
+def test_an_uneven_split_is_told_on_boards_scenarios_and_frontiers() -> None:
+    rng = np.random.default_rng(0)
+    sizes = {"v1": 4000, "v2": 4000, "v3": 4350}
+    parts = [
+        pl.DataFrame(
+            {
+                "user_id": [f"{name}{i}" for i in range(n)],
+                "model": name,
+                "solved": rng.integers(0, 2, n),
+                "country": rng.choice(["de", "fr"], n),
+                "cost_usd": rng.gamma(2.0, 1.0, n),
+            }
+        )
+        for name, n in sizes.items()
+    ]
+    data = read(pl.concat(parts), item="user_id", cost_usd="cost_usd")
+    results = es.leaderboard(data), es.scenarios(data, scenario="country"), es.frontier(data, n_resamples=99)
+    for result in results:
+        [note] = [note for note in result.notes if "no chance" in note.text]
+        assert note.caution
+        assert note.text.startswith(
+            "v3 has 4,350 users and v1 4,000; in a ratio of 1:1:1 that is no chance (p < 0.001)"
+        )
+    even = read(visits(), item="visit")
+    assert not [note for note in es.leaderboard(even, paired=False).notes if "no chance" in note.text]

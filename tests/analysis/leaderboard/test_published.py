@@ -9,9 +9,13 @@ import pytest
 
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.published import keep_published
+from evalstats.analysis.leaderboard.ranks import counted_ranks
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.options import Adjustment
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table, frame_from_rows
+from evalstats.stats.many.reference_laws import normal_known
+from evalstats.stats.many.step_down import TwoSided, collect
 from tests.analysis.builders import printed, told
 
 
@@ -46,6 +50,57 @@ def test_the_toy_of_csranks(golden: Path) -> None:
     for name, values in ends.items():
         np.testing.assert_allclose(values, toy[name], atol=1)
         assert [values[0], values[-1]] == [toy[name][0], toy[name][-1]]
+
+
+@pytest.mark.parametrize("adjust", ["max-t", "holm", "bh"])
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_say_what_the_pairs_say(seed: int, adjust: Adjustment) -> None:
+    """Among them boards whose pairs are all separated, some only step by step; then every rank is certain."""
+    rng = np.random.default_rng(seed)
+    estimates = np.cumsum(rng.uniform(0.6, 1.15, 4)) * 0.04
+    found = leaderboard(published(estimates.tolist(), [0.01] * 4), adjust=adjust)
+    for row in found.rows:
+        mine = [pair for pair in found.pairs if row.name in (pair.first, pair.second)]
+        wins = [(pair.verdict == "better") == (pair.first == row.name) for pair in mine if pair.separated]
+        least, most = 1 + wins.count(False), 4 - wins.count(True)
+        if adjust == "bh":
+            assert row.rank_low <= least
+            assert row.rank_high >= most
+            continue
+        assert (row.rank_low, row.rank_high) == (least, most)
+        assert row.may_be_best == (least == 1)
+        assert row.best_high is not None
+        assert (row.best_high > 0) == (least == 1)
+
+
+def test_a_pair_that_only_a_step_separates_orders_its_models() -> None:
+    found = leaderboard(published([0.700, 0.668, 0.600], [0.01] * 3))
+    pair = next(each for each in found.pairs if {each.first, each.second} == {"m0", "m1"})
+    assert pair.separated
+    assert (pair.conf_low or 0.0) < 0.0 < (pair.conf_high or 0.0)
+    assert [row.ranks for row in found.rows] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("scores", [(0.0, 0.0, 0.0), (0.0, 0.01, 9.0), (0.0, 0.02, 4.0, 4.02)])
+def test_all_sets_hold_together(scores: tuple[float, ...]) -> None:
+    """Equal models share their ranks, near ones next to a far one could be put in the wrong order."""
+    rng, truth = np.random.default_rng(len(scores)), np.array(scores)
+    best, worst = counted_ranks(truth[:, None] > truth[None, :])
+    first, second = np.triu_indices(truth.size, k=1)
+    n, missed = 600, 0
+    for _ in range(n):
+        drawn = truth + rng.normal(size=truth.size)
+        law = normal_known(drawn, np.eye(truth.size), first, second, seed=int(rng.integers(2**31)), n_resamples=999)
+        family = TwoSided(law.observed)
+        collect(law, [family])
+        shown = np.zeros((truth.size, truth.size), dtype=np.bool_)
+        apart = family.p_adjusted() <= 0.05
+        up = drawn[first] > drawn[second]
+        shown[np.where(up, first, second)[apart], np.where(up, second, first)[apart]] = True
+        low, high = counted_ranks(shown)
+        missed += bool((low > best).any() or (high < worst).any())
+    # Three standard errors above 5%.
+    assert missed / n <= 0.05 + 3 * (0.05 * 0.95 / n) ** 0.5
 
 
 def test_a_table_of_estimates_is_taken_as_it_is() -> None:
