@@ -8,11 +8,11 @@ what is typed there. No text is ever rewritten, since any of it may be a name fr
 """
 
 import os
-import sys
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from inspect import currentframe
 from keyword import iskeyword
 from pathlib import Path
 
@@ -194,7 +194,7 @@ class EvalStatsWarning(UserWarning):
 
 def warn(text: str) -> None:
     """Warn at the line of the user's that led here: the nearest outside this package."""
-    frame, level = sys._getframe(1), 2  # noqa: SLF001 - `warnings` counts frames from its own caller, which only these tell
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    frame, level = currentframe(), 1
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, EvalStatsWarning, stacklevel=level)

@@ -530,7 +530,7 @@ def stratified_difference(
     return t_estimate(estimate, math.sqrt(variance), df, check_level(conf_level), method=method, n=joined.size)
 
 
-def sample_ratio_p(counts: Sequence[int] | IntArray, shares: ArrayLike | None = None) -> float:
+def sample_ratio_p(counts: Sequence[int], shares: ArrayLike | None = None) -> float:
     """P of the hypothesis that each unit went to a group with these probabilities, by default to each alike.
 
     Two groups: the exact binomial test, twice the smaller tail. More: Pearson's chi-squared. A small p (below .001, as is usual)

@@ -7,6 +7,7 @@ clusters), from which all of them are drawn anew.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from evalstats.analysis.audit.result import Effect, Finding, FlippedComparison, 
 from evalstats.analysis.design.entries import MIN_SHARED, components, shared_counts
 from evalstats.analysis.result import Estimate, finite
 from evalstats.stats.many.common_scale import common_scale
+from evalstats.stats.many.independent import independent_differences
 from evalstats.stats.many.pairwise import PairwiseDifferences, differing_items, pairwise_differences
 from evalstats.stats.stratified import linearised, strata_of
 from evalstats.table.items import Bools, Floats, Ints
@@ -74,6 +76,8 @@ def _differences(panel: Panel, scores: Floats, codes: Ints | None) -> PairwiseDi
     if scores.shape[1] < 2:  # one model: a pair of which nothing is known
         scores = np.column_stack([scores, np.full(scores.shape[0], np.nan)])
     known = scores[~np.isnan(scores)]
+    if panel.different:
+        return _unpaired(panel, scores, codes)
     bounds = None
     if metric.low is not None and metric.high is not None:
         inside = known.size == 0 or (known.min() >= metric.low and known.max() <= metric.high)
@@ -88,6 +92,27 @@ def _differences(panel: Panel, scores: Floats, codes: Ints | None) -> PairwiseDi
         adjust="none",
         conf_level=panel.conf_level,
     )
+
+
+def _unpaired(panel: Panel, scores: Floats, codes: Ints | None) -> PairwiseDifferences:
+    """Compare every two models on users of their own, counting the smaller side; users of several are a cluster each."""
+    seen = ~np.isnan(scores)
+    if codes is None and (seen.sum(axis=1) > 1).any():
+        codes = np.arange(scores.shape[0], dtype=np.int64)
+    # A model without a score gets a row that stands for none: its pairs count 0 items, and are not compared.
+    rows = [np.flatnonzero(own) if own.any() else np.zeros(1, dtype=np.int64) for own in seen.T]
+    filled = np.where(seen, scores, 0.0)
+    n = seen.sum(axis=0)
+    found = independent_differences(
+        [filled[own, j] for j, own in enumerate(rows)],
+        pairs=list(combinations(range(n.size), 2)),
+        clusters=None if codes is None else [codes[own] for own in rows],
+        span=panel.metric.span,
+        binary=panel.metric.is_share and codes is None and bool(np.isin(filled, (0.0, 1.0)).all()),
+        conf_level=panel.conf_level,
+        adjust="none",
+    )
+    return replace(found, n_items=np.minimum(n[found.first], n[found.second]))
 
 
 def _averaged(

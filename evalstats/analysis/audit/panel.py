@@ -11,8 +11,10 @@ import polars as pl
 
 from evalstats.analysis.audit.result import Kind
 from evalstats.analysis.design.clusters import named_clusters
+from evalstats.analysis.design.different_users import assigned_units, may_be_unpaired, split_mismatch, unpaired_arms
 from evalstats.analysis.design.entries import ENTRY, with_entries
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_of
+from evalstats.document.model import Note
 from evalstats.errors import Advice, CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import unknown_name
@@ -28,7 +30,8 @@ from evalstats.table.items import (
     level_codes,
     row_counts,
 )
-from evalstats.table.systems import rows_among
+from evalstats.table.score_table import ScoreTable
+from evalstats.table.systems import System, rows_among
 
 ITEM = f"{HELPER}item"
 Number = TypeVar("Number", np.float64, np.int64)
@@ -107,6 +110,9 @@ class Panel:
         Columns by which items are known to be dependent, and the cluster of every item, shape (n_items,); None without any.
     accept
         Settings in which runs differ on purpose.
+    different, split
+        What the models do not share ("users"), where each has its own, so that none is paired; and that chance does not explain
+        how many each has.
     refusal
         Why a comparison of this metric would be refused, if it would.
     """
@@ -124,6 +130,8 @@ class Panel:
     clusters: tuple[str, ...] = ()
     codes: Ints | None = None
     accept: tuple[str, ...] = ()
+    different: str = ""
+    split: Note | None = None
     refusal: str | None = None
     conf_level: float = 0.95
 
@@ -243,6 +251,7 @@ def panels_of(
     for benchmark, name in _metrics(data, rows, metric, all_metrics=all_metrics):
         own = rows_among(rows, (rows["benchmark"] == benchmark) & (rows["metric"] == name))
         described, refusal = _described(data, own, benchmark, name)
+        own, different, split = _of_different(data, own, described, cluster)
         place, first = item_codes(own)
         items = own.select(ITEM_KEY)[first]
         models, model = level_codes(own[ENTRY])
@@ -262,6 +271,8 @@ def panels_of(
             counts=row_counts(own),
             clusters=names,
             codes=codes,
+            different=different,
+            split=split,
             refusal=refusal,
             conf_level=conf_level,
         )
@@ -302,6 +313,30 @@ def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str) ->
             direction=direction,
         )
         return metric, str(error)
+
+
+def _of_different(
+    data: EvalData, rows: pl.DataFrame, metric: Metric, cluster: str | Sequence[str] | None
+) -> tuple[pl.DataFrame, str, Note | None]:
+    """Return the rows, what the models do not share if a comparison would not pair them, and what is odd in their numbers.
+
+    Rows that are numbered, and not aligned, are no items of another model: its name is put before each number.
+    """
+    names = rows[ENTRY].unique().sort().to_list()
+    if len(names) < 2 or not may_be_unpaired(data, levels_of(rows["run"])):
+        return rows, "", None
+    first = rows.unique([ENTRY, *ITEM_KEY], keep="first", maintain_order=True)
+    own = [first.filter(pl.col(ENTRY) == name).drop(ENTRY) for name in names]
+    arms = [System(name=n, rows=part, runs=tuple(levels_of(part["run"]))) for n, part in zip(names, own, strict=True)]
+    arms, unpaired, numbered = unpaired_arms(data, arms, paired=None)
+    if not unpaired:
+        return rows, "", None
+    named = named_clusters(data, cluster)
+    table = ScoreTable.of(arms, metric, factors=named)
+    units = assigned_units(data, table, [name for name in named if name in table.items.columns])
+    if numbered:
+        rows = rows.with_columns(item=pl.format("{}/{}", ENTRY, "item"))
+    return rows, units.noun, split_mismatch(data, table, units)
 
 
 def _clusters(

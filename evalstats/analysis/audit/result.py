@@ -15,6 +15,7 @@ Kind = Literal[
     "repeated runs",  # one system's runs that answered the same items
     "identical models",  # two names, one set of scores
     "item sets",  # models that were scored on other items
+    "split",  # numbers of users of each model that no chance explains
     "missing scores",  # rows that ran and have no score, and rows that are not there
     "harness errors",
     "judge failures",

@@ -64,9 +64,19 @@ def too_small(panel: Panel) -> Iterator[Observation]:
     n_models = panel.shape[1]
     if n_models < 2:
         return
-    shared = shared_counts(~np.isnan(panel.scores))[np.triu_indices(n_models, 1)]
+    own = (~np.isnan(panel.scores)).sum(axis=0)
+    counts = np.minimum.outer(own, own) if panel.different else shared_counts(~np.isnan(panel.scores))
+    shared = counts[np.triu_indices(n_models, 1)]
     few = int((shared < MIN_SHARED).sum())
-    if few:
+    if few and panel.different:
+        yield Observation(
+            kind="too small",
+            text=f"{few:,} of {plural(shared.size, 'comparison')} cannot be made: fewer than {MIN_SHARED} {panel.different} "
+            "a side",
+            remedy=f"Wait for more {panel.different}",
+            n_items=int(shared.min()),
+        )
+    elif few:
         yield Observation(
             kind="too small",
             text=f"{few:,} of {plural(shared.size, 'comparison')} cannot be made: fewer than {MIN_SHARED} items in common",

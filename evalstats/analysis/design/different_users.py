@@ -45,6 +45,11 @@ def numbers_its_rows(data: EvalData, runs: Sequence[str]) -> bool:
     return any(columns.get("item") == ["#row"] and columns.get("model") != ["#columns"] for columns in maps)
 
 
+def may_be_unpaired(data: EvalData, runs: Sequence[str]) -> bool:
+    """Whether items may be users, or rows may be numbered, so that it is worth a look at all rows."""
+    return numbers_its_rows(data, runs) or any(map(_PERSON.search, _item_columns(data, runs)))
+
+
 def unpaired_arms(
     data: EvalData, arms: Sequence[System], *, paired: bool | None
 ) -> tuple[tuple[System, ...], bool, bool]:

@@ -395,3 +395,37 @@ def test_votes_against_one_opponent_count_as_scores():
     won = sum((v["outcome"] == "b") == (v["model_b"] == "x") for v in votes[:120]) / 120
     assert won > 0.5
     assert found.n_pairs == 3
+
+
+def visits(n: tuple[int, int], rates: tuple[float, float] = (0.4, 0.6)) -> es.EvalData:
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"{name}{i}", name, float(rng.random() < rate))
+        for name, size, rate in zip(("old", "new"), n, rates, strict=True)
+        for i in range(size)
+    ]
+    return es.from_frame(
+        pl.DataFrame(rows, schema=["user_id", "model", "solved"], orient="row"),
+        item="user_id",
+        model="model",
+        score="solved",
+    )
+
+
+def test_users_of_two_arms_are_compared_and_their_split_is_checked() -> None:
+    even = es.audit(visits((300, 310)))
+    assert even.n_pairs == 1
+    assert not even.findings
+    assert "split" in even.passed
+    uneven = es.audit(visits((5000, 5400)))
+    [found] = uneven.findings
+    two = es.compare(visits((5000, 5400)), "old", "new")
+    assert (found.kind, found.effect) == ("split", "flips")
+    assert "new has 5,400 users and old 5,000; in a ratio of 1:1 that is no chance" in found.text
+    before = found.shifts[0].flips[0].before
+    assert (before.estimate, before.conf_low, before.conf_high) == pytest.approx((two.estimate, *(two.ends or ())))
+    assert "different items" not in uneven.summary()
+    [named] = es.audit(visits((600, 300))).findings
+    assert (named.kind, named.effect) == ("split", "open")
+    [few] = es.audit(visits((7, 8))).findings
+    assert "fewer than 10 users a side" in few.text
