@@ -74,6 +74,7 @@ class Showing:
     explain: Annotated[bool, Flag("Also explain the method and its assumptions in plain words.")] = False
     quiet: Annotated[bool, Flag("Print the headline only.", "--quiet -q")] = False
     no_color: Annotated[bool, Flag("Never colour the output.")] = False
+    comment_key: Annotated[str, Flag("With --format comment: what tells it from other comments.", metavar="KEY")] = ""
 
     def __post_init__(self) -> None:
         """Refuse a page that cannot be made or put there before anything is computed."""
@@ -106,6 +107,7 @@ class Showing:
             quiet=self.quiet and to_screen,
             color=to_screen and may_color(no_color=self.no_color),
             more=more,
+            key=self.comment_key,
             **({"hint": hint} if hint else {}),
         )
         if self.output is None:

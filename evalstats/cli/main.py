@@ -41,7 +41,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
         "evalstats.cli.export",
         "evalstats.cli.simulate",
     ),
-    "Pages": ("evalstats.cli.report", "evalstats.cli.show"),
+    "Pages": ("evalstats.cli.report", "evalstats.cli.show", "evalstats.cli.schema"),
     "First steps": ("evalstats.cli.demo", "evalstats.cli.doctor"),
 }
 _PLACES = {place.rpartition(".")[2]: place for places in _SECTIONS.values() for place in places}

@@ -81,6 +81,8 @@ class OutputStyle(StrEnum):
     """How a result is printed."""
 
     TEXT = "text"
+    BRIEF = "brief"
+    COMMENT = "comment"
     JSON = "json"
     MARKDOWN = "markdown"
     HTML = "html"

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -36,14 +37,24 @@ def written(
     color: bool = False,
     more: Mapping[str, Any] | None = None,
     hint: str = _HINT,
+    key: str = "",
 ) -> str:
-    """Return the text of a result in a style; of text, the answer alone, with its explanation, or all of it."""
+    """Return the text of a result in a style; of text, the answer alone, with its explanation, or all of it.
+
+    `key` tells a comment from others.
+    """
     from evalstats.document import formats, terminal
 
     match style:
         case OutputStyle.JSON:
             values = {**result.to_dict(), **(more or {}), **({"explanation": result.explain()} if explain else {})}
             return json_text(values)
+        case OutputStyle.BRIEF:
+            return json_text(result.brief((more or {}).get("gate")), indent=None)
+        case OutputStyle.COMMENT:
+            from evalstats.document.comment import to_comment
+
+            return to_comment(result.document(), key)
         case OutputStyle.MARKDOWN:
             return result.to_markdown()
         case OutputStyle.HTML:
@@ -53,11 +64,9 @@ def written(
         case OutputStyle.CSV:
             return formats.csv_text(result.to_frame()).rstrip("\n")
         case OutputStyle.TEXT:
-            document = result.document()
-            if quiet:
-                return terminal.headline(document)
             hint = "" if full else hint if not explain else "More: --full, --report FILE."
-            return terminal.to_text(document, full=full, explain=explain, width=_WIDTH, color=color, hint=hint)
+            shown = partial(terminal.to_text, full=full, explain=explain, width=_WIDTH, color=color, hint=hint)
+            return (terminal.headline if quiet else shown)(result.document())
 
 
 def table_written(table: "Table", values: Any, style: OutputStyle) -> str:
@@ -65,9 +74,9 @@ def table_written(table: "Table", values: Any, style: OutputStyle) -> str:
     from evalstats.document import formats, latex, terminal
 
     match style:
-        case OutputStyle.JSON:
+        case OutputStyle.JSON | OutputStyle.BRIEF:
             return json_text(values)
-        case OutputStyle.MARKDOWN:
+        case OutputStyle.MARKDOWN | OutputStyle.COMMENT:
             return formats.markdown_table(table)
         case OutputStyle.HTML:
             return formats.html_table(table)
@@ -77,9 +86,9 @@ def table_written(table: "Table", values: Any, style: OutputStyle) -> str:
             return terminal.table_text(table, width=_WIDTH)
 
 
-def json_text(values: Any) -> str:
+def json_text(values: Any, *, indent: int | None = 2) -> str:
     """Return values as JSON in which no character is unseen."""
-    return _UNSEEN.sub(_escaped, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False))
+    return _UNSEEN.sub(_escaped, json.dumps(values, indent=indent, ensure_ascii=False, allow_nan=False))
 
 
 def _escaped(match: re.Match[str]) -> str:

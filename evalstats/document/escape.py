@@ -197,6 +197,16 @@ def shorten(text: str, width: int) -> str:
     return _fitting(text, width - 1 - cell_width(end)) + "…" + end
 
 
+def cut(text: str, letters: int) -> str:
+    r"""Return text on one harmless line of at most so many letters; of a longer one the middle is left out.
+
+    >>> cut("results-of-a-long-run~1a2b3c4d", 19), cut("two\nlines", 40)
+    ('results-o…~1a2b3c4d', 'two lines')
+    """
+    text, half = inert(one_line(text)), (letters - 1) // 2
+    return text if len(text) <= letters else f"{text[:half]}…{text[-half:]}"
+
+
 def padded(text: str, width: int) -> str:
     """Return cleaned text in exactly `width` terminal cells; of a longer one the middle is left out."""
     text = shorten(text, width)

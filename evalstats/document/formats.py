@@ -87,8 +87,7 @@ def _markdown(block: Block) -> str:
         case Items():
             return "\n".join(f"- {for_markdown(item)}" for item in block.items)
         case Code():
-            fence = "`" * 4
-            return f"{fence}{block.language}\n{inert(block.code).replace(fence, '')}\n{fence}"
+            return markdown_code(block)
         case Figure():
             return "" if block.table is None else markdown_table(block.table)
         case Table():
@@ -103,6 +102,12 @@ def _markdown(block: Block) -> str:
                 f"*{for_markdown(title)}:* {'<br>'.join(map(for_markdown, lines_of(text)))}" for title, text in titled
             ]
             return "\n\n".join(parts)
+
+
+def markdown_code(block: Code) -> str:
+    """Return lines of code as a fenced block."""
+    fence = "`" * 4
+    return f"{fence}{block.language}\n{inert(block.code).replace(fence, '')}\n{fence}"
 
 
 def markdown_table(table: Table) -> str:

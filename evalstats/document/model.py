@@ -321,6 +321,8 @@ class Interval:
         What else is drawn on the scale, as dots (the scores of the other models), and the words that say so.
     conf_level, method, counts
         From these a page computes the interval again when its reader moves the level; without counts it cannot.
+    p_value
+        The p that is printed beside it, where there is one.
 
     Examples
     --------
@@ -345,6 +347,7 @@ class Interval:
     conf_level: float = 0.95
     method: str = ""
     counts: tuple[int, ...] = ()
+    p_value: float | None = None
 
     @property
     def axis(self) -> tuple[float, float]:
@@ -407,6 +410,8 @@ class Document:
         Cautions first. Those of kind "simulated" and "withheld" come before any verdict.
     actions
         What to do about it.
+    worst
+        The items to open first, where single items speak against the answer.
     evidence, method
         Parts in the order that a sceptic asks; the method is folded away on a page, and an appendix of a PDF.
     """
@@ -423,6 +428,7 @@ class Document:
     answer: tuple[Block, ...] = ()
     notes: tuple[Note, ...] = ()
     actions: tuple[str, ...] = ()
+    worst: Table | None = None
     evidence: tuple[Section, ...] = ()
     method: tuple[Section, ...] = ()
 

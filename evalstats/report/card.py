@@ -35,7 +35,8 @@ def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
             inside.append(f'<a href="#{for_html(items[0])}">{for_html(items[1])}</a>')
         if inside:
             lines_html += f"<dt>{name}</dt><dd>{'<br>'.join(inside)}</dd>"
-    drawn = "" if document.interval is None else _svg(document.interval)
+    interval = document.interval
+    drawn = "" if interval is None else _svg(interval)
     html = (
         # A group rather than a landmark: an overview has many.
         f'<div class="es-verdict es-{document.tone}" role="group" aria-label="Verdict">'
@@ -54,8 +55,8 @@ def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
     given = [f"{name}: {typst_string(text)}" for name, text in fields.items()]
     rows = "".join(f"({typst_string(name)}, {typst_strings(lines)}), " for name, lines in parts if lines)
     given.append(f"lines: ({rows})")
-    if document.interval is not None:
-        given.append(f"interval: {_typst(document.interval)}")
+    if interval is not None:
+        given.append(f"interval: {_typst(interval)}")
     below = [*(f"**{name}**\n\n{bullets([prose(line) for line in lines])}" for name, lines in parts[1:] if lines)]
     plain = "\n\n".join(filter(None, [verdict(document.label, document.headline, document.below), *below]))
     return both(html, f"#es-verdict({', '.join(given)})", plain)

@@ -13,11 +13,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from markdown_it import MarkdownIt
 
 import evalstats as es
+from evalstats.analysis.brief import MOST_BYTES
 from evalstats.analysis.saved import RESULTS
+from evalstats.analysis.schemas import brief_schema, result_schema
 from evalstats.cli.options import OutputStyle
 from evalstats.cli.output import json_text, written
+from evalstats.document.comment import MOST_WORDS, to_comment
+from evalstats.document.escape import one_line
 from evalstats.document.terminal import to_text
 from evalstats.errors import EvalStatsError, InputError
 from tests.document.pdflatex import compiled
@@ -31,6 +37,9 @@ MADE: dict[str, Callable[[], Any]] = {
     "hostile metrics": hostile_results.several_metrics,
 }
 HOSTILE = tuple(name for name in MADE if name.startswith("hostile"))
+COMMENT_TAGS = {
+    *("p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre", "code"),
+}
 FEW = (
     "comparison_trials_clusters", "comparisons_by_three_metrics", "score_clusters", "leaderboard_published", "mixed_binomial",
     "means_of_mixed", "contamination_twins", "frontier_of_cost", "power_from_a_pilot", "gap_of_four", "scenarios_graded",
@@ -70,6 +79,41 @@ def test_hostile_names_stay_text(name: str) -> None:
         text = to_text(result.document(), full=True)
         assert "\x1b" not in text
         assert not re.search(r"^\s*::", text, re.MULTILINE)
+
+
+@cache
+def schema(form: str) -> Draft202012Validator:
+    made = {"brief": brief_schema, "result": result_schema}[form]()
+    Draft202012Validator.check_schema(made)
+    return Draft202012Validator(made)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_its_json_is_as_the_schemas_say(name: str) -> None:
+    for result in results(name):
+        schema("result").validate(json.loads(json_text(result.to_dict())))
+        brief = result.brief()
+        schema("brief").validate(brief)
+        assert len(json_text(brief, indent=None).encode()) <= MOST_BYTES
+        document = result.document()
+        assert brief["tone"] == document.tone
+        assert brief["headline"] == one_line(document.headline) or "…" in brief["headline"]
+        assert ("estimate" in brief) == (document.interval is not None)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_its_comment_is_short_and_has_one_table(name: str) -> None:
+    for result in results(name):
+        comment = to_comment(result.document())
+        shown, _, folded = comment.partition("<details>")
+        assert shown.startswith("<!-- evalstats: ")
+        words = re.sub(r"\(<[^>]*>\)|<!--.*?-->", "", shown).replace("|", " ").split()
+        assert len([word for word in words if re.search(r"\w", word)]) <= MOST_WORDS
+        assert len(re.findall(r"^\|(?: :?-+:? \|)+$", shown, re.MULTILINE)) <= 1
+        assert len(comment) < 16_000
+        assert folded
+        tags = set(re.findall(r"<(/?\w+)", MarkdownIt("commonmark", {"html": True}).enable("table").render(comment)))
+        assert {tag.strip("/") for tag in tags} <= COMMENT_TAGS
 
 
 @pytest.mark.parametrize(

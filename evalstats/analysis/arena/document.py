@@ -263,7 +263,13 @@ def _number(result: ArenaRanking) -> tuple[str, str, Interval | None]:
         )
     ends = interval_words(first.conf_low, first.conf_high, 1.0, digits_of(result))
     mean = "the mean of all models is" if rated == len(result.rows) else f"the mean of the {rated} rated models is"
-    drawn = drawn_interval(first.estimate, first.ends, digits=digits_of(result), origin=_zero(result))
+    drawn = drawn_interval(
+        first.estimate,
+        first.ends,
+        digits=digits_of(result),
+        origin=_zero(result),
+        conf_level=result.conf_level,
+    )
     words = f"{first.name}, {level(result)} CI {ends}; {_base(result, mean)}"
     return rating(first.estimate, result), words, drawn
 

@@ -18,6 +18,7 @@ from evalstats.grammar import has_have, plural
 # Rows of a comparison's section; of the document of its own, rows on its first screen, and those with an address below each.
 _SHOWN, _ON_SCREEN, _WITH_LINKS = 12, 6, 2
 _SLICES = 2
+_WORST = 5
 
 
 def gained(result: Comparison) -> int:
@@ -39,6 +40,17 @@ def flipped_section(result: Comparison) -> Section | None:
     by = " by the judge" if result.labels else ""
     head = f"{result.candidate.name} gained {plural(won, 'item')} and {lost}{by}"
     return Section(id="flips", heading=head, blocks=(*blocks, *_texts(result)))
+
+
+def worst_items(result: Comparison) -> Table | None:
+    """Return the items that got worse most; None where none did."""
+    lost = len(result.flipped) - gained(result)
+    if not lost:
+        return None
+    flips = result.flipped.worst_first(higher_is_better=result.higher_is_better)
+    table = _table(result, flips, most=min(lost, _WORST), caption="")
+    title = f"Got worse: {_WORST} of {lost:,}" if lost > _WORST else "Got worse"
+    return replace(table, id="worst", columns=(replace(table.columns[0], title=title), *table.columns[1:]))
 
 
 def changed_items(result: Comparison) -> Document:

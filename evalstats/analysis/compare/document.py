@@ -3,7 +3,7 @@
 import math
 
 from evalstats.analysis.compare import figures
-from evalstats.analysis.compare.changed_items import flipped_section, gained
+from evalstats.analysis.compare.changed_items import flipped_section, gained, worst_items
 from evalstats.analysis.compare.method import method_sections, sized, times_needed
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, LevelDifferences
 from evalstats.analysis.compare.sequential import e_value_words
@@ -72,11 +72,12 @@ def document(result: Comparison) -> Document:
         headline=_headline(result),
         number="" if refused else shown(result, result.estimate),
         number_words="" if refused else words,
-        interval=None if refused else figures.drawn(result),
+        interval=None if refused else figures.drawn(result, p_beside(result)),
         scope=_scope(result),
         answer=() if refused else (*findings, *(() if figure is None else (figure,))),
         notes=notes_of(result),
         actions=tuple(_actions(result)),
+        worst=None if refused else worst_items(result),
         evidence=evidence,
         method=(*method_sections(result, refused=refused), *(() if effects is None else (effects,))),
     )

@@ -226,8 +226,8 @@ def narrowing(result: Comparison) -> Figure | None:
     )
 
 
-def drawn(result: Comparison) -> Interval | None:
-    """Return the difference as the card draws it, with the counts from which a page finds its ends at another level.
+def drawn(result: Comparison, p_value: float | None) -> Interval | None:
+    """Return the difference as the card draws it, with the p beside it and the counts from which a page moves its ends.
 
     A page claims by the interval alone. It gets no counts where more decides: missing scores, a direction that is asked for, or
     whether two sides that agree on every item are one.
@@ -254,6 +254,7 @@ def drawn(result: Comparison) -> Interval | None:
         conf_level=result.conf_level,
         method=result.method,
         counts=counts,
+        p_value=p_value,
     )
 
 

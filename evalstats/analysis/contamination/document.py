@@ -282,7 +282,14 @@ def _number(result: ContaminationCheck) -> tuple[str, str, Interval | None]:
     p = p_words(row.p_adjusted) + (f" adjusted for {family} suspects" if family > 1 else "")
     ends = interval_words(row.conf_low, row.conf_high, result.scale, 1)
     drawn = drawn_interval(
-        row.estimate, row.ends, scale=result.scale, unit=result.unit, origin=0.0, margin=result.margin or 0.0
+        row.estimate,
+        row.ends,
+        scale=result.scale,
+        unit=result.unit,
+        origin=0.0,
+        margin=result.margin or 0.0,
+        conf_level=result.conf_level,
+        p_value=row.p_adjusted,
     )
     return _amount(row.estimate, result, sign=True), f"{level(result)} CI {ends}, {p}", drawn
 

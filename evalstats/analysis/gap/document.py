@@ -194,7 +194,15 @@ def _mix_explains(found: LabLiveGap) -> bool:
 
 def _drawn(value: float, ends: Ends, found: LabLiveGap) -> Interval | None:
     about = found.live.about
-    return drawn_interval(value, ends, scale=about.scale, unit=about.shown_unit, origin=0.0, margin=found.margin or 0.0)
+    return drawn_interval(
+        value,
+        ends,
+        scale=about.scale,
+        unit=about.shown_unit,
+        origin=0.0,
+        margin=found.margin or 0.0,
+        conf_level=found.conf_level,
+    )
 
 
 def _number(found: LabLiveGap) -> tuple[str, str, Interval | None]:
@@ -217,7 +225,12 @@ def _number(found: LabLiveGap) -> tuple[str, str, Interval | None]:
         return "", "", None
     of = row.like_these or row.of_these
     drawn = drawn_interval(
-        row.estimate, None if of is None else (of.conf_low, of.conf_high), digits=2, origin=0.0, bounds=(-1.0, 1.0)
+        row.estimate,
+        None if of is None else (of.conf_low, of.conf_high),
+        digits=2,
+        origin=0.0,
+        bounds=(-1.0, 1.0),
+        conf_level=found.conf_level,
     )
     return f"Spearman {number(row.estimate)}", spearman_words(found), drawn
 

@@ -113,7 +113,9 @@ def document(result: JudgeReport) -> Document:
         headline=_headline(result, favours),
         number=f"Alpha {number(best.estimate, 2)}",
         number_words=", ".join(filter(None, (known, among, beside))),
-        interval=drawn_interval(best.estimate, best.ends, digits=2, origin=0.0, sides=_SIDES),
+        interval=drawn_interval(
+            best.estimate, best.ends, digits=2, origin=0.0, sides=_SIDES, conf_level=result.conf_level
+        ),
         scope=f"For {result.unit}s{also} like these: {units}{clusters}",
         answer=(_figure(result), *_labels(result)),
         notes=result.notes,
@@ -179,7 +181,9 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         headline=f"Two ratings by {result.truth} are the same on {_percent(people.raw)} of {result.unit}s",
         number=f"Alpha {number(people.estimate, 2)}",
         number_words="no interval" if people.ends is None else f"{level(result)} CI {_ends(people)}",
-        interval=drawn_interval(people.estimate, people.ends, digits=2, origin=0.0, sides=_SIDES),
+        interval=drawn_interval(
+            people.estimate, people.ends, digits=2, origin=0.0, sides=_SIDES, conf_level=result.conf_level
+        ),
         scope=f"{plural(people.n_units, result.unit)} that {whose} rated{clusters}",
         answer=(figure,),
         notes=result.notes,

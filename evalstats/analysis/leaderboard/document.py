@@ -234,7 +234,16 @@ def _number(result: Leaderboard) -> tuple[str, str, Interval | None]:
             lead, ends = -lead, (-ends[1], -ends[0])
         digits = digits_of_interval(*ends, result.scale)
         value = with_unit(number(lead * result.scale, digits, sign=True), result.unit)
-        drawn = drawn_interval(lead, ends, scale=result.scale, digits=digits, unit=result.unit, origin=0.0)
+        drawn = drawn_interval(
+            lead,
+            ends,
+            scale=result.scale,
+            digits=digits,
+            unit=result.unit,
+            origin=0.0,
+            conf_level=result.conf_level,
+            p_value=pair.p_value,
+        )
         words = f"{level(result)} CI {interval_words(*ends, result.scale, digits)}, {p_words(pair.p_value)}"
         return value, words, drawn
     digits = score_digits(result)
@@ -242,10 +251,18 @@ def _number(result: Leaderboard) -> tuple[str, str, Interval | None]:
     if top.conf_low is None or top.conf_high is None:
         return value, f"score of {top.name}, no interval", None
     others = tuple(row.estimate for row in result.rows[1:] if row.estimate is not None)
-    key = f"dots: the other {len(others)}"
-    drawn = drawn_interval(top.estimate, top.ends, scale=result.scale, digits=digits, others=others, others_words=key)
+    of_top = drawn_interval(
+        top.estimate,
+        top.ends,
+        scale=result.scale,
+        digits=digits,
+        unit=result.score_unit,
+        others=others,
+        others_words=f"dots: the other {len(others)}",
+        conf_level=result.conf_level,
+    )
     ends = interval_words(top.conf_low, top.conf_high, result.scale, digits)
-    return value, f"{top.name}, {level(result)} CI {ends}", drawn
+    return value, f"{top.name}, {level(result)} CI {ends}", of_top
 
 
 def _scope(result: Leaderboard) -> str:

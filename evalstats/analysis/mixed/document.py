@@ -8,7 +8,20 @@ from evalstats.analysis.mixed.inference import FixedTermTest
 from evalstats.analysis.mixed.means import Means
 from evalstats.analysis.mixed.result import MixedModel
 from evalstats.analysis.result import Estimate, columns
-from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone, listed, sentence
+from evalstats.document.model import (
+    Column,
+    Document,
+    Figure,
+    Interval,
+    Items,
+    Section,
+    Table,
+    Text,
+    Tone,
+    drawn_interval,
+    listed,
+    sentence,
+)
 from evalstats.document.numbers import interval_words, number, p_words
 from evalstats.grammar import and_list, conjugate, is_are, plural
 
@@ -61,6 +74,7 @@ def _of_model(result: MixedModel) -> Document:
         headline=_headline(result),
         number="" if only is None else f"{_amount(only)} {_unit(result)}".strip(),
         number_words=_test_words(result) if only is None else f"{_ci(only)}, {p_words(only.p_value)}",
+        interval=None if only is None else _drawn(only, only.p_value, _unit(result)),
         scope=_scope(result),
         answer=(_fixed_figure(result),),
         notes=result.notes,
@@ -97,6 +111,13 @@ def _unit(result: MixedModel) -> str:
 
 def _amount(row: Estimate, *, sign: bool = True) -> str:
     return number(row.estimate, digits_for(row.std_error), sign=sign)
+
+
+def _drawn(row: Estimate, p_value: float | None, unit: str = "") -> Interval | None:
+    digits = digits_for(row.std_error)
+    return drawn_interval(
+        row.estimate, row.ends, digits=digits, unit=unit, origin=0.0, conf_level=row.conf_level, p_value=p_value
+    )
 
 
 def _ci(row: Estimate) -> str:
@@ -338,6 +359,7 @@ def _of_means(result: Means) -> Document:
         headline=headline,
         number="" if clearest is None else _amount(clearest),
         number_words="" if clearest is None else f"{clearest.name}, {_ci(clearest)}, {p_words(clearest.p_adjusted)}",
+        interval=None if clearest is None else _drawn(clearest, clearest.p_adjusted),
         scope=f"{result.scale}; {result.averaging}{missing}",
         answer=(_means_figure(result, names),),
         notes=result.notes,

@@ -48,7 +48,12 @@ def document(result: Changes) -> Document:
         label = "drift", "bad" if any(row.worse for row in changed) else "caution"
     one = changed[0] if len(changed) == 1 else None
     drawn = one and drawn_interval(
-        one.estimate, (one.conf_low, one.conf_high), scale=one.scale, unit=one.unit, origin=0.0
+        one.estimate,
+        (one.conf_low, one.conf_high),
+        scale=one.scale,
+        unit=one.unit,
+        origin=0.0,
+        conf_level=result.conf_level,
     )
     figures = [_figure(result, benchmark, place) for place, benchmark in enumerate(result.benchmarks)]
     return Document(

@@ -262,7 +262,16 @@ def scenario_variance(result: ScenarioModel) -> VarianceRow | None:
 
 def _drawn(row: ChangeRow, result: ScenarioModel) -> Interval | None:
     unit = result.about.shown_unit
-    return drawn_interval(row.estimate, row.ends, scale=result.scale, digits=result.digits, unit=unit, origin=0.0)
+    return drawn_interval(
+        row.estimate,
+        row.ends,
+        scale=result.scale,
+        digits=result.digits,
+        unit=unit,
+        origin=0.0,
+        conf_level=result.conf_level,
+        p_value=row.p_adjusted,
+    )
 
 
 def _number(result: ScenarioModel) -> tuple[str, str, Interval | None]:

@@ -47,7 +47,15 @@ def _of_one(result: Score) -> Document:
         ends = interval_words(test.conf_low, test.conf_high, result.scale)
         words = ", ".join(filter(None, (f"{100 * test.conf_level:g}% CI {ends}", p_words(test.p_value))))
         words = f"no interval: {test.reason}" if test.conf_low is None else words
-        drawn = drawn_interval(test.estimate, test.ends, scale=result.scale, unit=unit, origin=0.0)
+        drawn = drawn_interval(
+            test.estimate,
+            test.ends,
+            scale=result.scale,
+            unit=unit,
+            origin=0.0,
+            conf_level=test.conf_level,
+            p_value=test.p_value,
+        )
     else:
         counts = (
             (round(result.estimate * result.n_items), result.n_items)

@@ -1,0 +1,26 @@
+"""`evalstats schema`: the JSON Schema of what machines read."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Form(StrEnum):
+    """What is described."""
+
+    BRIEF = "brief"
+    RESULT = "result"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("schema")(schema)
+
+
+def schema(form: Annotated[Form, typer.Argument(help="What --format brief, or --format json, prints.")]) -> None:
+    """Print the JSON Schema of an answer in brief, or of a whole result."""
+    from evalstats.analysis.schemas import brief_schema, result_schema
+    from evalstats.cli.output import json_text
+
+    print(json_text(brief_schema() if form is Form.BRIEF else result_schema()))
