@@ -194,7 +194,7 @@ def _put_off(*modules: str) -> None:
 
 def _parameter(each: Offered, section: str) -> inspect.Parameter:
     """Return a parameter as typer reads it, in a section of the help: lists for several values, None for what was not given."""
-    kind = _kind(each)
+    kind = read_as(each)
     element: Any = next(iter(get_args(kind)), kind) if get_origin(kind) is list else kind
     told: dict[str, Any] = {"help": each.flag.help, "show_default": each.default not in (None, (), False)}
     if metavar := each.flag.metavar or _METAVARS.get(element):
@@ -212,7 +212,7 @@ def _parameter(each: Offered, section: str) -> inspect.Parameter:
     return inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _kind(each: Offered) -> Any:
+def read_as(each: Offered) -> Any:
     """Return the type as typer reads it: text wherever more than one type is taken, or the text is read later."""
     if each.flag.reads in OF_FILES:
         return str if each.flag.reads == "mix" else Path
@@ -225,7 +225,7 @@ def _kind(each: Offered) -> Any:
 
 def _back(each: Offered, value: Any) -> Any:
     """Return what typer gave, several values as a tuple; the default where none was given."""
-    if get_origin(_kind(each)) is not list:
+    if get_origin(read_as(each)) is not list:
         return value
     untouched = [each.default] if isinstance(each.default, str) else [*map(str, each.default or ())]
     return each.default if not value or value == untouched else tuple(value)

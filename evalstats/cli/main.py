@@ -43,6 +43,7 @@ _SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "Pages": ("evalstats.cli.report", "evalstats.cli.show", "evalstats.cli.schema"),
     "First steps": ("evalstats.cli.demo", "evalstats.cli.doctor"),
+    "Agents": ("evalstats.cli.mcp",),
 }
 _PLACES = {place.rpartition(".")[2]: place for places in _SECTIONS.values() for place in places}
 COMMANDS = tuple(_PLACES)

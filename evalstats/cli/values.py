@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from evalstats.schema.data import EvalData
     from evalstats.schema.plan import LiveMix
 
-_SHIPPED_MIX = "rutbench"
+SHIPPED_MIX = "rutbench"
 
 
 def read_values(options: Sequence[Offered], typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _ballots(path: Path) -> "EvalData":
 
 def _mix_of(given: str, by: str | Sequence[str] | None) -> "LiveMix":
     """Return the live mix that --mix names: the one that ships, or that of a file."""
-    if given == _SHIPPED_MIX:
+    if given == SHIPPED_MIX:
         from evalstats.datasets.tables import rutbench_live_mix
 
         return rutbench_live_mix()
