@@ -130,7 +130,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
         said = email.message_from_bytes(opened.read(name))
     assert (said["Name"], said["Version"]) == ("evalstats-toolkit", PROJECT["version"])
     assert said["License-Expression"] == "MIT"
-    assert set(said.get_all("Provides-Extra", [])) == {"report", "notebooks", "duckdb", "excel", "spark", "dev"}
+    assert set(said.get_all("Provides-Extra", [])) == {"report", "notebooks", "duckdb", "excel", "mcp", "spark", "dev"}
     assert said["Description-Content-Type"] == "text/markdown"
 
 

@@ -35,7 +35,9 @@ ALLOWED: dict[str, set[str]] = {
         "errors", "questions", "regular", "atomic", "schema", "document", "analysis", "plots", "loaders", "store", "simulate",
         "datasets",
     },
-    "exporters": {"errors", "regular", "atomic", "schema", "document", "stats", "table", "loaders", "analysis"},
+    "exporters": {
+        "errors", "regular", "atomic", "schema", "document", "stats", "table", "loaders", "analysis", "report",
+    },
     "cli": {
         "errors", "options", "questions", "regular", "atomic", "schema", "document", "analysis", "plots", "report", "loaders",
         "store", "simulate", "datasets", "stats", "exporters", "table",

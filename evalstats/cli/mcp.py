@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
 def serve(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Results that may be read; nothing else is.")],
 ) -> None:
-    """Answer an agent's questions about the results in a folder (Model Context Protocol)."""
+    """Let an agent ask about a folder (Model Context Protocol)."""
     try:
         import anyio
         from mcp.server.stdio import stdio_server
