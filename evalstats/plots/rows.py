@@ -146,6 +146,10 @@ class _Layout:
         """The lower edge of the last row."""
         return self.tops[-1] + self.heights[-1]
 
+    def lowered(self, by: float) -> "_Layout":
+        """Return the layout further down: where a height is given, few rows stand in its middle."""
+        return replace(self, tops=tuple(top + by for top in self.tops), titled=self.titled + by, head=self.head + by)
+
 
 def row_figure(
     lines: Sequence[Line],
@@ -200,6 +204,8 @@ def _row_canvas(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | M
     layout = _layout(sheet, lines, columns, scale)
     notes = wrapped(note, sheet.width, SMALL * sheet.font)
     height = layout.bottom + layout.foot + 1.25 * SMALL * sheet.font * len(notes)
+    if sheet.height is not None and sheet.height > height:
+        layout = layout.lowered((sheet.height - height) / 2)
     canvas = sheet.canvas(height)
     _write_names(canvas, lines, layout)
     if canvas.narrow:

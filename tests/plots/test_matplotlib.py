@@ -177,3 +177,16 @@ def test_lines_join_the_models_of_a_letter() -> None:
     steps = sorted({y for _, y in found})
     assert [(x, steps.index(y)) for x, y in found] == [(0, 0), (0, 1), (1, 1), (1, 2)]
     assert figure.tooltips[1].words.endswith("tier ab")
+
+
+def test_few_rows_stand_in_the_middle_of_tall_axes() -> None:
+    figure = Figure(figsize=(6.4, 4.8))
+    forest(DIFFERENCES, ax=figure.add_axes((0, 0, 1, 1)))
+    one = {name: column[:1] for name, column in DIFFERENCES.items()}
+    single = Figure(figsize=(6.4, 4.8))
+    forest(one, ax=single.add_axes((0, 0, 1, 1)))
+    for drawn in (figure, single):
+        renderer = FigureCanvasAgg(drawn).get_renderer()
+        boxes = [text.get_window_extent(renderer) for axes in all_axes(drawn) for text in axes.texts if text.get_text()]
+        below, above = min(box.y0 for box in boxes), drawn.bbox.height - max(box.y1 for box in boxes)
+        assert abs(below - above) < 0.1 * drawn.bbox.height

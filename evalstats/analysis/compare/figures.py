@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, Verdict
+from evalstats.analysis.compare.result import DECIDED, Comparison, Comparisons, GroupRow, Verdict
 from evalstats.analysis.costs import WORDS
+from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Estimate, as_columns
 from evalstats.document.model import Figure, Interval, Table, Tone, drawn_interval
-from evalstats.document.numbers import declared, digits_of_interval, interval, number, p_value, scaled
+from evalstats.document.numbers import declared, digits_of_interval, interval, number, p_value, scaled, titled
 from evalstats.grammar import plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS
 
@@ -64,6 +65,41 @@ def difference(result: Comparison, *, table: Table | None = None) -> Figure:
         alt=f"Difference in {result.metric}{by}, {result.candidate.name} minus {result.baseline.name}: {rows[0]['words']}.",
         caption=f"The difference in {result.metric}{by}, with {first} intervals{together}; filled points are "
         f"settled.{more}",
+        table=table,
+    )
+
+
+def by_metric(result: Comparisons, table: Table) -> Figure | Table:
+    """Return the differences in several metrics as one figure; the table where no metric has an interval.
+
+    Metrics of unlike units share an axis of half-widths of their intervals: beyond 1 an interval excludes 0.
+    """
+    if not any(row.conf_low is not None for row in result.rows):
+        return table
+    first, several = result.rows[0], len({row.benchmark for row in result.rows}) > 1
+    alike = len({(row.unit, row.scale) for row in result.rows}) == 1
+    rows: list[dict[str, Any]] = []
+    for row in result.rows:
+        low = "" if row.higher_is_better or row.direction == "asked" else "lower is better"
+        name = f"{row.metric}{placed(row.benchmark) if several else ''}"
+        drawn = _drawn(row, row, name, detail=low, words=row.verdict)
+        if row.conf_low is not None and row.conf_high is not None:
+            drawn["words"] = f"{drawn['words']}{f' {row.unit}' if row.unit and not alike else ''}, {row.verdict}"
+            half = (row.conf_high - row.conf_low) / 2 * row.scale
+            if not alike and half > 0:
+                drawn |= {key: drawn[key] / half for key in ("estimate", "conf_low", "conf_high")}
+        elif not alike:
+            drawn["estimate"] = None
+        rows.append({**drawn, "tone": _TONES[row.verdict], "settled": row.verdict in DECIDED})
+    unit = titled("", first.unit) if alike else " (half-widths of the interval)"
+    who, whose = first.candidate.name, first.baseline.name
+    return Figure(
+        id="metrics",
+        plot="forest",
+        rows=as_columns(rows),
+        options={"title": f"{who} minus {whose}{unit}"},
+        alt=f"{who} minus {whose}: {'; '.join(' '.join((row['label'], row['words'])) for row in rows)}.",
+        caption="The difference in each metric, with intervals adjusted for all metrics; filled points are settled.",
         table=table,
     )
 

@@ -54,7 +54,7 @@ def document(result: Comparisons) -> Document:
         tone=tone,
         headline=_headline(result),
         scope="" if refused else _scope(result),
-        answer=() if refused else (_overview(result),),
+        answer=() if refused else (figures.by_metric(result, _overview(result)),),
         notes=(*result.notes, *_notes(result)),
         actions=tuple(_actions(result)),
         evidence=() if refused else (_each(result),),

@@ -184,7 +184,7 @@ def test_a_long_unit_stands_once_behind_the_name() -> None:
 
 def test_the_figure_of_each_metric_is_that_of_the_comparison_alone(found: es.Comparisons) -> None:
     figures = found.document().figures
-    assert list(figures) == ["difference-m1", "difference-m2", "difference-m3"]
+    assert list(figures) == ["metrics", "difference-m1", "difference-m2", "difference-m3"]
     alone = es.compare(data(), "old", "new", metric="cost", conf_level=1 - 0.05 / 3)
     assert figures["difference-m2"].rows == alone.document().figures["difference"].rows
 
@@ -401,3 +401,15 @@ def test_a_column_that_could_be_a_metric_is_named_with_the_map_that_makes_it_one
         es.compare(data, "a", "b", metric="cost")
     with pytest.raises(InputError, match=r"there are 'correct'$"):
         es.compare(data, "a", "b", metric="speed")
+
+
+def test_the_figure_of_the_answer_has_a_row_for_each_metric() -> None:
+    found = es.compare(data(), "old", "new", metric=METRICS)
+    rows = found.figure_frame()
+    assert rows["label"].to_list() == list(METRICS)
+    # Unlike units share an axis of half-widths, on which every interval is two long and its own number stands in words.
+    assert (rows["conf_high"] - rows["conf_low"]).to_list() == pytest.approx([2.0] * 3)
+    assert rows["settled"].to_list() == [row.verdict in ("better", "worse") for row in found.rows]
+    assert all(words.endswith(f", {row.verdict}") for row, words in zip(found.rows, rows["words"], strict=True))
+    alike = es.compare(data(), "old", "new", metric=("cost", "latency_s")).figure_frame()
+    assert alike["conf_high"].to_list() != pytest.approx([2.0] * 2)
