@@ -20,6 +20,7 @@ from evalstats.atomic import write_whole
 from evalstats.document import formats, latex, pandoc
 from evalstats.document import model as document_model
 from evalstats.document.model import Column, Document, Note, NoteKind
+from evalstats.document.quarto import Rendering, rendering
 from evalstats.errors import InputError
 from evalstats.grammar import and_list
 from evalstats.schema.names import name_of, unknown_name
@@ -582,10 +583,25 @@ def draw(
         return plot(figure.rows, ax=ax, size=size, **figure.options)
 
 
-def picture(figure: document_model.Figure) -> str:
-    """Return a drawing as an address that holds it: a PNG."""
-    drawn: Any = draw(figure)
-    return f"data:image/png;base64,{b64encode(drawn._repr_png_()).decode()}"
+# Inches of a drawing on a slide: below the words it finds so much room.
+_SLIDE = (8.0, 3.2)
+
+
+def picture(figure: document_model.Figure, into: Rendering | None = None) -> str:
+    """Return a drawing as Markdown that holds it, a PNG: for what Quarto renders now, or for `into`.
+
+    Where readers turn from light to dark there are two; on slides none is taller than the room below the words.
+    """
+    into = into or rendering()
+
+    def drawn(theme: Literal["light", "dark"] | None) -> str:
+        shown: Any = draw(figure, theme=theme)
+        wide, tall = shown.get_size_inches()
+        if into.slides and tall * _SLIDE[0] > wide * _SLIDE[1]:
+            shown = draw(figure, size=_SLIDE, theme=theme)
+        return pandoc.image(figure, f"data:image/png;base64,{b64encode(shown._repr_png_()).decode()}")
+
+    return pandoc.light_and_dark(drawn("light"), drawn("dark")) if into.both_themes else drawn(None)
 
 
 def show(result: Result, *names: str, caption: bool = True) -> None:

@@ -23,7 +23,7 @@ from evalstats.document.model import (
 from evalstats.errors import InputError
 
 Picture = Callable[[Figure], str]
-"""The address of a figure's picture."""
+"""A figure as Markdown: a paragraph with its picture."""
 
 _ROWS = 40  # the result has all
 _WIDEST = 40
@@ -59,6 +59,11 @@ def bullets(items: Sequence[str]) -> str:
 def image(figure: Figure, address: str) -> str:
     """Return a picture as a paragraph; the blank behind it keeps its alternative text from becoming a caption."""
     return f"![{for_pandoc(figure.alt)}](<{address}>)\xa0"
+
+
+def light_and_dark(light: str, dark: str) -> str:
+    """Return two paragraphs of which Quarto's pages show the one that suits their theme."""
+    return "\n\n".join(f"::: {{.{name}-content}}\n\n{text}\n\n:::" for name, text in (("light", light), ("dark", dark)))
 
 
 def verdict(label: str, headline: str, below: str) -> str:
@@ -122,7 +127,7 @@ def block(part: Block, *, picture: Picture | None = None, caption: bool = True) 
             if picture is None:
                 return "" if part.table is None else pipe_table(part.table, caption=caption)
             told = prose(sentence(part.caption)) if caption else ""
-            return "\n\n".join(filter(None, [told, image(part, picture(part))]))
+            return "\n\n".join(filter(None, [told, picture(part)]))
         case Table():
             return pipe_table(part, caption=caption)
         case Tabs():

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from evalstats import errors
+from evalstats.document.quarto import EXECUTED
 from evalstats.errors import EvalStatsError, RenderError
 from evalstats.report.qmd import PageSource
 from evalstats.report.workspace import UNGUARDED, Guard, end_program, private_folder
 
 # Whether a PDF will be made of what the cells give, where that is known.
 PRINTED = "EVALSTATS_PRINTED"
-# Where Quarto says what it renders.
-EXECUTED = "QUARTO_EXECUTE_INFO"
 _START_LIMIT = 60
 _END_LIMIT = 10
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")

@@ -12,7 +12,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import Literal, TextIO
@@ -26,9 +26,10 @@ from evalstats.document.escape import for_html, for_pandoc, lines_for_html, line
 from evalstats.document.formats import csv_text, html_link
 from evalstats.document.model import Code, Figure, SideBySide, Table, Tone, sentence
 from evalstats.document.pandoc import fenced
+from evalstats.document.quarto import Rendering, rendering
 from evalstats.errors import RenderError
 from evalstats.plots.style import svg
-from evalstats.report.kernel import EXECUTED, PRINTED
+from evalstats.report.kernel import PRINTED
 
 _LABEL = re.compile(r"[A-Za-z0-9_-]+")
 _SHORT = 2000
@@ -39,16 +40,8 @@ _WORK = re.compile(r"\bdoi:\s?(10\.\d{4,9}/[^\s;,]*[^\s;,.)])|\barXiv[: ](\d{4}\
 
 def foreign() -> str:
     """Return the format that Quarto is rendering to where it is none of ours, such as "docx"; "" elsewhere."""
-    told = os.environ.get(EXECUTED, "")
-    return "" if not told or _OUTPUT.get() else _foreign_format(Path(told))
-
-
-@cache
-def _foreign_format(told: Path) -> str:
-    if not told.is_file():  # a kernel that is kept for the next rendering
-        return ""
-    known = json.loads(told.read_text(encoding="utf-8"))["format"]["identifier"]
-    return "" if known.get("extension-name") == "evalstats" else known["base-format"]
+    into = Rendering() if _OUTPUT.get() else rendering()
+    return "" if into.extension == "evalstats" else into.base
 
 
 def raw(target: str, text: str) -> str:
@@ -191,7 +184,7 @@ def figure_float(figure: Figure, label: str, *, caption: str, after: str = "") -
     Markdown, and `after` HTML below the drawing: the link to its data.
     """
     if foreign():
-        return float_block(label, pandoc.image(figure, picture(figure)), caption)
+        return float_block(label, picture(figure), caption)
     wide, narrow = (
         svg(draw(figure, size=medium), prefix=f"{label}-{medium}-", alt=figure.alt) for medium in ("screen", "phone")
     )

@@ -30,6 +30,13 @@ from evalstats.report.workspace import UNGUARDED, Guard, guarded, private_folder
 
 _RESULT = re.compile(r'^result = ("(?:[^"\\]|\\.)*").*$', re.MULTILINE)
 _EXTENSION = Path("_extensions", "evalstats")
+_IMPORT = "from evalstats.report.page import open_result\n"
+# What Quarto prints is then one line and no traceback.
+_GUARDED = """try:
+    from evalstats.report.page import open_result
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: activate evalstats's environment, or name its Python in QUARTO_PYTHON") from None
+"""
 _NOTE = """
 Write between the blocks, reorder them, drop what is not needed: every `page.show` prints parts by name, each once.
 Of this result there are: {names}.
@@ -61,7 +68,7 @@ def write_page(path: Path, result: Result, saved: Path) -> Path:
     beside = path.parent / _EXTENSION
     try:
         with path.open("x", encoding="utf-8") as stream:
-            stream.write(f"{head.rstrip()}\n\n<!--{note}-->\n\n{fence}{rest}")
+            stream.write(f"{head.rstrip()}\n\n<!--{note}-->\n\n{fence}{rest.replace(_IMPORT, _GUARDED)}")
         # Two pages may be begun at once in one folder.
         if not beside.is_dir():
             shutil.copytree(page.extension, beside, dirs_exist_ok=True)

@@ -1,5 +1,6 @@
 """Pages and results in formats of Quarto that are none of ours: what is printed there, and what real Quarto makes of it."""
 
+import base64
 import contextlib
 import io
 import json
@@ -12,13 +13,14 @@ import zipfile
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from evalstats.document.quarto import EXECUTED
 from evalstats.report.engine import find_page, find_quarto
 from evalstats.report.examples import example
-from evalstats.report.kernel import EXECUTED
 from evalstats.report.overview import show_overview
 from evalstats.report.page import open_page, open_study
 
@@ -32,14 +34,15 @@ PARTS = ("title", "answer", "evidence", "method")
 def rendering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """As in a kernel that Quarto started: a file says which format is made."""
 
-    def into(base: str, extension: str = "") -> None:
+    def into(base: str, extension: str = "", theme: object = "cosmo") -> None:
         identifier = {
             "base-format": base,
             "target-format": base,
             **({"extension-name": extension} if extension else {}),
         }
-        told = tmp_path / f"{base}{extension}.json"
-        told.write_text(json.dumps({"document-path": "x.qmd", "format": {"identifier": identifier}}))
+        told = tmp_path / f"{base}{extension}{len(list(tmp_path.iterdir()))}.json"
+        known = {"identifier": identifier, "metadata": {"theme": theme}}
+        told.write_text(json.dumps({"document-path": "x.qmd", "format": known}))
         monkeypatch.setenv(EXECUTED, str(told))
 
     monkeypatch.chdir(tmp_path)
@@ -50,6 +53,11 @@ def printed(kind: str, *parts: str) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as stream:
         open_page(example(kind)).show(*parts)
     return stream.getvalue()
+
+
+def shown(kind: str) -> str:
+    result: Any = example(kind)
+    return result._repr_markdown_()
 
 
 def plain(text: str) -> str:
@@ -83,6 +91,38 @@ def test_our_own_formats_and_older_quartos_keep_their_pages(
     assert printed("score", *PARTS) == before
     monkeypatch.setenv(EXECUTED, "/nowhere/gone")
     assert printed("score", *PARTS) == before
+
+
+def test_a_theme_with_a_dark_side_gets_a_drawing_for_each(rendering: Callable[..., None]) -> None:
+    rendering("html", theme={"light": "cosmo", "dark": "darkly"})
+    answer, page = shown("contamination"), printed("contamination", "answer")
+    drawings = [re.findall(r"\.(\w+)-content\}\n\n!\[.*?\]\(<(data:image/png\S+)>\)", text) for text in (answer, page)]
+    for found in drawings:
+        assert [side for side, _ in found] == ["light", "dark"]
+        assert found[0][1] != found[1][1]
+    assert drawings[0] == drawings[1]
+    for base, theme in (("html", "darkly"), ("docx", {"light": "cosmo", "dark": "darkly"})):
+        rendering(base, theme=theme)
+        assert "-content}" not in shown("contamination")
+
+
+def size(markdown: str) -> tuple[int, int]:
+    """Return width and height of the first picture, as a PNG says them."""
+    found = re.search(r"data:image/png;base64,([^>]+)>", markdown)
+    assert found
+    header = base64.b64decode(found[1][:64])
+    return int.from_bytes(header[16:20]), int.from_bytes(header[20:24])
+
+
+@pytest.mark.parametrize("kind", ["leaderboard", "contamination", "frontier"])
+def test_a_picture_on_a_slide_leaves_room_for_the_words(kind: str, rendering: Callable[..., None]) -> None:
+    shapes = {}
+    for base in ("html", "revealjs", "beamer"):
+        rendering(base)
+        width, height = size(shown(kind))
+        shapes[base] = height / width
+    assert shapes["revealjs"] == shapes["beamer"] <= 0.41
+    assert shapes["revealjs"] == shapes["html"] or shapes["html"] > 0.4
 
 
 def test_tables_on_slides_are_no_floats_since_quarto_drops_those(rendering: Callable[..., None]) -> None:
