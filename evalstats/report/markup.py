@@ -12,7 +12,6 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import Literal, TextIO
