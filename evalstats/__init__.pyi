@@ -17,6 +17,8 @@ from evalstats.analysis.frontier.frontier import frontier as frontier
 from evalstats.analysis.frontier.result import Frontier as Frontier
 from evalstats.analysis.gap.gap import gap as gap
 from evalstats.analysis.gap.result import LabLiveGap as LabLiveGap
+from evalstats.analysis.items.items import items as items
+from evalstats.analysis.items.result import ItemReport as ItemReport
 from evalstats.analysis.judges.judges import judges as judges
 from evalstats.analysis.judges.result import JudgeReport as JudgeReport
 from evalstats.analysis.leaderboard.leaderboard import leaderboard as leaderboard

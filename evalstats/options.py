@@ -406,6 +406,10 @@ Spent = Annotated[
     ),
 ]
 
+# --- items ---
+
+FormSize = Annotated[int | None, Flag("Items of the short form; default: 100, or a fifth of fewer than 500.")]
+
 # --- scenarios ---
 
 As = Literal["fixed", "random"]

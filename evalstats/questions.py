@@ -136,6 +136,14 @@ QUESTIONS: Mapping[str, Question] = {
             gate="Exit with status 1 if a finding flips a comparison.",
         ),
         Question(
+            name="items",
+            asks="Which items tell models apart, and would fewer do?",
+            result="ItemReport",
+            page="items",
+            keeps="scores",
+            step="fitting curves of items, with models left out in turn",
+        ),
+        Question(
             name="power",
             asks="How many items, trials or clusters do I need?",
             result="PowerPlan",

@@ -28,6 +28,7 @@ RESULTS = {
     "ContaminationCheck": "evalstats.analysis.contamination.result",
     "Changes": "evalstats.analysis.overview.changes_result",
     "Frontier": "evalstats.analysis.frontier.result",
+    "ItemReport": "evalstats.analysis.items.result",
     "JudgeReport": "evalstats.analysis.judges.result",
     "LabLiveGap": "evalstats.analysis.gap.result",
     "PowerPlan": "evalstats.analysis.power.result",

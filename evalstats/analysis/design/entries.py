@@ -522,3 +522,14 @@ def _too_few_trials(table: ScoreTable, cells: Bools, k: int) -> tuple[str, ...]:
         f"({plural(int(cells.sum()), 'value')} in all): {', '.join(table.labels(short, _NAMED))}{more}"
     )
     return (words,)
+
+
+def measured_alike(every: EntryTable, otherwise: str) -> tuple[EntryTable, tuple[str, ...]]:
+    """Keep the systems that most others were measured like; name the rest. `otherwise` says what cannot be done without two."""
+    counts = np.bincount(every.kinds.kind)
+    if counts.max() < 2:
+        raise CannotAnswerError(f"no two systems were measured alike, so that {otherwise}: {every.kinds.why_apart()}")
+    most = int(counts.argmax())
+    kept = [j for j, kind in enumerate(every.kinds.kind) if kind == most]
+    apart = tuple(name for name, kind in zip(every.names, every.kinds.kind, strict=True) if kind != most)
+    return replace(every, table=every.table.select(*kept)), apart

@@ -12,7 +12,7 @@ from evalstats.analysis.design.averages import estimand
 from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters, without_nested
 from evalstats.analysis.design.dependence import ItemFactor, deciding_factor, dependence
 from evalstats.analysis.design.different_users import assigned_units, rows_may_align, split_mismatch, unpaired_arms
-from evalstats.analysis.design.entries import EntryTable, entries_of, entry_table
+from evalstats.analysis.design.entries import EntryTable, entries_of, entry_table, measured_alike
 from evalstats.analysis.design.runs import TrialDesign, trial_design
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
@@ -158,7 +158,7 @@ def frontier(
     systems, unpaired, numbered = unpaired_arms(data, systems, paired=paired)
     named = named_clusters(data, cluster)
     every = entry_table(data, chosen, systems, contrast=column, named=named, accept=accept, apart=unpaired)
-    board, apart = _measured_alike(every)
+    board, apart = measured_alike(every, "no frontier can be drawn")
     clusters, declared = chosen_clusters(data, board.table, cluster, board.runs, contrast=column, counted=every.counted)
     cases, decides = _cases(board, clusters, cost, apart=unpaired), None
     if not cluster and not unpaired and not set(clusters) - {ITEM_OF_VARIANTS}:
@@ -242,19 +242,6 @@ def _with_cost(
             f"a frontier needs two systems with {cost}, and {have} it; a cost can be any of {', '.join(COSTS)}"
         )
     return kept, (*lacking, *free), tuple(texts)
-
-
-def _measured_alike(every: EntryTable) -> tuple[EntryTable, tuple[str, ...]]:
-    """Keep the systems that most others were measured like; name the rest."""
-    counts = np.bincount(every.kinds.kind)
-    if counts.max() < 2:
-        raise CannotAnswerError(
-            f"no two systems were measured alike, so that no frontier can be drawn: {every.kinds.why_apart()}"
-        )
-    most = int(counts.argmax())
-    kept = [j for j, kind in enumerate(every.kinds.kind) if kind == most]
-    apart = tuple(name for name, kind in zip(every.names, every.kinds.kind, strict=True) if kind != most)
-    return replace(every, table=every.table.select(*kept)), apart
 
 
 def _cases(board: EntryTable, clusters: Sequence[str], cost: opt.Cost, *, apart: bool) -> _Cases:

@@ -1,0 +1,211 @@
+"""Which items tell models apart, and would fewer do? Item response curves, and short forms tried on models left out."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+from evalstats import options as opt
+from evalstats.analysis.design.entries import entries_of, entry_table, measured_alike
+from evalstats.analysis.items.result import AbilityRow, ItemReport, ItemRow, SizeRow
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import Origin
+from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.settings import recorded
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import plural
+from evalstats.schema.data import EvalData, as_data
+from evalstats.stats.checks import FloatArray
+from evalstats.stats.item_response import ItemCurves, two_parameter
+from evalstats.stats.short_form import FEWEST_MODELS, SizeError, chosen_items, form_errors
+from evalstats.table.items import ITEM_KEY
+from evalstats.table.systems import require_outcomes
+
+METHOD = "item response curves by marginal maximum likelihood"
+_SIZES = (10, 20, 50, 100, 200, 500, 1000)
+_USUAL, _SHARE = 100, 5
+_FOLDS = 5
+_LEVEL = 0.95
+
+
+@recorded
+def items(
+    data: EvalData | object,
+    *,
+    metric: opt.Metric = None,
+    models: opt.Models = None,
+    size: opt.FormSize = None,
+    accept: opt.Accept = (),
+    contrast: opt.EntryContrast = "model",
+    higher_is_better: opt.HigherIsBetter = None,
+    seed: opt.Seed = 0,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> ItemReport:
+    """Tell which items tell models apart, and how far the score of a few well-chosen ones is from that of all.
+
+    Parameters
+    ----------
+    data
+        What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
+    metric
+        The score, right or wrong; needed only where the benchmark declares no headline.
+    models, accept, contrast, higher_is_better
+        As in `leaderboard`.
+    size
+        Items of the short form; by default 100, or a fifth of fewer than 500 items.
+    seed
+        Deals the models into five parts, each of which is left out in turn.
+    on_progress
+        Called as on_progress(done, 5) after each part.
+
+    Returns
+    -------
+    ItemReport
+        Curves of all items, models on the same scale, and for each size of a short form its error on models left out.
+
+    Raises
+    ------
+    InputError
+        If a name, column or option is unknown, or scores are not right or wrong.
+    CannotAnswerError
+        If fewer than five models were measured alike, or have fewer than ten items in common.
+
+    Notes
+    -----
+    Only items that all models answered count. The curves are `evalstats.stats.item_response.two_parameter`'s. A short form takes
+    of every stratum of difficulty the item with the steepest curve, and the score on all items is predicted from a model's
+    answers to it (`evalstats.stats.short_form`). Its error is measured on models that had no part in curves or choice, which
+    takes at least ten models; it holds for new models like these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from evalstats import from_frame
+    >>> rng = np.random.default_rng(0)
+    >>> logit = rng.normal(size=20)[:, None] + np.linspace(-2, 2, 100)
+    >>> right = (rng.random(logit.shape) < 1 / (1 + np.exp(-logit))).astype(int)
+    >>> rows = [{"model": f"m{m}", "item": i, "score": right[m, i]} for m in range(20) for i in range(100)]
+    >>> found = items(from_frame(pl.DataFrame(rows)), size=20)
+    >>> form = found.form
+    >>> sum(row.chosen for row in found.rows), form.estimate < form.random_error
+    (20, True)
+    """
+    data = as_data(data, opt.GivenOptions.of(items, locals()).names()).with_metric(
+        metric, higher_is_better=higher_is_better
+    )
+    data.need_rows("the items of a benchmark")
+    require_outcomes(data, *(models or ()))
+    column = contrast if contrast == "model" else data.factor(contrast)
+    chosen, systems, notes = entries_of(data, metric=metric, models=models, contrast=column)
+    if chosen.kind != "binary":
+        raise InputError(f"curves of items need scores that are right or wrong; {chosen.name!r} is {chosen.kind}")
+    board, left_out = measured_alike(
+        entry_table(data, chosen, systems, contrast=column, accept=accept), "curves of items cannot be fitted"
+    )
+    table = board.table.take(board.table.paired())
+    if len(table) < 2 * _SHARE:
+        raise CannotAnswerError(
+            f"{plural(len(table), 'item')} of {int(board.counted.sum()):,} have a score of all {len(table.names)} models, and "
+            f"{2 * _SHARE} are needed; name models that answered the same items"
+        )
+    size = min(_USUAL, len(table) // _SHARE) if size is None else size
+    right, trials = table.total, table.n_scored.astype(np.float64)
+    curves = two_parameter(right, trials)
+    form = chosen_items(curves, size)
+    errors: tuple[SizeError, ...] = ()
+    reason = None
+    if len(table.names) < FEWEST_MODELS:
+        reason = f"{plural(len(table.names), 'model')} are too few to leave some out; {FEWEST_MODELS} are needed"
+    else:
+        wanted = sorted({size, *(each for each in _SIZES if 2 * each <= len(table))})
+        errors = form_errors(right, wanted, trials=trials, curves=curves, folds=_FOLDS, seed=seed, on_fold=on_progress)
+    dropped = int(board.counted.sum()) - len(table)
+    lacking = (f"{plural(dropped, 'item')} that some model lacks are left out",) if dropped else ()
+    unsettled = () if curves.converged else ("The search for the curves did not come to rest; slopes may be off",)
+    shares = right / trials
+    return ItemReport(
+        about=chosen.facts,
+        contrast=contrast,
+        conf_level=_LEVEL,
+        rows=_rows(
+            table.items.select(name for name in ITEM_KEY if name in table.items.columns).to_dicts(),
+            curves,
+            shares,
+            form,
+        ),
+        models=_models(table.names, curves, shares, sign=1.0 if chosen.higher_is_better else -1.0),
+        sizes=tuple(_size_row(each, len(table), len(table.names)) for each in errors),
+        sizes_reason=reason,
+        size=size,
+        n_items_any=int(board.counted.sum()),
+        folds=_FOLDS if errors else 0,
+        log_likelihood=curves.log_likelihood,
+        converged=curves.converged,
+        method=METHOD,
+        left_out=left_out,
+        origin=Origin(sources=sources_of(data, board.runs), version=toolkit_version(), seed=seed),
+        notes=(
+            *run_notes(data, board.runs),
+            *chosen.cautions,
+            *board.kinds.refusal(),
+            *as_notes("fit", unsettled),
+            *board.kinds.notes("weakens"),
+            *as_notes("left_out", (*lacking, *notes), caution=False),
+            *board.kinds.notes("note"),
+        ),
+    )
+
+
+def _rows(
+    keys: list[dict[str, str | None]], curves: ItemCurves, shares: FloatArray, form: FloatArray
+) -> tuple[ItemRow, ...]:
+    # A probability of 97.5% that the slope is below 0.
+    turned = curves.slope + stats.norm.ppf(1 - (1 - _LEVEL) / 2) * curves.slope_error < 0
+    columns = (curves.slope, curves.slope_error, curves.intercept, curves.intercept_error, shares.mean(axis=1))
+    inside = {int(at) for at in form}
+    return tuple(
+        ItemRow(
+            item=str(key["item"]),
+            task=key.get("task"),
+            variant=key.get("variant"),
+            share=share,
+            slope=slope,
+            slope_error=slope_error,
+            intercept=intercept,
+            intercept_error=intercept_error,
+            reversed=bool(turned[at]),
+            chosen=at in inside,
+        )
+        for at, (key, slope, slope_error, intercept, intercept_error, share) in enumerate(
+            zip(keys, *(each.tolist() for each in columns), strict=True)
+        )
+    )
+
+
+def _models(names: tuple[str, ...], curves: ItemCurves, shares: FloatArray, *, sign: float) -> tuple[AbilityRow, ...]:
+    found = [
+        AbilityRow(name=name, score=float(score), ability=float(ability), ability_error=float(error))
+        for name, score, ability, error in zip(
+            names, shares.mean(axis=0), curves.ability, curves.ability_error, strict=True
+        )
+    ]
+    return tuple(sorted(found, key=lambda row: (-sign * row.score, row.name)))
+
+
+def _size_row(found: SizeError, n_items: int, n_models: int) -> SizeRow:
+    low, high = (np.sqrt(n_models / stats.chi2.ppf(at, n_models)) for at in ((1 + _LEVEL) / 2, (1 - _LEVEL) / 2))
+    spread = found.random_error**2 * found.size / (1.0 - found.size / n_items) if found.size < n_items else 0.0
+    alike = 1.0 / (found.score_error**2 / spread + 1.0 / n_items) if spread else float(n_items)
+    return SizeRow(
+        estimate=found.score_error,
+        conf_low=found.score_error * float(low),
+        conf_high=found.score_error * float(high),
+        conf_level=_LEVEL,
+        df=float(n_models),
+        size=found.size,
+        largest_error=found.largest_error,
+        rank_error=found.rank_error,
+        random_error=found.random_error,
+        random_size=round(alike),
+    )

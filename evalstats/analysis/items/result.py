@@ -1,0 +1,275 @@
+"""Which items tell models apart, and how far a short form is from all items: the frozen result of `items()`."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from evalstats.analysis.result import Estimate, OfMetric, Origin, Result
+from evalstats.document.model import Note
+from evalstats.errors import InputError
+from evalstats.grammar import plural
+from evalstats.schema.data import EvalData, as_data
+from evalstats.stats.checks import FloatArray
+from evalstats.stats.estimate import t_quantile
+from evalstats.stats.item_response import ItemCurves
+from evalstats.stats.raters.correction import powered_mean
+from evalstats.stats.short_form import predicted_scores, probable_abilities
+from evalstats.table.metric import MetricFacts
+
+BY_FORM = "prediction from a short form"
+BY_SAMPLE = "archive-assisted mean"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemRow:
+    """One item and its curve: logit P(a model solves it) = slope * ability + intercept.
+
+    Attributes
+    ----------
+    task, item, variant
+        Its key.
+    share
+        Mean score over the models.
+    slope, slope_error, intercept, intercept_error
+        Of the curve, on abilities with a standard deviation of 1, with posterior standard deviations.
+    reversed
+        Whether the slope is below 0 with a probability of at least 97.5%: weaker models solve it more often.
+    chosen
+        Whether it is part of the short form.
+    """
+
+    item: str
+    task: str | None = None
+    variant: str | None = None
+    share: float
+    slope: float
+    slope_error: float
+    intercept: float
+    intercept_error: float
+    reversed: bool
+    chosen: bool
+
+    @property
+    def key(self) -> tuple[str | None, str, str | None]:
+        """Task, item and variant."""
+        return self.task, self.item, self.variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbilityRow:
+    """One model: its score on all items, and where it stands on the scale of the items' curves.
+
+    Attributes
+    ----------
+    score
+        Mean over all items.
+    ability, ability_error
+        Its ability given its answers and the curves, and what remains open.
+    """
+
+    name: str
+    score: float
+    ability: float
+    ability_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeRow(Estimate):
+    """How well a short form of one size tells the score of a model that had no part in its choice.
+
+    Attributes
+    ----------
+    estimate, conf_low, conf_high
+        Root mean square error of the predicted score, with the interval of a normal error's (chi-square on the models).
+    size
+        Items of the form.
+    largest_error
+        The largest error of any model.
+    rank_error
+        By how many places a model's rank among the others is off, on average.
+    random_error
+        Root mean square error of the mean of as many random items.
+    random_size
+        Random items that would err as little.
+    """
+
+    estimate: float
+    size: int
+    largest_error: float
+    rank_error: float
+    random_error: float
+    random_size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ItemReport(OfMetric, Result):
+    """Curves of all items, and short forms tried on models left out.
+
+    Attributes
+    ----------
+    rows
+        One for each item that all models answered.
+    models
+        The models that the curves rest on, the best first.
+    sizes
+        One for each size of a short form, with its error on models left out; empty where there are too few models.
+    sizes_reason
+        Why there are none; None where there are.
+    size
+        Items of the short form that is marked in `rows`.
+    n_items_any
+        Items that any model answered.
+    folds
+        Parts into which the models were dealt; each was left out in turn.
+    log_likelihood
+        Marginal log-likelihood of all answers.
+    left_out
+        Models that were measured otherwise than most, and are no part of this.
+    """
+
+    about: MetricFacts
+    contrast: str
+    conf_level: float = 0.95
+    rows: tuple[ItemRow, ...]
+    models: tuple[AbilityRow, ...]
+    sizes: tuple[SizeRow, ...] = ()
+    sizes_reason: str | None = None
+    size: int
+    n_items_any: int
+    folds: int
+    log_likelihood: float
+    converged: bool
+    method: str
+    left_out: tuple[str, ...] = ()
+    origin: Origin = field(default_factory=Origin)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def n_items(self) -> int:
+        """Items that all models answered."""
+        return len(self.rows)
+
+    @property
+    def n_models(self) -> int:
+        """How many models the curves rest on."""
+        return len(self.models)
+
+    @property
+    def form(self) -> SizeRow | None:
+        """The row of `sizes` for the short form that is marked."""
+        return next((row for row in self.sizes if row.size == self.size), None)
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        return (
+            f"<ItemReport: {plural(self.n_items, 'item')} and {plural(self.n_models, 'model')} on {self.benchmark}, "
+            f"{self.metric}; a short form of {self.size}>"
+        )
+
+    def curves(self) -> ItemCurves:
+        """Return slopes, intercepts and abilities as arrays, in the order of `rows` and `models`."""
+        names = ("slope", "intercept", "slope_error", "intercept_error")
+        of_items = {name: np.array([getattr(row, name) for row in self.rows]) for name in names}
+        return ItemCurves(
+            **of_items,
+            ability=np.array([row.ability for row in self.models]),
+            ability_error=np.array([row.ability_error for row in self.models]),
+            log_likelihood=self.log_likelihood,
+            converged=self.converged,
+        )
+
+    def predicted(self, answers: EvalData | object) -> dict[str, Estimate]:
+        """Return the score on all items of each system that answered the short form.
+
+        The interval is that of errors as models left out had them, Student's on their number. InputError if no system
+        answered all of the form, or there are no sizes.
+
+        Parameters
+        ----------
+        answers
+            What `evalstats.read` gave, with the items called as here; other items are not used.
+        """
+        form = self.form
+        if form is None:
+            raise InputError(f"the error of a short form is not known: {self.sizes_reason}")
+        chosen = np.flatnonzero([row.chosen for row in self.rows])
+        found: dict[str, Estimate] = {}
+        curves = self.curves()
+        for name, values in self._answers(answers).items():
+            if np.isnan(values[chosen]).any():
+                continue
+            value = float(predicted_scores(curves, chosen, values[chosen, None])[0])
+            reach = t_quantile(self.conf_level, self.n_models) * form.estimate
+            found[name] = Estimate(
+                estimate=value,
+                std_error=form.estimate,
+                conf_low=max(0.0, value - reach),
+                conf_high=min(1.0, value + reach),
+                conf_level=self.conf_level,
+                df=float(self.n_models),
+                method=BY_FORM,
+            )
+        if not found:
+            raise InputError(f"no system answered all {self.size} items of the short form; its items are those chosen")
+        return found
+
+    def estimated(self, answers: EvalData | object) -> dict[str, Estimate]:
+        """Return the score on all items of each system that answered a random part of them, with help of the curves.
+
+        The items must have been drawn at random, whatever the models did on them. What the curves expect of a model of its
+        ability is corrected by its own answers (prediction-powered), so that wrong curves cost precision and no truth. Nothing
+        is gained for the difference of two systems that answered the same items.
+
+        Parameters
+        ----------
+        answers
+            What `evalstats.read` gave, with the items called as here.
+        """
+        curves = self.curves()
+        found: dict[str, Estimate] = {}
+        for name, values in self._answers(answers).items():
+            known = ~np.isnan(values)
+            at = np.flatnonzero(known)
+            expected = curves.chances(probable_abilities(curves, at, values[at, None]))[:, 0]
+            told = powered_mean(
+                expected[~known],
+                expected[known],
+                values[known],
+                bounds=(0.0, 1.0),
+                pseudo=0.5,
+                conf_level=self.conf_level,
+            ).estimate
+            found[name] = Estimate(
+                estimate=told.estimate,
+                std_error=told.std_error,
+                conf_low=told.conf_low,
+                conf_high=told.conf_high,
+                conf_level=self.conf_level,
+                df=told.df,
+                method=BY_SAMPLE,
+            )
+        return found
+
+    def _answers(self, answers: EvalData | object) -> dict[str, FloatArray]:
+        """Return each system's mean score on every item of `rows`; NaN where it has none."""
+        data = as_data(answers)
+        place = {row.key: at for at, row in enumerate(self.rows)}
+        scored = data.outcomes.filter((pl.col("metric") == self.metric) & (pl.col("status") == "scored"))
+        means = scored.group_by("system", "task", "item", "variant").agg(pl.col("score").mean())
+        found: dict[str, FloatArray] = {}
+        for system, task, item, variant, score in means.iter_rows():
+            at = place.get((task, item, variant))
+            if at is not None:
+                found.setdefault(str(system), np.full(len(place), np.nan))[at] = score
+        if not found:
+            raise InputError(f"no item of {self.benchmark} with {self.metric!r} is among the answers")
+        return found
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each item, in glossary names."""
+        names = (
+            "task", "item", "variant", "share", "slope", "slope_error", "intercept", "intercept_error", "reversed", "chosen",
+        )  # fmt: skip
+        texts = dict.fromkeys(("task", "item", "variant"), pl.String)
+        return pl.DataFrame({name: [getattr(row, name) for row in self.rows] for name in names}, schema_overrides=texts)
