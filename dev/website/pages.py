@@ -39,6 +39,7 @@ QUESTIONS = {
     "audit": "Can these numbers be trusted?",
     "contamination": "Has a model seen the items?",
     "frontier": "Which systems score the most for their cost?",
+    "items": "Which items tell models apart, and would fewer do?",
     "score": "How precise is one score?",
     "power": "How many items do I need?",
 }

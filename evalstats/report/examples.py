@@ -69,6 +69,28 @@ def _frontier() -> Result:
     return replace(found, notes=(_MADE_UP, *found.notes))
 
 
+def _items() -> Result:
+    """Twenty-four models on 300 items of one ability; one item in fifty has a wrong key."""
+    from evalstats.analysis.items.items import items
+    from evalstats.loaders.frames import from_frame
+
+    draw = np.random.default_rng(_SEED)
+    slope, intercept = draw.lognormal(0.0, 0.4, size=300), draw.normal(0.3, 1.5, size=300)
+    slope[::50] *= -1.0
+    logit = np.outer(draw.normal(size=24), slope) + intercept
+    right = draw.random(logit.shape) < 1.0 / (1.0 + np.exp(-logit))
+    rows = [
+        {"item": f"q{i:03d}", "model": f"model-{m:02d}", "score": int(right[m, i])}
+        for m in range(24)
+        for i in range(300)
+    ]
+    found = items(
+        from_frame(pl.DataFrame(rows), item="item", model="model", score="score", benchmark="@general knowledge"),
+        size=40,
+    )
+    return replace(found, notes=(_MADE_UP, *found.notes))
+
+
 def _contamination() -> Result:
     """Nine models on 400 items, of which half are public; one of them scores 25 points more on these."""
     from evalstats.analysis.contamination.contamination import contamination
@@ -216,6 +238,7 @@ _MADE = (
     _compare,
     _contamination,
     _frontier,
+    _items,
     _judges,
     _gap,
     _leaderboard,

@@ -120,6 +120,11 @@ def _check(y: FloatArray, n: FloatArray, *, prior: bool) -> None:
         )
 
 
+def _log_odds(right: FloatArray, trials: FloatArray) -> FloatArray:
+    """Return log odds, finite where all or none are right: half a trial is added to each."""
+    return np.asarray(np.log((right + 0.5) / (trials - right + 0.5)), dtype=np.float64)
+
+
 class _Fit:
     """The state of the search: items, the posterior of every ability, and the law that items are drawn from."""
 
@@ -129,10 +134,10 @@ class _Fit:
         n_nodes = 5 if n_items >= 200 else 11 if n_items >= 30 else 31
         self.z, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
         self.log_weight: FloatArray = np.log(weights) + 0.5 * self.z**2
-        share = special.logit((y.sum(axis=0) + 0.5) / (n.sum(axis=0) + 1.0))
+        share = _log_odds(y.sum(axis=0), n.sum(axis=0))
         self.mean: FloatArray = (share - share.mean()) / max(float(share.std()), 0.1)
         self.spread: FloatArray = np.full(n_models, min(1.0, 2.0 / math.sqrt(n_items)))
-        easy = special.logit((y.sum(axis=1) + 0.5) / (n.sum(axis=1) + 1.0))
+        easy = _log_odds(y.sum(axis=1), n.sum(axis=1))
         self.items: FloatArray = np.stack([np.ones(n_items), easy], axis=1)
         if start is not None:
             self.items = np.stack([start.slope, start.intercept], axis=1)
@@ -259,10 +264,10 @@ class _Fit:
         flat = lost.reshape(2 * n_items, -1)
         if 2 * n_items <= flat.shape[1]:
             information = -flat @ flat.T
-            at = np.arange(n_items)
+            at = np.arange(n_items, dtype=np.int64)
             blocks = information.reshape(n_items, 2, n_items, 2)
             blocks[at, :, at, :] += np.linalg.inv(own)
-            return np.diag(np.linalg.inv(information)).reshape(n_items, 2)
+            return np.asarray(np.diag(np.linalg.inv(information)).reshape(n_items, 2), dtype=np.float64)
         spread: FloatArray = np.einsum("iab,ibr->iar", own, lost.reshape(n_items, 2, -1)).reshape(2 * n_items, -1)
         inner = solved(np.eye(flat.shape[1]) - flat.T @ spread, spread.T)
         return np.diagonal(own, axis1=1, axis2=2) + np.einsum("ir,ri->i", spread, inner).reshape(n_items, 2)

@@ -139,9 +139,10 @@ def form_errors(
     shares = y / n
     scores = shares.mean(axis=0)
     found = np.empty((len(sizes), n_models))
-    parts = np.array_split(np.random.default_rng(seed).permutation(n_models), folds)
+    every = np.arange(n_models, dtype=np.int64)
+    parts = np.array_split(np.random.default_rng(seed).permutation(every), folds)
     for done, out in enumerate(parts):
-        kept = np.setdiff1d(np.arange(n_models), out)
+        kept = np.flatnonzero(~np.isin(every, out))
         fitted = two_parameter(y[:, kept], n[:, kept], start=curves)
         for at, size in enumerate(sizes):
             form = chosen_items(fitted, size)

@@ -701,6 +701,27 @@ def frontier_of_clusters() -> es.Frontier:
     return es.frontier(_thinned(), cluster="passage", conf_level=0.9, n_resamples=1000)
 
 
+def _item_pool(n_models: int, n_items: int = 60) -> es.EvalData:
+    rng = np.random.default_rng(21)
+    logit = np.outer(rng.normal(size=n_models), rng.lognormal(0, 0.4, n_items)) + rng.normal(0, 1.5, n_items)
+    right = rng.random(logit.shape) < 1 / (1 + np.exp(-logit))
+    return _items(
+        {"item": f"q{i:02d}", "model": f"m{m:02d}", "score": int(right[m, i])}
+        for m in range(n_models)
+        for i in range(n_items)
+    )
+
+
+@case
+def items_short_form() -> es.ItemReport:
+    return es.items(_item_pool(14))
+
+
+@case
+def items_of_few_models() -> es.ItemReport:
+    return es.items(_item_pool(7), size=8)
+
+
 @case
 def power_of_a_difference() -> es.PowerPlan:
     return es.power(delta="5pp", discordance=0.3)

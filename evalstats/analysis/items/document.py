@@ -1,6 +1,7 @@
 """What is said of the items of a benchmark: whether fewer would do, which, and which tell models apart the wrong way."""
 
-from evalstats.analysis.items.result import ItemReport, ItemRow, SizeRow
+from evalstats.analysis.items.result import BY_FORM, ItemReport, ItemRow, SizeRow
+from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level, shown_numbers
 from evalstats.document.model import (
@@ -17,6 +18,7 @@ from evalstats.document.model import (
     interval_column,
     listed,
     number_column,
+    works_section,
 )
 from evalstats.document.numbers import interval_words, number, with_unit
 from evalstats.grammar import plural
@@ -36,11 +38,7 @@ def document(result: ItemReport) -> Document:
         headline=_headline(result),
         number="" if form is None else with_unit(number(form.estimate * result.scale, 1), result.unit),
         number_words="" if form is None else _against_random(form, result),
-        interval=None
-        if form is None
-        else drawn_interval(
-            form.estimate, form.ends, scale=result.scale, others=(form.random_error,), others_words="random items"
-        ),
+        interval=None if form is None else _drawn(form, result),
         scope=f"{plural(result.n_items, 'item')} that all {plural(result.n_models, 'model')} answered; {result.metric}",
         answer=_answer(result),
         notes=result.notes,
@@ -57,7 +55,7 @@ def _headline(result: ItemReport) -> str:
     return f"{form.size:,} chosen items tell a new model's score as well as {form.random_size:,} random ones"
 
 
-def _drawn(form: SizeRow, result: ItemReport) -> Interval:
+def _drawn(form: SizeRow, result: ItemReport) -> Interval | None:
     """Return the error of the short form as it is drawn, beside that of random items."""
     others, words = (form.random_error,), "dot: random items"
     return drawn_interval(form.estimate, form.ends, scale=result.scale, others=others, others_words=words)
@@ -111,10 +109,10 @@ def _answer(result: ItemReport) -> tuple[Block, ...]:
 
 
 def _actions(result: ItemReport, turned: list[ItemRow]) -> list[str]:
-    found = []
+    found: list[str] = []
     if result.form is not None:
         found.append(
-            f"Run the {result.size:,} chosen items (`-o FILE.csv` lists them), and predict with `predicted()` in Python."
+            f"Run the {result.size:,} chosen items (marked in the CSV), and predict the score in Python: `predicted()`."
         )
         found.append("Compare two models on all items: a short form's error is of the size of most differences.")
     if turned:
@@ -145,8 +143,8 @@ def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:
 
     found: list[Section] = []
     if turned:
-        worst = sorted(turned, key=lambda row: row.slope / row.slope_error)
-        words = "Items that weaker models solve more often, the surest first"
+        worst = sorted(turned, key=lambda row: row.slope)
+        words = "Items that weaker models solve more often, the lowest slope first"
         found.append(
             Section(id="reversed", heading="Items that point the wrong way", blocks=(table("reversed", worst, words),))
         )
@@ -161,6 +159,7 @@ def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:
 
 
 def _method(result: ItemReport) -> tuple[Section, ...]:
+    texts = [known_methods()[name] for name in (result.method, BY_FORM)]
     left_out = (
         f"Models were dealt into {result.folds} parts; curves and choice come from the others alone."
         if result.folds
@@ -171,14 +170,11 @@ def _method(result: ItemReport) -> tuple[Section, ...]:
             id="method",
             heading="How items are chosen and tried",
             blocks=(
-                Text(
-                    text="Each item has a curve: how probable it is that a model of some ability solves it. A short form takes "
-                    "the item with the steepest curve of every stratum of difficulty; a model's answers to these give its "
-                    "ability, and the curves its expected score on all other items."
-                ),
+                *(Text(text=each.how) for each in texts),
+                Text(text="A short form takes the item with the steepest curve of every stratum of difficulty."),
                 Items(
                     items=(
-                        f"Method: {result.method}, slopes held near 1 (SD 0.5) and intercepts near 0 (SD 3).",
+                        "Items that point the wrong way: rank-sum test of the models that solve them, false discovery rate 5%.",
                         f"Marginal log-likelihood: {number(result.log_likelihood, 1)}.",
                         left_out,
                         "Random items: standard error of their mean, from its formula.",
@@ -189,10 +185,8 @@ def _method(result: ItemReport) -> tuple[Section, ...]:
         listed(
             "assumptions",
             "What this assumes",
-            (
-                "New models are like those left out; a new family may answer otherwise.",
-                "One ability per model explains all items; where that is wrong, the error on models left out shows it.",
-            ),
+            tuple(each.takes for each in texts),
         ),
+        works_section(source for each in texts for source in each.sources),
         result.origin.section(),
     )

@@ -15,7 +15,8 @@ from evalstats.analysis.settings import recorded
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
 from evalstats.schema.data import EvalData, as_data
-from evalstats.stats.checks import FloatArray
+from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.item_quality import item_slopes
 from evalstats.stats.item_response import ItemCurves, two_parameter
 from evalstats.stats.short_form import FEWEST_MODELS, SizeError, chosen_items, form_errors
 from evalstats.table.items import ITEM_KEY
@@ -158,10 +159,10 @@ def items(
 
 
 def _rows(
-    keys: list[dict[str, str | None]], curves: ItemCurves, shares: FloatArray, form: FloatArray
+    keys: list[dict[str, str | None]], curves: ItemCurves, shares: FloatArray, form: IntArray
 ) -> tuple[ItemRow, ...]:
-    # A probability of 97.5% that the slope is below 0.
-    turned = curves.slope + stats.norm.ppf(1 - (1 - _LEVEL) / 2) * curves.slope_error < 0
+    # Held near 1 by their prior, slopes say little against it: the sign is tested without curves.
+    turned = item_slopes(shares).p_adjusted <= 1 - _LEVEL
     columns = (curves.slope, curves.slope_error, curves.intercept, curves.intercept_error, shares.mean(axis=1))
     inside = {int(at) for at in form}
     return tuple(

@@ -34,7 +34,8 @@ class ItemRow:
     slope, slope_error, intercept, intercept_error
         Of the curve, on abilities with a standard deviation of 1, with posterior standard deviations.
     reversed
-        Whether the slope is below 0 with a probability of at least 97.5%: weaker models solve it more often.
+        Whether weak models are shown to solve it more often than strong ones: the rank-sum test of `audit`, with a false
+        discovery rate of 5%.
     chosen
         Whether it is part of the short form.
     """
@@ -271,5 +272,5 @@ class ItemReport(OfMetric, Result):
         names = (
             "task", "item", "variant", "share", "slope", "slope_error", "intercept", "intercept_error", "reversed", "chosen",
         )  # fmt: skip
-        texts = dict.fromkeys(("task", "item", "variant"), pl.String)
+        texts: dict[str, type[pl.DataType]] = dict.fromkeys(("task", "item", "variant"), pl.String)
         return pl.DataFrame({name: [getattr(row, name) for row in self.rows] for name in names}, schema_overrides=texts)

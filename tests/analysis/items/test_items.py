@@ -1,0 +1,153 @@
+"""The items of a benchmark: curves and short form of a table, new models, and what is refused."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import special
+
+import evalstats as es
+from evalstats.stats.item_response import two_parameter
+from evalstats.stats.short_form import chosen_items, form_errors
+
+N_ITEMS, N_MODELS = 120, 24
+
+
+@cache
+def answers() -> np.ndarray:
+    rng = np.random.default_rng(11)
+    slope = rng.lognormal(0, 0.4, N_ITEMS)
+    slope[5] = -2.0
+    logit = np.outer(slope, rng.normal(size=N_MODELS + 1)) + rng.normal(0, 1.2, N_ITEMS)[:, None]
+    return (rng.random(logit.shape) < special.expit(logit)).astype(float)
+
+
+def table(right: np.ndarray, models: range) -> es.EvalData:
+    rows = [
+        {"item": f"q{i:03d}", "model": f"m{m:02d}", "score": int(right[i, m])}
+        for m in models
+        for i in range(len(right))
+        if not np.isnan(right[i, m])
+    ]
+    return es.from_frame(pl.DataFrame(rows), item="item", model="model", score="score")
+
+
+@cache
+def report() -> es.ItemReport:
+    return es.items(table(answers(), range(N_MODELS)), size=20)
+
+
+def test_the_curves_are_those_of_the_table() -> None:
+    old = answers()[:, :N_MODELS]
+    curves, found = two_parameter(old), report()
+    assert [row.slope for row in found.rows] == pytest.approx(curves.slope.tolist(), abs=1e-4)
+    assert [row.share for row in found.rows] == pytest.approx(old.mean(axis=1).tolist())
+    assert {row.item for row in found.rows if row.chosen} == {f"q{i:03d}" for i in chosen_items(curves, 20)}
+    assert found.models[0].score == max(row.score for row in found.models)
+
+
+def test_the_error_is_that_of_models_left_out() -> None:
+    old = answers()[:, :N_MODELS]
+    # From the same start: a tie between two items may else fall to the other.
+    (expected,) = form_errors(old, [20], curves=two_parameter(old))
+    form = report().form
+    assert form is not None
+    assert form.estimate == pytest.approx(expected.score_error, abs=1e-4)
+    assert form.conf_low is not None
+    assert form.conf_high is not None
+    assert form.conf_low < form.estimate < form.conf_high
+    # So many random items have the same error, by the formula of a mean of a part of all.
+    spread = form.random_error**2 * 20 / (1 - 20 / N_ITEMS)
+    alike = (spread / form.random_size * (1 - form.random_size / N_ITEMS)) ** 0.5
+    assert alike == pytest.approx(form.estimate, rel=0.02)  # a whole number of items
+
+
+def test_an_item_with_a_wrong_key_is_named() -> None:
+    found = report()
+    assert [row.item for row in found.rows if row.reversed] == ["q005"]
+    assert found.document().section("reversed") is not None
+
+
+def test_a_new_model_is_told_from_the_chosen_items_alone() -> None:
+    found, new = report(), answers().copy()
+    chosen = np.array([row.chosen for row in found.rows])
+    told = found.predicted(table(new, range(N_MODELS, N_MODELS + 1)))["m24"]
+    new[~chosen] = np.nan
+    assert found.predicted(table(new, range(N_MODELS, N_MODELS + 1)))["m24"] == told
+    assert told.conf_low is not None
+    assert told.conf_high is not None
+    assert told.conf_low <= answers()[:, N_MODELS].mean() <= told.conf_high
+    new[np.flatnonzero(chosen)[0]] = np.nan
+    with pytest.raises(es.InputError, match="all 20 items"):
+        found.predicted(table(new, range(N_MODELS, N_MODELS + 1)))
+
+
+def test_random_items_with_an_archive_hold_the_score() -> None:
+    """Over random parts the estimate is unbiased and its 95% interval holds the score on all items, more often than not less."""
+    found, rng, new = report(), np.random.default_rng(12), answers()[:, N_MODELS:]
+    errors, held, plain = [], [], []
+    for _ in range(150):
+        part = np.full((N_ITEMS, N_MODELS + 1), np.nan)
+        drawn = rng.choice(N_ITEMS, 40, replace=False)
+        part[drawn, N_MODELS] = new[drawn, 0]
+        told = found.estimated(table(part, range(N_MODELS, N_MODELS + 1)))["m24"]
+        assert None not in (told.estimate, told.conf_low, told.conf_high)
+        errors.append(told.estimate - new.mean())
+        plain.append(new[drawn].mean() - new.mean())
+        held.append(told.conf_low <= new.mean() <= told.conf_high)
+    assert abs(np.mean(errors)) < 3 * np.std(errors) / np.sqrt(150) + 0.005
+    assert np.std(errors) < np.std(plain)
+    assert np.mean(held) >= 0.91  # 2.5 standard errors of 150 draws below 95%
+
+
+def test_a_saved_report_predicts_the_same(tmp_path: Path) -> None:
+    found = report()
+    found.save(tmp_path / "items.json")
+    again = es.load_result(tmp_path / "items.json")
+    assert isinstance(again, es.ItemReport)
+    new = table(answers(), range(N_MODELS, N_MODELS + 1))
+    assert again.predicted(new) == found.predicted(new)
+
+
+def _rows(**changed: Any) -> es.EvalData:
+    right = answers()
+    return table(right[: changed.get("n_items", 60)], range(changed.get("n_models", 12)))
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "error", "words"),
+    [
+        (_rows(n_models=4), {}, es.CannotAnswerError, "at least 5 models"),
+        (_rows(n_items=8), {}, es.CannotAnswerError, "8 items of 8"),
+        (_rows(), {"size": 61}, es.InputError, "61 items of 60"),
+        (_rows(), {"size": 0}, es.InputError, "short form"),
+    ],
+)
+def test_what_is_refused(data: es.EvalData, options: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        es.items(data, **options)
+
+
+def test_graded_scores_are_refused() -> None:
+    rows = [{"item": i, "model": f"m{m}", "score": (i * m % 7) / 7} for m in range(12) for i in range(30)]
+    with pytest.raises(es.InputError, match="right or wrong"):
+        es.items(es.from_frame(pl.DataFrame(rows), item="item", model="model", score="score"))
+
+
+def test_few_models_have_curves_and_no_error() -> None:
+    found = es.items(_rows(n_models=7))
+    assert found.sizes == ()
+    assert "7 models are too few" in str(found.sizes_reason)
+    with pytest.raises(es.InputError, match="7 models are too few"):
+        found.predicted(_rows(n_models=1))
+
+
+def test_items_that_some_model_lacks_are_left_out_and_counted() -> None:
+    right = answers()[:, :N_MODELS].copy()
+    right[:7, 3] = np.nan
+    found = es.items(table(right, range(N_MODELS)), size=10)
+    assert (found.n_items, found.n_items_any) == (N_ITEMS - 7, N_ITEMS)
+    assert any("7 items" in note.text for note in found.notes)
