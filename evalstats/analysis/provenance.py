@@ -4,8 +4,12 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
+import polars as pl
+
 from evalstats.document.model import Note
+from evalstats.errors import Option
 from evalstats.grammar import and_list, comma_list
+from evalstats.schema.columns import LOOKS
 from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.names import code_points, disguised, foreign, read_alike
 from evalstats.schema.plan import Plan
@@ -32,6 +36,9 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     if made:
         what = "The data are simulated" if made == total else f"{made} of {total} runs are simulated"
         found.append(Note(kind="simulated", text=f"{what}{f': {and_list(makers)}' if makers else ''}"))
+    if LOOKS in data.outcomes.columns and data.outcomes.filter(pl.col("run").is_in(list(runs)))[LOOKS].count():
+        text = "The run was looked at after every batch and may have ended by what was seen: intervals for one look are too short"
+        found.append(Note(kind="selection", text=text, remedy=("Ask compare with ", Option("sequential", value=True))))
     if data.merged and trial_sets(data.outcomes) is None:
         text = "Which trials made up one run is not known, so no interval includes what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))

@@ -25,6 +25,7 @@ from evalstats.atomic import write_whole
 from evalstats.cli import options
 from evalstats.errors import EvalStatsError, InputError, Option
 from evalstats.regular import read_regular
+from evalstats.schema.columns import LOOKS
 
 if TYPE_CHECKING:
     from evalstats.analysis.compare.result import Comparison
@@ -218,7 +219,7 @@ def _asked(name: str, item: Row, askers: Sequence[Asker]) -> str:
         if "score" not in answer:
             row |= {"status": "error", "status_reason": str(answer.get("error", "no score"))[:_REASON_CHARS]}
         row |= {"latency_s": round(perf_counter() - began, 6), **{k: v for k, v in answer.items() if k in _KEPT}}
-        lines.append(json.dumps({**row, "timestamp": datetime.now(UTC).isoformat()}))
+        lines.append(json.dumps({**row, "timestamp": datetime.now(UTC).isoformat(), LOOKS: "after every batch"}))
     return "\n".join(lines) + "\n"
 
 

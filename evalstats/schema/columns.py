@@ -172,6 +172,9 @@ AGGREGATES: tuple[GlossaryColumn, ...] = (
     _text("value_raw", "The original number"),
 )
 
+# A factor that `evalstats run` writes: when the rows were looked at while the run went on.
+LOOKS = "evalstats_looks"
+
 RUNS: tuple[GlossaryColumn, ...] = (
     _text("run", "Key", required=True),
     _text("model", "Name of the model; null for a file of votes"),

@@ -371,17 +371,19 @@ def adjusted_difference(
     before_candidate: ArrayLike,
     *,
     clusters: tuple[ArrayLike, ArrayLike] | None = None,
+    whole: ArrayLike | None = None,
     conf_level: float = 0.95,
 ) -> IntervalEstimate:
     """Difference of two means, adjusted for a covariate that was measured before anybody was assigned.
 
     Each side has a slope of its own (Lin 2013), so that the adjustment cannot make the interval longer in large samples; with
-    one slope it is CUPED. The covariate must not be touched by what is compared.
+    one slope it is CUPED. The covariate must not be touched by what is compared. `whole` is the covariate of everybody whom the
+    difference is to hold for, by default of both sides: where there are more groups, differences of two then add up.
 
     Notes
     -----
-    The difference of the sides' regression lines at the mean covariate of all; its variance is that of the residuals (CR2 with
-    clusters), and that of the mean covariate where the slopes differ. One df is taken for each slope.
+    The difference of the sides' regression lines at the mean covariate of `whole`; its variance is that of the residuals (CR2
+    with clusters), and that of the mean covariate where the slopes differ. One df is taken for each slope.
 
     Examples
     --------
@@ -395,7 +397,7 @@ def adjusted_difference(
     for side, covariate in zip(sides, before, strict=True):
         if side.size != covariate.size:
             raise InputError(f"{side.size} scores have {covariate.size} covariates; give one for each")
-    every = np.concatenate(before)
+    every = np.concatenate(before) if whole is None else as_values(whole, "covariates")
     if is_constant(every):
         raise InputError("the covariate is the same for all rows, so that nothing can be adjusted for")
     middle, adjusted, slopes = float(every.mean()), list[FloatArray](), list[float]()
@@ -407,7 +409,7 @@ def adjusted_difference(
     if clusters is None:
         codes = [np.arange(sides[0].size), sides[0].size + np.arange(sides[1].size)]
     else:
-        joined, _ = as_codes(np.concatenate([np.asarray(each) for each in clusters]), every.size)
+        joined, _ = as_codes(np.concatenate([np.asarray(each) for each in clusters]), sides[0].size + sides[1].size)
         codes = [joined[: sides[0].size], joined[sides[0].size :]]
     found = _contrast(
         (adjusted[0], adjusted[1]),

@@ -123,7 +123,14 @@ def test_the_command_from_items_to_a_gate(tmp_path: Path) -> None:
     assert "candidate is better than baseline" in answer.stdout
     assert "items to spare" in answer.stderr
     assert (tmp_path / "ab" / "store").is_dir()
-    assert typed("score", "--store", "ab/store", folder=tmp_path).returncode == 0
+    assert "looked at" not in answer.stdout
+    # Later, the store still knows that somebody looked.
+    sides = ("compare", "baseline", "candidate", "--store", "ab/store")
+    once, every = (typed(*sides, *more, folder=tmp_path).stdout for more in ((), ("--sequential",)))
+    assert "The run was looked at after every batch" in once
+    assert "Ask compare with --sequential" in " ".join(once.split())
+    assert "looked at" not in every
+    assert "looked at" in typed("score", "--store", "ab/store", folder=tmp_path).stdout
 
 
 @pytest.mark.slow

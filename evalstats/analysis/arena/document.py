@@ -97,8 +97,12 @@ def _facts(result: ArenaRanking) -> tuple[str, ...]:
     if result.has_ranks:
         found.append(f"Ranks: {result.rank_method}, {level(result)} for all models together.")
     if result.vote_level_ratio is not None:
-        ratio = number(result.vote_level_ratio)
-        found.append(f"Counting every vote as independent would make standard errors {ratio} times too small (median).")
+        small = result.vote_level_ratio >= 1.0
+        ratio = number(result.vote_level_ratio if small else 1.0 / result.vote_level_ratio)
+        off = (
+            f"{ratio} times too {'small' if small else 'large'}" if float(ratio) != 1.0 else "hardly larger or smaller"
+        )
+        found.append(f"Counting every vote as independent would make standard errors {off} (median).")
     if result.pairing is not None and result.pairing.factor is not None:
         found.append(
             "Pairs were chosen by past votes. 200 replays of the rule that fits them best, with tastes of those who vote, "

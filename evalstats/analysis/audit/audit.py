@@ -22,7 +22,6 @@ from evalstats.analysis.audit.scores import (
     missing_scores,
     run_item_sets,
     scale_oddities,
-    split,
 )
 from evalstats.analysis.audit.votes import with_scores_of_votes
 from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
@@ -57,7 +56,6 @@ CHECKS: dict[Check, tuple[Kind, ...]] = {
     missing_scores: ("missing scores",),
     judge_failures: ("judge failures",),
     item_sets: ("item sets",),
-    split: ("split",),
     run_item_sets: ("item sets",),
     near_duplicates: ("near-duplicate items",),
     unlike_levels: ("average",),

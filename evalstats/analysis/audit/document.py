@@ -266,8 +266,8 @@ def _method(result: Audit) -> Section:
     clusters = sorted({name for each in result.metrics for name in each.clusters})
     by = f", clustered by {and_list(clusters)}" if clusters else ""
     drawn = (
-        "Conclusions: the verdict on every two models with 10 shared items or more (or users of their own, where each has its "
-        f"own), each by its own {level(result)} interval, not adjusted for their number{by}."
+        "Conclusions: the verdict on every two models with 10 items or more to compare, each by its own "
+        f"{level(result)} interval, not adjusted for their number{by}."
     )
     flips = (
         "A finding flips a conclusion where another defensible handling of its rows gives another verdict; it moves one where a "

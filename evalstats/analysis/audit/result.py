@@ -14,8 +14,7 @@ Kind = Literal[
     "repeated rows",  # the same trial of the same item twice
     "repeated runs",  # one system's runs that answered the same items
     "identical models",  # two names, one set of scores
-    "item sets",  # models that were scored on other items
-    "split",  # numbers of users of each model that no chance explains
+    "item sets",  # models that were scored on other items, or on users whom no chance split so
     "missing scores",  # rows that ran and have no score, and rows that are not there
     "harness errors",
     "judge failures",

@@ -62,22 +62,18 @@ def judge_failures(panel: Panel) -> Iterator[Observation | NotChecked]:
     )
 
 
-def split(panel: Panel) -> Iterator[Observation | NotChecked]:
-    """Users that were not split over the models as chance would: whatever sorts them may be what the models differ by."""
-    if not panel.different:
-        yield NotChecked(kind="split", reason="the models are not of different users")
-    elif panel.split is not None:
-        # Nothing is concluded from a split that no chance explains; one that was plainly meant to be uneven is only named.
-        each: Ints = np.arange(len(panel.models), dtype=np.int64)
-        withheld = (Treatment(words="until the split is explained", apart=each),) if panel.split.caution else ()
-        yield Observation(kind="split", text=panel.split.text, remedy=panel.split.remedy, treatments=withheld)
-
-
 def item_sets(panel: Panel) -> Iterator[Observation | NotChecked]:
-    """Items that only some of the models were run on: averages over each model's own items are of other things."""
+    """Items that only some of the models were run on: averages over each model's own items are of other things.
+
+    Of users of their own it is how many each model has: what sorts them against chance may be what the models differ by.
+    """
     n, m = panel.shape
+    if panel.split is not None:
+        # Nothing is concluded from such a split; one that was plainly meant to be uneven is only named.
+        each: Ints = np.arange(m, dtype=np.int64)
+        withheld = (Treatment(words="until the split is explained", apart=each),) if panel.split.caution else ()
+        yield Observation(kind="item sets", text=panel.split.text, remedy=panel.split.remedy, treatments=withheld)
     if panel.different:
-        yield NotChecked(kind="item sets", reason=f"each model has {panel.different} of its own")
         return
     if m < 2:
         yield NotChecked(kind="item sets", reason="there is one model")

@@ -722,7 +722,7 @@ def _notes(
     paired, runs = design.paired, design.paired.runs
     counting, without = found.headline.std_error, None if found.without_runs is None else found.without_runs.std_error
     return (
-        *recorded_notes(design.data, runs),
+        *(note for note in recorded_notes(design.data, runs) if note.kind != "selection" or not design.sequential),
         *found.notes,
         *(factor.note() for factor in (design.widened_by, design.too_few) if factor is not None),
         *run_notes(

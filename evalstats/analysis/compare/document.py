@@ -43,8 +43,8 @@ TONES: dict[str, Tone] = {
 }
 # Cautions in the order of what they can undo.
 NOTE_ORDER: tuple[NoteKind, ...] = (
-    "simulated", "withheld", "gate", "plan", "comparability", "direction", "average", "dependence", "missing", "scale", "few",
-    "fit",
+    "simulated", "withheld", "gate", "plan", "selection", "comparability", "direction", "average", "dependence", "missing",
+    "scale", "few", "fit",
 )  # fmt: skip
 _GROUPS_SHOWN = 8
 _FINDINGS_SHOWN = 2
@@ -170,7 +170,23 @@ def _scope(result: Comparison) -> str:
         reason = result.verdict_reason
     elif result.verdict not in DECIDED and result.mde is not None:
         reason = f"a difference of {sized(result.mde, result)} would be detected with 80% power"
-    return "; ".join([*parts, *filter(None, (fixed, reason, result.average))])
+    return "; ".join([*parts, *filter(None, (fixed, reason, result.average, _beside_margin(result)))])
+
+
+def _beside_margin(result: Comparison) -> str:
+    """Say how the interval lies to the margin, where the headline does not."""
+    margin, low, high = result.margin, result.conf_low, result.conf_high
+    if margin is None or low is None or high is None:
+        return ""
+    size = _margin_words(result)
+    if result.verdict in ("better", "worse"):
+        what, exceeds = "gain" if result.verdict == "better" else "loss", min(abs(low), abs(high)) > margin
+        return (
+            f"the {what} exceeds the margin of {size}" if exceeds else f"the {what} may be within the margin of {size}"
+        )
+    if result.verdict == "inconclusive" and not (result.at_margin is not None and result.at_margin.noninferior):
+        return f"a loss beyond the margin of {size} is not excluded"
+    return ""
 
 
 def _varies(result: Comparison, found: LevelDifferences) -> str:

@@ -42,12 +42,14 @@ def by_level(design: PairedDesign, column: str) -> tuple[GroupRow, ...]:
         part = design.within(table, conf_level)
         own = part.scores()
         found.append((name, part, own, part.without_claims(part.difference(own))))
-    known = {name: p for name, *_, each in found if (p := each.headline.p_value) is not None}
+    # As it is shown: with the interval that a factor nobody declared widened.
+    shown = {name: part.shown(each).headline for name, part, _, each in found}
+    known = {name: p for name, headline in shown.items() if (p := headline.p_value) is not None}
     p_holm: dict[str, float] = dict(zip(known, holm([*known.values()]).tolist(), strict=True)) if known else {}
     rows: list[GroupRow] = []
     for name, part, own, each in found:
         verdict, reason = verdict_of(part, each, part.equivalence(own))
-        headline = part.shown(each).headline
+        headline = shown[name]
         row = GroupRow(
             **estimated(headline),
             level=name,

@@ -14,7 +14,7 @@ import polars as pl
 from evalstats.analysis.compare.difference import MIN_DF, Difference
 from evalstats.analysis.compare.result import AtMargin, Comparison, GroupRow, Missing
 from evalstats.analysis.compare.verdict import at_either_end, decide, judged, margin_words, missing_beyond, withheld
-from evalstats.analysis.design.averages import Average, refuse_clusters, wanted_average
+from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import chosen_clusters, label_of
 from evalstats.analysis.design.comparability import OF_ITEMS, RunDifference
 from evalstats.analysis.design.different_users import assigned_units, covariate_of, rows_may_align, split_mismatch
@@ -220,7 +220,7 @@ def unpaired_comparison(
         statistic=headline.statistic,
         method_reason=_why(sides, what),
         estimand=f"difference between the mean scores of different {what}, for new {what} like these",
-        average="" if average is None else average.words(table.items),
+        average=plain_average(data, table.items, clusters) if average is None else average.words(table.items),
         verdict=ruled.verdict,
         verdict_reason=ruled.reason,
         qualifiers=ruled.qualifiers,

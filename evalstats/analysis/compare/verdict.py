@@ -12,7 +12,7 @@ from evalstats.analysis.design.metric import open_direction
 from evalstats.analysis.result import method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import declared, digits_of_interval, number, p_value, scaled, share_in_percent
-from evalstats.grammar import plural
+from evalstats.grammar import and_list, plural
 from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
@@ -322,7 +322,13 @@ def judged(
     does not survive every assignment of the missing scores is cautioned. `cause` is what all missing scores are, where that is
     one thing ("harness errors").
     """
-    if missing.ignorable or verdict not in ("better", "worse", "equivalent"):
+    if missing.ignorable:
+        # What the user declared, and the data cannot tell.
+        shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
+        lacking = and_list([f"{share_in_percent(share)} of {name}" for share, name in shares if share > 0])
+        told = f"Scores are missing ({lacking}), declared to have nothing to do with the answers"
+        return Judged(verdict=verdict, reason=reason, cautions=notes("missing", [told] if lacking else []))
+    if verdict not in ("better", "worse", "equivalent"):
         return Judged(verdict=verdict, reason=reason)
     if verdict == "equivalent":
         beyond = [

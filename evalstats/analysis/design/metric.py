@@ -394,9 +394,10 @@ def difference_in_unit(margin: float | str, metric: MetricFacts, *, name: str) -
     value = float(match[1]) if match else float(margin)
     if match and match[2]:
         if not (metric.is_share or metric.is_percent):
+            runs = "" if metric.bounds is None else f" (it runs from {metric.low:g} to {metric.high:g})"
             raise InputError(
-                f"{name} {margin!r} is in percentage points, and {metric.name!r} is not a share "
-                f"(it runs from {metric.low} to {metric.high}); give a number in its own unit"
+                f"{name} {margin!r} is in percentage points, and {metric.name!r} is not a share{runs}; "
+                "give a number in its own unit"
             )
         value = value / 100 if metric.is_share else value
     if not (value > 0 and math.isfinite(value)):

@@ -91,10 +91,10 @@ def document(result: JudgeReport) -> Document:
     # How far the judge stands from people on what both it and two people rated.
     apart, beside = best.difference, ""
     if apart is not None and apart.estimate is not None:
-        part = (
-            "" if best.n_double == best.n_units else f" on the {best.n_double:,} {result.unit}s that two people rated"
-        )
-        beside = f"difference {number(apart.estimate, 2, sign=True)} ({_ends(apart)}){part}"
+        beside = f"difference {number(apart.estimate, 2, sign=True)} ({_ends(apart)})"
+        if best.n_double != best.n_units:
+            # Where the judge's own number rests on more, the two numbers shown do not differ by this.
+            beside = f"on the {best.n_double:,} {result.unit}s that two people rated the {beside}"
     people = None if result.people is None else result.people.estimate
     among = "" if people is None else f"{result.truth} among themselves {number(people, 2)}"
     who = plural(best.n_people, "person", "people") if result.truth == "people" else result.truth
@@ -322,6 +322,7 @@ def _judges_table(result: JudgeReport) -> Table:
         for row in result.rows
     ]
     people = result.people
+    one_set = people is None or all(row.n_units == people.n_units for row in result.rows)
     if people is not None:
         among = (f"{result.truth} among themselves", people.estimate, people.ends, _percent(people.raw))
         rows.append((*among, None, people.ac1.estimate, None, None, None, people.n_units, people.n_units))
@@ -337,7 +338,8 @@ def _judges_table(result: JudgeReport) -> Table:
             Column(title="ICC", kind="number", digits=2, spare=True),
             Column(title="Minus people", kind="number", digits=2, sign=True, spare=True),
             Column(title=f"{level(result)} CI of it", kind="interval", digits=2, spare=True),
-            Column(title=f"{result.unit.capitalize()}s", kind="count", spare=True),
+            # Numbers that rest on unlike answers stand beside how many those are.
+            Column(title=f"{result.unit.capitalize()}s", kind="count", spare=one_set),
             Column(title="By two people", kind="count", spare=True),
         ),
         rows=tuple(rows),

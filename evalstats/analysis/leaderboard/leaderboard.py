@@ -78,6 +78,7 @@ _REASONS = {
     "bh": "it was asked for: of the pairs called separated, a small share is expected to be false, which fits a screen",
     "by": "it was asked for: as bh, whatever the dependence between pairs",
 }
+_DECLARED = "Missing scores are declared to have nothing to do with the answers, so no verdict is withheld for them"
 _ALONE = "the two are compared as by evalstats compare: a single pair has nothing to be adjusted for"
 
 
@@ -461,6 +462,7 @@ def _answer(
             *(() if split is None else (split,)),
             *(() if decides is None else (decides.note(),)),
             *cautions(board, scores, found, asked, lines),
+            *notes("missing", [_DECLARED] if ignorable and any(row.share_missing for row in lines) else []),
             *(
                 run_notes(board.trials, None, board.table.systems, metric)
                 if scores.runs is None

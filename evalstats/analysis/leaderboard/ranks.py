@@ -480,7 +480,7 @@ def counting_runs(
     p_adjusted = found.p_adjusted.copy()
     if found.adjust != "none":
         tested = np.isfinite(p)
-        p_adjusted[tested] = np.fmax(p_adjusted, adjusted(p, found.adjust))[tested]
+        p_adjusted[tested] = np.fmax(p_adjusted, adjusted(replace(found, p_value=p).p_for_family, found.adjust))[tested]
     ends = [np.fmin(found.conf_low, found.estimate - reach), np.fmax(found.conf_high, found.estimate + reach)]
     if span is not None:
         ends = [np.clip(each, -span, span) for each in ends]
@@ -630,7 +630,7 @@ def _own_family(scores: BoardScores, asked: RankingOptions, every: PairwiseDiffe
         return (
             pair_differences(scores, asked, pairs) if pairs else replace(every, p_adjusted=np.full(len(mine), np.nan))
         )
-    return replace(every, p_adjusted=adjusted(np.where(mine, every.p_value, np.nan), "holm"))
+    return replace(every, p_adjusted=adjusted(np.where(mine, every.p_for_family, np.nan), "holm"))
 
 
 def too_few(scores: BoardScores) -> str | None:

@@ -208,7 +208,7 @@ def pair_rows(board: Board, found: Ranking, asked: RankingOptions) -> tuple[Pair
 def family_rows(names: Sequence[str], family: PairwiseDifferences, asked: RankingOptions) -> tuple[PairRow, ...]:
     """Return the line of every pair of a family that was compared."""
     apart = separated(family, asked.conf_level)
-    p_holm, p_bh = adjusted(family.p_value, "holm"), adjusted(family.p_value, "bh")
+    p_holm, p_bh = (adjusted(family.p_for_family, how) for how in ("holm", "bh"))
     rows: list[PairRow] = []
     pairs: list[tuple[int, int]] = list(zip(family.first.tolist(), family.second.tolist(), strict=True))
     for k, (i, j) in enumerate(pairs):

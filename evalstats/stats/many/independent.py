@@ -117,7 +117,15 @@ def independent_differences(
     for i, j in pairs:
         codes = None if clusters is None else (clusters[j], clusters[i])
         if before is not None:
-            own = adjusted_difference(values[j], values[i], before[j], before[i], clusters=codes, conf_level=level)
+            own = adjusted_difference(
+                values[j],
+                values[i],
+                before[j],
+                before[i],
+                clusters=codes,
+                whole=np.concatenate(before),
+                conf_level=level,
+            )
         elif codes is not None:
             own = clustered_difference(values[j], values[i], *codes, conf_level=level, low=low, high=high)
         elif binary:
@@ -155,6 +163,7 @@ def independent_differences(
         df=column("df"),
         p_value=p,
         p_adjusted=p_adjusted,
+        p_tested=strictest,
         conf_low=column("conf_low"),
         conf_high=column("conf_high"),
         n_items=np.array([values[i].size + values[j].size for i, j in pairs], dtype=np.int64),

@@ -277,6 +277,8 @@ class PairwiseDifferences:
         What unseen outright failures would do to each pair's difference, where a worst score is known; else None.
     contradicted
         Pairs that other evidence puts in the other order, and that are not to be told apart; else None.
+    p_tested
+        A second p of each pair, where the larger of the two is adjusted; else None.
     """
 
     first: IntArray
@@ -300,6 +302,13 @@ class PairwiseDifferences:
     warnings: tuple[str, ...]
     n_differing: IntArray | None = None
     failures: PairFailures | None = None
+    p_tested: FloatArray | None = None
+
+    @property
+    def p_for_family(self) -> FloatArray:
+        """What is adjusted for the family: the p of each pair, or a larger one that holds far in the tail as well."""
+        return self.p_value if self.p_tested is None else np.fmax(self.p_value, self.p_tested)
+
     contradicted: NDArray[np.bool_] | None = None
 
 

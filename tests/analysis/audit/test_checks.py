@@ -416,16 +416,16 @@ def test_users_of_two_arms_are_compared_and_their_split_is_checked() -> None:
     even = es.audit(visits((300, 310)))
     assert even.n_pairs == 1
     assert not even.findings
-    assert "split" in even.passed
+    assert "item sets" in even.passed
     uneven = es.audit(visits((5000, 5400)))
     [found] = uneven.findings
     two = es.compare(visits((5000, 5400)), "old", "new")
-    assert (found.kind, found.effect) == ("split", "flips")
+    assert (found.kind, found.effect) == ("item sets", "flips")
     assert "new has 5,400 users and old 5,000; in a ratio of 1:1 that is no chance" in found.text
     before = found.shifts[0].flips[0].before
     assert (before.estimate, before.conf_low, before.conf_high) == pytest.approx((two.estimate, *(two.ends or ())))
     assert "different items" not in uneven.summary()
     [named] = es.audit(visits((600, 300))).findings
-    assert (named.kind, named.effect) == ("split", "open")
+    assert (named.kind, named.effect) == ("item sets", "open")
     [few] = es.audit(visits((7, 8))).findings
     assert "fewer than 10 users a side" in few.text

@@ -288,6 +288,20 @@ def test_levels_of_a_factor_are_one_family() -> None:
     assert (result.groups[1].conf_low, result.groups[1].conf_high) == pytest.approx((alone.conf_low, alone.conf_high))
 
 
+def test_where_no_interval_is_shown_no_p_is() -> None:
+    """Three documents that go unlike ways: too few for an interval, and none of the p of a level speaks of items alone."""
+    rng = np.random.default_rng(0)
+    factors = {"doc": [f"g{i // 60}" for i in range(180)], "scenario": ["xy"[i % 2] for i in range(180)]}
+    gain = np.repeat([-0.3, 0.1, 0.5], 60)
+    data = data_of(
+        rows_of("a", (rng.random(180) < 0.5).astype(float).tolist(), factors=factors),
+        rows_of("b", (rng.random(180) < 0.5 + gain).astype(float).tolist(), factors=factors),
+    )
+    result = compare(data, "a", "b", by="scenario")
+    assert result.p_value is None
+    assert [(row.conf_low, row.p_value, row.p_adjusted, row.p_holm) for row in result.groups] == [(None,) * 4] * 2
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_in_a_family_p_and_interval_say_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -257,3 +257,21 @@ def test_no_p_stands_beside_powerless_that_claims_what_no_outcome_could_show() -
     said = terminal.to_text(result.document(), full=False)
     assert "p < 0.001" not in said
     assert "the p of a sign-flip could not go below 0.125" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("rates", "margin", "said"),
+    [
+        ((0.3, 0.7), "5pp", "the gain exceeds the margin of 5 pp"),
+        ((0.3, 0.7), "45pp", "the gain may be within the margin of 45 pp"),
+        ((0.7, 0.3), "5pp", "the loss exceeds the margin of 5 pp"),
+        ((0.5, 0.42), "12pp", "a loss beyond the margin of 12 pp is not excluded"),
+    ],
+)
+def test_a_margin_that_decides_nothing_is_set_beside_the_interval(
+    rates: tuple[float, float], margin: str, said: str
+) -> None:
+    rng = np.random.default_rng(4)
+    n = 300
+    data = data_of(*(rows_of(m, (rng.random(n) < p).astype(float).tolist()) for m, p in zip("ab", rates, strict=True)))
+    assert said in compare(data, "a", "b", margin=margin).document().scope

@@ -66,6 +66,9 @@ def test_what_the_missing_scores_cannot_undo_is_claimed_without_a_word() -> None
 def test_a_harmless_reason_is_declared(given: dict[str, object]) -> None:
     result = es.compare(data(30), "old", "new", **given)
     assert (result.verdict, result.qualifiers, result.missing.ignorable) == ("better", (), True)
+    assert any(
+        "of new), declared to have nothing to do with the answers" in note.text for note in result.notes if note.caution
+    )
     assert "declared to be missing for a reason that has nothing to do with the answers" in result.missing.explanation
     assert result.missing.rows  # how far it could move the answer stands there all the same
 
@@ -255,6 +258,7 @@ def test_the_best_of_a_leaderboard_is_open_where_missing_scores_could_turn_it_ro
     assert first.label == "best open"
     assert "50% of a model's scores are missing: old could be ahead" in first.headline
     declared = es.leaderboard(many, missing="ignorable")
+    assert any("no verdict is withheld for them" in note.text for note in declared.notes if note.caution)
     assert declared.best_if_missing == ()
     assert declared.document().label == "one best"
     assert es.leaderboard(many, plan=Plan(missing="ignorable")).best_if_missing == ()
