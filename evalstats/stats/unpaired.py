@@ -554,7 +554,8 @@ def sample_ratio_p(counts: Sequence[int], shares: ArrayLike | None = None) -> fl
     if n.size > 2:
         statistic = float((np.square(n - total * expected) / (total * expected)).sum()) if total else 0.0
         return positive_p(float(special.chdtrc(n.size - 1, statistic)))
-    tails = [float(special.bdtr(own, int(total), share)) for own, share in zip(n, expected, strict=True)]
+    pairs: list[tuple[float, float]] = list(zip(n.tolist(), expected.tolist(), strict=True))
+    tails = [float(special.bdtr(own, int(total), share)) for own, share in pairs]
     return positive_p(min(1.0, 2.0 * min(tails)))
 
 
