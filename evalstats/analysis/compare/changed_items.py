@@ -47,8 +47,7 @@ def worst_items(result: Comparison) -> Table | None:
     lost = len(result.flipped) - gained(result)
     if not lost:
         return None
-    flips = result.flipped.worst_first(higher_is_better=result.higher_is_better)
-    table = _table(result, flips, most=min(lost, _WORST), caption="")
+    table = _table(result, most=min(lost, _WORST), caption="")
     title = f"Got worse: {_WORST} of {lost:,}" if lost > _WORST else "Got worse"
     return replace(table, id="worst", columns=(replace(table.columns[0], title=title), *table.columns[1:]))
 
