@@ -25,7 +25,6 @@ from evalstats.atomic import write_whole
 from evalstats.cli import options
 from evalstats.errors import EvalStatsError, InputError, Option
 from evalstats.regular import read_regular
-from evalstats.schema.columns import LOOKS
 
 if TYPE_CHECKING:
     from evalstats.analysis.compare.result import Comparison
@@ -205,6 +204,8 @@ def drive(
 
 def _asked(name: str, item: Row, askers: Sequence[Asker]) -> str:
     """Ask both sides about an item, and return their lines of the journal."""
+    from evalstats.schema.columns import LOOKS
+
     lines: list[str] = []
     for side, ask in zip(SIDES, askers, strict=True):
         began = perf_counter()
