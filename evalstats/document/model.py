@@ -4,8 +4,9 @@ A `Document` is made by the `document.py` of an analysis. The terminal, a page, 
 `explain()` are views of it. Texts are plain; every view escapes for itself.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from evalstats.document.numbers import MINUS, interval_words, number, p_value, titled
@@ -178,6 +179,31 @@ def interval_column(
     """Return the column of a result's intervals, titled by their level."""
     title, scale = title or f"{100 * result.conf_level:.5g}% CI", result.scale if scale is None else scale
     return Column(title=title, kind="interval", scale=scale, digits=digits, sign=sign, spare=spare)
+
+
+class LateColumns(Mapping[str, Sequence[object]]):
+    """The columns of a long table for its CSV, made where they are asked for.
+
+    >>> columns = LateColumns(lambda: {"item": ["q1"]})
+    >>> columns["item"], len(columns)
+    (['q1'], 1)
+    """
+
+    def __init__(self, make: Callable[[], Mapping[str, Sequence[object]]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _columns(self) -> Mapping[str, Sequence[object]]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> Sequence[object]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

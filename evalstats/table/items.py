@@ -5,6 +5,7 @@ were merged are known exactly, at a bit for each, and what differs between whole
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -84,7 +85,7 @@ def item_codes(rows: pl.DataFrame, key: Sequence[str] = ITEM_KEY) -> tuple[Codes
     for place, name in enumerate(name for name in key if not is_constant(rows[name])):
         column = rows[name]
         # Sorting takes less than looking up where most rows differ, and far more where many are alike.
-        differ = not column.null_count() and column.approx_n_unique() > _MOSTLY * len(column)
+        differ = not column.null_count() and cast("int", column.approx_n_unique()) > _MOSTLY * len(column)
         own = column.rank("dense").to_numpy().astype(np.int32) - 1 if differ else level_codes(column)[1]
         own -= own.min(initial=0)
         if place:

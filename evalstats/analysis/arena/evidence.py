@@ -19,7 +19,7 @@ from evalstats.analysis.arena.result import (
     PairContrast,
 )
 from evalstats.analysis.result import level
-from evalstats.document.model import Block, Column, Section, Table, Text, Tone, Value, sentence
+from evalstats.document.model import Block, Column, LateColumns, Section, Table, Text, Tone, Value, sentence
 from evalstats.document.numbers import interval_words, number, p_words
 from evalstats.grammar import and_list, conjugate, is_are, plural
 
@@ -234,7 +234,7 @@ def _neighbours(result: ArenaRanking) -> Table:
             + ("" if result.labels else ", and how many more votes would separate the two with 80% power")
         ),
         most=_SHOWN,
-        frame=result.pairs_frame().to_dict(as_series=False),
+        frame=LateColumns(lambda: result.pairs_frame().to_dict(as_series=False)),
     )
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import polars as pl
 
 from evalstats.analysis.compare import figures
-from evalstats.analysis.compare.flips import MAY_FLIP, FlipColumns
+from evalstats.analysis.compare.flips import MAY_FLIP
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Result, json_safe
 from evalstats.document.escape import is_web_address
-from evalstats.document.model import Block, Column, Document, Section, SideBySide, Table, Text
+from evalstats.document.model import Block, Column, Document, LateColumns, Section, SideBySide, Table, Text
 from evalstats.document.numbers import p_words, scaled, with_unit
 from evalstats.grammar import has_have, plural
 
@@ -166,7 +166,7 @@ def _table(result: Comparison, *, most: int, caption: str) -> Table:
             for flip in flips.worst_first(higher_is_better=better, most=most)
         ),
         caption=caption,
-        frame=FlipColumns(flips, higher_is_better=better),
+        frame=LateColumns(lambda: flips.worst_first(higher_is_better=better).columns()),
     )
 
 

@@ -1,8 +1,8 @@
 """Flipped items: on which the one side mostly succeeds and the other mostly fails, and where their rows stand in the files."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import PurePath
 from typing import Any, cast, overload
 
@@ -204,26 +204,6 @@ class Flips(Sequence[Flip]):
     def frame(self) -> pl.DataFrame:
         """Return all of them as a table, with the place and the address of the row that shows each."""
         return pl.DataFrame(self.columns())
-
-
-class FlipColumns(Mapping[str, Sequence[object]]):
-    """The columns of flipped items for the CSV, losses first, made where they are asked for."""
-
-    def __init__(self, flips: Flips, *, higher_is_better: bool) -> None:
-        self._flips, self._higher_is_better = flips, higher_is_better
-
-    @cached_property
-    def _columns(self) -> dict[str, list[object]]:
-        return self._flips.worst_first(higher_is_better=self._higher_is_better).columns()
-
-    def __getitem__(self, name: str) -> Sequence[object]:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
 
 
 _SIDES = ("baseline", "candidate")

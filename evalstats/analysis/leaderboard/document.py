@@ -19,6 +19,7 @@ from evalstats.document.model import (
     Document,
     Interval,
     Items,
+    LateColumns,
     Note,
     Section,
     Table,
@@ -477,7 +478,7 @@ def _pairs_table(result: Leaderboard) -> Table:
         if len(result.pairs) == 1
         else f"{what}; adjusted for {len(result.pairs):,} ({_ADJUSTMENTS[result.adjust]})",
         tones=_TONES,
-        frame=result.pairs_frame().to_dict(as_series=False),
+        frame=LateColumns(lambda: result.pairs_frame().to_dict(as_series=False)),
     )
 
 

@@ -422,7 +422,10 @@ def snapped_pairs(pairs: Sequence[PairRow], span: float | None) -> tuple[PairRow
     """
     ends = ((_end(pair.conf_low, span), _end(pair.conf_high, span)) for pair in pairs)
     return tuple(
-        dataclasses.replace(pair, conf_low=low, conf_high=high) for pair, (low, high) in zip(pairs, ends, strict=True)
+        pair
+        if low is pair.conf_low and high is pair.conf_high
+        else dataclasses.replace(pair, conf_low=low, conf_high=high)
+        for pair, (low, high) in zip(pairs, ends, strict=True)
     )
 
 

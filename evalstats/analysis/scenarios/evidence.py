@@ -22,6 +22,7 @@ from evalstats.document.model import (
     Block,
     Column,
     Items,
+    LateColumns,
     Section,
     Table,
     Text,
@@ -371,7 +372,7 @@ def _pairs(result: ScenarioModel) -> list[Section]:
             for pair in pairs[:_SHOWN]
         ),
         caption=f"Models against each other over all scenarios, as one family{some}",
-        frame=result.pairs_frame().to_dict(as_series=False),
+        frame=LateColumns(lambda: result.pairs_frame().to_dict(as_series=False)),
     )
     return [
         Section(

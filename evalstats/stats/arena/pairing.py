@@ -141,7 +141,9 @@ def stepped_ratings(votes: Votes, seen: IntArray, *, n_models: int, step: float)
     """Return ratings in log-units before each of the votes `seen` (ascending): every vote moves them, as Elo is."""
     first, second, share = votes
     ratings, out, tanh = [0.0] * n_models, np.empty((seen.size, n_models)), math.tanh
-    rows = zip(first.tolist(), second.tolist(), (share - 0.5).tolist(), strict=True)
+    sides: tuple[list[int], list[int]] = first.tolist(), second.tolist()
+    over: list[float] = (share - 0.5).tolist()
+    rows = zip(*sides, over, strict=True)
     for row, n_before in enumerate(np.diff(seen, prepend=0).tolist()):
         for a, b, more in itertools.islice(rows, n_before):
             of_a, of_b = ratings[a], ratings[b]

@@ -155,7 +155,8 @@ class _Controls:
         self._weights += [weight, weight]
         for pairs, signs, largest in zip(self._members, self._signs, self._largest, strict=True):
             if pairs.size:
-                ahead = t.T[pairs] * signs[:, np.newaxis]
+                ahead = t.T[pairs]
+                ahead *= signs[:, np.newaxis]
                 largest += [ahead.max(axis=0), -ahead.min(axis=0)]
 
     def critical(self, level: float) -> tuple[FloatArray, bool]:

@@ -442,7 +442,14 @@ class _Roots:
             return lambda part: (self._factor[:, part].T @ turned) / self._scale[part, np.newaxis]
         first, second = self._columns
         models = np.ascontiguousarray((z @ self._factor).T)
-        return lambda part: (models[first[part]] - models[second[part]]) / self._scale[part, np.newaxis]
+
+        def some(part: slice) -> FloatArray:
+            differences = models[first[part]]
+            differences -= models[second[part]]
+            differences /= self._scale[part, np.newaxis]
+            return differences
+
+        return some
 
     def _of(self, part: slice) -> FloatArray:
         if self._columns is None:
@@ -473,7 +480,9 @@ def _normal_law(roots: _Roots, observed: FloatArray, *, seed: int, n_resamples: 
                     t = sheet.filled(n_draws, differences)
                 else:
                     chi = np.concatenate(scale)
-                    t = sheet.filled(n_draws, lambda part, of=differences, chi=chi: of(part) / chi)
+                    t = sheet.filled(
+                        n_draws, lambda part, of=differences, chi=chi: np.divide(d := of(part), chi, out=d)
+                    )
                 yield t, np.ones(n_draws)
                 normal, scale = [], []
 

@@ -15,7 +15,6 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import SMALLEST_P
 
 ROWS = 64  # pairs worked on at once, so that their draws stay in the processor's cache
-_KEPT = 512  # pairs of a family whose draws are kept while a chunk is counted
 TIE = 1e-9  # relative: statistics that differ by rounding are ties
 
 Draws: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
@@ -138,23 +137,18 @@ class OneSided:
 
     def add(self, t: FloatArray, weight: FloatArray) -> None:
         """Count one chunk of draws, shape (n_draws, all pairs), and their mirror images."""
-        starts = range(0, self.members.size, ROWS)
-        # The blocks of a small family are gathered once; all pairs at once would leave the cache.
-        keeping_is_cheaper = self.members.size <= _KEPT
-        blocks = [self._ahead(t, start) for start in starts] if keeping_is_cheaper else None
-        gathered = blocks or (self._ahead(t, start) for start in starts)
-        ends = [(ahead.min(axis=0), ahead.max(axis=0)) for ahead in gathered]
+        blocks = (self._ahead(t, slice(start, start + ROWS)) for start in range(0, self.members.size, ROWS))
+        ends = [(ahead.min(axis=0), ahead.max(axis=0)) for ahead in blocks]
         low, high = np.min([each for each, _ in ends], axis=0), np.max([each for _, each in ends], axis=0)
+        # A statistic counts from the bound of its own pair on: most pairs are too far apart for any draw.
+        own = self.bound[self.rank]
+        near = np.flatnonzero(own <= max(float(high.max()), -float(low.min())))
         up, down = _Beyond(), _Beyond()
-        for start, (lowest, highest) in zip(starts, ends, strict=True):
-            rises, falls = bool((highest > -low).any()), bool((lowest < -high).any())
-            if not (rises or falls):
-                continue
-            ahead = blocks[start // ROWS] if blocks else self._ahead(t, start)
-            if rises:
-                up.add(ahead, ahead > -low, start)
-            if falls:
-                down.add(ahead, ahead < -high, start)
+        for start in range(0, near.size, ROWS):
+            rows = near[start : start + ROWS]
+            ahead, least = self._ahead(t, rows), own[rows, np.newaxis]
+            up.add(ahead, (ahead >= least) & (ahead > -low), rows)
+            down.add(ahead, (ahead <= -least) & (ahead < -high), rows)
         self._count(*up.found(), -low, weight)
         pair, draw, value = down.found()
         self._count(pair, draw, -value, high, weight)
@@ -170,13 +164,12 @@ class OneSided:
         """Return the least q that the largest |t| exceeds in at most 1 - conf_level of the draws."""
         return upper_quantile(np.concatenate(self.largest), np.concatenate(self.weights), conf_level)[0]
 
-    def _ahead(self, t: FloatArray, start: int) -> FloatArray:
-        """Return t of some pairs of the family from `start` on, in the direction observed: shape (n_pairs, n_draws)."""
-        here = slice(start, start + ROWS)
-        orient = self.orient[here, np.newaxis]
+    def _ahead(self, t: FloatArray, rows: slice | IntArray) -> FloatArray:
+        """Return t of some pairs of the family, in the direction observed: shape (n_pairs, n_draws)."""
+        orient = self.orient[rows, np.newaxis]
         if self.members.size == t.shape[1]:
-            return t.T[here] * orient  # members are sorted: these are all pairs
-        ahead = t.T[self.members[here]]
+            return t.T[rows] * orient  # members are sorted: these are all pairs
+        ahead = t.T[self.members[rows]]
         np.multiply(ahead, orient, out=ahead)
         return ahead
 
@@ -210,12 +203,12 @@ class _Beyond:
     def __init__(self) -> None:
         self._parts: list[tuple[IntArray, IntArray, FloatArray]] = []
 
-    def add(self, ahead: FloatArray, marked: NDArray[np.bool_], start: int) -> None:
-        """Take what is marked in one block, shape (n_pairs, n_draws), whose first pair stands at `start`."""
+    def add(self, ahead: FloatArray, marked: NDArray[np.bool_], pairs: IntArray) -> None:
+        """Take what is marked in one block, shape (n_pairs, n_draws), of these pairs."""
         place = np.flatnonzero(marked)  # far quicker than rows and columns at once
         if place.size:
-            pair, draw = np.divmod(place, marked.shape[1])
-            self._parts.append((pair + start, draw, ahead[pair, draw]))
+            row, draw = np.divmod(place, marked.shape[1])
+            self._parts.append((pairs[row], draw, ahead.take(place)))
 
     def found(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return all of it."""
