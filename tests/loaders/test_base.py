@@ -23,6 +23,7 @@ from evalstats.loaders.base import (
     tables_of,
     with_digest,
 )
+from evalstats.loaders.registry import read_source
 from evalstats.schema.data import Problem
 
 
@@ -230,3 +231,12 @@ def test_json_numbers_too_large_for_a_factor_do_not_stop_a_file(tmp_path: Path) 
 def test_a_panic_is_told_in_words_that_do_not_differ() -> None:
     assert parquet_fault(pl.exceptions.PanicException("JoinError::Panic(Id(53))")) == "its data are damaged"
     assert parquet_fault(pl.exceptions.ComputeError("no footer")) == "no footer"
+
+
+def test_a_key_that_stands_twice_is_refused_in_one_frame_as_in_two() -> None:
+    frame = pl.DataFrame([outcome("1"), outcome("2")])
+    twice = Frame(table="outcomes", frame=pl.concat([frame, frame.head(1)]))
+    apart = [Frame(table="outcomes", frame=part) for part in (frame, frame.head(1))]
+    for parts in ([twice], apart):
+        with pytest.raises(UnreadableFileError, match=r"^dir/x\.json: outcomes: 2 rows share their key.*item='1'"):
+            read_source(FakeLoader(*parts, RUN), SOURCE)

@@ -5,7 +5,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import InputError
-from evalstats.table.systems import only_two
+from evalstats.table.systems import only_two, rows_among
 
 
 def data_of(*names: str) -> es.EvalData:
@@ -41,3 +41,23 @@ def test_a_name_without_its_organisation_is_one_of_the_two() -> None:
 def test_three_systems_need_names() -> None:
     with pytest.raises(InputError, match=r"holds 3 systems \(a, b, c\); name two of them"):
         only_two(data_of("a", "b", "c"), (None, None))
+
+
+@pytest.mark.parametrize(
+    "among",
+    [
+        [True, True, True, True],
+        [False, True, True, False],
+        [True, False, False, True],
+        [False, False, False, False],
+        [None, True, True, None],
+        [True, None, True, False],
+    ],
+)
+def test_rows_that_stand_together_are_a_part_of_the_table_and_others_are_picked(among: list[bool | None]) -> None:
+    rows, marked = (
+        pl.DataFrame({"item": ["a", "b", "c", "d"], "score": [0.0, 1.0, 2.0, 3.0]}),
+        pl.Series(among, dtype=pl.Boolean),
+    )
+    assert rows_among(rows, marked).equals(rows.filter(marked))
+    assert rows_among(rows.clear(), marked.clear()).equals(rows.clear())

@@ -209,7 +209,9 @@ def pair_rows(part: RatedPart, options: RatingOptions) -> tuple[PairContrast, ..
     for k, i in enumerate(order):
         for j in order[k + 1 :]:
             estimate = float(ratings[i] - ratings[j])
-            told = {} if part.claims is None else _errors(estimate, part.claims, options, i, j)
+            told: dict[str, Any] = {"reason": part.reason}
+            if part.claims is not None:
+                told |= _errors(estimate, part.claims, options, i, j)
             rows.append(
                 PairContrast(
                     conf_level=options.conf_level,
@@ -218,7 +220,7 @@ def pair_rows(part: RatedPart, options: RatingOptions) -> tuple[PairContrast, ..
                     estimate=estimate,
                     win_probability=float(expit(float(part.fit.strengths[i] - part.fit.strengths[j]))),
                     n_votes=int(met[i, j]),
-                    **{"reason": part.reason, **told},
+                    **told,
                 )
             )
     return tuple(rows)

@@ -12,7 +12,7 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.compare.compare import compare
-from evalstats.analysis.compare.flips import RowSource, flipped_items
+from evalstats.analysis.compare.flips import Flips, RowSource, flipped_items
 from evalstats.analysis.design.clusters import group_columns
 from evalstats.analysis.design.metric import Metric
 from evalstats.loaders.registry import read
@@ -195,3 +195,27 @@ def test_trials_tell_which_flips_are_noise() -> None:
     flips = compare(data, "a", "b").flips()
     assert flips["item"].to_list() == ["sure", "noise"]
     assert flips["p_value"].to_list() == pytest.approx([2 / 12870, 0.6192696], rel=1e-6)  # scipy.stats.fisher_exact
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+@pytest.mark.parametrize("most", [1, 4, 12, 60, 200])
+def test_the_first_of_many_are_those_that_stand_first_among_all(most: int, higher_is_better: bool) -> None:
+    rng = np.random.default_rng(most)
+    n = 120
+    baseline = rng.choice([0.0, 0.25, 1.0], n)
+    frame = pl.DataFrame(
+        {
+            "task": rng.choice(["", "t"], n),
+            "item": [f"q{k}" for k in rng.permutation(n)],
+            "variant": "",
+            "scenario": None,
+            "baseline": baseline,
+            "candidate": 1.0 - baseline,
+            "p_value": rng.choice([0.01, 0.5, None], n),
+        },
+        schema_overrides={"scenario": pl.String, "p_value": pl.Float64},
+    )
+    sources = [f"{side}_{name}" for side in ("baseline", "candidate") for name in ("run", "file", "locator", "link")]
+    flips = Flips(frame.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in sources))
+    every = flips.worst_first(higher_is_better=higher_is_better)
+    assert flips.worst_first(higher_is_better=higher_is_better, most=most) == every[:most]
