@@ -21,11 +21,26 @@ _KINDS: Final = {
 }
 
 
+# What stands between a file and the part of it that is meant.
+_PART: Final = "::"
+
+
 class StrangeFileError(OSError):
     """What lies there is no regular file, or too large; `strerror` says what it is."""
 
     def __str__(self) -> str:
         return self.strerror or ""
+
+
+def part_of(path: str | Path) -> tuple[Path, str]:
+    """Return the file that lies on the disk, and the part of it that is meant: a sheet of a workbook; "" for all of it.
+
+    >>> [str(part) for part in part_of("book.xlsx::Sheet 2")]
+    ['book.xlsx', 'Sheet 2']
+    """
+    path = Path(path)
+    whole, mark, part = path.name.partition(_PART)
+    return (path.with_name(whole), part) if mark and whole and not os.path.lexists(path) else (path, "")
 
 
 def check_regular(path: str | Path) -> None:
@@ -35,6 +50,7 @@ def check_regular(path: str | Path) -> None:
 
 def open_regular(path: str | Path) -> BufferedReader:
     """Open a regular file for reading its bytes; OSError as `check_regular`, or if it cannot be read."""
+    path, _ = part_of(path)
     check_regular(path)  # to open some devices does something
     # Should a pipe have come in its place by now, this does not wait for it.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from evalstats.errors import InputError, UnreadableFileError, bounded
 from evalstats.loaders.files import HEAD_BYTES, open_bytes, partial_object
 from evalstats.loaders.values import as_text
-from evalstats.regular import digest_of, open_regular
+from evalstats.regular import digest_of, open_regular, part_of
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem, Severity
 from evalstats.schema.tables import check_table, combinations_in, frame_from_rows
@@ -119,9 +119,8 @@ class Head:
             return ()
         nothing: list[str] = []
         try:
-            first = next(
-                csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter, skipinitialspace=True), nothing
-            )
+            rows = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter, skipinitialspace=True)
+            first = next((row for row in rows if row), nothing)
         except csv.Error:
             return ()
         return tuple(name.strip() for name in first)
@@ -137,7 +136,7 @@ class Head:
     @property
     def delimiter(self) -> str:
         """Comma, semicolon or tab, whichever the first line has most of; else blanks that part all lines into as many cells."""
-        first, *lines = self.text.splitlines()[:_LINES_COMPARED] or [""]
+        first, *lines = self.text.lstrip("\r\n").splitlines()[:_LINES_COMPARED] or [""]
         if not any(first.count(each) for each in ",;\t"):
             whole = lines if len(self.data) < HEAD_BYTES else lines[:-1]
             widths = {len(line.split()) for line in (first, *whole) if line.strip()}
@@ -193,6 +192,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def stem(self) -> str:
         """File name without its ending, the readable part of a run's name."""
+        if part := part_of(self.path)[1]:
+            return readable_name(part)
         name = readable_name(plain_name(self.path))
         return name.rpartition(".")[0] or name
 
@@ -345,12 +346,14 @@ def read_head(path: Path) -> Head:
         raise UnreadableFileError(
             f"{path}: is a git-LFS pointer, not the file itself; fetch that with `git lfs pull`, then try again"
         )
-    return Head(path=path, size=path.stat().st_size, data=data)
+    return Head(path=path, size=part_of(path)[0].stat().st_size, data=data)
 
 
 def with_digest(source: Source) -> Source:
     """Fill in the digest: of the one file, or of all files together in a fixed order."""
     digests = [digest_of(path) for path in (source.path, *sorted(source.companions))]
+    if part := part_of(source.path)[1]:
+        digests.append(part)
     if len(digests) == 1:
         return replace(source, digest=digests[0])
     return replace(source, digest=hashlib.sha256("\n".join(digests).encode()).hexdigest())

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import AnyStr, BinaryIO, cast
 
@@ -48,6 +48,7 @@ _JSON_IN_TEXT = b'"{\\'
 _MOST_IN_TEXT = 256 << 20
 # A table of Markdown, the line below its header, and what is set bold or linked in its cells.
 _MARKDOWN = b"|"
+_MARKDOWN_ENDINGS = frozenset({".md", ".markdown"})
 _MOST_MARKDOWN = 16 << 20
 _RULE = re.compile(r"[\s|:-]+")
 _BAR = re.compile(r"(?<!\\)\|")
@@ -58,6 +59,9 @@ _ZIP_SHOWN = 3
 _ZIP_FAULTS = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, ValueError, RuntimeError, NotImplementedError)
 _UTF_8_MARK, _UTF_16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _CHUNK = 1 << 20
+# So much of a text, and so many of its lines, are looked at for what stands above a header.
+_LOOKED_AT, _LINES_LOOKED_AT = 1 << 13, 20
+_PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 # Shorter texts hold no more than a few hundred MiB of objects.
 _LONG_CHARS = 16 << 20
 # What Python's objects take, by the characters that each needs: an object, an array, a further value, a name.
@@ -161,14 +165,16 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
             raw.seek(0)
             if magic[:3] == _JSON_IN_TEXT:
                 yield _out_of_text(raw)
-            elif magic.lstrip()[:1] == _MARKDOWN:
+            elif magic.lstrip()[:1] == _MARKDOWN or path.suffix.lower() in _MARKDOWN_ENDINGS:
                 yield _out_of_markdown(raw, path)
+            elif is_sheet(raw):
+                yield _in_memory(sheet_as_text(path))
             else:
-                yield _in_memory(sheet_as_text(path)) if is_sheet(raw) else _in_utf_8(raw, path)
+                yield _without_title(_in_utf_8(raw, path))
             return
         bounded = BoundedReader(unpacked, name=str(path), compressed_size=path.stat().st_size)
         with io.BufferedReader(bounded, buffer_size=_CHUNK) as stream:
-            yield _in_utf_8(cast("BinaryIO", stream), path)
+            yield _without_title(_in_utf_8(cast("BinaryIO", stream), path))
 
 
 def _in_utf_8(stream: BinaryIO, path: Path) -> BinaryIO:
@@ -182,6 +188,67 @@ def _in_utf_8(stream: BinaryIO, path: Path) -> BinaryIO:
 
 def _in_memory(data: bytes) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", io.BytesIO(data))))
+
+
+class _Blanked(io.RawIOBase):
+    """A stream whose first bytes are others, of the same lines."""
+
+    def __init__(self, start: bytes, stream: BinaryIO) -> None:
+        super().__init__()
+        self._start, self._stream = start, stream
+
+    def readable(self) -> bool:
+        """Tell `io` that this stream can be read."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """Fill `buffer` with what is left of the first bytes, then with the rest."""
+        view = memoryview(cast("bytearray", buffer)).cast("B")
+        data = self._start[: len(view)] or self._stream.read(len(view))
+        self._start = self._start[len(data) :]
+        view[: len(data)] = data
+        return len(data)
+
+
+def _without_title(stream: BinaryIO) -> BinaryIO:
+    """Return delimited text with blank lines in the place of a title and of comments above its header."""
+    start = cast("io.BufferedReader", stream).peek(_LOOKED_AT)[:_LOOKED_AT]
+    n = lines_above(start.decode(errors="replace"))
+    if not n:
+        return stream
+    above = [stream.readline() for _ in range(n)]
+    blank = b"".join(line[len(line.rstrip(b"\r\n")) :] for line in above)
+    return cast("BinaryIO", io.BufferedReader(_Blanked(blank, stream)))
+
+
+def lines_above(text: str) -> int:
+    r"""Return how many lines stand above the header of delimited text: those of a cell at most, and comments.
+
+    What is below a header has as many cells; a header holds no numbers.
+
+    >>> (
+    ...     lines_above("My results,,\n\nid,model,ok\nq1,a,1\n"),
+    ...     lines_above("# by me\nid;ok\nq1;1\n"),
+    ...     lines_above("score\nq1,1\nq2,0\n"),
+    ... )
+    (2, 1, 0)
+    """
+    lines = text.splitlines()[:_LINES_LOOKED_AT]
+    if not lines or "\0" in text or text.lstrip()[:1] in {"{", "[", "<", ""}:
+        return 0
+    for place, (line, below) in enumerate(pairwise(lines)):
+        delimiter = max(",;\t", key=line.count)
+        try:
+            header, row = (
+                next(csv.reader([each], delimiter=delimiter, skipinitialspace=True), list[str]())
+                for each in (line, below)
+            )
+        except csv.Error:
+            return 0
+        if len([*filter(None, header)]) > 1 and not line.startswith("#"):
+            is_header = len(row) == len(header) and not any(_PLAIN_NUMBER.fullmatch(cell.strip()) for cell in header)
+            return place if is_header and any(each.strip() for each in lines[:place]) else 0
+    return 0
 
 
 def _out_of_text(raw: BinaryIO) -> BinaryIO:
@@ -201,24 +268,26 @@ def _out_of_markdown(raw: BinaryIO, path: Path) -> BinaryIO:
     data = raw.read(_MOST_MARKDOWN)
     raw.seek(0)
     try:
-        lines = data.decode().strip().splitlines()
+        lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:  # said when its lines are read
         return raw
     if len(data) == _MOST_MARKDOWN:
         return raw
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.lstrip().startswith("|"):
-            raise UnreadableFileError(
-                f"{path}: begins with a table of Markdown, and line {number} is no row of it; keep one table in the file"
-            )
+    rows = [number for number, line in enumerate(lines) if line.lstrip().startswith("|")]
+    apart = next((number for number, following in pairwise(rows) if following > number + 1), None)
+    if apart is not None:
+        raise UnreadableFileError(
+            f"{path}: holds several tables of Markdown, the first of which ends in line {apart + 1}; keep one in the file"
+        )
+    for number, line in enumerate(lines) if rows else ():
         cells = [
             _MARKUP.sub(r"\1\2", cell).strip() for cell in _BAR.split(line.strip().removeprefix("|").removesuffix("|"))
         ]
-        is_rule = number == 2 and _RULE.fullmatch(line)
-        writer.writerow([] if is_rule else [cell.replace("\\|", "|") for cell in cells])
-    return _in_memory(made.getvalue().encode())
+        is_cells = rows[0] <= number <= rows[-1] and not (number == rows[0] + 1 and _RULE.fullmatch(line))
+        writer.writerow([cell.replace("\\|", "|") for cell in cells] if is_cells else [])
+    return _in_memory(made.getvalue().encode()) if rows else raw
 
 
 def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:

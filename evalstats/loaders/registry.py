@@ -31,9 +31,11 @@ from evalstats.loaders.binder import NOTHING_ASKED, AskedNames
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
 from evalstats.loaders.layout import Contents, layout_of, values_by_path
 from evalstats.loaders.roles import names_a_model
+from evalstats.loaders.sheets import holds_sheets
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, contents_of, how_to_map, names_alike, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
+from evalstats.regular import part_of
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import EvalData, Problem, combine, same_votes, with_distinct_names
 from evalstats.schema.memory import HeldOnce, limit_of, too_much
@@ -222,8 +224,11 @@ def list_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
 
 def _files_of(path: Path) -> Iterable[tuple[Path, bool]]:
     try:
-        path.stat()
-        if path.is_file():
+        whole, part = part_of(path)
+        whole.stat()
+        if whole.is_file():
+            if part and not holds_sheets(whole):
+                raise InputError(f"{path}: only sheets of a workbook are named behind ::, and {whole.name} is none")
             return [(path, True)]
         if not path.is_dir():
             raise InputError(f"{path}: is neither a file nor a folder; save what it holds as a file first")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from evalstats.errors import UnreadableFileError
-from evalstats.regular import open_regular
+from evalstats.regular import open_regular, part_of
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 # Excel's books name one of the first two among their first members; LibreOffice's begin with their type.
@@ -24,7 +24,8 @@ _LOOKED_AT = 1 << 16
 # Members of a book unpack to at most so much: some two million cells.
 _MOST_UNPACKED = 256 << 20
 _SECONDS = 120
-# Prints the only sheet with rows: its header as it stands, and columns that are numbers as far down as they go.
+# Prints the sheet that is named, or the only one with rows: its header as it stands, and columns that are numbers as far down as
+# they go. What stands above a header is a title: it has fewer cells, as a header has no numbers.
 _READER = """
 import io, logging, sys
 logging.disable()
@@ -34,16 +35,29 @@ try:
 except (ImportError, ValueError, OSError):
     pass
 import fastexcel, polars as pl
-data = sys.stdin.buffer.read()
+data, wanted = sys.stdin.buffer.read(), sys.argv[1]
 book = fastexcel.read_excel(data)
 held = [name for name in book.sheet_names if book.load_sheet(name).height]
-if len(held) != 1:
-    found = f"several sheets with rows ({', '.join(held[:3])})" if held else "no sheet with rows"
-    sys.exit(f"holds {found}, and one was expected; save that one as a file of its own")
-header = book.load_sheet(held[0], header_row=None, n_rows=1, dtypes="string").to_polars()
+if wanted and wanted not in book.sheet_names:
+    sys.exit(f"holds no sheet {wanted!r}; it has {', '.join(book.sheet_names)}")
+if len(held) != 1 and not wanted:
+    found = f"several sheets with rows ({', '.join(held[:9])}); name one, as in FILE::{held[0]}" if held else "no sheet with rows"
+    sys.exit(f"holds {found}")
+name = wanted or held[0]
+top = book.load_sheet(name, header_row=None, n_rows=20, dtypes="string").to_polars()
+filled = [[cell for cell in row if cell] for row in top.rows()]
+most = max(map(len, filled), default=0)
+title = next((k for k, cells in enumerate(filled) if len(cells) > max(1, most // 2)), 0)
+header = top[title : title + 1]
 rows = pl.read_excel(
-    io.BytesIO(data), sheet_name=held[0], engine="calamine", infer_schema_length=None, drop_empty_cols=False
+    io.BytesIO(data),
+    sheet_name=name,
+    engine="calamine",
+    infer_schema_length=None,
+    drop_empty_cols=False,
+    read_options={"header_row": title},
 )
+sys.stdout.buffer.write(bytes([10]) * title)
 odd = [name for name, dtype in rows.schema.items() if dtype.is_nested() or dtype == pl.Duration]
 rows = rows.with_columns(pl.col(odd).cast(pl.String))
 for part in (header, rows):
@@ -60,7 +74,9 @@ def is_sheet(stream: BinaryIO) -> bool:
 
 
 def sheet_as_text(path: Path) -> bytes:
-    """Return the only sheet with rows as delimited text, its values as they are stored and not as they are shown.
+    """Return the sheet that a path names, or the only one with rows, as delimited text.
+
+    Its values are as they are stored and not as they are shown.
 
     Raises
     ------
@@ -68,13 +84,20 @@ def sheet_as_text(path: Path) -> bytes:
         If several sheets have rows, or none; if the file is damaged, or takes too much memory or time; if `fastexcel`, which
         reads spreadsheets, is not installed.
     """
-    at = path.stat()
-    return _as_text(path, at.st_mtime_ns, at.st_size)
+    whole, part = part_of(path)
+    at = whole.stat()
+    return _as_text(path, part, at.st_mtime_ns, at.st_size)
+
+
+def holds_sheets(path: Path) -> bool:
+    """Whether a file is a spreadsheet."""
+    with open_regular(path) as stream:
+        return is_sheet(stream)
 
 
 # A table is opened some times while it is read: its head, its survey, its rows.
 @lru_cache(maxsize=1)
-def _as_text(path: Path, changed: int, size: int) -> bytes:  # noqa: ARG001 - which file it is
+def _as_text(path: Path, part: str, changed: int, size: int) -> bytes:  # noqa: ARG001 - which file it is
     if find_spec("fastexcel") is None:
         raise UnreadableFileError(
             f"{path}: is a spreadsheet, which fastexcel reads; install it (`pip install fastexcel`), or save the sheet as CSV"
@@ -82,7 +105,7 @@ def _as_text(path: Path, changed: int, size: int) -> bytes:  # noqa: ARG001 - wh
     book = _unpacked(path)
     try:
         done = subprocess.run(  # noqa: S603 - this Python, on our own text
-            [sys.executable, "-I", "-c", _READER], input=book, capture_output=True, timeout=_SECONDS, check=False
+            [sys.executable, "-I", "-c", _READER, part], input=book, capture_output=True, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         raise UnreadableFileError(f"{path}: takes more than {_SECONDS} s to read; save the sheet as CSV") from None

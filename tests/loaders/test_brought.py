@@ -103,6 +103,44 @@ def test_a_spreadsheet_is_the_table_that_it_shows(tmp_path: Path, form: str) -> 
     assert [problem.message.partition(" --map")[0] for problem in data.problems] == ["read with"]
 
 
+def test_a_sheet_is_named_behind_its_book_and_a_title_stands_above_its_header(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="spreadsheets need fastexcel")
+    titled = [("Results of March",), ("",), *_ROWS]
+    book = excel(tmp_path / "b.xlsx", New=titled, Old=_ROWS, Notes=[("a note",)])
+    sheets_of = [read(f"{book}::{name}") for name in ("New", "Old")]
+    assert sheets_of[0].outcomes["score"].to_list() == sheets_of[1].outcomes["score"].to_list() == [1.0, 0.0, 0.5, 1.0]
+    assert sheets_of[0].outcomes["locator"][0] == "line 4"
+    assert len({data.runs["source_digest"][0] for data in sheets_of}) == 2
+    with pytest.raises(InputError, match="no sheet 'Odd'; it has New, Old, Notes"):
+        read(f"{book}::Odd")
+    (tmp_path / "t.csv").write_text("item,score\n1,1\n")
+    with pytest.raises(InputError, match="only sheets of a workbook"):
+        read(f"{tmp_path / 't.csv'}::Odd")
+
+
+ROWS = "id,model,ok\nq1,a,1\nq1,b,0\n"
+MARKDOWN = "| id | model | ok |\n|---|---|---|\n| q1 | a | 1 |\n| q1 | b | 0 |\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("t.csv", f"Results of March,,\n,,\n{ROWS}", 4),
+        ("t.csv", f"Results of March\r\n\r\n{ROWS}", 4),
+        ("t.csv", f"# by a tool, in May\n# run 5\n{ROWS}", 4),
+        ("t.csv", f"sep=;\n{ROWS.replace(',', ';')}", 3),
+        ("t.md", f"# Results\n\nOf a run, in short.\n\n{MARKDOWN}\nThe end.\n", 7),
+        ("t.csv", ROWS, 2),
+    ],
+)
+def test_what_stands_above_a_header_is_no_part_of_the_table(tmp_path: Path, name: str, text: str, line: int) -> None:
+    path = tmp_path / name
+    path.write_text(text, newline="")
+    data = read(path, strict=True)
+    assert data.outcomes.select("item", "model", "score").rows() == [("q1", "a", 1.0), ("q1", "b", 0.0)]
+    assert data.outcomes["locator"][0] == f"line {line}"
+
+
 def test_a_cell_of_a_spreadsheet_is_read_whatever_stands_above_it(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel", reason="spreadsheets need fastexcel")
     rows = [("id", "model", "ok"), *((f"q{k}", "m", 1 / 3 if k < 300 else "fail") for k in range(330))]
@@ -273,7 +311,7 @@ def test_two_systems_in_one_file_need_no_names(tmp_path: Path) -> None:
     named = run("compare", path, "--baseline", "old", "--candidate", "new")
     unnamed, one = run("compare", path), run("compare", path, "--candidate", "new")
     assert unnamed.stdout == one.stdout == named.stdout
-    assert "holds two systems; 'old' is the baseline and 'new' the candidate" in unnamed.stderr
+    assert "holds two systems; 'old' is the baseline and 'new' the candidate" in " ".join(unnamed.stderr.split())
     path.write_text("\n".join(["qid,llm,ok", *rows, "q1,third,1"]))
     with pytest.raises(InputError, match=r"two sides are needed, and .* holds 3 systems \(old, new, third\)"):
         run("compare", path)

@@ -422,7 +422,7 @@ def test_a_table_of_markdown_is_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (f"{BOARD}\nAs of May.\n", "line 5 is no row of it"),
+        (f"{BOARD}\nAs of May.\n\n{BOARD}", "several tables of Markdown, the first of which ends in line 4"),
         (f"{BOARD}| c | 1 | 2 |\n", "line 5 has 3 cells, the header 2"),
     ],
 )
