@@ -177,7 +177,9 @@ def names_in(given: Mapping[str, Any]) -> UsedNames:
             each for each in found if isinstance(each, str) and each not in {"model", "system", "item", "none"}
         )
 
-    return UsedNames(texts("baseline", "candidate"), texts("metric"), texts(*OF_COLUMNS))
+    metrics = texts("metric")
+    several = (part for each in metrics if "," in each for part in each.split(","))
+    return UsedNames(texts("baseline", "candidate"), (*metrics, *several), texts(*OF_COLUMNS))
 
 
 def check_value(option: Offered, value: Any) -> None:

@@ -252,6 +252,19 @@ class SampledColumn:
         )
 
 
+def is_rated(column: SampledColumn, item: SampledColumn) -> bool:
+    """Whether a column that is called like nothing holds numbers in which the rows of one item differ.
+
+    >>> rows = [{"id": k // 2, "tone": k % 4, "hops": k // 2} for k in range(8)]
+    >>> [is_rated(SampledColumn(name, rows), SampledColumn("id", rows)) for name in ("tone", "hops", "id")]
+    [True, False, False]
+    """
+    called = any(role.weight(column.words) for role in ROLES.values()) or ROLES["score"].bars(column.words)
+    if called or not (column.numbers and column.is_measured and len(column.levels) > 2) or "," in column.name:
+        return False
+    return len({*zip(item.values, column.values, strict=True)}) > len(item.levels) < len(item.values)
+
+
 def looks_like_score(column: SampledColumn) -> bool:
     """Whether the cells of a column may be scores, and the last part of its name is not that of counts, places or times.
 
@@ -468,6 +481,9 @@ class _Table:
             fixed = self._fixed("score")
             return [(_ASKED_FOR, (fixed,) if fixed else ())]
         pool = [column for column in self.free if column is not self.metric]
+        asked = tuple(c for c in pool if c.name in self.asked.metrics and c.as_score(self.asked) and "," not in c.name)
+        if len(asked) > 1:
+            return [(_ASKED_FOR, asked)]
         weighed = _ranked(pool, lambda column: column.as_score(self.asked), most=len(pool))
         sure = {
             c.name
@@ -482,6 +498,11 @@ class _Table:
         # The score itself stands beside what it was at first (`initial_is_correct`).
         named = [c for c in named if not any(c.words.endswith(f"_{other.words}") for other in named)]
         named = [] if self.metric is not None else named
+        # What is rated on the scale of a score is rated as well; what says something of the items is the same for all systems.
+        item = next((column for _, column in self._items() if column is not None and column not in named), None)
+        scales = [(min(c.numbers), max(c.numbers)) for c in named if len(c.levels) > 2 and c.numbers]
+        rated = [c for c in pool if c not in named and item is not None and is_rated(c, item)] if named else []
+        named += [c for c in rated if any(low <= min(c.numbers) and max(c.numbers) <= high for low, high in scales)]
         if not any(self.asked.metrics & {column.name} and column not in named for column in pool) and len(named) > 1:
             # Several scores side by side are metrics.
             rest = [pair for pair in weighed if pair[1] not in named]

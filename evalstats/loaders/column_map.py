@@ -125,6 +125,8 @@ class ColumnMap:
     repeats
         Which rows stay where an item stands twice for a system: the "first", the "last", or all but the copies of a whole row
         ("drop").
+    unknown
+        Names in options that are no standard ones: a table refuses them, a format may have columns of these names.
 
     Examples
     --------
@@ -143,6 +145,7 @@ class ColumnMap:
     files: str | None = None
     directions: Mapping[str, bool] = field(default_factory=dict[str, bool])
     repeats: str | None = None
+    unknown: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, sources in self.columns.items():
@@ -188,6 +191,9 @@ class ColumnMap:
                 raise InputError(f"{option!r} is not a map of a column; write standard=column, as in item=question_id")
             else:
                 merged = merged.overlaid(cls.from_pairs([(name, source)]))
+                # What stands beside the rows of a document has no name of its own in them.
+                if name in {*merged.columns, *merged.constants} - {*MAPPABLE, source} and not source.startswith("/"):
+                    merged = replace(merged, unknown=(*merged.unknown, name))
         return merged
 
     @classmethod
@@ -249,6 +255,7 @@ class ColumnMap:
             files=other.files or self.files,
             directions={**self.directions, **other.directions},
             repeats=other.repeats or self.repeats,
+            unknown=(*self.unknown, *other.unknown),
         )
 
     @property

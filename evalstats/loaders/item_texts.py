@@ -14,6 +14,7 @@ from typing import Final, cast
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Head, Loader, SingleFileLoader, Source, read_head, readable_name
+from evalstats.loaders.blocks import oriented, rows_at
 from evalstats.loaders.delimited import iter_cells
 from evalstats.loaders.files import json_lines, load_json
 from evalstats.loaders.inspect_log import is_archive, open_archive
@@ -26,6 +27,7 @@ from evalstats.regular import digest_of
 from evalstats.schema.column_names import USUAL_TEXTS, plain
 
 _NUMBERED: Final = re.compile(r"(?:line|row) (\d{1,15})(.*)", re.DOTALL)
+_ROW: Final = re.compile(r"(.*)\[(\d{1,15})\]", re.DOTALL)
 _INDEX: Final = re.compile(r"\[(\d{1,15})\]")
 _DEEPEST: Final = 12
 
@@ -103,9 +105,21 @@ def _records(source: Source, locators: Collection[str]) -> Iterator[tuple[str, R
                     name = place if place in archive else place.partition("[")[0]
                     if name in archive:
                         yield from _followed(archive.json(name), place.removeprefix(name), inside.pop(place))
-        document = load_json(path) if inside else None
+        lines = bool(inside) and read_head(path).shape == "lines"
+        document = [value for _, value in json_lines(path)] if lines else load_json(path) if inside else None
         for place, locator in inside.items():
-            yield from _followed(document, place, locator)
+            yield from [*_followed(document, place, locator)] or _in_rows(document, place, locator)
+
+
+def _in_rows(document: object, place: str, locator: str) -> Iterator[tuple[str, Row]]:
+    """Yield a row of a table that is no single list of its document: lists inside a list, or one list for each column."""
+    if not (match := _ROW.fullmatch(place)):
+        return
+    try:
+        rows = rows_at(document, match[1]) if match[1] else iter(oriented(document) or ())
+        yield from ((locator, row) for row in islice(rows, int(match[2]), int(match[2]) + 1))
+    except InputError:  # there are no rows at such a path
+        return
 
 
 def _beside(path: Path) -> str:

@@ -153,8 +153,11 @@ def layout_of(files: Sequence[tuple[Path, Contents]], *, sides: bool = False) ->
     for template, fields in _grids(columns[first:], paths):
         roles = _roles(template, fields, contents, has_model=has_model, sides=sides)
         is_clear, model = "" not in roles, has_model or "model" in roles
-        if is_clear and not model and "trial" in roles and first > 1:  # the runs of one model, which its folder names
-            return Layout(template=f"{{model}}/{_filled(template, roles)}")
+        if is_clear and not model and "trial" in roles and first > 1:  # the runs of one model
+            names = template.split("/")
+            own = [name for name in names if names_a_model(name) and not FIELD.search(name)]
+            names = ["{model}" if name in own else name for name in names] if own else ["{model}", *names]
+            return Layout(template=_filled("/".join(names), roles))
         if is_clear and model:
             says_more = {"trial", "benchmark"} & {*roles} or (not has_model and len(fields) > 1)
             return Layout(template=_filled(template, roles)) if says_more else None
@@ -275,7 +278,8 @@ def _mostly(says: Callable[[str], bool], values: Iterable[str]) -> bool:
 
 def _filled(template: str, roles: Sequence[str]) -> str:
     """Return a template with its roles."""
-    return FIELD.sub(lambda field: _ANY if (role := roles[int(field[1])]) == _ANY else f"{{{role}}}", template)
+    said = {str(k): _ANY if role == _ANY else f"{{{role}}}" for k, role in enumerate(roles)}
+    return FIELD.sub(lambda field: said.get(field[1], field[0]), template)
 
 
 def _perhaps(template: str, roles: Sequence[str], *, has_model: bool) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from evalstats.loaders.binder import words_of
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.frames import digest_of_rows, in_standard_columns, runs_of_frame
-from evalstats.loaders.roles import ROLES, SURE
+from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_model
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of
@@ -20,6 +20,8 @@ from evalstats.schema.tables import as_polars, check_table, levels_of
 
 # What these hold are names, also where all are digits: "007" is not 7.
 _NAMES = frozenset({"task", "item", "variant", "model", "run", "rater"})
+# Who rated, where a column of ratings is named so and is no judge's.
+_PEOPLE = frozenset({"human", "humans", "person", "expert", "annotator"})
 # Words for the steps of a scale, the lowest first.
 _STEPS = (
     "very poor, poor, fair, good, very good, excellent",
@@ -77,6 +79,9 @@ def from_ratings(
         raise InputError("the frame holds no rows")
     people, raters = names_of(humans), names_of(raters)
     item = item or _called(table, "item", "item")
+    if not raters and rater is None and _called(table, "rater", "") == "":
+        raters, own = _raters_in(table)
+        people = people or own
     named = {"item": item, **columns}
     if raters:
         _there(table, [*raters, item])
@@ -191,6 +196,15 @@ def _called(table: pl.DataFrame, role: str, *own: str) -> str:
     return exact[0] if exact else likely[0] if len(likely) == 1 else own[0]
 
 
+def _raters_in(table: pl.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the columns that hold the ratings of one rater each, by their names, and which of these are of people."""
+    words = {name: {*words_of(name).split("_")} for name in table.columns}
+    numbers = [name for name in table.columns if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]
+    people = [name for name in numbers if _PEOPLE & words[name]]
+    judges = [name for name in numbers if name not in people and (SCORERS & words[name] or names_a_model(name))]
+    return ([*people, *judges], people) if people and judges else ([], [])
+
+
 def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
     name = value or _called(table, "score", "value", "label")
     if value is None and name not in table.columns:
@@ -251,8 +265,10 @@ def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
     if not people and "rater_kind" in table.columns:
         return table
     if not people:
-        raise InputError(
-            f"say which raters are people with {Option('humans', blank='NAME')}; raters: {comma_list(raters, 10)}"
+        likely = tuple(
+            name for name in raters if not names_a_model(name) and SCORERS.isdisjoint(words_of(name).split("_"))
         )
+        told = Option("humans", likely) if 0 < len(likely) < len(raters) else Option("humans", blank="NAME")
+        raise InputError(f"say which raters are people with {told}; raters: {comma_list(raters, 10)}")
     kind = pl.when(pl.col("rater").is_in(people)).then(pl.lit("human")).otherwise(pl.lit("judge"))
     return table.with_columns(kind.alias("rater_kind"))

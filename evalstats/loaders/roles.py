@@ -97,7 +97,7 @@ ROLES: Final[Mapping[str, Role]] = {
         never="id idx index token tokens cost price usd eur dollars latency time times duration ms seconds secs sec len length "
         "count counts n num year age seq status code seed trial epoch temperature penalty config configs setting settings "
         "parameters params weight probability prob logprob logprobs confidence entropy turn turns timestamp date rank size max "
-        "min total step steps level line generations nones fails width height depth px bytes mb kb chars words fps frames "
+        "min total step steps level line generations nones fails width height px bytes mb kb chars words fps frames "
         "threshold cutoff tp fp tn fn loss version port std stderr sd se ci "
         "order position attempts retries calls errors attempt rep repeat "
         "replicate draw hour hours day month error exception timeout cached items samples responses decided ranked ungraded "

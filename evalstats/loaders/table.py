@@ -22,6 +22,7 @@ from evalstats.loaders.binder import (
     as_options,
     assigned,
     is_called_score,
+    is_rated,
     looks_like_score,
     words_of,
 )
@@ -39,7 +40,7 @@ from evalstats.loaders.blocks import (
     seen,
 )
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
-from evalstats.loaders.column_map import FOLDER, ColumnMap, column_named
+from evalstats.loaders.column_map import FOLDER, MAPPABLE, ColumnMap, column_named
 from evalstats.loaders.delimited import header_of
 from evalstats.loaders.files import HEAD_BYTES, load_json
 from evalstats.loaders.layout import Contents
@@ -108,6 +109,11 @@ class TableLoader(SingleFileLoader):
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""
         head = read_head(source.path)
+        for name in self.column_map.unknown:
+            raise InputError(
+                f"there is no standard column {name!r} to map to; there are {', '.join(MAPPABLE)}. Any other column is kept "
+                "under its own name"
+            )
         found = _found_in(head, self.column_map, self.asked) or self.column_map
         within = source.path.absolute().parent.name
         said = {name: value for name, value in source.given.items() if name != "trial"}
@@ -147,6 +153,12 @@ class TableLoader(SingleFileLoader):
         if taken:
             model = f", and {whose} as the model" if unnamed else ""
             notes.append(f"read with {as_options(taken)}{model}")
+        if others := _further_scores(head, map_, binding):
+            metrics = (*binding.scores.values(), *others)
+            notes.append(
+                f"{and_list(others)} {'are' if len(others) > 1 else 'is'} kept as no metric; to make one of each: "
+                f"{Option('map', metrics, of='score')}"
+            )
         yield from source.notes(notes)
         details = [*tidier.details()]
         if unnamed and not taken:
@@ -190,6 +202,16 @@ def contents_of(path: Path, map_: ColumnMap, asked: AskedNames) -> Contents | No
         return frozenset(text for block in blocks for text in text_of(block.cells(safe_name(item))).drop_nulls())
 
     return Contents(questions=questions, models=frozenset(models), every_item=every_item)
+
+
+def _further_scores(head: Head, map_: ColumnMap, binding: Binding) -> list[str]:
+    """Return the factors that look like scores that nobody named, beside scores by name."""
+    if None in binding.scores or map_.makes("model") or map_.makes("item") or map_.rows is not None:
+        return []
+    _, records = _sampled(head)
+    item = SampledColumn(_source(map_, "item"), records)
+    columns = [SampledColumn(name, records) for name in binding.factors.values()]
+    return [column.name for column in columns if is_rated(column, item)]
 
 
 def named_otherwise(map_: ColumnMap) -> list[str]:

@@ -111,8 +111,12 @@ class Tidier:
         self._take_note_of_makers(frame)
         self._presumed.add(frame)
         # An element of a JSON list is written as programs address it.
-        form = "[{}]" if self.word == "record" else f"{self.word} {{}}"
-        return frame.with_columns(pl.format(form, PLACE).alias("locator")).drop(PLACE)
+        form = (
+            [pl.lit(self.map_.rows or ""), pl.lit("["), PLACE, pl.lit("]")]
+            if self.word == "record"
+            else [pl.lit(f"{self.word} "), PLACE]
+        )
+        return frame.with_columns(pl.concat_str(form).alias("locator")).drop(PLACE)
 
     def _rows(self, block: TableBlock) -> pl.DataFrame:
         shared = self._shared(block, Places(self.word, block.places))
@@ -215,7 +219,7 @@ class Tidier:
         if self.binding.n_left_out:
             yield (
                 f"{self.binding.n_left_out} columns behind the first {MAX_FACTORS} are dropped; name those that "
-                f"you need: {Option('map', blank='COLUMN', of='NAME')}"
+                f"you need: {Option('map', blank='COLUMN', of='COLUMN')}"
             )
         for name, why in self.binding.unfit.items():
             to_take = Option("map", name, of=name)
@@ -246,12 +250,15 @@ class Tidier:
         percent = {key for key in self._outside if self._ranges.in_percent(*key)}
         for metric in sorted({metric for _, metric in percent}):
             yield f"scores of {metric!r} are 0 or 100 and nothing else, and are taken for right or wrong in percent"
+        codes: dict[str, list[str]] = {}
         for metric in sorted({metric for _, metric in self._outside - percent}):
             ends = [self._ranges.ends(*key) for key in self._outside if key[1] == metric]
             # Beside right and wrong, -1 is what harnesses write for a failed judgement.
             code = f"if -1 means no score: {Option('map', -1, of='unscored')}; " if (-1.0, 1.0) in ends else ""
+            codes.setdefault(code, []).append(repr(metric))
+        for code, metrics in codes.items():
             yield (
-                f"scores of {metric!r} lie outside 0 to 1 and are kept in their own unit, without bounds; {code}"
+                f"scores of {and_list(metrics)} lie outside 0 to 1 and are kept in their own unit, without bounds; {code}"
                 f"if there are bounds, declare them: {Option('map', 'percent', of='scale')}, or 1..5 in its place"
             )
 

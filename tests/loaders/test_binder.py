@@ -372,11 +372,13 @@ def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None
     data = read(tmp_path)
     assert data.models() == ("alpha", "beta", "gamma")
     assert set(data.outcomes["system"]) == {"alpha", "beta", "gamma"}
-    # A model's name stays in the name.
+    # Runs are repetitions of the model that each names.
     for folder in ("run-1", "run-2"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "gpt-4o.csv").write_text(f"question_id,correct\nq1,1\nq2,{int(folder == 'run-1')}\n")
-    assert read(tmp_path / "run-1", tmp_path / "run-2").models() == ("run-1/gpt-4o", "run-2/gpt-4o")
+    runs = read(tmp_path / "run-1", tmp_path / "run-2")
+    assert runs.models() == ("gpt-4o",)
+    assert set(runs.outcomes["trial"]) == {0, 1}
     assert read(tmp_path / "run-1").models() == ("gpt-4o",)
 
 

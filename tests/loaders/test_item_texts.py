@@ -56,6 +56,20 @@ def test_a_parquet_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "document",
+    [
+        {"results": {"items": TABLE}},
+        {"runs": [{"name": "r", "items": TABLE[:1]}, {"name": "s", "items": TABLE[1:]}]},
+        {name: [row[name] for row in TABLE] for name in TABLE[0]},
+    ],
+)
+def test_rows_inside_a_document(tmp_path: Path, document: dict[str, Any]) -> None:
+    found = texts(written(tmp_path, {"t.json": document}))
+    assert sorted(each["question"] for each in found.values()) == ["0+0?", "1+1?", "2+2?", "3+3?"]
+    assert OF_TABLE in found.values()
+
+
+@pytest.mark.parametrize(
     ("columns", "expected"),
     [
         ({"prompt": "?", "reference": "4", "output": "5"}, ("?", "4", "5")),
