@@ -36,6 +36,7 @@ from evalstats.loaders.values import (
     as_time,
     as_whole,
     dicts,
+    digests_of,
     plain_numbers,
     unit_of_count,
     units_of_times,
@@ -113,6 +114,8 @@ def _winner(record: Mapping[str, str | None], named: str | None, labels: Mapping
 MAX_FACTOR_CHARS = 500
 MAX_FACTORS = 200
 _LABEL_CHARS = 60
+# Longer texts are no names of items.
+_NAME_CHARS = 200
 
 # Judges by these names are people.
 _PEOPLE = ("arena_user", "expert", "author", "human", "user", "worker", "annotator")
@@ -169,7 +172,7 @@ def comparisons(block: VoteBlock, arena: Arena, tally: Tally) -> tuple[pl.DataFr
         "battle": _battles(block, arena),
         "event": texts(block.get("event_id")),
         **{name: counts(block.get(name)) for name in ("event_size", "rank_a", "rank_b")},
-        "item": texts(block.get(arena.item_name)),
+        "item": _short(texts(block.get(arena.item_name))),
         "model_a": sides[0],
         "model_b": sides[1],
         "weight": numbers(block.get("weight")),
@@ -188,6 +191,11 @@ def comparisons(block: VoteBlock, arena: Arena, tally: Tally) -> tuple[pl.DataFr
     made["turn"] = made["turn"].cast(pl.Int64).fill_null(turn) if "turn" in made else turn
     made["setting"] = _repeated(arena.setting, block)
     return pl.DataFrame([cells.alias(name) for name, cells in made.items()]), block.places
+
+
+def _short(items: pl.Series) -> pl.Series:
+    """Return items, of which long texts are named by their digests: texts are read from the file when somebody asks."""
+    return items.zip_with((items.str.len_chars() <= _NAME_CHARS).fill_null(value=True), digests_of(items))
 
 
 def numbers(cells: Cells) -> pl.Series:

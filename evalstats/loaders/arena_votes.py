@@ -395,9 +395,8 @@ def arena_of(names: frozenset[str], stem: str) -> Arena:
         return replace(arena, benchmark="Chatbot Arena", session_name=conversation)
     if names >= {"question_id", "judge", "turn"}:
         return replace(arena, benchmark="MT-bench", setting="lab", item_name="question_id")
-    return replace(
-        arena, item_name=next((name for name in ("item", "prompt_id", "question_id") if name in names), None)
-    )
+    items = ("item", "prompt_id", "question_id", "question", "prompt", "instruction")
+    return replace(arena, item_name=next((name for name in items if name in names), None))
 
 
 def _pairs(block: VoteBlock, *, events: bool) -> Iterator[VoteBlock]:

@@ -18,13 +18,13 @@ import msgspec
 from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, source_of_column
+from evalstats.loaders.plain_names import CALLED, IN_PARENTHESES, crossed_names, words_of
 from evalstats.loaders.published_numbers import plain
 from evalstats.loaders.roles import (
     ANSWERED,
     ANSWERS,
     ASKED,
     JUDGES,
-    NO_SIDES,
     ROLES,
     SCORERS,
     SIDES,
@@ -58,8 +58,6 @@ _MOST: Final = 6
 _ASKED_FOR: Final = 1.5
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN = 0.65, 0.15
-# What is called so is a score beside others.
-_CALLED: Final = 0.67
 _SOMEBODY: Final = frozenset({"user", "session"})
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
@@ -67,12 +65,7 @@ _KEY: Final = frozenset(KEYS["outcomes"])
 _APART: Final = 0.5
 # Of a wider table those columns are looked at that are called like something, and the first of the others.
 _MOST_COLUMNS: Final = 200
-# Also a name in camel case has words.
-_CASED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
-_FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)(?=_|$)|_(?:mean|avg|average)$")
-_WORD: Final = re.compile(r"[^_\-./ ]+")
-_MOST_WORDS, _MOST_SIDES = 8, 20
+_MOST_SIDES = 20
 _SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 # What an arm of a test is called, where its column is called so too.
 _SIDE: Final = re.compile(r"(?i)(?:control|treatment|variant|group|arm|v)?[-_ ]?[a-z0-9]")
@@ -98,30 +91,12 @@ def as_options(pairs: Iterable[str]) -> str:
     return together(*(Option("map", column, of=name) for name, _, column in (pair.partition("=") for pair in pairs)))
 
 
-def words_of(name: str) -> str:
-    """Return a column's name in plain words, without what is said of it in parentheses, or of the first how many (`hit@5`).
-
-    >>> words_of("HITId"), words_of("Rating (1-5)"), words_of("Is Correct?"), words_of("recall_at_k")
-    ('hit_id', 'rating', 'is_correct', 'recall')
-    """
-    return plain(_FIRST_OF.sub("", _CASED.sub("_", _IN_PARENTHESES.sub("", name) or name)))
-
-
-def is_called_score(name: str) -> bool:
-    """Whether a column's name alone says that it holds scores.
-
-    >>> is_called_score("is_correct"), is_called_score("answer")
-    (True, False)
-    """
-    return ROLES["score"].weight(words_of(name)) >= _CALLED
-
-
 class SampledColumn:
     """One column of the rows that are looked at: its name in plain words, and what its cells have in common."""
 
     def __init__(self, name: str, records: Sequence[Record]) -> None:
         self.name = name
-        about = _IN_PARENTHESES.search(name)
+        about = IN_PARENTHESES.search(name)
         self.said = about[1] if about else ""
         self.words = words_of(name)
         self.tokens = frozenset(self.words.split("_"))
@@ -359,10 +334,12 @@ def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
     """Return the options of a table of votes: its two sides and who won, by their names or by what the cells say; () for none."""
     by_words = {column.words: column for column in columns}
     told = next((c for name in ROLES["rater"].names if (c := by_words.get(name))), None)
-    rater = () if told is None else (f"rater={told.source}",)
+    beside = () if told is None else (f"rater={told.source}",)
+    item = next((column for column in columns if column.is_complete and column.words in ASKED), None)
+    beside += () if item is None else (f"item={item.source}",)
     for column in columns:
         if "winner" in column.tokens and (lost := by_words.get(column.words.replace("winner", "loser"))):
-            return (f"winner={column.source}", f"loser={lost.source}", *rater)
+            return (f"winner={column.source}", f"loser={lost.source}", *beside)
     names = [
         c
         for c in columns
@@ -379,14 +356,14 @@ def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
             winner = next((column for column in others if _says_who_won(column, pair)), None)
         if winner is not None or all(scores):
             won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
-            return (f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *rater)
+            return (f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside)
     # Of three columns of names one may say which of the others won, whatever they are called.
     few = [column for column in names if 4 * len(column.levels) <= len(column.values) > _MOST_OF_ONE][:_MOST_SIDES]
     for first, second in combinations(few, 2):
         for winner in few:
             apart = first.values != winner.values != second.values != first.values
             if apart and winner.levels & (first.levels | second.levels) and _says_who_won(winner, (first, second)):
-                return (f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *rater)
+                return (f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside)
     return ()
 
 
@@ -488,7 +465,7 @@ class _Table:
         sure = {
             c.name
             for weight, c in weighed
-            if min(weight, c.named("score")) >= _CALLED and c.is_measured and "," not in c.name
+            if min(weight, c.named("score")) >= CALLED and c.is_measured and "," not in c.name
         }
         # What somebody scored beside such scores are scores as well, whatever they are called.
         first = Counter(c.words.split("_")[0] for c in self.columns if c.name in sure)
@@ -696,7 +673,7 @@ class _Table:
             and not ROLES["score"].bars(metrics[pattern])
             and "," not in pattern
         ]
-        named = [pattern for pattern in scores if ROLES["score"].weight(metrics[pattern]) >= _CALLED]
+        named = [pattern for pattern in scores if ROLES["score"].weight(metrics[pattern]) >= CALLED]
         # Criteria, raters, turns and parts stand so too: criteria have one score each, and what a judge said of it.
         known = any(names_a_model(side) or {*words_of(side).split("_")} & SIDES for side in sides)
         answers = [p for p in patterns if ANSWERED & {*metrics[p].split("_")} and not JUDGES & {*metrics[p].split("_")}]
@@ -716,39 +693,6 @@ class _Table:
             clear = sure and of_item >= _ENOUGH and not repeated and self.n_rows > 0
             found.append(_Fit(tuple(options), weight + of_item, reads, clear))
         return found
-
-
-def crossed_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the systems by which names of columns are crossed with something, and the patterns that are; nothing for others.
-
-    A side is whatever stands in the place of the star in all of its patterns. Metrics, answers, judges, splits are no sides.
-
-    >>> crossed_names(["id", "old_f1", "old_em", "old_answer", "new_f1", "new_em", "new_answer"])
-    (['old', 'new'], ['*_f1', '*_em', '*_answer'])
-    >>> crossed_names(["answer_relevance", "context_relevance", "answer_recall", "context_recall"])
-    ([], [])
-    """
-    sides: dict[str, dict[str, None]] = {}
-    for name in (name for name in names if "*" not in name):
-        words = [found.span() for found in _WORD.finditer(name)][:_MOST_WORDS]
-        for first, (start, _) in enumerate(words):
-            for _, end in words[first:]:
-                if end - start < len(name):
-                    sides.setdefault(f"{name[:start]}*{name[end:]}", {})[name[start:end]] = None
-    crossed: dict[frozenset[str], list[str]] = {}
-    for pattern, found in sides.items():
-        if not any(map(str.isalpha, pattern)) or names_a_model(pattern.replace("*", "")):
-            continue  # the rest of a name is a metric's
-        if 1 < len(found) <= _MOST_SIDES and 2 * sum(map(_is_no_side, found)) < len(found):
-            crossed.setdefault(frozenset(found), []).append(pattern)
-    best = max(crossed.values(), key=lambda each: (len(each), len("".join(sides[each[0]]))), default=list[str]())
-    return ([*sides[best[0]]], best) if len(best) > 1 else ([], [])
-
-
-def _is_no_side(word: str) -> bool:
-    words = words_of(word)
-    other = ANSWERS | ASKED | JUDGES | NO_SIDES
-    return ROLES["score"].weight(words) > 0 or ROLES["score"].bars(words) or not other.isdisjoint(words.split("_"))
 
 
 def _ranked(

@@ -8,10 +8,10 @@ import polars as pl
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import read_head
-from evalstats.loaders.binder import words_of
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.frames import digest_of_rows, in_standard_columns, runs_of_frame
+from evalstats.loaders.plain_names import words_of
 from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_model
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
 from evalstats.schema.data import EvalData

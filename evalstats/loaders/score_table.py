@@ -16,11 +16,11 @@ import msgspec
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.binder import is_called_score
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
 from evalstats.loaders.column_map import NO_SCORE, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
 from evalstats.loaders.files import HEAD_BYTES, iter_json_lines, load_json
+from evalstats.loaders.plain_names import is_called_score
 from evalstats.loaders.published_numbers import (
     AGGREGATED,
     COUNT_NAMES,
@@ -46,6 +46,7 @@ from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import UNNAMED, Problem
+from evalstats.schema.metrics import says_percent
 
 Record = Mapping[str, object]
 
@@ -581,6 +582,12 @@ def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: Publis
     seen: set[tuple[str | None, ...]] = set()
     told: Counter[str] = Counter()
     labels, better = map_.values.get("score", {}), map_.directions
+    percents = {
+        metric.column
+        for metric in roles.metrics
+        if says_percent(metric.column)
+        and any(abs(cell.number) > 1 for row in records if (cell := cell_of(row.get(metric.column))))
+    }
     for record in records:
         copy = tuple(as_text(record.get(name)) for name in record)
         if copy in seen:
@@ -594,11 +601,13 @@ def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: Publis
                 told["cells of scores that are empty or NaN, or stand for no score, and give no number"] += 1
             else:
                 numbers.higher_is_better = better.get(metric.column, better.get(""))
-                _add({**record, metric.column: cell}, metric, roles, stem, numbers)
+                _add({**record, metric.column: cell}, metric, roles, stem, numbers, named=metric.column in percents)
     return [f"{what}: {n}" for what, n in told.items()]
 
 
-def _add(record: Record, metric: ScoreColumns, roles: Roles, stem: str, numbers: PublishedRows) -> None:
+def _add(record: Record, metric: ScoreColumns, roles: Roles, stem: str, numbers: PublishedRows, *, named: bool) -> None:
+    """Add one number; `named` says that its column is called a percentage and holds one."""
+
     def label(name: str) -> str | None:
         column = roles.labels.get(name)
         return ((as_text(record.get(column)) or "").strip() or None) if column else None
@@ -629,7 +638,7 @@ def _add(record: Record, metric: ScoreColumns, roles: Roles, stem: str, numbers:
         "model": as_text(record.get(roles.model)),
         "benchmark": label("benchmark") or stem,
         "metric": label("metric") or metric.column,
-        "unit": label("unit") or ("percent" if percent else None),
+        "unit": label("unit") or ("percent" if percent or named else None),
         "n": count_of(record.get(metric.n)) if metric.n else None,
     }
     numbers.add(cell if parsed is None else number, known, ends=ends, error=error)

@@ -21,10 +21,8 @@ from evalstats.loaders.binder import (
     SampledColumn,
     as_options,
     assigned,
-    is_called_score,
     is_rated,
     looks_like_score,
-    words_of,
 )
 from evalstats.loaders.blocks import (
     EACH,
@@ -45,6 +43,7 @@ from evalstats.loaders.delimited import header_of
 from evalstats.loaders.files import HEAD_BYTES, load_json
 from evalstats.loaders.layout import Contents
 from evalstats.loaders.parquet_sizes import rows_at_once
+from evalstats.loaders.plain_names import is_called_score, words_of
 from evalstats.loaders.roles import ROLES, SURE
 from evalstats.loaders.score_table import is_absent, json_or_none, prices_in, records_of_head
 from evalstats.loaders.tidy import Tidier

@@ -12,7 +12,6 @@ from typing import Final
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.regular import part_of
 from evalstats.schema.tables import is_constant
 
 # Name of the variable of the environment that sets another limit.
@@ -151,7 +150,7 @@ def as_size(n_bytes: int) -> str:
 
 def limit_of(paths: Iterable[Path]) -> int:
     """Return the limit for what is read from these files."""
-    return most_bytes(sum(path.stat().st_size for path in {part_of(path)[0] for path in paths} if path.is_file()))
+    return most_bytes(sum(path.stat().st_size for path in {*paths} if path.is_file()))
 
 
 def too_much(n_bytes: int, most: int, instead: str = _INSTEAD) -> str:

@@ -1,0 +1,83 @@
+"""Files as strangers bring them: what is clear is read, what is not is asked about by lines that work."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.ratings import from_ratings
+from evalstats.loaders.registry import read
+from tests.loaders.trees import everything_said as told
+
+SIDES = ("gpt-4o", "claude-3")
+
+
+def table(path: Path, columns: str, n: int = 12) -> Path:
+    """Write rows of two models: a rating and two more that differ within items, and a fact of each item."""
+    rows = [
+        f"q{k},{side},{k % 5 + 1},{(k + len(side)) % 5 + 1},{(2 * k + len(side)) % 5 + 1},{k % 4 + 1}"
+        for k in range(n)
+        for side in SIDES
+    ]
+    path.write_text("\n".join([columns, *rows]) + "\n")
+    return path
+
+
+def test_ratings_on_the_scale_of_a_score_are_metrics(tmp_path: Path) -> None:
+    data = read(table(tmp_path / "t.csv", "id,model,helpfulness,tone,depth,hops"))
+    assert set(data.outcomes["metric"]) == {"helpfulness", "tone", "depth"}
+    assert "hops" in data.outcomes.columns
+
+
+def test_numbers_beside_scores_of_another_scale_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{k},{side},{k % 2},0.{k % 7},{(k + len(side)) % 5 + 1},{k % 3}" for k in range(12) for side in SIDES]
+    path.write_text("\n".join(["id,model,correct,accuracy,tone,hops", *rows]))
+    data = read(path)
+    assert set(data.outcomes["metric"]) == {"correct", "accuracy"}
+    assert "tone is kept as no metric; to make one of each: --map score=correct,accuracy,tone" in told(data)
+    more = read(path, column_map=ColumnMap.from_options(["score=correct,accuracy,tone"]))
+    assert set(more.outcomes["metric"]) == {"correct", "accuracy", "tone"}
+
+
+def test_several_metrics_that_are_asked_for_are_the_scores(tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv", "id,model,alpha,beta,gamma,hops")
+    data = read(path, metrics=["alpha,gamma", "alpha", "gamma"])
+    assert set(data.outcomes["metric"]) == {"alpha", "gamma"}
+
+
+def test_an_unknown_role_is_an_error_that_names_the_roles(tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv", "id,model,score,tone,depth,hops")
+    for option in ("banana=tone", "banana=@x"):
+        with pytest.raises(InputError, match=r"no standard column 'banana' to map to; there are run, model"):
+            read(path, column_map=ColumnMap.from_options([option]))
+    assert "tone" in read(path, column_map=ColumnMap.from_options(["tone=tone"])).outcomes.columns
+
+
+def test_columns_of_people_and_of_judges_are_raters() -> None:
+    frame = pl.DataFrame({"id": ["1", "2"], "human_score": [1, 0], "llm_score": [1, 1], "length": [3, 4]})
+    kinds = dict(from_ratings(frame).ratings.select("rater", "rater_kind").unique().iter_rows())
+    assert kinds == {"human_score": "human", "llm_score": "judge"}
+    long = {"id": ["1", "1", "2", "2"], "rater": ["ann", "gpt-4o"] * 2, "value": [1, 0, 1, 1]}
+    with pytest.raises(InputError, match=r"humans=\['ann'\]"):
+        from_ratings(pl.DataFrame(long))
+
+
+@pytest.mark.parametrize("column", ["prompt", "question", "instruction"])
+def test_what_was_asked_is_the_item_of_a_vote(tmp_path: Path, column: str) -> None:
+    path, long = tmp_path / "v.csv", "why " * 100
+    path.write_text(f"{column},model_a,model_b,winner\nshort,m,n,model_a\n{long},m,n,tie\n{long},n,m,model_b\n")
+    items = read(path).comparisons["item"].to_list()
+    assert items[0] == "short"
+    assert items[1] == items[2]
+    assert len(items[1]) == 16
+
+
+def test_a_percent_sign_in_a_header_is_the_unit(tmp_path: Path) -> None:
+    path = tmp_path / "b.csv"
+    path.write_text("Model,Accuracy (%),Rating\ngpt-4o,71.2,4.2\nclaude-3,0.8,4.1\n")
+    data = read(path)
+    assert set(data.aggregates.filter(metric="Accuracy (%)")["unit"]) == {"percent"}
+    assert "the unit of Rating is not given" in told(data)
