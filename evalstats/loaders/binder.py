@@ -235,7 +235,12 @@ def is_rated(column: SampledColumn, item: SampledColumn) -> bool:
     [True, False, False]
     """
     called = any(role.weight(column.words) for role in ROLES.values()) or ROLES["score"].bars(column.words)
-    if called or not (column.numbers and column.is_measured and len(column.levels) > 2) or "," in column.name:
+    if (
+        called
+        or len(column.words) < 2
+        or not (column.numbers and column.is_measured and len(column.levels) > 2)
+        or "," in column.name
+    ):
         return False
     return len({*zip(item.values, column.values, strict=True)}) > len(item.levels) < len(item.values)
 
@@ -455,8 +460,10 @@ class _Table:
 
     def _scores(self) -> list[tuple[float, tuple[SampledColumn, ...]]]:
         if "score" in self.given.columns or "score" in self.given.constants:
+            sources = self.given.columns.get("score", ())
+            several = {part.strip() for source in sources for part in (source, *source.split(","))}
             fixed = self._fixed("score")
-            return [(_ASKED_FOR, (fixed,) if fixed else ())]
+            return [(_ASKED_FOR, (fixed,) if fixed else tuple(c for c in self.columns if c.name in several))]
         pool = [column for column in self.free if column is not self.metric]
         asked = tuple(c for c in pool if c.name in self.asked.metrics and c.as_score(self.asked) and "," not in c.name)
         if len(asked) > 1:
@@ -639,15 +646,21 @@ class _Table:
                 # Numbers side by side are no models where nothing says so, and nothing is like an item.
                 if item is None and scores is numbers and not by_model:
                     continue
-                if item in scores or (item is not None and len(item.levels) < self.n_rows):
+                if item in scores:
+                    continue
+                others = [column for column in left if column is not item]
+                # Each of several raters may have a row of an item.
+                rows = item is not None and len(item.levels) < self.n_rows
+                apart = self._apart(item, None, others)[0] if rows and item is not None else ()
+                if rows and not (apart and _is_plain(apart[0])):
                     continue
                 dashes = sorted({cell for column in scores for cell in column.cells if not _is_score(cell)})
                 absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in _ABSENT - NO_VALUE else []
-                others = [column for column in left if column is not item]
                 doubt = scores is not wanted and any(column in numbers for column in others)
                 options = (
                     f"item={item.source if item else ROW}",
                     f"models={','.join(column.source for column in scores)}",
+                    *apart,
                     *absent,
                 )
                 clear = of_item >= _ENOUGH and weight >= 2 and not doubt and not absent and self.n_rows > 0

@@ -18,7 +18,7 @@ import msgspec
 from evalstats.errors import InputError, Option
 from evalstats.loaders.base import Source, readable_name
 from evalstats.loaders.column_map import FIELD
-from evalstats.loaders.roles import ROLES, names_a_benchmark, names_a_model
+from evalstats.loaders.roles import ROLES, SIDES, names_a_benchmark, names_a_model
 
 # Of a grid of models and tasks so much is there.
 _NEARLY: Final = 0.8
@@ -93,7 +93,7 @@ def values_by_path(template: str, paths: Sequence[Path]) -> list[dict[str, str]]
     found: list[dict[str, str]] = [{} for _ in paths]
     for place, pattern in enumerate(patterns, start=-len(patterns)):
         texts = [each[place] if len(each) >= -place else "" for each in parts]
-        roles = FIELD.findall(pattern)
+        roles = [role or _ANY for role in re.findall(r"\{(\w+)\}|\*", pattern)]
         readings = {text: _readings(pattern, text) for text in {*texts}}
         for path, text in zip(paths, texts, strict=True):
             if not readings[text]:
@@ -104,6 +104,8 @@ def values_by_path(template: str, paths: Sequence[Path]) -> list[dict[str, str]]
         for said, text in zip(found, texts, strict=True):
             best = max(readings[text], key=lambda each: prod(counts[pair] for pair in enumerate(each)))
             for role, value in zip(roles, best, strict=True):
+                if role == _ANY:
+                    continue
                 said[role] = f"{said[role]}/{value}" if role in said else value
     return found
 
@@ -114,10 +116,10 @@ def _parts(path: Path) -> list[str]:
 
 
 def _readings(pattern: str, text: str) -> list[tuple[str, ...]]:
-    """Return the ways in which a text fits one part of a template: what stands for its roles.
+    """Return the ways in which a text fits one part of a template: what stands for its roles and stars.
 
     >>> _readings("{a}_{b}", "x_y_z"), _readings("run-{a}", "run-1"), _readings("*", "x"), _readings("{a}.{b}", "x")
-    ([('x', 'y_z'), ('x_y', 'z')], [('1',)], [()], [])
+    ([('x', 'y_z'), ('x_y', 'z')], [('1',)], [('x',)], [])
     """
     tokens = [token for token in re.split(r"(\{\w+\}|\*)", pattern) if token]
 
@@ -128,7 +130,7 @@ def _readings(pattern: str, text: str) -> list[tuple[str, ...]]:
         elif tokens[at] == _ANY or FIELD.fullmatch(tokens[at]):
             for end in range(start + 1, len(text) + 1):
                 for rest in fits(at + 1, end):
-                    yield rest if tokens[at] == _ANY else (text[start:end], *rest)
+                    yield (text[start:end], *rest)
         elif text.startswith(tokens[at], start):
             yield from fits(at + 1, start + len(tokens[at]))
 
@@ -162,7 +164,7 @@ def layout_of(files: Sequence[tuple[Path, Contents]], *, sides: bool = False) ->
             says_more = {"trial", "benchmark"} & {*roles} or (not has_model and len(fields) > 1)
             return Layout(template=_filled(template, roles)) if says_more else None
         if not perhaps and first > 1:
-            perhaps = _perhaps(template, roles, has_model=has_model)
+            perhaps = () if _are_sides(fields) else _perhaps(template, roles, has_model=has_model)
     return Layout(perhaps=perhaps) if perhaps else None
 
 
@@ -280,6 +282,11 @@ def _filled(template: str, roles: Sequence[str]) -> str:
     """Return a template with its roles."""
     said = {str(k): _ANY if role == _ANY else f"{{{role}}}" for k, role in enumerate(roles)}
     return FIELD.sub(lambda field: said.get(field[1], field[0]), template)
+
+
+def _are_sides(fields: Sequence[tuple[str, ...]]) -> bool:
+    """Whether paths say in one place alone what is compared: models, or the arms of a test."""
+    return len(fields) == 1 and _mostly(lambda value: names_a_model(value) or value.lower() in SIDES, fields[0])
 
 
 def _perhaps(template: str, roles: Sequence[str], *, has_model: bool) -> tuple[str, ...]:

@@ -381,7 +381,10 @@ class ScoreTableLoader(SingleFileLoader):
             board = board_in(load_json(head.path, max_chars=_MAX_CHARS))
         except UnreadableFileError:
             return None
-        return Match(confidence=0.03, reason="published scores in one object") if board else None
+        # So many rights and wrongs of a model are those of its items.
+        cells = [cell for row in board for name, cell in row.items() if name != "model"]
+        items = len(cells) > _MANY_ITEMS * len(board) and all(cell in (0, 1) for cell in cells)
+        return Match(confidence=0.03, reason="published scores in one object") if board and not items else None
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield aggregates, their metrics, the run, and notes."""

@@ -143,6 +143,7 @@ def test_a_layout_is_found_and_its_template_reads_the_same(
         (["gpt-4o/cot", "gpt-4o/direct", "o1/cot", "o1/direct"], 4),
         (["gpt_seed1", "gpt_seed2", "o1_seed1", "o1_seed2"], 2),
         (["seed1", "seed2", "seed3"], 1),
+        (["control", "treatment"], 2),
         (["gpt/1", "gpt/2", "o1/1", "o1/2"], 2),
         (["gpt/2026-01-02", "gpt/2026-01-03", "o1/2026-01-02", "o1/2026-01-03"], 2),
     ],

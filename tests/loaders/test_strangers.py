@@ -1,5 +1,6 @@
 """Files as strangers bring them: what is clear is read, what is not is asked about by lines that work."""
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -61,7 +62,7 @@ def test_columns_of_people_and_of_judges_are_raters() -> None:
     kinds = dict(from_ratings(frame).ratings.select("rater", "rater_kind").unique().iter_rows())
     assert kinds == {"human_score": "human", "llm_score": "judge"}
     long = {"id": ["1", "1", "2", "2"], "rater": ["ann", "gpt-4o"] * 2, "value": [1, 0, 1, 1]}
-    with pytest.raises(InputError, match=r"humans=\['ann'\]"):
+    with pytest.raises(InputError, match=r"people with .*humans.*ann.*; raters: ann, gpt-4o"):
         from_ratings(pl.DataFrame(long))
 
 
@@ -81,3 +82,29 @@ def test_a_percent_sign_in_a_header_is_the_unit(tmp_path: Path) -> None:
     data = read(path)
     assert set(data.aggregates.filter(metric="Accuracy (%)")["unit"]) == {"percent"}
     assert "the unit of Rating is not given" in told(data)
+
+
+def test_several_raters_of_a_wide_table_are_judges(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{k},{rater},{k % 5 + 1},{(k + 2) % 5 + 1}" for k in range(8) for rater in ("ann", "bob")]
+    path.write_text("\n".join(["item,rater,gpt-4o,claude-3", *rows]))
+    data = read(path)
+    assert data.outcomes.select("system", "judge").n_unique() == 4
+    assert "models=gpt-4o,claude-3" in told(data)
+
+
+def test_rights_and_wrongs_by_model_and_item_are_no_published_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({side: {f"q{k}": k % 2 for k in range(30)} for side in SIDES}))
+    with pytest.raises(InputError, match="no known format"):
+        read(path)
+
+
+def test_parts_of_one_run_are_no_tasks(tmp_path: Path) -> None:
+    for side in SIDES:
+        for part in range(3):
+            rows = "".join(f"q{part}{k},{k % 2}\n" for k in range(9))
+            (tmp_path / f"{side}-shard-{part}.csv").write_text(f"id,correct\n{rows}")
+    data = read(tmp_path)
+    assert set(data.outcomes["system"]) == {*SIDES}
+    assert set(data.outcomes["benchmark"]) == {"table"}
