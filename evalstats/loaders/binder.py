@@ -652,7 +652,7 @@ class _Table:
                 # Each of several raters may have a row of an item.
                 rows = item is not None and len(item.levels) < self.n_rows
                 apart = self._apart(item, None, others)[0] if rows and item is not None else ()
-                if rows and not (apart and _is_plain(apart[0])):
+                if rows and not (apart and _is_plain(apart[0]) and apart[0] != f"trial={ORDER}"):
                     continue
                 dashes = sorted({cell for column in scores for cell in column.cells if not _is_score(cell)})
                 absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in _ABSENT - NO_VALUE else []

@@ -340,7 +340,10 @@ def tidy_frame(
         outcomes=outcomes,
         runs=frame_from_rows(runs, "runs"),
         metrics=frame_from_rows(tidier.metrics(), "metrics"),
-        problems=tuple(Problem(path=called, message=note, severity="note") for note in tidier.notes()),
+        problems=(
+            *(Problem(path=called, message=note, severity="note") for note in tidier.notes()),
+            *(Problem(path=called, message=note, severity="detail") for note in tidier.details()),
+        ),
     )
     return with_distinct_names(data)
 
