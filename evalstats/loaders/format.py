@@ -384,8 +384,8 @@ class Format(Generic[R]):
         A `msgspec.Struct` with the members that are used. A member without a default has to be there. `dict[str, Any]` where
         only the file says which members there are.
     rows
-        What one record says: pairs of what its outcomes share (`run`, `item`, `trial`, ...) and the outcomes
-        (`metric`, and `value`, or what `scored`, `unscored` or `number` return). Model, system and benchmark come from the run,
+        What one record says: pairs of what its outcomes share (`run`, `item`, `trial`, ...) and the outcomes, each a metric with
+        its score or with what `scored`, `unscored` or `number` return. Model, system and benchmark come from the run,
         the locator from the record. What costs, times and counts hold that fits no such column is null.
     columns
         In place of `rows`: the outcomes of a block of records as columns. Those without `run` have `part` (a name) or `model`,
@@ -530,7 +530,7 @@ class Format(Generic[R]):
             if self.repeated and "trial" not in shared.columns:
                 key = [name for name in ("run", "task", "item", "variant") if name in shared.columns]
                 shared = shared.with_columns(trial=file.trials(shared.select(key)))
-            yield with_outcomes(shared, [outcomes for _, (_, outcomes) in batch], self.table)
+            yield with_outcomes(shared, [outcomes for _, (_, outcomes) in batch])
 
     def _named(self, frame: pl.DataFrame, file: FormatFile[R]) -> pl.DataFrame:
         """Return a block's columns with the names of the runs, in place of the parts that tell them apart."""
@@ -600,7 +600,7 @@ class Late:
     >>> late = Late()
     >>> late.wait({"item": "q1"}, unscored("the task failed", error=True))
     >>> late.know("correct")
-    >>> [(shared["item"], [row["metric"] for row in rows]) for shared, rows in late.samples("score")]
+    >>> [(shared["item"], [metric for metric, _ in rows]) for shared, rows in late.samples("score")]
     [('q1', ['correct'])]
     """
 
@@ -621,4 +621,4 @@ class Late:
         every = dict.fromkeys(chain.from_iterable(self._metrics.values())) or {otherwise: None}
         for shared, outcome, giver in self._waiting:
             metrics = every if giver is None else self._metrics.get(giver, {giver: None})
-            yield shared, [{"metric": metric, **outcome} for metric in metrics]
+            yield shared, [(metric, outcome) for metric in metrics]

@@ -6,33 +6,17 @@ is null or unscored with its reason.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf, isfinite
-from typing import Final, cast
+from typing import Final
 
 import polars as pl
 
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_number, as_text, numbers_of, text_of, times_of
-from evalstats.schema.columns import TableName
 from evalstats.schema.tables import columns_of_rows
 
-# What one record says: what all of its outcomes share, and each outcome: the metric, and its `value`, or status, score and the
-# like. Costs, times, counts and timestamps may be as the file has them.
-Sample = tuple[Row, list[Row]]
-
-
-def _outcome_columns(outcomes: list[Row], table: TableName) -> pl.DataFrame:
-    """Return outcomes as columns; what those with a `value` say is told by `number`, for all of them at once."""
-    valued = [place for place, row in enumerate(outcomes) if "value" in row]
-    states = numbers([outcomes[place].pop("value") for place in valued])
-    frame = columns_of_rows(outcomes, table, MAKERS)
-    if len(valued) == len(outcomes):
-        return frame.hstack(states)
-    order = pl.Series([None], dtype=pl.UInt32).new_from_index(0, len(outcomes)).scatter(valued, range(len(valued)))
-    known = states.select(pl.all().gather(order))
-    return frame.with_columns(
-        (pl.coalesce(name, known[name]) if name in frame.columns else known[name]).alias(name)
-        for name in states.columns
-    )
+# What one record says: what all of its outcomes share, and each outcome, a metric with its score or with why there is none.
+# Costs, times, counts and timestamps may be as the file has them.
+Sample = tuple[Row, Sequence[tuple[str, Said]]]
 
 
 def amounts(values: list[object]) -> pl.Series:
@@ -68,10 +52,10 @@ MAKERS: Final[Mapping[str, Callable[[list[object]], pl.Series]]] = {
 }
 
 
-def number(value: object, low: float | None = None, high: float | None = None) -> Row:
-    """Return the part of an outcome that says its score, where a value is a number in the range; else why there is none.
+def number(value: object, low: float | None = None, high: float | None = None) -> Said:
+    """Return a score, where a value is a number in the range; else why there is none.
 
-    >>> number(0.5)["score"], number("high")["status_reason"], number(11, 0, 10)["status_reason"]
+    >>> number(0.5), number("high")["status_reason"], number(11, 0, 10)["status_reason"]
     (0.5, 'the score is no number', 'the score lies outside 0 to 10')
     """
     found = None if isinstance(value, bool) else as_number(value)
@@ -79,7 +63,7 @@ def number(value: object, low: float | None = None, high: float | None = None) -
         return unscored("there is no score" if value is None else "the score is no number", held(value))
     if (low is not None and found < low) or (high is not None and found > high):
         return unscored(f"the score lies outside {low:g} to {high:g}", held(value))
-    return scored(found, value_raw=held(value)) if isinstance(value, str) else scored(found)
+    return scored(found, value_raw=held(value)) if isinstance(value, str) else found
 
 
 def series(values: Sequence[object]) -> pl.Series:
@@ -104,29 +88,30 @@ def sample_columns(samples: Iterable[Sample]) -> pl.DataFrame:
     """Return what records of a block say as columns, for a format whose records mean something only beside each other."""
     said = list(samples)
     shared = columns_of_rows([of_all for of_all, _ in said], "outcomes", MAKERS)
-    return with_outcomes(shared, [outcomes for _, outcomes in said], "outcomes") if said else pl.DataFrame()
+    return with_outcomes(shared, [outcomes for _, outcomes in said]) if said else pl.DataFrame()
 
 
-def with_outcomes(shared: pl.DataFrame, outcomes: Sequence[list[Row]], table: TableName) -> pl.DataFrame:
+def with_outcomes(shared: pl.DataFrame, outcomes: Sequence[Sequence[tuple[str, Said]]]) -> pl.DataFrame:
     """Repeat what outcomes share for each of them, and put it beside what they say."""
     if any(len(found) != 1 for found in outcomes):
         shared = shared[[place for place, found in enumerate(outcomes) for _ in found]]
-    return shared.hstack(_outcome_columns([row for found in outcomes for row in found], table))
+    metrics = texts([metric for found in outcomes for metric, _ in found])
+    return shared.hstack([metrics.alias("metric"), *states([said for found in outcomes for _, said in found])])
 
 
-def states(said: Sequence[float | Row]) -> pl.DataFrame:
+def states(said: Sequence[Said]) -> pl.DataFrame:
     """Return scores, and what is said in place of one or beside it, as columns; a dict that comes again is looked at once.
 
     >>> states([1.0, unscored("no verdict"), 0.5])["status_reason"].to_list()
     [None, 'no verdict', None]
     """
-    odd = {id(each): each for each in said if type(each) is not float}
+    odd = {id(each): each for each in said if isinstance(each, dict)}
     if not odd:
         return _scored(pl.Series(said, dtype=pl.Float64))
     places = {key: place for place, key in enumerate(odd, start=1)}
-    rows: list[Row] = [{**_OUTCOME, "status": "scored"}, *cast("Iterable[Row]", odd.values())]
+    rows: list[Row] = [{**_OUTCOME, "status": "scored"}, *odd.values()]
     frame = columns_of_rows(rows, "outcomes")[[places.get(id(each), 0) for each in said]]
-    plain = [each if type(each) is float else None for each in said]
+    plain = [None if isinstance(each, dict) else each for each in said]
     return frame.with_columns(score=pl.coalesce(pl.Series(plain, dtype=pl.Float64), "score"))
 
 
@@ -177,7 +162,7 @@ def verdicts(values: Sequence[object]) -> pl.DataFrame:
     found = series(values)
     if found.dtype == pl.Boolean and not found.null_count():
         return _scored(found.cast(pl.Float64))
-    return states([float(value) if isinstance(value, bool) else verdict(value) for value in values])
+    return states([*map(verdict, values)])
 
 
 _OUTCOME: Final[Row] = {"status": None, "status_reason": None, "score": None, "value_raw": None}
@@ -189,12 +174,12 @@ _DTYPES: Final = (
 )
 
 
-def verdict(value: object) -> Row:
-    """Return the part of an outcome that says whether it was right, where a value is true or false.
+def verdict(value: object) -> Said:
+    """Return 1 or 0, where a value is true or false; else why there is no score.
 
-    >>> verdict(True)["score"], verdict(None)["status"]
+    >>> verdict(True), verdict(None)["status"]
     (1.0, 'unscored')
     """
     if isinstance(value, bool):
-        return scored(float(value))
+        return float(value)
     return unscored("there is no verdict" if value is None else "the verdict is neither true nor false", held(value))

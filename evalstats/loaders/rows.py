@@ -75,6 +75,8 @@ _HELD_CHARS = 200
 _AS_JSON: Final = json.JSONEncoder(default=str).encode
 
 Row = dict[str, object]
+# What is said of an outcome: its score, or what else stands there, as `unscored` and `scored` say it.
+Said = float | Row
 
 
 def scored(score: float, **more: object) -> Row:
@@ -85,6 +87,11 @@ def scored(score: float, **more: object) -> Row:
 def unscored(reason: str | None, raw: str | None = None, *, error: bool = False, **more: object) -> Row:
     """Return the part of an outcome that says why there is no score; `raw` is what the file held in its place."""
     return {"status": "error" if error else "unscored", "status_reason": reason, "value_raw": raw, **more}
+
+
+def as_row(said: Said) -> Row:
+    """Return what is said of an outcome as the part that it is."""
+    return said if isinstance(said, dict) else scored(said)
 
 
 def held(value: object) -> str | None:
@@ -317,6 +324,7 @@ class GroupCounter:
 # Longer text is a prompt or a document, not a level of a factor.
 _FACTOR_CHARS: Final = 1_000
 _MOST_FACTORS: Final = 200
+_LEVELS: Final = (str, int, float)
 # Columns that a loader fills itself, besides the standard ones.
 _TAKEN: Final = frozenset({*column_names("outcomes"), "prompt_hash", "limit_reached"})
 _PREFIX: Final = "metadata_"
@@ -336,30 +344,28 @@ class Factors:
     """
 
     def __init__(self) -> None:
-        self._names: set[str] = set()
+        self._columns: dict[str, str] = {}
         self.left_out: dict[str, None] = {}
         self.own_names: list[str] = []
 
     def of(self, metadata: dict[str, object]) -> dict[str, object]:
         """Return the factors of one sample."""
         found: dict[str, object] = {}
-        scenario = next((key for key in ("scenario", "category") if isinstance(metadata.get(key), str)), None)
+        scenario = "scenario" if isinstance(metadata.get("scenario"), str) else "category"
         for key, value in metadata.items():
-            if not isinstance(value, str | int | float | bool):
+            if not isinstance(value, _LEVELS):
                 continue
-            if key == scenario:
+            if key == scenario and isinstance(value, str):
                 self.own_names = ["category=scenario"] if key == "category" else self.own_names
                 found["scenario"] = as_text(value)
-            elif self._has_room(key) and not (isinstance(value, str) and len(value) > _FACTOR_CHARS):
-                found[_column(as_text(key) or key)] = _level(value)
+                continue
+            if key not in self._columns and len(self._columns) < _MOST_FACTORS:
+                self._columns[key] = _column(as_text(key) or key)
+            if key in self._columns and not (isinstance(value, str) and len(value) > _FACTOR_CHARS):
+                found[self._columns[key]] = _level(value)
             elif len(self.left_out) < _MOST_FACTORS:
                 self.left_out.setdefault(key)
         return found
-
-    def _has_room(self, key: str) -> bool:
-        if len(self._names) < _MOST_FACTORS:
-            self._names.add(key)
-        return key in self._names
 
 
 def _level(value: object) -> object:

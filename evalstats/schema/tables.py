@@ -175,9 +175,7 @@ def _list_series(column: GlossaryColumn, values: list[object]) -> pl.Series:
     """Make lists of texts: each that differs once, since Polars takes them one by one and rows seldom differ in them."""
     place_of: dict[tuple[str, ...] | None, int] = {}
     places = [
-        place_of.setdefault(
-            None if value is None else tuple(str(part) for part in cast("Iterable[object]", value)), len(place_of)
-        )
+        place_of.setdefault(None if value is None else (*map(str, cast("Iterable[object]", value)),), len(place_of))
         for value in values
     ]
     listed = [None if each is None else list(each) for each in place_of]

@@ -15,10 +15,10 @@ import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders import registry
 from evalstats.loaders.base import Loader, Source, read_head, with_digest
-from evalstats.loaders.format import JSON, RECORDS, TABLE, Format, FormatFile, Sign
+from evalstats.loaders.format import JSON, RECORDS, TABLE, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number, numbers, series, verdict
 from evalstats.loaders.registry import loaders, read_source
-from evalstats.loaders.rows import Row
+from evalstats.loaders.rows import as_row
 from evalstats.schema.data import EvalData
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "formats" / "your-own.md"
@@ -93,9 +93,9 @@ class Answer(Struct):
     config: str | None = None
 
 
-def say(answer: Answer, file: FormatFile[Answer]) -> Iterator[tuple[Row, list[Row]]]:
+def say(answer: Answer, file: FormatFile[Answer]) -> Iterator[Sample]:
     run = file.run(answer.bot, judge=answer.config)
-    yield {"run": run, "item": answer.case, "locator": file.locator}, [{"metric": "points", **number(answer.points)}]
+    yield {"run": run, "item": answer.case, "locator": file.locator}, [("points", number(answer.points))]
 
 
 BASE = Format(
@@ -154,9 +154,9 @@ def test_what_differs_within_a_run_is_null_and_a_file_names_what_has_no_name(tmp
 
 
 def test_ranges_belong_to_the_benchmark_of_a_run(tmp_path: Path) -> None:
-    def rows(answer: Answer, file: FormatFile[Answer]) -> Iterator[tuple[Row, list[Row]]]:
+    def rows(answer: Answer, file: FormatFile[Answer]) -> Iterator[Sample]:
         run = file.run("m", str(answer.config), benchmark=answer.config)
-        yield {"run": run, "item": answer.case}, [{"metric": "points", **number(answer.points)}]
+        yield {"run": run, "item": answer.case}, [("points", number(answer.points))]
 
     answers = [{"case": "a", "points": 1, "config": "one"}, {"case": "a", "points": 7, "config": "two"}]
     data = load(replace(BASE, rows=rows, better=lambda name: name == "points"), tmp_path, *answers)
@@ -170,18 +170,18 @@ def test_a_reader_has_the_last_word(tmp_path: Path) -> None:
         def __init__(self, file: FormatFile[Answer]) -> None:
             self.file, self.points = file, dict[str, list[float]]()
 
-        def rows(self, record: Answer) -> Iterator[tuple[Row, list[Row]]]:
+        def rows(self, record: Answer) -> Iterator[Sample]:
             self.points.setdefault(record.case, []).append(record.points)
             if not record.points:
                 yield (
                     {"run": self.file.run("m"), "item": record.case},
-                    [{"metric": "zero", "status": "scored", "score": 1}],
+                    [("zero", 1.0)],
                 )
 
-        def finish(self) -> Iterator[tuple[Row, list[Row]]]:
+        def finish(self) -> Iterator[Sample]:
             run = self.file.run("m")
             for case, points in self.points.items():
-                yield {"run": run, "item": case}, [{"metric": "mean", **number(sum(points) / len(points))}]
+                yield {"run": run, "item": case}, [("mean", number(sum(points) / len(points)))]
             self.file.runs[run]["system"] = "m with a prompt"
             self.file.metric("mean", higher_is_better=False)
             self.file.add(
@@ -216,9 +216,9 @@ def test_a_file_without_a_record_is_refused_in_words(tmp_path: Path) -> None:
 
 
 def test_factors_name_their_source(tmp_path: Path) -> None:
-    def rows(answer: Answer, file: FormatFile[Answer]) -> Iterator[tuple[Row, list[Row]]]:
+    def rows(answer: Answer, file: FormatFile[Answer]) -> Iterator[Sample]:
         shared = {"run": file.run("m"), "item": answer.case, **file.factors.of({"category": "law", "item": 3})}
-        yield shared, [{"metric": "points", **number(answer.points)}]
+        yield shared, [("points", number(answer.points))]
 
     data = load(replace(BASE, rows=rows), tmp_path, {"case": "a", "points": 1})
     assert data.outcomes.select("scenario", "metadata_item").rows() == [("law", 3)]
@@ -276,7 +276,7 @@ def test_the_surest_sign_counts(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_are_told_apart_one_by_one_and_in_columns(value: object, status: str, score: float | None) -> None:
-    one = number(value, 0, 10)
+    one = as_row(number(value, 0, 10))
     assert (one["status"], one.get("score")) == (status, score)
     assert (one.get("status_reason") is None) == (status == "scored")
     many = numbers([value, 4], 0, 10)
@@ -286,7 +286,7 @@ def test_numbers_are_told_apart_one_by_one_and_in_columns(value: object, status:
 
 @pytest.mark.parametrize(("value", "score"), [(True, 1.0), (False, 0.0), (1, None), ("yes", None), (None, None)])
 def test_verdicts(value: object, score: float | None) -> None:
-    found = verdict(value)
+    found = as_row(verdict(value))
     assert found.get("score") == score
     assert found["status"] == ("unscored" if score is None else "scored")
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
-from evalstats.loaders.rows import Row, scored, unscored
+from evalstats.loaders.rows import Row, Said, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get
 from evalstats.schema.data import Problem
 
@@ -61,24 +61,19 @@ def _rows(line: _Line, file: FormatFile[_Line]) -> Iterator[Sample]:
     yield shared, _outcomes(line, output, file)
 
 
-def _outcomes(line: _Line, output: _Output, file: FormatFile[_Line]) -> list[Row]:
+def _outcomes(line: _Line, output: _Output, file: FormatFile[_Line]) -> list[tuple[str, Said]]:
     status = as_text(output.status) or ""
     if line.error is not None or status in _BROKEN:
         reason = first_line(line.info) or first_line(line.error) or status
-        return [{"metric": "result", **unscored(reason, error=True)}]
+        return [("result", unscored(reason, error=True))]
     result = as_dict(output.result)
     found = {name: result[name] for name in _METRICS if isinstance(result.get(name), bool | int | float)}
     if found:
-        return [
-            {"metric": name, **number(float(value) if isinstance(value, bool) else value)}
-            for name, value in found.items()
-        ]
+        return [(name, number(float(value) if isinstance(value, bool) else value)) for name, value in found.items()]
     if status in _GAVE_UP:
         file.count(_GAVE_UP_NOTE)
-        return [{"metric": "result", **scored(0.0)}]
-    return [
-        {"metric": "result", **unscored("the result holds no score: AgentBench makes it when all samples are there")}
-    ]
+        return [("result", 0.0)]
+    return [("result", unscored("the result holds no score: AgentBench makes it when all samples are there"))]
 
 
 def _grouped(files: Sequence[Path]) -> Iterator[Source | Problem]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Said, held, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, dicts, get, json_text
 
 _SCORE: Final = re.compile(r"outputs\.(?P<evaluator>.+?)\.(?P<name>.+)")
@@ -46,28 +46,27 @@ class _Output:
         turns = dicts(get(row.get("inputs.conversation"), "messages"))
         said = [turn.get("content") for turn in turns if turn.get("role") == "user"]
         item = named or item_of({name: row.get(f"inputs.{name}") for name in _ASKED}, said)
-        outcomes = [{"metric": metric, **outcome} for metric, outcome in self._scores(row)]
+        outcomes = [*self._scores(row)]
         if item is None or not outcomes:
             self.file.leave_out("neither an id nor a question" if item is None else "no score")
             return
         yield {"run": run, "item": item, "scenario": as_text(row.get("inputs.category"))}, outcomes
 
-    def _scores(self, row: dict[str, Any]) -> Iterator[tuple[str, Row]]:
+    def _scores(self, row: dict[str, Any]) -> Iterator[tuple[str, Said]]:
         for key, value in row.items():
-            evaluator, name = _parts(key)
-            if not name:
+            metric, others = _metric(key)
+            if not metric:
                 continue
-            metric = as_text(f"{evaluator}.{name}") or ""
-            if name.endswith(_RESULT) and isinstance(value, str):
+            if metric.endswith(_RESULT) and isinstance(value, str):
                 score = _VERDICTS.get(value)
                 none = "the result is neither pass nor fail"
-                yield metric, unscored(none, held(value)) if score is None else scored(score)
+                yield metric, unscored(none, held(value)) if score is None else score
             elif (value is None and metric in self.metrics) or (
                 isinstance(value, int | float) and not isinstance(value, bool)
             ):
                 self.metrics.add(metric)
                 # The same number under the names of older and newer versions.
-                if not any(isinstance(row.get(other), int | float) for other in _others(evaluator, name)):
+                if not any(isinstance(row.get(other), int | float) for other in others):
                     yield metric, number(value)
 
     def finish(self) -> Iterable[Sample]:
@@ -81,16 +80,14 @@ class _Output:
 
 
 @lru_cache(maxsize=4_096)
-def _parts(column: str) -> tuple[str, str]:
-    """Return the evaluator and the name of a score; nothing for another column."""
+def _metric(column: str) -> tuple[str, tuple[str, ...]]:
+    """Return the metric that a column holds and its columns of other versions; nothing for another column."""
     found = None if _NO_SCORE.fullmatch(column) else _SCORE.fullmatch(column)
-    return ("", "") if found is None else (found[1], found[2])
-
-
-def _others(evaluator: str, name: str) -> Iterator[str]:
-    for other in (name.removesuffix("_score"), name.removeprefix("gpt_")):
-        if other != name:
-            yield f"outputs.{evaluator}.{other}"
+    if found is None:
+        return "", ()
+    evaluator, name = found.groups()
+    others = {name.removesuffix("_score"), name.removeprefix("gpt_")} - {name}
+    return as_text(f"{evaluator}.{name}") or "", tuple(f"outputs.{evaluator}.{other}" for other in others)
 
 
 def _better(metric: str) -> bool | None:

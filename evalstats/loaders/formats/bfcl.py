@@ -17,7 +17,7 @@ from msgspec import Struct
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, plain_name, readable_name
 from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_amount, as_count, as_number, as_text, first_line, json_text
 from evalstats.schema.data import Problem
 
@@ -139,12 +139,12 @@ class _Reader:
         else:
             shared: Row = {"run": self._run, "task": self._task}
             for about, answer in self._answers:
-                yield {**shared, **about}, [{"metric": _METRIC, **self._outcome(str(about["item"]), answer)}]
+                yield {**shared, **about}, [(_METRIC, self._outcome(str(about["item"]), answer))]
 
-    def _outcome(self, item: str, answer: object) -> Row:
+    def _outcome(self, item: str, answer: object) -> Said:
         if isinstance(answer, str) and answer.startswith(_CRASH):
             return unscored(first_line(answer), held(answer), error=True)
-        return scored(0.0, status_reason=self._wrong[item]) if item in self._wrong else scored(1.0)
+        return scored(0.0, status_reason=self._wrong[item]) if item in self._wrong else 1.0
 
 
 FORMAT: Final = Format(

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_number, as_text, as_time, day_of, json_text
 
 _UPSTREAM: Final = (
@@ -72,12 +72,12 @@ def _tries(task: _Task, file: FormatFile[_Task]) -> Iterator[Sample]:
             timestamp=as_time(file.members.get("date")),
             config=json_text({"backend": named["backend"], "revision": named["revision"]}) if named else None,
         )
-    outcomes: list[Row] = []
+    outcomes: list[tuple[str, Said]] = []
     for trial, each in enumerate(task.value):
         outcome = _OUTCOMES.get(each.status) if isinstance(each.status, str) else None
         file.count(_TIMEOUTS, int(each.status == "timeout"))
         outcome = outcome or unscored("the try has no status of pass, fail or timeout", held(each.status))
-        outcomes.append({"metric": "pass", "trial": trial, **outcome})
+        outcomes.append(("pass", {**outcome, "trial": trial}))
     yield {"run": next(iter(file.runs)), "task": named.get("split"), "item": as_text(task.key)}, outcomes
 
 

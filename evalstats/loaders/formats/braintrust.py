@@ -21,7 +21,7 @@ from evalstats.loaders.blocks import MAX_FACTOR_CHARS
 from evalstats.loaders.bound_columns import MAX_FACTORS
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
 from evalstats.loaders.records import cell_value, item_of
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, first_line, get
 from evalstats.schema.columns import column_names
 
@@ -166,13 +166,10 @@ class _Reader:
             failed = trace.error is not None and not asserted
             yield (
                 {**(trace.root or {}), **(tokens if trace.given or trace.written else {}), "run": run},
-                [
-                    {"metric": metric, **self.outcome(trace, metric, failed=failed)}
-                    for metric in metrics[trace.experiment]
-                ],
+                [(metric, self.outcome(trace, metric, failed=failed)) for metric in metrics[trace.experiment]],
             )
 
-    def outcome(self, trace: _Trace, metric: str, *, failed: bool) -> Row:
+    def outcome(self, trace: _Trace, metric: str, *, failed: bool) -> Said:
         value, inner = trace.own.get(metric), trace.inner.get(metric, [])
         if value is None and inner:
             self.file.count(_SEVERAL, len(inner) > 1)
@@ -187,7 +184,7 @@ class _Reader:
         if number is None or not 0 <= number <= 1:
             self.file.count(_OUTSIDE)
             return unscored("the score is no number from 0 to 1", held(value))
-        return scored(number)
+        return number
 
 
 def _take_inner(trace: _Trace, event: Row, judges: set[str]) -> None:

@@ -16,7 +16,7 @@ from msgspec import UNSET, Struct
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.typed_records import Other, Plain
 from evalstats.loaders.values import as_amount, as_dict, as_list, as_number, as_text, dicts, first_line, get, json_text
 from evalstats.schema.data import Problem
@@ -85,7 +85,7 @@ class _Reader:
             "cost_usd": record.token_cost,
             "latency_s": record.completion_time,
         }
-        outcomes: list[Row] = [{"metric": "success", **self.success(record, found)}]
+        outcomes: list[tuple[str, Said]] = [("success", self.success(record, found))]
         names: dict[str, int] = {}
         for part in found:
             name = as_text(part.name) or as_text(part.metric) or "metric without a name"
@@ -95,9 +95,7 @@ class _Reader:
             judge, threshold = as_text(part.evaluation_model), as_number(part.threshold)
             if judge:
                 self.judges.add(judge)
-            outcomes.append(
-                {"metric": name, "judge": judge, "threshold": threshold, **self.outcome(part, name, threshold)}
-            )
+            outcomes.append((name, {"judge": judge, "threshold": threshold, **self.outcome(part, name, threshold)}))
         yield shared, outcomes
 
     def outcome(self, part: _Metric, name: str, threshold: float | None) -> Row:
@@ -113,17 +111,17 @@ class _Reader:
             signs.add((score > threshold) == part.success)
         return scored(score)
 
-    def success(self, record: _Case, found: list[_Metric]) -> Row:
+    def success(self, record: _Case, found: list[_Metric]) -> Said:
         """Read whether the test case passed; where only errors made it fail, that is an error."""
         value = None if record.success is UNSET else record.success
         if not isinstance(value, bool) or not found:
             self.file.count(_EMPTY, not found)
             return unscored("the test case was not judged", held(value))
         if value:
-            return scored(1.0)
+            return 1.0
         deciding = [part for part in found if part.flaky is not True]
         if any(part.success is False and not part.error and as_number(part.score) is not None for part in deciding):
-            return scored(0.0)
+            return 0.0
         broken = next((part for part in deciding if part.error), None)
         if broken is None:
             return unscored("no metric with a score failed the test case", held(value))

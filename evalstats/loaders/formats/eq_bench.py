@@ -129,7 +129,7 @@ def _rows(about: _Meta, iterations: _Iterations | Scalar, file: FormatFile[Any])
         trial = max((as_whole(name) or 1) - 1, 0)
         for item, rows in _iteration(iteration).items():
             n += 1
-            metrics |= {str(row["metric"]) for row in rows}
+            metrics |= {metric for metric, _ in rows}
             yield {**shared, "item": item, "trial": trial, "locator": f"{name}.{item}"}, rows
     if about.benchmark_score is not None:
         count = as_count(about.n_questions_parseable)
@@ -146,9 +146,9 @@ def _rows(about: _Meta, iterations: _Iterations | Scalar, file: FormatFile[Any])
         file.metric(metric)
 
 
-def _iteration(iteration: object) -> Mapping[str, list[Row]]:
+def _iteration(iteration: object) -> Mapping[str, list[tuple[str, Row]]]:
     """Return the outcomes of every question: on each scale the pass that counts, and both by themselves."""
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[tuple[str, Row]]] = {}
     for scale in _SCALES:
         listed = getattr(iteration, scale, None)
         by_item = as_dict(listed)
@@ -157,7 +157,7 @@ def _iteration(iteration: object) -> Mapping[str, list[Row]]:
         taken = _taken(read) if len(given) > 1 else next(iter(given), "")
         for place, item in enumerate(by_item if given else ()):
             outcomes = [(scale, taken), *((f"{scale}/{part}", part) for part in given)]
-            rows.setdefault(as_text(item) or "", []).extend({"metric": m, **read[part][place]} for m, part in outcomes)
+            rows.setdefault(as_text(item) or "", []).extend((m, read[part][place]) for m, part in outcomes)
     return rows
 
 

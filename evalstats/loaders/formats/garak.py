@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
-from evalstats.loaders.rows import Row, scored, unscored
+from evalstats.loaders.rows import Row, Said, as_row, unscored
 from evalstats.loaders.values import as_count, as_list, as_number, as_text, as_time, json_text
 
 _COMPLETE: Final = 2
@@ -132,25 +132,25 @@ def _attempt(entry: _Entry, run: str, threshold: float, file: FormatFile[_Entry]
     found = {as_text(name) or "": as_list(scores) for name, scores in entry.detector_results.items()}
     for name in found.keys() - file.metrics.keys():
         file.metric(name, **_DETECTOR)
-    outcomes: list[Row] = []
+    outcomes: list[tuple[str, Said]] = []
     for place, output in enumerate(entry.outputs):
         trial = file.trial(run, probe, item)
         if output is None:
-            outcomes += ({"metric": name, "trial": trial, **_NO_OUTPUT} for name in (*found, "hit"))
+            outcomes += ((name, {**_NO_OUTPUT, "trial": trial}) for name in (*found, "hit"))
             continue
         each = {
             name: number(scores[place] if place < len(scores) else None, 0.0, 1.0) for name, scores in found.items()
         }
-        each["hit"] = _hit([outcome.get("score") for outcome in each.values()], threshold)
-        outcomes += ({"metric": name, "trial": trial, **outcome} for name, outcome in each.items())
+        each["hit"] = _hit([as_row(outcome).get("score") for outcome in each.values()], threshold)
+        outcomes += ((name, {**as_row(outcome), "trial": trial}) for name, outcome in each.items())
     yield shared, outcomes
 
 
-def _hit(scores: list[Any], threshold: float) -> Row:
+def _hit(scores: list[Any], threshold: float) -> Said:
     if any(score is not None and score >= threshold for score in scores):
-        return scored(1.0)
+        return 1.0
     lost = not scores or None in scores
-    return unscored("a detector gave no score" if scores else "no detector judged it") if lost else scored(0.0)
+    return unscored("a detector gave no score" if scores else "no detector judged it") if lost else 0.0
 
 
 def _asked(prompt: _Prompt | str | None) -> tuple[str | None, str | None]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_count, as_text, as_time, get, json_text
 
 _PASSED: Final = frozenset({1, "PASSED"})
@@ -72,7 +72,7 @@ def _rows(case: _Case, file: FormatFile[_Case]) -> Iterator[Sample]:
         shared["input_tokens"] = sum(as_count(each.prompt_token_count) or 0 for each in used)
         written = ((each.candidates_token_count, each.thoughts_token_count) for each in used)
         shared["output_tokens"] = sum(as_count(count) or 0 for counts in written for count in counts)
-    yield shared, [{"metric": "passed", **_passed(case)}, *map(_metric, case.overall_eval_metric_results)]
+    yield shared, [("passed", _passed(case)), *map(_metric, case.overall_eval_metric_results)]
 
 
 def _run(case: _Case, events: list[_Event], file: FormatFile[_Case]) -> str:
@@ -93,22 +93,22 @@ def _run(case: _Case, events: list[_Event], file: FormatFile[_Case]) -> str:
     return run
 
 
-def _passed(case: _Case) -> Row:
+def _passed(case: _Case) -> Said:
     status = case.final_eval_status if isinstance(case.final_eval_status, int | str) else None
     if status in _PASSED:
-        return scored(1.0)
+        return 1.0
     judged = case.overall_eval_metric_results or any(
         each.eval_metric_results for each in case.eval_metric_result_per_invocation
     )
     if status in _FAILED:
-        return scored(0.0) if judged else _CRASHED
+        return 0.0 if judged else _CRASHED
     return unscored("the case was not evaluated", held(case.final_eval_status))
 
 
-def _metric(metric: _Metric) -> Row:
+def _metric(metric: _Metric) -> tuple[str, Said]:
     options = (metric.judge_model_options, get(metric.criterion, "judge_model_options"))
     judge = next((name for option in options if (name := as_text(get(option, "judge_model")))), None)
-    return {"metric": as_text(metric.metric_name) or "metric", "judge": judge, **number(metric.score)}
+    return as_text(metric.metric_name) or "metric", {"judge": judge, **as_row(number(metric.score))}
 
 
 FORMAT: Final = Format(

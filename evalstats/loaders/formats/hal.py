@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
-from evalstats.loaders.rows import Row, scored
+from evalstats.loaders.rows import Row, Said
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_number, as_text, as_time, get, json_text
 
 
@@ -57,14 +57,14 @@ def _rows(run: _Run, file: FormatFile[_Run]) -> Iterator[Sample]:
             }
             shared["latency_s"] = as_amount(get(results.latencies, task, "total_time"))
             shared["n_turns"] = as_count(get(run.task_step_counts, task))
-            yield shared, [{"metric": "success", **scored(score)}, *_numbers(get(run.raw_eval_results, task))]
+            yield shared, [("success", score), *_numbers(get(run.raw_eval_results, task))]
 
 
-def _numbers(result: object) -> Iterator[Row]:
+def _numbers(result: object) -> Iterator[tuple[str, Said]]:
     for name, value in as_dict(result).items():
         number = None if isinstance(value, bool | str) else as_number(value)
         if number is not None and name not in {"success", "cost"}:
-            yield {"metric": as_text(name) or "metric", **scored(number)}
+            yield as_text(name) or "metric", number
 
 
 FORMAT: Final = Format(

@@ -13,7 +13,7 @@ from msgspec import Struct
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign
 from evalstats.loaders.format_columns import number
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get, json_text
 
 _REWARD: Final = "reward"
@@ -77,12 +77,12 @@ class _Job:
             self._late.wait(common, unscored(reason or "the verifier gave no reward", error=True))
             return ()
         valid = get(failure.policy, "has_valid_reward") if failure else None
-        outcomes: list[Row] = []
+        outcomes: list[tuple[str, Said]] = []
         for metric, reward in rewards.items():
             self._late.know(metric)
-            outcome = number(reward) | {"status_reason": reason} if reason else number(reward)
+            outcome = {**as_row(number(reward)), "status_reason": reason} if reason else number(reward)
             outcome = unscored(reason, held(reward), error=True) if valid is False else outcome
-            outcomes.append({"metric": metric, **outcome})
+            outcomes.append((metric, outcome))
         file.count(_STAYED, int(failure is not None and valid is not False))
         self._samples.append((common, outcomes))
         return ()

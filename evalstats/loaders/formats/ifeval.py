@@ -16,7 +16,7 @@ from evalstats.loaders.base import Source
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import verdict
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_list, as_text
 
 _READING: Final = re.compile(r"strict|loose")
@@ -48,14 +48,14 @@ def _rows(record: _Response, file: FormatFile[_Response]) -> Iterator[Sample]:
     common["tags"] = [name for part in as_list(record.instruction_id_list) if (name := as_text(part))]
     followed = as_list(record.follow_instruction_list)
     if followed and all(isinstance(one, bool) for one in followed):
-        share = scored(followed.count(True) / len(followed))
+        share: Said = followed.count(True) / len(followed)
     else:
         share = unscored("there is no list of verdicts", held(record.follow_instruction_list))
     yield (
         common,
         [
-            {"metric": f"prompt_level{reading}_acc", **verdict(record.follow_all_instructions)},
-            {"metric": f"inst_level{reading}_acc", **share},
+            (f"prompt_level{reading}_acc", verdict(record.follow_all_instructions)),
+            (f"inst_level{reading}_acc", share),
         ],
     )
 

@@ -15,7 +15,7 @@ from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.format import TABLE, Format, FormatFile, Late, Sample, Sign
 from evalstats.loaders.inspect_ai import cells, read_grade
 from evalstats.loaders.records import cell_value
-from evalstats.loaders.rows import Row, scored, unscored
+from evalstats.loaders.rows import Row, Said, unscored
 from evalstats.loaders.values import as_count, as_text, as_time, first_line
 
 _SCORE: Final = "score_"
@@ -79,7 +79,7 @@ class _Tables:
         if error := first_line(_value(record.get("error"))):
             self._late.wait(common, unscored(error, error=True))
             return
-        outcomes: list[Row] = []
+        outcomes: list[tuple[str, Said]] = []
         for scorer in scorers:
             value = _value(record[_SCORE + scorer])
             if value is None:
@@ -88,8 +88,8 @@ class _Tables:
             for metric, part in cells(scorer, cell_value(value)):
                 grade = read_grade(part)
                 self._late.know(metric, scorer)
-                outcome = unscored(grade.reason, grade.raw) if grade.score is None else scored(grade.score)
-                outcomes.append({"metric": metric, **outcome})
+                outcome = unscored(grade.reason, grade.raw) if grade.score is None else grade.score
+                outcomes.append((metric, outcome))
         if not scorers:
             self._late.wait(common, unscored("the sample has no score"))
         yield common, outcomes

@@ -73,7 +73,7 @@ def _rows(record: _Pair, locator: str, usual: str, file: FormatFile[_Pair]) -> S
         "locator": locator,
     }
     orders = [game.outcome(order, label) for order, game in zip(ORDERS, games, strict=False)]
-    return [(shared, [*orders, {"metric": "pair_correct", **together(games, float(ahead > 0))}])]
+    return [(shared, [*orders, ("pair_correct", together(games, float(ahead > 0)))])]
 
 
 def _game(value: object, *, flip: bool) -> JudgedOrder:

@@ -7,12 +7,13 @@ judges, and scores of people and of evaluators are ratings too. Observations nam
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from evalstats.loaders.format import JSON, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import cell_value, item_of
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.rows import Row, as_row, held, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, get
 
 _SHAPES: Final = (*JSON, "text")
@@ -35,28 +36,24 @@ def _rows(record: dict[str, Any], file: File) -> Iterator[Sample]:
 
 def _sample(record: Row, file: File) -> Iterator[Sample]:
     """Read a trace or an observation; its scores are lists, in CSV as JSON."""
-    given = False
-    outcomes: list[Row] = []
-    for name, cell in record.items():
-        if given and cell is not None:
-            values = as_list(cell_value(cell))
-            if values:
-                file.count(_SEVERAL, int(len(values) > 1))
-                outcomes.append({"metric": name, **_mean(values)})
-        given = given or name == "comments"
-    if not outcomes:
+    scores: list[tuple[str, list[object]]] = []
+    for name in _scores_of(tuple(record)):
+        if record[name] is not None and (values := as_list(cell_value(record[name]))):
+            file.count(_SEVERAL, int(len(values) > 1))
+            scores.append((name, values))
+    if not scores:
         file.count(_WITHOUT)
         return
     metadata = as_dict(cell_value(record.get("metadata")))
     trace = as_text(record.get("traceId")) or as_text(record.get("id")) or ""
     item = item_of(cell_value(record.get("input"))) or trace
     run = file.run(as_text(record.get("model")) or as_text(metadata.get("model")))
+    means = [(name, values, _mean(values)) for name, values in scores]
+    label = "the score is a label and no number"
+    outcomes = [(name, unscored(label, held(values)) if mean is None else number(mean)) for name, values, mean in means]
     if record.get("level") == "ERROR" and "traceId" in record:
         reason = as_text(record.get("statusMessage")) or "the call failed; the file does not say why"
-        outcomes = [
-            {"metric": outcome["metric"], **unscored(reason, held(outcome.get("value")), error=True)}
-            for outcome in outcomes
-        ]
+        outcomes = [(name, unscored(reason, held(mean), error=True)) for name, _, mean in means]
     yield (
         {
             "run": run,
@@ -76,15 +73,17 @@ def _sample(record: Row, file: File) -> Iterator[Sample]:
     )
 
 
-def _mean(values: list[object]) -> Row:
+@lru_cache
+def _scores_of(members: tuple[str, ...]) -> tuple[str, ...]:
+    return members[members.index("comments") + 1 :] if "comments" in members else ()
+
+
+def _mean(values: list[object]) -> object:
+    """Return the number among scores of one name, or their mean; None where one is a label."""
     if len(values) == 1 and isinstance(values[0], int | float):
-        return {"value": values[0]}
-    numbers = [
-        number for value in values if isinstance(value, int | float) and (number := as_number(value)) is not None
-    ]
-    if len(numbers) < len(values):
-        return unscored("the score is a label and no number", held(values))
-    return {"value": sum(numbers) / len(numbers)}
+        return values[0]
+    numbers = [found for value in values if isinstance(value, int | float) and (found := as_number(value)) is not None]
+    return None if len(numbers) < len(values) else sum(numbers) / len(numbers)
 
 
 def _score(record: Row, file: File) -> Iterator[Sample]:
@@ -115,7 +114,7 @@ def _score(record: Row, file: File) -> Iterator[Sample]:
     key = (item, observation, name, author or "")
     if source in _RATER and not file.again(source, *key):
         rating: Row = {"item": item, "variant": observation, "run": run, "rater": author or source, "criterion": name}
-        told = {"value": outcome.get("score"), "label": None if kind in _NUMBERS else as_text(label)}
+        told = {"value": as_row(outcome).get("score"), "label": None if kind in _NUMBERS else as_text(label)}
         file.add("ratings", {**rating, "rater_kind": _RATER[source], **told, "timestamp": as_time(time)})
     about = as_dict(record.get("trace"))
     yield (
@@ -135,7 +134,7 @@ def _score(record: Row, file: File) -> Iterator[Sample]:
             ),
             "source": source,
         },
-        [{"metric": name, **outcome}],
+        [(name, outcome)],
     )
 
 

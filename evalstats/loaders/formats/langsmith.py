@@ -22,11 +22,10 @@ from msgspec import Struct
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import amounts, numbers, series, texts
+from evalstats.loaders.format_columns import amounts, numbers, series, states, texts
 from evalstats.loaders.records import cell_value, item_of
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, as_time, dicts, first_line, get, plain_numbers
-from evalstats.schema.tables import columns_of_rows
 
 _PREFIXES: Final = {"inputs": "in", "input": "in", "reference": "ref", "feedback": "score"}
 # The file that the page of an experiment offers: whole inputs, outputs and reference in a cell each, then a column for each key
@@ -103,7 +102,7 @@ class _Reader:
         trial, failed = self.file.trial(run, result.item), _error(result.error)
         self.file.count(_REPEATED, trial > 0)
         shared = {"run": run, "item": result.item, "trial": trial, **result.shared}
-        return shared, [{"metric": key, **self.outcome(result.scores.get(key), failed)} for key in keys]
+        return shared, [(key, self.outcome(result.scores.get(key), failed)) for key in keys]
 
     def run(self, model: str | None) -> str:
         return self.runs.get(model) or self.runs.setdefault(model, self.new_run(model))
@@ -125,7 +124,7 @@ class _Reader:
             config=json.dumps({"experiment": experiment}) if experiment else None,
         )
 
-    def outcome(self, value: object, error: str | None) -> Row:
+    def outcome(self, value: object, error: str | None) -> Said:
         if error:
             return unscored(error, held(value), error=True)
         word = value.strip().lower() if isinstance(value, str) else None
@@ -136,7 +135,7 @@ class _Reader:
         if number is None:
             self.file.count(_LABELS)
             return unscored("the feedback is no number", held(value))
-        return scored(number)
+        return number
 
     def table(self, rows: list[Row]) -> pl.DataFrame:
         """Read rows of `get_test_results` or `to_pandas`, each of which has the feedback of its own columns."""
@@ -169,7 +168,7 @@ class _Reader:
             plain = plain_numbers(plain) if plain.dtype == pl.String else plain
             if any(errors) or plain.null_count() or not plain.dtype.is_numeric() or not plain.is_finite().all():
                 said = [self.outcome(value, error) for value, error in zip(values, errors, strict=True)]
-                outcomes = columns_of_rows(said, "outcomes")
+                outcomes = states(said)
             else:
                 outcomes = numbers(plain.to_list())
             given = frame.filter(pl.col("place").is_in(places))

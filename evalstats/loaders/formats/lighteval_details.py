@@ -19,7 +19,7 @@ from evalstats.loaders.format import Format, FormatFile, Sample, Sign
 from evalstats.loaders.lm_eval import day_of_stamp
 from evalstats.loaders.lm_eval_results import parse_key
 from evalstats.loaders.open_llm_scores import V1_METRICS
-from evalstats.loaders.rows import Row, scored, unscored
+from evalstats.loaders.rows import Row, Said, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, json_text
 
 _HASH_CHARS: Final = 16
@@ -53,10 +53,10 @@ def _rows(record: _Example, file: FormatFile[_Example]) -> Iterator[Sample]:
     item = hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARS]
     number = file.trial(item)
     file.count(_AGAIN, number > 0)
-    outcomes: list[Row] = []
+    outcomes: list[tuple[str, Said]] = []
     for metric, value in as_dict(record.metric if doc else record.metrics).items():
-        outcomes.append({"metric": metric, **_outcome(value)})
-        file.count(_NO_SCORE, outcomes[-1]["status"] != "scored")
+        outcomes.append((metric, _outcome(value)))
+        file.count(_NO_SCORE, not isinstance(outcomes[-1][1], float))
     yield {**file.kept, "item": f"{item}#{number + 1}" if number else item}, outcomes
 
 
@@ -97,11 +97,11 @@ def _model_of(path: Path) -> str | None:
     return "/".join(reversed(folders[:2])) if dated and len(folders) > 1 else None
 
 
-def _outcome(value: object) -> Row:
+def _outcome(value: object) -> Said:
     inner = as_list(value)
     number = as_number(inner[0] if len(inner) == 1 else value)
     if number is not None:
-        return scored(number)
+        return number
     raw = str(value)[:200] if value is not None else None  # a date in a damaged file has no JSON
     return unscored("there is no score" if value is None else "the value is no single number", raw)
 

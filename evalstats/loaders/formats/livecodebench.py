@@ -88,8 +88,8 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
             outcome = unscored(f"the runner of the tests failed{failure}", held(verdict), error=True)
         else:
             is_verdict = isinstance(verdict, bool)
-            outcome = scored(float(verdict)) if is_verdict else unscored("no verdict", held(verdict))
-        yield {**shared, "trial": trial}, [{"metric": "pass@1", **outcome}]
+            outcome = float(verdict) if is_verdict else unscored("no verdict", held(verdict))
+        yield {**shared, "trial": trial}, [("pass@1", outcome)]
     if not verdicts:
         value = record.pass1 if record.share is UNSET else record.share
         share = None if isinstance(value, bool) else as_number(value)
@@ -97,8 +97,8 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
         if good:
             file.metric("pass@1", kind="proportion")
         file.count(_AVERAGED, good)
-        outcome = scored(share) if share is not None and good else unscored("no verdict", held(value))
-        yield {**shared, "trial": None}, [{"metric": "pass@1", **outcome}]
+        outcome = share if share is not None and good else unscored("no verdict", held(value))
+        yield {**shared, "trial": None}, [("pass@1", outcome)]
 
 
 def _runner_failure(detail: object) -> str | None:

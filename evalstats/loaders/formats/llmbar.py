@@ -9,7 +9,6 @@ order and output 2 for the other: such verdicts are unscored.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from msgspec import Struct
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, SHARE, Format, FormatFile, Sample, Sign
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_list, as_text, as_whole, get
 
 ORDERS: Final = ("A first", "B first")
@@ -25,8 +24,7 @@ WITHOUT: Final = "{n} of {all} pairs have an order without a verdict: the judge 
 _UNREAD: Final = "no verdict could be read out of the judge's answer"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedOrder:
+class JudgedOrder(Struct, frozen=True, kw_only=True):
     """A judge's verdict on one order, in the frame of the pair; None with the reason why there is none."""
 
     verdict: str | None = None
@@ -34,18 +32,18 @@ class JudgedOrder:
     reason: str = _UNREAD
     failed: bool = False
 
-    def outcome(self, order: str, label: str) -> Row:
+    def outcome(self, order: str, label: str) -> tuple[str, Row]:
         """Score the verdict; a tie is no preference for the better answer."""
-        said: Row = {"variant": order, "metric": "correct", "verdict": self.verdict}
+        said: Row = {"variant": order, "verdict": self.verdict}
         if self.verdict is None:
-            return {**said, **unscored(self.reason, self.raw, error=self.failed)}
-        return {**said, **scored(float(self.verdict == label), value_raw=self.raw)}
+            return "correct", {**said, **unscored(self.reason, self.raw, error=self.failed)}
+        return "correct", {**said, **scored(float(self.verdict == label), value_raw=self.raw)}
 
 
-def together(games: Sequence[JudgedOrder], score: float) -> Row:
+def together(games: Sequence[JudgedOrder], score: float) -> Said:
     """Return the score of a pair as a whole, where every order has a verdict."""
     lost = sorted((game for game in games if game.verdict is None), key=lambda game: not game.failed)
-    return unscored(lost[0].reason, error=lost[0].failed) if lost else scored(score)
+    return unscored(lost[0].reason, error=lost[0].failed) if lost else score
 
 
 _BENCHMARK: Final = "LLMBar"
@@ -107,8 +105,8 @@ def _rows(record: _Pair, file: FormatFile[_Pair]) -> Iterator[Sample]:
         shared,
         [
             *(game.outcome(order, label) for order, game in zip(ORDERS, games, strict=True)),
-            {"metric": "correct_both", **together(games, float(both))},
-            {"metric": "consistent", **together(games, float(same))},
+            ("correct_both", together(games, float(both))),
+            ("consistent", together(games, float(same))),
         ],
     )
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import verdict
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.format_columns import number, verdict
+from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_text, get
 
 _NAME: Final = re.compile(r"(?P<time>\d{8}_\d{6})_(?:results\.json|samples_(?P<task>.+)\.jsonl)")
@@ -58,9 +58,7 @@ class _Run:
             file.leave_out("no doc_id")
             return
         run = self._run(task)
-        outcomes = [
-            {"metric": metric, **_outcome(value)} for metric, value in record.items() if metric not in _NO_METRICS
-        ]
+        outcomes = [(metric, _outcome(value)) for metric, value in record.items() if metric not in _NO_METRICS]
         yield {"run": run, "task": task, "item": item, "trial": file.trial(task, item)}, outcomes
 
     def _publish(self, record: Row) -> None:
@@ -77,13 +75,13 @@ class _Run:
                     self._file.publish(value, run, shown, task=task, error=error, n=as_count(n))
 
 
-def _outcome(value: object) -> Row:
+def _outcome(value: object) -> Said:
     members = as_dict(value)
     score = members.get("score") if members else value
     if isinstance(score, bool):
         return verdict(score)
     if isinstance(score, int | float) or score is None:
-        return {"value": score}
+        return number(score)
     return unscored("the metric has no number for a document", held(value))
 
 

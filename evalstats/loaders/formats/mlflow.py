@@ -17,7 +17,7 @@ from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.files import load_json
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, first_line, json_text
 from evalstats.schema.data import Problem
 
@@ -65,7 +65,7 @@ class _Reader:
         yield (
             shared,
             [
-                {"metric": metric, **self.outcome(row[column], row.get(f"{metric}/justification"))}
+                (metric, self.outcome(row[column], row.get(f"{metric}/justification")))
                 for column, metric in self.metrics.items()
             ],
         )
@@ -89,10 +89,10 @@ class _Reader:
         others = [name for name in columns if "/" not in name and name not in _ANSWER]
         self.items = [*asked, *(name for name in _REFERENCE if name in columns)] if asked else others
 
-    def outcome(self, value: object, justification: object) -> Row:
+    def outcome(self, value: object, justification: object) -> Said:
         number = as_number(value)
         if number is not None:
-            return scored(number)
+            return number
         said = first_line(justification) if justification is not None else ""
         failed = said.startswith(_JUDGE_FAILED)
         empty = value is None or value != value  # noqa: PLR0124 - NaN is not equal to itself

@@ -11,7 +11,7 @@ from typing import Any, Final
 from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.values import as_text, letter_grade
 from evalstats.schema.data import Problem
 
@@ -26,10 +26,8 @@ def _rows(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sam
     for name in (name for name in row if name.endswith(_CORRECT) and name != _CORRECT):
         run = file.run(as_text(name.removesuffix(_CORRECT)))
         score = letter_grade(row[name])
-        outcome = (
-            unscored("it is neither right nor wrong", held(row[name])) if score not in {0.0, 1.0} else scored(score)
-        )
-        yield {**shared, "run": run}, [{"metric": "correct", **outcome}]
+        outcome = unscored("it is neither right nor wrong", held(row[name])) if score not in {0.0, 1.0} else score
+        yield {**shared, "run": run}, [("correct", outcome)]
 
 
 def _grouped(files: Sequence[Path]) -> Iterator[Source | Problem]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, first_line, get, json_text
 
 _CORRECT: Final = "correct"
@@ -87,11 +87,11 @@ class _Reader:
             else:
                 yield self.sample(run, sample, name, _number(value))
 
-    def sample(self, run: _Run, sample: str, metric: str, outcome: Row) -> Sample:
+    def sample(self, run: _Run, sample: str, metric: str, outcome: Said) -> Sample:
         run.has_score[sample] = True
         run.metrics.setdefault(metric)
         trial = self.file.trial(run.run, sample, metric)
-        return {"run": run.run, "item": sample, "trial": trial}, [{"metric": metric, **outcome}]
+        return {"run": run.run, "item": sample, "trial": trial}, [(metric, outcome)]
 
     def start(self, run_id: str | None, spec: Row) -> _Run:
         """Begin a run with what its spec says."""
@@ -147,9 +147,9 @@ class _Reader:
                     )
 
 
-def _number(value: object) -> Row:
+def _number(value: object) -> Said:
     number = as_number(value)
-    return unscored("the score is no number", held(value)) if number is None else scored(number)
+    return unscored("the score is no number", held(value)) if number is None else number
 
 
 FORMAT: Final = Format(

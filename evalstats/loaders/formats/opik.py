@@ -11,7 +11,7 @@ from typing import Any, Final
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign
 from evalstats.loaders.format_columns import number, verdict
 from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_text, dicts, get
 
 _TABLE: Final = (*RECORDS, "text")
@@ -51,7 +51,7 @@ class _Experiment:
             "trial": file.trial(item),
             "locator": file.locator,
         }
-        outcomes: dict[str, Row] = {}
+        outcomes: dict[str, Said] = {}
         for score in dicts(record.get("feedback_scores")):
             if metric := as_text(score.get("name")):
                 outcomes[metric] = number(score.get("value"))
@@ -62,7 +62,7 @@ class _Experiment:
             self._late.wait(common, _NO_SCORE)
         for metric in outcomes:
             self._late.know(metric)
-        yield common, [{"metric": metric, **outcome} for metric, outcome in outcomes.items()]
+        yield common, [*outcomes.items()]
 
     def _columns(self, record: Row) -> Iterator[Sample]:
         file = self._file
@@ -71,14 +71,16 @@ class _Experiment:
         if item is None:
             file.leave_out("neither id nor columns of the dataset")
             return
-        of: dict[str | None, list[Row]] = {}
+        of: dict[str | None, list[tuple[str, Said]]] = {}
         for name, value in record.items():
             column = _COLUMN.fullmatch(name)
             if column is None or value is None or name.removesuffix("_reason") in {*record} - {name}:
                 continue
-            outcome = _NO_SCORE if value == "-" else number(value)
-            outcome = {**outcome, "value_raw": held(value) if outcome["status"] == "unscored" else None}
-            of.setdefault(column["experiment"], []).append({"metric": column["metric"], **outcome})
+            outcome = number(value)
+            if isinstance(outcome, dict):
+                is_score = outcome["status"] == "scored"
+                outcome = {**(_NO_SCORE if value == "-" else outcome), "value_raw": None if is_score else held(value)}
+            of.setdefault(column["experiment"], []).append((column["metric"], outcome))
         trial = file.trial(item)
         for experiment, outcomes in of.items():
             yield {"run": file.run(experiment), "item": item, "trial": trial, "locator": file.locator}, outcomes

@@ -11,7 +11,7 @@ from typing import Any, Final
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import cell_value
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, as_time, dicts, first_line
 
 _SHAPES: Final = (*RECORDS, "text")
@@ -62,7 +62,7 @@ class _Rows:
         if error := first_line(record.get("error")):
             self._late.wait(common, unscored(error, error=True))
         elif annotations:
-            yield common, [{"metric": metric, **_outcome(found)} for metric, found in annotations.items()]
+            yield common, [(metric, _outcome(found)) for metric, found in annotations.items()]
         else:
             self._late.wait(common, unscored("there is no annotation"))
 
@@ -81,11 +81,12 @@ class _Rows:
         trial = file.trial(span, name, rater)
         if kind in {"HUMAN", "LLM"} and not trial:
             rating: Row = {"item": span, "run": run, "rater": rater, "criterion": name, "timestamp": time}
-            told = {"value": outcome.get("score"), "label": as_text(result.get("label"))}
+            value = outcome if isinstance(outcome, float) else None
+            told = {"value": value, "label": as_text(result.get("label"))}
             file.add("ratings", {**rating, "rater_kind": "human" if kind == "HUMAN" else "judge", **told})
         common: Row = {"run": run, "item": span, "trial": trial, "judge": rater, "timestamp": time}
         more = {"annotator_kind": kind, "link": f"/redirects/spans/{span}", "locator": file.locator}
-        yield {**common, **more}, [{"metric": name, **outcome}]
+        yield {**common, **more}, [(name, outcome)]
 
 
 def _annotations(record: Row) -> dict[str, Row]:
@@ -100,14 +101,13 @@ def _annotations(record: Row) -> dict[str, Row]:
     return found
 
 
-def _outcome(annotation: Row) -> Row:
+def _outcome(annotation: Row) -> Said:
     if error := first_line(annotation.get("error")):
         return unscored(error, held(annotation.get("score")), error=True)
     score, label = annotation.get("score"), annotation.get("label")
     if score is None and label is not None:
         return unscored("the annotation is a label and no number", held(label))
-    outcome = number(score)
-    return {**outcome, "value_raw": None} if outcome["status"] == "scored" else outcome
+    return number(score if (found := as_number(score)) is None or isinstance(score, bool) else found)
 
 
 FORMAT: Final = Format(

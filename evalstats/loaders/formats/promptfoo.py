@@ -13,8 +13,9 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.typed_records import Other
 from evalstats.loaders.values import (
     as_amount,
@@ -114,14 +115,11 @@ class _Reader:
             "test": test.description and shortened(test.description),
         }
         state, scores = self.state(record, response), as_dict(record.named_scores)
-        outcomes = [
-            {"metric": "pass", **(state or _passed(record))},
-            {"metric": "score", **(state or {"value": record.score})},
-        ]
+        outcomes = [("pass", state or _passed(record)), ("score", state or number(record.score))]
         for own in dict.fromkeys([*scores, *_asserted(test)]) if state else scores:
             if own in self.named or len(self.named) < _MOST_NAMED:
                 self.named[own] = f"score/{as_text(own)}"
-                outcomes.append({"metric": self.named[own], **(state or {"value": scores.get(own)})})
+                outcomes.append((self.named[own], state or number(scores.get(own))))
             else:
                 self.file.count(_MANY_NAMED)
         yield shared, outcomes
@@ -217,11 +215,11 @@ def _asserted(test: _Test) -> Iterator[str]:
                 yield name
 
 
-def _passed(record: _Result) -> Row:
+def _passed(record: _Result) -> Said:
     if not isinstance(record.success, bool):
         return unscored("promptfoo says neither that it passed nor that it failed", held(record.success))
     reason = None if isinstance(record.grading_result, _Graded) else first_line(record.error) or None
-    return scored(float(record.success), status_reason=reason)
+    return scored(float(record.success), status_reason=reason) if reason else float(record.success)
 
 
 def _short(prompt: str | None, prompt_id: str) -> str | None:

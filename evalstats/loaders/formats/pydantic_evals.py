@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign
 from evalstats.loaders.format_columns import number, verdict
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
 
 _REPEATED: Final = re.compile(r" \[(\d{1,9})/\d+\]")
@@ -64,10 +64,10 @@ class _Report:
         if record.error_message is not None:
             self._late.wait(common, unscored(first_line(record.error_message) or "the task failed", error=True))
             return
-        outcomes: list[Row] = []
+        outcomes: list[tuple[str, Said]] = []
         for results, read in ((record.scores, number), (record.assertions, verdict), (record.labels, _label)):
             for metric, result in as_dict(results).items():
-                outcomes.append({"metric": metric, **read(get(result, "value"))})
+                outcomes.append((metric, read(get(result, "value"))))
                 self._late.know(metric, as_text(get(result, "source", "name")))
         file.count(_LABELS, len(as_dict(record.labels)))
         yield common, outcomes

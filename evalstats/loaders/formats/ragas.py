@@ -16,8 +16,9 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
+from evalstats.loaders.format_columns import with_outcomes
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, json_text, shortened, word_score
 from evalstats.schema.tables import columns_of_rows
 
@@ -80,9 +81,7 @@ def _columns(records: list[Row], file: FormatFile[Row]) -> pl.DataFrame:
         frame = frame.hstack(columns_of_rows([*map(file.factors.of, named)], "outcomes"))
     frame = frame.with_columns(trial=file.trials(frame.select("run", "item")))
     file.metric(metrics[0], primary=True)
-    outcomes = [{"metric": name, **_score(record.get(name), file)} for record in asked for name in metrics]
-    rows = [place for place in range(len(asked)) for _ in metrics]
-    return frame[rows].hstack(columns_of_rows(outcomes, "outcomes"))
+    return with_outcomes(frame, [[(name, _score(record.get(name), file)) for name in metrics] for record in asked])
 
 
 def _split(first: list[Row]) -> tuple[list[str], list[str]]:
@@ -118,10 +117,10 @@ def _said(question: object, file: FormatFile[Row]) -> object:
     return said or as_list(question) or as_dict(question) or as_text(question)
 
 
-def _score(value: object, file: FormatFile[Row]) -> Row:
+def _score(value: object, file: FormatFile[Row]) -> Said:
     plain = None if isinstance(value, bool) else as_number(value)
     if plain is not None:
-        return scored(plain)
+        return plain
     if _is_empty(value):
         file.count(_NO_SCORE)
         return unscored("Ragas gave no score (NaN)", as_text(value) or None)

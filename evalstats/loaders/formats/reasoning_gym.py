@@ -22,7 +22,7 @@ from evalstats.loaders.base import Source, plain_name, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json
 from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign
 from evalstats.loaders.format_columns import number
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, as_time, first_line, json_text
 from evalstats.schema.data import Problem
 
@@ -217,22 +217,23 @@ def _of_result(  # noqa: PLR0917 - a question, where it stands, and what is know
     if not completions:
         reason = first_line(result.error) or "the question has no completion"
         lost = unscored(reason, held(result.mean_score), error=True)
-        yield {**about, "trial": 0, "locator": place}, [{"metric": "score", **lost}]
+        yield {**about, "trial": 0, "locator": place}, [("score", lost)]
     for trial, completion in enumerate(completions):
         outcome = _scored(completion if isinstance(completion, _Completion) else _Completion())
-        file.count(_SILENT, outcome.get("status_reason") == _NO_ANSWER)
+        file.count(_SILENT, isinstance(outcome, dict) and outcome["status_reason"] == _NO_ANSWER)
         locator = f"{place}.completions[{trial}]"
-        yield {**about, "trial": trial, "locator": locator}, [{"metric": "score", **outcome}]
+        yield {**about, "trial": trial, "locator": locator}, [("score", outcome)]
     file.count(_FEWER, bool(completions) and wanted is not None and len(completions) < wanted)
 
 
-def _scored(completion: _Completion) -> Row:
+def _scored(completion: _Completion) -> Said:
     if completion.error is not None:
         reason = first_line(completion.error) or "an error without words"
         return unscored(reason, held(completion.score), error=True)
     found = number(completion.score, 0.0, 1.0)
-    silent = found["status"] == "scored" and completion.model_answer is None
-    return {**found, "status_reason": _NO_ANSWER} if silent else found
+    said = as_row(found)
+    silent = said["status"] == "scored" and completion.model_answer is None
+    return {**said, "status_reason": _NO_ANSWER} if silent else found
 
 
 def _finish(file: FormatFile[_Record]) -> None:

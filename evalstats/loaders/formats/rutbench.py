@@ -21,7 +21,7 @@ from msgspec import Struct
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, as_whole, first_line, get
 from evalstats.schema.data import Problem
 
@@ -100,19 +100,19 @@ def semantic_value(completion: Row) -> object:
     return next((value for value in named if value is not None), None)
 
 
-def _success(sample: _Sample) -> dict[str, Row]:
+def _success(sample: _Sample) -> dict[str, Said]:
     completion = as_dict(sample.completion)
     stored = get(sample.relaxed_completion, "relaxed_success")
     if stored is not None:
         success = _flag(stored, "relaxed_success")
     elif completion:
-        success = scored(float(relaxed_success(completion)))
+        success = float(relaxed_success(completion))
     else:
         success = unscored("the sample has no completion")
     return {"success": success, "semantic_success": _flag(semantic_value(completion), "semantic_sr")}
 
 
-def _efficiency(efficiency: Row) -> dict[str, Row]:
+def _efficiency(efficiency: Row) -> dict[str, Said]:
     names = ("efficiency", "task_score")
     required = as_whole(efficiency.get("min_required_action_turns"))
     if required is not None and required <= 0:
@@ -134,21 +134,21 @@ def _judgment(reliability: object) -> dict[str, Row]:
     elif judge is None:
         reason = "judge: none"
     else:
-        return {name: {**_within(judgment.get(key), high, key), "judge": judge} for name, key, high in _JUDGED}
+        return {name: {**as_row(_within(judgment.get(key), high, key)), "judge": judge} for name, key, high in _JUDGED}
     return {name: unscored(reason, held(judgment.get(key)), judge=judge) for name, key, _ in _JUDGED}
 
 
-def _flag(value: object, name: str) -> Row:
+def _flag(value: object, name: str) -> Said:
     number = as_number(value)
     if number in (0.0, 1.0):
-        return scored(number)
+        return number
     return unscored(f"{name} is {held(value) or 'absent'}, neither 0 nor 1", held(value))
 
 
-def _within(value: object, high: float, name: str) -> Row:
+def _within(value: object, high: float, name: str) -> Said:
     number = as_number(value)
     if number is not None and 0 <= number <= high:
-        return scored(number)
+        return number
     reason = f"{name} is absent" if value is None else f"{name} is {held(value)}, not within 0 to {high:g}"
     return unscored(reason, held(value))
 
@@ -255,7 +255,7 @@ class _Samples:
             **_judgment(record.reliability),
         }
         crashed = crash not in (None, "")
-        yield shared, [{"metric": name, **(_crashed(row, crash) if crashed else row)} for name, row in scores.items()]
+        yield shared, [(name, _crashed(as_row(row), crash) if crashed else row) for name, row in scores.items()]
 
     def _named(self) -> str:
         metadata = as_dict(self._file.members.get("metadata"))

@@ -16,7 +16,7 @@ from msgspec import Struct
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, scored, unscored
+from evalstats.loaders.rows import Row, Said, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, day_of
 
 _UPSTREAM: Final = "openai/simple-evals at ee3b031, simple_evals.py, common.py, healthbench_eval.py and sampler/"
@@ -63,13 +63,13 @@ def _rows(results: _Results, file: FormatFile[_Results]) -> Iterator[Sample]:
         shared: Row = {"run": run, "item": item, "trial": file.trial(run, item), "locator": locator}
         last = convo[-1].content if convo else None
         outcome = unscored("the request was refused", error=True) if last == _REFUSED else _score(html)
-        yield shared, [{"metric": "score", **outcome}]
+        yield shared, [("score", outcome)]
 
 
-def _score(html: str) -> Row:
+def _score(html: str) -> Said:
     said = next(reversed(_SCORE.findall(html)), "")
     score = _WORDS.get(said, as_number(said))
-    return number(said or None) if score is None else scored(score)
+    return number(said or None) if score is None else score
 
 
 def _metrics(metrics: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterable[Sample]:

@@ -261,7 +261,7 @@ def _pull(record: _Pull, file: FormatFile[_Pull]) -> Iterator[Sample]:
         "failure_reason": first_line(record.error_msg) or None,
         "locator": file.locator or None,
     }
-    yield shared, [{"metric": _VALID, **outcome}]
+    yield shared, [(_VALID, outcome)]
 
 
 PULLS: Final = Format(

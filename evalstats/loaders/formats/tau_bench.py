@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign
 from evalstats.loaders.format_columns import number
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_number, as_text, as_whole, first_line
 
 UNKNOWN_DOMAIN: Final = "unknown"
@@ -130,7 +130,7 @@ class _Reader:
             "n_turns": turns if messages else None,
             "user_cost_usd": as_number(info.user_cost),
         }
-        yield shared, [{"metric": "reward", **_reward(record.reward, info)}]
+        yield shared, [("reward", _reward(record.reward, info))]
 
     def finish(self) -> Iterator[Sample]:
         """Return nothing more."""
@@ -147,7 +147,7 @@ def snapped(value: object) -> float | None:
     return next((whole for whole in (0.0, 1.0) if reward is not None and abs(reward - whole) <= _EPSILON), reward)
 
 
-def _reward(value: object, info: _Info) -> Row:
+def _reward(value: object, info: _Info) -> Said:
     if info.error is not None:
         return unscored(first_line(info.error) or "an exception without a message", held(value), error=True)
     reward = snapped(value)
@@ -156,7 +156,7 @@ def _reward(value: object, info: _Info) -> Row:
         return unscored(f"the reward is {shown}", shown)
     found = number(reward, 0.0, 1.0)
     # the harness gives no reward_info exactly where the conversation never came to its end
-    return {**found, "status_reason": OUT_OF_TURNS} if info.reward_info is None and reward == 0 else found
+    return {**as_row(found), "status_reason": OUT_OF_TURNS} if info.reward_info is None and reward == 0 else found
 
 
 FORMAT: Final = Format(

@@ -19,7 +19,7 @@ from msgspec import Struct
 from evalstats.grammar import comma_list
 from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Sample, Scalar, Sign
 from evalstats.loaders.format_columns import number
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, as_row, held, scored, unscored
 from evalstats.loaders.values import as_number, as_text, as_whole
 
 BENCHMARK: Final = "Tenacious-Bench"
@@ -44,10 +44,10 @@ def base_scenario(task_id: str) -> str:
     return _VERSION.sub("", task_id)
 
 
-def flag(value: object, name: str) -> Row:
+def flag(value: object, name: str) -> Said:
     """Return the part of an outcome that says whether it was right, from true, false, 1 or 0."""
     found = as_number(value)
-    return scored(found) if found in (0.0, 1.0) else unscored(f"{name} is {held(value) or 'absent'}", held(value))
+    return found if found in (0.0, 1.0) else unscored(f"{name} is {held(value) or 'absent'}", held(value))
 
 
 class _Pair(Struct):
@@ -96,8 +96,11 @@ class _Pairs:
             ("trained", record.trained_correct, record.trained_chosen_score, record.trained_rejected_score),
         ):
             margin, tie = self._margin(critic, verdict, as_number(chosen), as_number(rejected))
-            right = {"metric": "correct", "tie": tie, **flag(verdict, f"{critic}_correct")}
-            yield {**shared, "run": self._runs[critic]}, [right, {"metric": "margin", "tie": tie, **margin}]
+            right = {"tie": tie, **as_row(flag(verdict, f"{critic}_correct"))}
+            yield (
+                {**shared, "run": self._runs[critic]},
+                [("correct", right), ("margin", {"tie": tie, **as_row(margin)})],
+            )
 
     def _margin(
         self, critic: str, verdict: object, chosen: float | None, rejected: float | None
@@ -248,15 +251,15 @@ class _Evaluation:
         ]
         if isinstance(record.dimension_scores, dict):
             parts += [(as_text(name) or "unnamed", value, 1.0) for name, value in record.dimension_scores.items()]
-        rows: list[Row] = [
-            {"metric": "passed", **flag(record.passed, "passed")},
-            {"metric": "score", **number(total, 0.0, 1.0)},
+        rows: list[tuple[str, Said]] = [
+            ("passed", flag(record.passed, "passed")),
+            ("score", number(total, 0.0, 1.0)),
         ]
         for name, value, high in parts:
             metric = f"score/{name}"
             highest = max(high, as_number(self._file.metrics.get(metric, {}).get("high")) or 0.0)
             self._file.metric(metric, kind="bounded", low=0.0, high=highest, unit="points", higher_is_better=True)
-            rows.append({"metric": metric, **number(value, 0.0, high)})
+            rows.append((metric, number(value, 0.0, high)))
         yield shared, rows
 
     def finish(self) -> Iterable[Sample]:

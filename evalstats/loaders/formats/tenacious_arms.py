@@ -18,7 +18,7 @@ from msgspec import UNSET, Struct
 from evalstats.loaders.format import HEADLINE, RECORDS, Format, FormatFile, Sample, Scalar, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.formats.tenacious import ABOUT, BENCHMARK, base_scenario, flag
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_list, as_number, as_text, as_time, as_whole
 
 _TAU2: Final = "tau2-bench"
@@ -99,31 +99,31 @@ def _rows(record: _Line, file: FormatFile[_Line]) -> Iterator[Sample]:
         elif file.again(run, item, trial):
             file.leave_out("of a task, an arm and a trial before")
             continue
-        found = [{"metric": "score", **number(score)}] if wide else _judged(record, file)
+        found = [("score", number(score))] if wide else _judged(record, file)
         if not found:
             file.leave_out("no verdict and no score")
         yield {**shared, "run": run, "trial": trial}, found
 
 
-def _judged(record: _Line, file: FormatFile[_Line]) -> list[Row]:
+def _judged(record: _Line, file: FormatFile[_Line]) -> list[tuple[str, Said]]:
     """Return the outcomes of a task in one arm; none of them counts where the evaluation itself failed."""
-    found: list[Row] = []
+    found: list[tuple[str, Said]] = []
     if record.correct is not UNSET:
-        found.append({"metric": "correct", **flag(record.correct, "correct")})
+        found.append(("correct", flag(record.correct, "correct")))
     if record.passed is not UNSET:
-        found.append({"metric": "passed", **flag(record.passed, "pass")})
+        found.append(("passed", flag(record.passed, "pass")))
     if record.aggregate_score_pct is not UNSET:
         file.metric("score", kind="bounded", low=0.0, high=100.0, unit="percent", higher_is_better=True)
-        found.append({"metric": "score", **number(record.aggregate_score_pct, 0.0, 100.0)})
+        found.append(("score", number(record.aggregate_score_pct, 0.0, 100.0)))
     markers = record.score if isinstance(record.score, _Markers) else _Markers()
     for name, value in as_dict(markers.marker_scores).items():
         metric = f"score/{as_text(name)}"
         file.metric(metric, kind="ordinal", low=1.0, high=5.0, unit="points", higher_is_better=True)
-        found.append({"metric": metric, **number(value, 1.0, 5.0)})
+        found.append((metric, number(value, 1.0, 5.0)))
     failed = next((text for text in _issues(markers) if text.startswith(_FAILED)), None)
     if failed is None:
         return found
-    return [{"metric": row["metric"], **unscored(failed, held(row.get("score")), error=True)} for row in found]
+    return [(metric, unscored(failed, held(as_row(said).get("score")), error=True)) for metric, said in found]
 
 
 def _issues(markers: _Markers) -> Iterator[str]:
@@ -188,7 +188,7 @@ def _simulations(record: _Simulation, file: FormatFile[_Simulation]) -> Iterator
         "latency_s": as_amount(record.duration),
         "termination_reason": ended,
     }
-    yield shared, [{"metric": "reward", **outcome}]
+    yield shared, [("reward", outcome)]
 
 
 SIMULATIONS: Final = Format(

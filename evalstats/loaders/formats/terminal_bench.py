@@ -16,7 +16,7 @@ from msgspec import Struct
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, plain_name, read_head, readable_name
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_count, as_text, as_time, json_text
 from evalstats.schema.data import Problem
 
@@ -138,12 +138,12 @@ class _Reader:
             "failure_mode": as_text(record.failure_mode),
             "locator": self._file.locator or None,
         }
-        yield shared, [{"metric": "resolved", **self._outcome(record)}]
+        yield shared, [("resolved", self._outcome(record))]
 
-    def _outcome(self, record: _Trial) -> Row:
+    def _outcome(self, record: _Trial) -> Said:
         solved, mode = record.is_resolved, (as_text(record.failure_mode) or "").lower()
         if solved is True:  # an agent that ran out of time may have solved its task before
-            return scored(1.0)
+            return 1.0
         if mode in _HARNESS:
             self._failures.append(mode)
             return unscored(f"the harness failed: {mode}", held(solved), error=True)

@@ -39,7 +39,7 @@ def _rows(query: _Query, file: FormatFile[_Query]) -> Iterator[Sample]:
         "item": as_text(query.key),
     }
     shared |= {"n_trials": n or None, "task_solvable": as_text(query.value.task_solvable)}
-    yield shared, [{"metric": "passed", **(scored(passed / n) if n else unscored("there is no judgement"))}]
+    yield shared, [("passed", scored(passed / n) if n else unscored("there is no judgement"))]
 
 
 FORMAT: Final = Format(

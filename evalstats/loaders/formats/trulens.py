@@ -35,7 +35,7 @@ def _rows(record: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[
         if name not in file.metrics:
             file.metric(as_text(name) or "", higher_is_better=_BETTER.get((direction or "").lower()))
     if feedback:
-        yield shared, [{"metric": as_text(name), **number(record[name])} for name in feedback]
+        yield shared, [(as_text(name) or "", number(record[name])) for name in feedback]
     else:
         file.leave_out("no feedback")
 

@@ -25,7 +25,7 @@ def _rows(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sam
     run = file.run(as_text(row.get("model")))
     yield (
         {"run": run, "item": item},
-        [{"metric": as_text(name.removeprefix(_SCORE)), **number(row[name])} for name in checks],
+        [(as_text(name.removeprefix(_SCORE)) or "", number(row[name])) for name in checks],
     )
 
 

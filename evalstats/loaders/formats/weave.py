@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign
-from evalstats.loaders.format_columns import verdict
+from evalstats.loaders.format_columns import number, verdict
 from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row, unscored
+from evalstats.loaders.rows import Row, Said, unscored
 from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
 
 # weave:///entity/project/object/name:digest, and what a row of a dataset adds to it.
@@ -93,13 +93,13 @@ class _Evaluation:
         for metric in outcomes:
             self._late.know(metric)
         if outcomes:
-            yield common, [{"metric": metric, **outcome} for metric, outcome in outcomes.items()]
+            yield common, [*outcomes.items()]
         elif failed:
             self._late.wait(common, unscored(failed, error=True))
         else:
             self._late.wait(common, unscored("the scorers gave no value"))
 
-    def _leaves(self, name: str, value: object, deep: int = 0) -> Iterator[tuple[str, Row]]:
+    def _leaves(self, name: str, value: object, deep: int = 0) -> Iterator[tuple[str, Said]]:
         if isinstance(value, dict) and deep < _DEEPEST:
             for key, part in as_dict(cast("object", value)).items():
                 yield from self._leaves(f"{name}/{key}" if name else key, part, deep + 1)
@@ -108,7 +108,7 @@ class _Evaluation:
         elif value is None and name:
             yield name, unscored("the scorer gave no value")
         elif isinstance(value, int | float):
-            yield name, {"value": value}
+            yield name, number(value)
         elif name and not name.rpartition("/")[2].startswith("_"):
             self._file.count(_TEXTS)
 
