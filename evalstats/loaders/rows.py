@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from math import inf, isfinite
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 import numpy as np
@@ -92,6 +92,11 @@ def unscored(reason: str | None, raw: str | None = None, *, error: bool = False,
 def as_row(said: Said) -> Row:
     """Return what is said of an outcome as the part that it is."""
     return said if isinstance(said, dict) else scored(said)
+
+
+def score_of(said: Said) -> float | None:
+    """Return the score of an outcome, if it has one."""
+    return cast("float | None", said.get("score")) if isinstance(said, dict) else said
 
 
 def held(value: object) -> str | None:

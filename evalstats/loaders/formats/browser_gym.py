@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
-from evalstats.loaders.rows import Row, as_row, unscored
+from evalstats.loaders.rows import Row, score_of, unscored
 from evalstats.loaders.values import as_amount, as_count, as_text, first_line
 from evalstats.schema.data import Problem
 
@@ -48,7 +48,7 @@ def _rows(episode: _Episode, file: FormatFile[_Episode]) -> Iterator[Sample]:
     }
     shared |= {"input_tokens": as_count(episode.input_tokens), "output_tokens": as_count(episode.output_tokens)}
     outcome = number(episode.cum_reward)
-    if episode.err_msg is not None and not as_row(outcome).get("score"):
+    if episode.err_msg is not None and not score_of(outcome):
         outcome = unscored(first_line(episode.err_msg), error=True)
     yield shared, [("reward", outcome)]
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.rows import Row, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, held, score_of, scored, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, as_whole, json_text
 
 _BENCHMARK: Final = "EQ-Bench"
@@ -146,14 +146,14 @@ def _rows(about: _Meta, iterations: _Iterations | Scalar, file: FormatFile[Any])
         file.metric(metric)
 
 
-def _iteration(iteration: object) -> Mapping[str, list[tuple[str, Row]]]:
+def _iteration(iteration: object) -> Mapping[str, list[tuple[str, Said]]]:
     """Return the outcomes of every question: on each scale the pass that counts, and both by themselves."""
-    rows: dict[str, list[tuple[str, Row]]] = {}
+    rows: dict[str, list[tuple[str, Said]]] = {}
     for scale in _SCALES:
         listed = getattr(iteration, scale, None)
         by_item = as_dict(listed)
         read = {part: [_score(getattr(found, f"{part}_score", None)) for found in by_item.values()] for part in _PASSES}
-        given = [part for part in _PASSES if any(row["status"] == "scored" for row in read[part])]
+        given = [part for part in _PASSES if any(score_of(said) is not None for said in read[part])]
         taken = _taken(read) if len(given) > 1 else next(iter(given), "")
         for place, item in enumerate(by_item if given else ()):
             outcomes = [(scale, taken), *((f"{scale}/{part}", part) for part in given)]
@@ -161,15 +161,14 @@ def _iteration(iteration: object) -> Mapping[str, list[tuple[str, Row]]]:
     return rows
 
 
-def _taken(read: Mapping[str, list[Row]]) -> str:
+def _taken(read: Mapping[str, list[Said]]) -> str:
     """Return the pass that the harness counts: the better on average, unless far fewer of its answers could be read."""
-    numbers = {part: [row["score"] for row in read[part] if row["status"] == "scored"] for part in _PASSES}
-    first, revised = ([float(str(score)) for score in numbers[part]] for part in _PASSES)
+    first, revised = ([score for said in read[part] if (score := score_of(said)) is not None] for part in _PASSES)
     better = sum(revised) / len(revised) >= sum(first) / len(first)
     return "revised" if better and len(revised) >= _ENOUGH * len(first) else "first_pass"
 
 
-def _score(value: object) -> Row:
+def _score(value: object) -> Said:
     """Read a score; the harness now and then keeps it as a list of one."""
     inner = as_list(value)
     value = inner[0] if len(inner) == 1 else value
@@ -178,7 +177,7 @@ def _score(value: object) -> Row:
         return unscored("the answer could not be read", held(value))
     if number > _HIGH:
         return unscored("the score lies above 10", held(value))
-    return scored(number, value_raw=value if isinstance(value, str) else None)
+    return scored(number, value_raw=value) if isinstance(value, str) else number
 
 
 def _flat(record: _Flat, file: FormatFile[_Flat]) -> Iterator[Sample]:

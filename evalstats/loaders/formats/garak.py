@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
-from evalstats.loaders.rows import Row, Said, as_row, unscored
+from evalstats.loaders.rows import Row, Said, as_row, score_of, unscored
 from evalstats.loaders.values import as_count, as_list, as_number, as_text, as_time, json_text
 
 _COMPLETE: Final = 2
@@ -141,7 +141,7 @@ def _attempt(entry: _Entry, run: str, threshold: float, file: FormatFile[_Entry]
         each = {
             name: number(scores[place] if place < len(scores) else None, 0.0, 1.0) for name, scores in found.items()
         }
-        each["hit"] = _hit([as_row(outcome).get("score") for outcome in each.values()], threshold)
+        each["hit"] = _hit([score_of(outcome) for outcome in each.values()], threshold)
         outcomes += ((name, {**as_row(outcome), "trial": trial}) for name, outcome in each.items())
     yield shared, outcomes
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from evalstats.loaders.format import JSON, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import cell_value, item_of
-from evalstats.loaders.rows import Row, as_row, held, unscored
+from evalstats.loaders.rows import Row, held, score_of, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, get
 
 _SHAPES: Final = (*JSON, "text")
@@ -114,7 +114,7 @@ def _score(record: Row, file: File) -> Iterator[Sample]:
     key = (item, observation, name, author or "")
     if source in _RATER and not file.again(source, *key):
         rating: Row = {"item": item, "variant": observation, "run": run, "rater": author or source, "criterion": name}
-        told = {"value": as_row(outcome).get("score"), "label": None if kind in _NUMBERS else as_text(label)}
+        told = {"value": score_of(outcome), "label": None if kind in _NUMBERS else as_text(label)}
         file.add("ratings", {**rating, "rater_kind": _RATER[source], **told, "timestamp": as_time(time)})
     about = as_dict(record.get("trace"))
     yield (

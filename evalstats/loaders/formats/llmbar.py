@@ -9,12 +9,10 @@ order and output 2 for the other: such verdicts are unscored.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.base import Source
 from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, SHARE, Format, FormatFile, Sample, Sign
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_list, as_text, as_whole, get
@@ -42,8 +40,10 @@ class JudgedOrder(Struct, frozen=True, kw_only=True):
 
 def together(games: Sequence[JudgedOrder], score: float) -> Said:
     """Return the score of a pair as a whole, where every order has a verdict."""
+    if all(game.verdict for game in games):
+        return score
     lost = sorted((game for game in games if game.verdict is None), key=lambda game: not game.failed)
-    return unscored(lost[0].reason, error=lost[0].failed) if lost else score
+    return unscored(lost[0].reason, error=lost[0].failed)
 
 
 _BENCHMARK: Final = "LLMBar"
@@ -66,43 +66,36 @@ class _Pair(Struct):
     results: Any = None
 
 
-@lru_cache(maxsize=64)
-def _folders(source: Source) -> tuple[str, str, str, bool]:
-    """Return the judge, its prompt, the part of the benchmark, and whether folders name them."""
-    parts = source.path.parts
+def _about(file: FormatFile[_Pair]) -> Row:
+    """Return run and task, from the folders that name the judge, its prompt and the part of the benchmark."""
+    parts = file.source.path.parts
     here = max((place for place, part in enumerate(parts) if part == "evaluators"), default=-1)
     if here < 0:
-        return source.stem, "", "", False
-    model, *prompt = parts[here + 1 : -1] or (source.stem,)
+        file.note(_NO_FOLDERS.format(file.source.stem))
+        return {"run": file.run(file.source.stem, system=file.source.stem), "task": ""}
+    model, *folders = parts[here + 1 : -1] or (file.source.stem,)
+    prompt = "/".join(folders)
     start = max((place + 1 for place, part in enumerate(parts[:here]) if part == "Dataset"), default=here - 1)
-    return model, "/".join(prompt), "/".join(parts[start:here]).removeprefix("LLMBar/"), True
+    run = file.run(model, "/".join(filter(None, (model, prompt))), system=f"{model} ({prompt})" if prompt else model)
+    return {"run": run, "task": "/".join(parts[start:here]).removeprefix("LLMBar/")}
 
 
 def _rows(record: _Pair, file: FormatFile[_Pair]) -> Iterator[Sample]:
-    model, prompt, task, named = _folders(file.source)
-    if not named:
-        file.note(_NO_FOLDERS.format(model))
     asked = [as_text(text) for text in (record.input, record.output_1, record.output_2)]
     label = _VERDICTS.get(as_text(record.label) or "")
     last = as_dict(next(reversed(as_list(record.results)), None))
     if None in asked or label is None or not any(swap in last for swap in _SWAPS):
         file.leave_out("no label 1 or 2" if label is None else "no input or output" if None in asked else "no results")
         return
+    file.kept = file.kept or _about(file)
     games = [_game(last, swap) for swap in _SWAPS]
     file.count(WITHOUT, any(game.verdict is None for game in games))
     digest = hashlib.sha1("\0".join(map(str, asked)).encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
     number = file.trial(digest)
-    shared: Row = {
-        "run": file.run(
-            model, "/".join(filter(None, (model, prompt))), system=f"{model} ({prompt})" if prompt else model
-        ),
-        "task": task,
-        "item": digest[:_HASH_CHARS] + (f"#{number + 1}" if number else ""),
-        "label": as_whole(record.label),
-    }
+    item = digest[:_HASH_CHARS] + (f"#{number + 1}" if number else "")
     both, same = all(game.verdict == label for game in games), games[0].verdict == games[1].verdict
     yield (
-        shared,
+        {**file.kept, "item": item, "label": as_whole(record.label)},
         [
             *(game.outcome(order, label) for order, game in zip(ORDERS, games, strict=True)),
             ("correct_both", together(games, float(both))),

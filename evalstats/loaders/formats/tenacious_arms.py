@@ -18,7 +18,7 @@ from msgspec import UNSET, Struct
 from evalstats.loaders.format import HEADLINE, RECORDS, Format, FormatFile, Sample, Scalar, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.formats.tenacious import ABOUT, BENCHMARK, base_scenario, flag
-from evalstats.loaders.rows import Row, Said, as_row, held, unscored
+from evalstats.loaders.rows import Row, Said, held, score_of, unscored
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_list, as_number, as_text, as_time, as_whole
 
 _TAU2: Final = "tau2-bench"
@@ -123,7 +123,7 @@ def _judged(record: _Line, file: FormatFile[_Line]) -> list[tuple[str, Said]]:
     failed = next((text for text in _issues(markers) if text.startswith(_FAILED)), None)
     if failed is None:
         return found
-    return [(metric, unscored(failed, held(as_row(said).get("score")), error=True)) for metric, said in found]
+    return [(metric, unscored(failed, held(score_of(said)), error=True)) for metric, said in found]
 
 
 def _issues(markers: _Markers) -> Iterator[str]:
