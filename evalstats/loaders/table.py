@@ -301,7 +301,7 @@ def _sampled(head: Head) -> tuple[list[str], list[dict[str, object]]]:
     except (*PARQUET_FAULTS, UnreadableFileError):
         pass
     records = [flat(dict(row)) for row in rows[:_LOOKED_AT]]
-    named = head.columns or dict.fromkeys(name for record in records for name in record) or head.keys
+    named = head.columns or dict.fromkeys(name for record in records for name in record) or sorted(head.keys)
     return [name for name in (named if head.shape in _SHAPES or records else ()) if name], records
 
 
