@@ -16,7 +16,6 @@ from msgspec import UNSET, Struct
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
-from evalstats.loaders.base import Source
 from evalstats.loaders.files import loads
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
 from evalstats.loaders.format_columns import texts
@@ -54,14 +53,15 @@ class _Question(Struct, rename={"share": "pass@1"}):
     contest_date: Any = None
 
 
-@lru_cache(maxsize=64)
-def _named(source: Source) -> tuple[str, str, float | None, bool]:
-    """Return the model, the task and the temperature as names of folder and file say them, and whether they do."""
+def _about(file: FormatFile[_Question]) -> Row:
+    """Return run and task, from the names of folder and file, which also say the temperature."""
+    source = file.source
     found = _NAME.fullmatch(source.stem)
     if found is None:
-        return source.called, "codegeneration", None, False
+        file.note(_UNNAMED.format(source.called))
+        return {"run": file.run(source.called, "", temperature=None), "task": "codegeneration"}
     folder = as_text(source.path.absolute().parent.name) or source.stem
-    return folder, found["task"], as_number(found["temperature"]), True
+    return {"run": file.run(folder, "", temperature=as_number(found["temperature"])), "task": found["task"]}
 
 
 def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]:
@@ -69,12 +69,9 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
     if not item or file.again(item):
         file.leave_out("a question before" if item else "no question_id")
         return
-    model, task, temperature, is_named = _named(file.source)
-    if not is_named:
-        file.note(_UNNAMED.format(model))
+    file.kept = file.kept or _about(file)
     shared: Row = {
-        "run": file.run(model, "", temperature=temperature),
-        "task": task,
+        **file.kept,
         "item": item,
         "difficulty": as_text(record.difficulty),
         "platform": as_text(record.platform),
