@@ -25,7 +25,7 @@ _FITS = ((400, 8), (300, 5), (200, 4), (140, 3), (100, 2), (60, 1), (40, 0))
 _COUNTED = ("items", "clusters", "trials", "models", "votes")
 
 
-class Caution(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class BriefCaution(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What limits the use of the answer."""
 
     what: Annotated[str, msgspec.Meta(description="Its kind: dependence, missing, few, comparability, ...")]
@@ -33,14 +33,14 @@ class Caution(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     do: Annotated[str, msgspec.Meta(description="What to do about it; `next` has the command.")] = ""
 
 
-class Rows(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class BriefRows(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The first rows of the leading table: models, levels, tasks, findings."""
 
     columns: list[str]
     rows: list[list[Any]]
 
 
-class Answer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class BriefAnswer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One answer. What is not known, or does not apply, is left out."""
 
     verdict: Annotated[str, msgspec.Meta(description="The answer in a word or two.")]
@@ -57,7 +57,7 @@ class Answer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     metric: str = ""
 
 
-class Gate(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class BriefGate(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Whether a gate (`--fail-on`) passed; null: the data cannot answer."""
 
     rule: str
@@ -66,20 +66,20 @@ class Gate(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     exit_status: int
 
 
-class Brief(Answer, kw_only=True, forbid_unknown_fields=True):
+class Brief(BriefAnswer, kw_only=True, forbid_unknown_fields=True):
     """The answer to one question, in at most 2048 bytes. What is not known, or does not apply, is left out."""
 
     brief: Annotated[Literal[1], msgspec.Meta(description="Version of this form.")]
     question: Annotated[str, msgspec.Meta(description="The command or function that answered.")]
     asked: Annotated[str, msgspec.Meta(description="The question as asked of these data.")]
     holds_for: Annotated[str, msgspec.Meta(description="For what the answer holds, and what it rests on.")] = ""
-    gate: Gate | UnsetType = UNSET
-    cautions: list[Caution] = []
+    gate: BriefGate | UnsetType = UNSET
+    cautions: list[BriefCaution] = []
     do: Annotated[list[str], msgspec.Meta(description="What to do.")] = []
     answers: Annotated[
-        list[Answer], msgspec.Meta(description="Of several metrics or systems: the answer by each.")
+        list[BriefAnswer], msgspec.Meta(description="Of several metrics or systems: the answer by each.")
     ] = []
-    table: Rows | UnsetType = UNSET
+    table: BriefRows | UnsetType = UNSET
     next: Annotated[list[str], msgspec.Meta(description="Commands that ask further, the most urgent first.")] = []
     dropped: Annotated[dict[str, int], msgspec.Meta(description="How many entries of a list did not fit.")] = {}
 

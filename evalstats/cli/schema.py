@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 
-class Form(StrEnum):
+class SchemaOf(StrEnum):
     """What is described."""
 
     BRIEF = "brief"
@@ -18,9 +18,9 @@ def register(app: typer.Typer) -> None:
     app.command("schema")(schema)
 
 
-def schema(form: Annotated[Form, typer.Argument(help="What --format brief, or --format json, prints.")]) -> None:
-    """Print the JSON Schema of an answer in brief, or of a whole result."""
+def schema(form: Annotated[SchemaOf, typer.Argument(help="What --format brief, or --format json, prints.")]) -> None:
+    """Print the JSON Schema of brief or of whole results."""
     from evalstats.analysis.schemas import brief_schema, result_schema
     from evalstats.cli.output import json_text
 
-    print(json_text(brief_schema() if form is Form.BRIEF else result_schema()))
+    print(json_text(brief_schema() if form is SchemaOf.BRIEF else result_schema()))
