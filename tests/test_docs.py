@@ -13,6 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import evalstats
+from evalstats.analysis.brief import Brief
 from evalstats.cli.main import app
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -32,13 +33,39 @@ def runs(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_the_workflow_is_yaml_and_its_comparison_runs(runs):
-    steps = yaml.safe_load(blocks("ci.md", "yaml")[0])["jobs"]["compare"]["steps"]
-    command = next(step["run"] for step in steps if step.get("run", "").startswith("evalstats compare"))
-    found = CliRunner().invoke(app, shlex.split(command)[1:])
-    assert found.exit_code == 0
-    assert (runs / "comment.md").read_text().startswith("**Better.**")
-    assert "<testsuites>" in (runs / "junit.xml").read_text()
+def test_the_workflow_gives_the_action_what_it_takes():
+    workflow = yaml.safe_load(blocks("ci.md", "yaml")[0])
+    (step,) = [step for step in workflow["jobs"]["compare"]["steps"] if "evalstats@" in step.get("uses", "")]
+    action = yaml.safe_load((DOCS.parent / "action.yml").read_text())
+    assert set(step["with"]) <= set(action["inputs"])
+    page = (DOCS / "ci.md").read_text()
+    assert {
+        name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for name in re.findall(r"`([\w-]+)`", row)
+    } >= {*action["inputs"]}
+    assert all(f"`{name}`" in page for name in action["outputs"])
+
+
+def test_the_commands_for_other_servers_run(runs):
+    gitlab = yaml.safe_load(blocks("ci.md", "yaml")[1])["compare"]["script"]
+    azure = yaml.safe_load(blocks("ci.md", "yaml")[2])["steps"][0]["script"].splitlines()
+    (jenkins,) = re.findall(r"sh '(evalstats .*)'", blocks("ci.md", "groovy")[0])
+    commands = [line for line in (*gitlab, *azure, jenkins) if line.startswith("evalstats ")]
+    assert len(commands) == 3
+    for command in commands:
+        assert CliRunner().invoke(app, shlex.split(command.replace(" --report page.html", ""))[1:]).exit_code == 0
+        assert (runs / "comment.md").read_text().startswith("<!-- evalstats: compare -->\n\n**Better.**")
+        assert "<testsuites>" in (runs / "junit.xml").read_text()
+
+
+def test_what_agents_are_told_is_there():
+    text = (DOCS.parent / "AGENTS.md").read_text()
+    assert len(text.split()) <= 400
+    known = {option for parameter in get_command(app).commands["compare"].params for option in parameter.opts}
+    assert set(re.findall(r"--[\w-]+", text)) <= known
+    fields = Brief.__struct_fields__
+    assert set(re.findall(r"`(\w+)`", text)) - {"what", "found", "do", "evalstats"} <= {*fields}
+    for path in re.findall(r"\]\(([^)]+)\)", text):
+        assert (DOCS.parent / path).is_file()
 
 
 def test_the_first_command_runs(runs):

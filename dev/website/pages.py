@@ -52,12 +52,15 @@ def main() -> None:
     if only_what_changed and all((ROOT / room).is_dir() for room in MADE):
         return  # one page is being rendered again
     from dev.website.sheet import typeset
+    from evalstats.analysis.schemas import brief_schema, result_schema
 
     for room, pages in rooms():
         replace_room(ROOT / room, pages)
     _write(ROOT / "docs" / "tables.md", tables_page())
     _write(ROOT / "docs" / "formats" / "index.md", formats_page())
     _write(ROOT / "llms.txt", list_for_models())
+    for form, schema in (("brief", brief_schema()), ("result", result_schema())):
+        _write(ROOT / f"{form}.schema.json", json.dumps(schema, indent=1) + "\n")
     (ROOT / "docs" / "cheat-sheet.pdf").write_bytes(typeset())
 
 
@@ -268,6 +271,9 @@ def list_for_models() -> str:
         "# evalstats",
         "",
         "> Turns LLM-evaluation results into conclusions one can defend: Python and command line.",
+        "",
+        "- [From raw files to a gate in five steps](AGENTS.md)",
+        "- [JSON Schema of a brief answer](brief.schema.json), [of a whole result](result.schema.json)",
         "",
     ]
     for bar, pages in itertools.groupby(entries(), key=lambda each: each.sidebar):

@@ -50,6 +50,9 @@ def made_files() -> set[str]:
         "docs/tables.md",
         "docs/formats/index.md",
         "docs/cheat-sheet.pdf",
+        "llms.txt",
+        "brief.schema.json",
+        "result.schema.json",
     }
     return gallery | questions | others
 
