@@ -50,7 +50,9 @@ def written(
             values = {**result.to_dict(), **(more or {}), **({"explanation": result.explain()} if explain else {})}
             return json_text(values)
         case OutputStyle.BRIEF:
-            return json_text(result.brief((more or {}).get("gate")), indent=None)
+            from evalstats.analysis.brief import brief
+
+            return json_text(brief(result, (more or {}).get("gate")), indent=None)
         case OutputStyle.COMMENT:
             from evalstats.document.comment import to_comment
 
