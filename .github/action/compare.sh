@@ -19,6 +19,7 @@ add --fail-on= "${FAIL_ON:-}"
 [ "${PAGE:-true}" != true ] || words+=("--report=$OUT/page.html")
 python -c 'import os, shlex; print("".join(f"{word}\0" for word in shlex.split(os.environ.get("ARGS", ""))), end="")' > "$OUT/words"
 while IFS= read -r -d '' word; do words+=("$word"); done < "$OUT/words"
+rm "$OUT/words"
 if [ -n "${DATA:-}" ]; then
   words+=("--baseline=$BASELINE" "--candidate=$CANDIDATE" --)
   add "" "$DATA"
