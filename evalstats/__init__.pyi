@@ -67,6 +67,7 @@ from evalstats.loaders.column_map import ColumnMap as ColumnMap
 from evalstats.loaders.declarations import read_plan as read_plan
 from evalstats.loaders.frames import from_frame as from_frame
 from evalstats.loaders.frames import from_votes as from_votes
+from evalstats.loaders.mlflow_runs import from_mlflow as from_mlflow
 from evalstats.loaders.ratings import from_ratings as from_ratings
 from evalstats.loaders.registry import read as read
 from evalstats.loaders.scan import scan as scan

@@ -7,6 +7,7 @@ page and the saved result become artefacts. TensorBoard keeps no files, so it ge
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -72,7 +73,12 @@ def tracker_of(run: Any, name: str, step: int | None = None) -> Tracker:
             lambda path: client.log_artifact(run_id, str(path)),
         )
     if has("log_metrics", "log_others", "log_asset"):  # Comet
-        return Tracker(lambda numbers: run.log_metrics(numbers, step=step), run.log_others, run.log_asset)
+        return Tracker(
+            lambda numbers: run.log_metrics(numbers, step=step),
+            run.log_others,
+            # A path is uploaded later, when the file may be gone; bytes are copied at once.
+            lambda path: run.log_asset(BytesIO(path.read_bytes()), file_name=path.name),
+        )
     if has("log", "summary", "log_artifact"):  # Weights & Biases
         return Tracker(
             lambda numbers: run.log(numbers, step=step),

@@ -85,7 +85,9 @@ def test_comet():
     R.log(run)
     assert run.told("log_metrics") == [((NUMBERS,), {"step": None})]
     assert run.told("log_others") == [((WORDS,), {})]
-    assert {*run.files} == {"evalstats.json", "evalstats.html"}
+    assets = {named["file_name"]: data.read() for (data,), named in run.told("log_asset")}
+    assert assets["evalstats.html"] == b"<p>better"
+    assert json.loads(assets["evalstats.json"])["verdict"] == "better"
 
 
 def test_tensorboard_gets_markdown():
