@@ -295,22 +295,9 @@ class Result:
     def log(self, run: object, *, name: str = "evalstats", step: int | None = None, page: bool = True) -> None:
         """Log the answer to a run of an experiment tracker: numbers as metrics, verdict as a tag, page and JSON as artefacts.
 
-        Parameters
-        ----------
-        run
-            `mlflow` (its active run), a run of MLflow or Weights & Biases, a `SummaryWriter` of TensorBoard, or an experiment
-            of Comet.
-        name
-            What the names of the metrics begin with: "evalstats/estimate", "evalstats/conf_low", ...
-        step
-            The step of the run that the numbers belong to.
-        page
-            Whether the page goes along; it needs the extra `report`.
-
-        Raises
-        ------
-        InputError
-            If `run` is of no tracker that is known.
+        `run` is `mlflow` (its active run), a run of MLflow or Weights & Biases, a `SummaryWriter` of TensorBoard, or an
+        experiment of Comet; anything else is an InputError. Metrics are called "evalstats/estimate" and so on by `name`.
+        The page needs the extra `report`; page=False leaves it out.
         """
         import_module("evalstats.exporters.trackers").log(self, run, name=name, step=step, page=page)
 

@@ -181,20 +181,7 @@ def _answer(root: Path, question: Question, arguments: Mapping[str, Any]) -> str
     )
     result, data = answer(call, FORMS[question.form](**reading), options, Showing(quiet=True))
     met = [line for each in data for line in problem_lines(each.problems)]
-    return json_text({**_brief(result), **({"reading": met[:5]} if met else {})})
-
-
-def _brief(result: Any) -> dict[str, Any]:
-    document = result.document()
-    number = {"number": document.number, "about": document.number_words} if document.number else {}
-    return {
-        "verdict": document.label,
-        "headline": document.headline,
-        **number,
-        "scope": document.scope,
-        "cautions": [note.line for note in document.cautions],
-        "do": list(document.actions),
-    }
+    return json_text({**result.brief(), **({"reading": met[:5]} if met else {})}, indent=None)
 
 
 def _confined(option: Offered, value: Any, root: Path) -> Any:
