@@ -20,12 +20,12 @@ from evalstats.cli.command import Showing, read_as
 from evalstats.cli.load import declared_plan, problem_lines
 from evalstats.cli.options import Command
 from evalstats.cli.output import json_text
-from evalstats.cli.question import answer
+from evalstats.cli.question import answer, noted
 from evalstats.cli.reading import FORMS, Call
 from evalstats.cli.values import SHIPPED_MIX, read_values
 from evalstats.errors import EvalStatsError, InputError
 from evalstats.grammar import comma_list
-from evalstats.options import Offered, offered
+from evalstats.options import OF_FILES, Offered, offered
 from evalstats.questions import QUESTIONS, Question, signature_of
 
 if TYPE_CHECKING:
@@ -167,9 +167,10 @@ def _answer(root: Path, question: Question, arguments: Mapping[str, Any]) -> str
     stated = {name: value for name, value in arguments.items() if value is not None}
     given = arguments_of(question.name)(**stated).model_dump(exclude_unset=True)
     options = list(offered(signature_of(question.name)))
+    data_options = list(_of_data(question))
     values, reading = (
         {each.name: _confined(each, given[_key(each)], root) if _key(each) in given else each.default for each in some}
-        for some in (options, _of_data(question))
+        for some in (options, data_options)
     )
     plan = root / _PLAN
     planned = "plan" in signature_of(question.name).parameters and plan.is_file()
@@ -180,6 +181,9 @@ def _answer(root: Path, question: Question, arguments: Mapping[str, Any]) -> str
         quiet=True,
     )
     result, data = answer(call, FORMS[question.form](**reading), options, Showing(quiet=True))
+    # As they were given, since what to ask next names the files as the agent does.
+    of_files = [*data_options, *(each for each in options if each.flag.reads in OF_FILES or each.needed)]
+    result = noted(question, result, {each.name: given[_key(each)] for each in of_files if _key(each) in given})
     met = [line for each in data for line in problem_lines(each.problems)]
     return json_text({**result.brief(), **({"reading": met[:5]} if met else {})}, indent=None)
 

@@ -86,7 +86,7 @@ def ask(question: Question, options: Sequence[Offered], *parts: Any, typed: Mapp
     texts = next((part for part in parts if isinstance(part, Texts)), Texts())
     for part in (planned, gate):
         reading |= {} if part is None else {name: value for name, value in given_of(part).items() if name != "junit"}
-    result = _noted(question, result, reading)
+    result = noted(question, result, reading)
     gated = apply_gate(result, rules, gate.output)
     page = with_gate(texts.of(result, data, paths=getattr(form, "targets", ())), gated)
     failed = gated is not None and not gated.passed
@@ -144,7 +144,7 @@ def _counted(on_step: Callable[[str], None]) -> Callable[..., None]:
     return told
 
 
-def _noted(question: Question, result: Any, reading: Mapping[str, Any]) -> Any:
+def noted(question: Question, result: Any, reading: Mapping[str, Any]) -> Any:
     """Let a result, and each answer of an overview, say how the command read the data."""
     from evalstats.analysis.settings import asked_on_shell
 
