@@ -3,39 +3,45 @@
 The whole public interface is listed in the stub beside this file; nothing heavy is imported until it is used.
 """
 
-import ast
+from functools import cache
 from importlib import import_module
 from os import environ
-from pkgutil import get_data
 from sys import modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-# Each public name, and the module that it comes from.
-_WHERE = {
-    name.name: str(node.module)
-    for node in ast.parse(get_data(__name__, "__init__.pyi") or b"").body
-    if isinstance(node, ast.ImportFrom)
-    for name in node.names
-}
-__all__ = sorted(_WHERE)  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll] - it reads the stub
+
+@cache
+def _where() -> "Mapping[str, str]":
+    """Return each public name, and the module that it comes from; who imports a module of ours alone needs none of it."""
+    import ast
+    from pkgutil import get_data
+
+    return {
+        name.name: str(node.module)
+        for node in ast.parse(get_data(__name__, "__init__.pyi") or b"").body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
     if name == "__version__":
         return import_module("importlib.metadata").version("evalstats-toolkit")
-    if name not in _WHERE:
+    if name == "__all__":
+        return sorted(_where())
+    if name not in _where():
         message = f"module 'evalstats' has no attribute {name!r}"
         raise AttributeError(message)
     # A package of the name of a public function can be called, and stays what it is once it is imported.
     own = f"{__name__}.{name}"
     found = (
         import_module(own)
-        if _WHERE[name] == __name__ or name == "report"
-        else getattr(import_module(_WHERE[name]), name)
+        if _where()[name] == __name__ or name == "report"
+        else getattr(import_module(_where()[name]), name)
     )
     data = modules.get(f"{__name__}.schema.data")
     if data is not None and not data.FIND_COLUMNS:
@@ -49,7 +55,7 @@ def _found(table: object, names: "Mapping[str, Collection[str]]") -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(_where())
 
 
 # A page that a command makes names options as they are typed; the cells of a page of one's own run in a process of their own.
