@@ -137,6 +137,26 @@ def test_a_model_among_the_parameters_is_no_part_of_the_item(pytester):
     done.stdout.fnmatch_lines(["*o3*"])
 
 
+def test_only_plain_short_parameters_are_factors(pytester):
+    pytester.makepyfile("""
+        import enum, numpy, pytest
+        class Lang(enum.StrEnum):
+            DE = "de"
+        ODD = [Lang.DE, numpy.float64(1), float("nan"), float("inf"), 10**400, "x" * 61, "a\\nb", "\\ud800", None, {}, b"x"]
+        @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+        @pytest.mark.parametrize("plain", [True, 3, 0.5, "de"])
+        def test_it(odd, plain):
+            assert plain != 3
+            if plain == 0.5: raise ValueError("\\x07" + "y" * 299)
+    """)
+    pytester.runpytest_subprocess("--evalstats-out", "out.jsonl", "-n", "1").assert_outcomes(passed=22, failed=22)
+    rows = rows_of(pytester.path / "out.jsonl")
+    assert not any("odd" in row for row in rows)
+    assert [*dict.fromkeys(repr(row["plain"]) for row in rows)] == ["0.5", "3", "True", "'de'"]
+    assert {len(str(row["status_reason"])) for row in rows if row["status"] == "error"} == {199}
+    assert es.read(pytester.path / "out.jsonl").outcomes.height == 44
+
+
 def test_repeats_and_reruns_of_other_plugins(pytester):
     """As pytest-repeat and pytest-rerunfailures run a test."""
     pytester.makeconftest("""
