@@ -263,7 +263,7 @@ class Result:
         return getattr(self, "verdict", "") != "invalid"
 
     def to_frame(self) -> "pl.DataFrame":
-        """Return tidy rows in glossary names."""
+        """Return tidy rows in glossary names, a Polars frame; it shows what answers first, rounded, and holds every digit."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import polars as pl
 
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, RankedRow, Result, frame_of, row_named
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.errors import InputError
@@ -740,6 +741,7 @@ class ArenaRanking(OfOrigin, Result):
             self.row(name)
         raise InputError(f"{first!r} and {second!r} are no pair of this ranking; it holds {len(self.pairs):,} pairs")
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each model, in glossary names; `top_k` for each k asked for."""
         rows: list[dict[str, Any]] = []

@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.errors import Advice, written
 from evalstats.grammar import plural
@@ -212,6 +213,7 @@ class Audit(OfOrigin, Result):
         """Return what was looked at under this name."""
         return next(each for each in self.metrics if (each.benchmark, each.metric) == (benchmark, metric))
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each finding, in glossary names; the comparison is the weightiest of its weightiest treatment."""
         rows = [_row(each) for each in self.findings]

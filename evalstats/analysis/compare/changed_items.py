@@ -10,6 +10,7 @@ from evalstats.analysis.compare.flips import MAY_FLIP
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Result, json_safe
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.escape import is_web_address
 from evalstats.document.model import Block, Column, Document, LateColumns, Section, SideBySide, Table, Text
 from evalstats.document.numbers import p_words, scaled, with_unit
@@ -104,6 +105,7 @@ class ChangedItems(Result):
         """Return what is said of the items."""
         return changed_items(self.comparison)
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Return the items, with their texts where these were read."""
         frame, key = self.comparison.flips(), ["task", "item", "variant"]

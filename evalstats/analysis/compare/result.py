@@ -15,6 +15,7 @@ from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, finite, row_named, rows_frame
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.settings import Settings
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
 from evalstats.grammar import plural_of
@@ -416,6 +417,7 @@ class Comparison(OfMetric, Result, Estimate):
         """Items that flipped, those that got worse first, each with the place of a row that shows it."""
         return self.flipped.worst_first(higher_is_better=self.higher_is_better).frame()
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows in glossary names: every method's row, then one row for every group."""
         frame = rows_frame((*self.rows, *self.missing.rows))
@@ -502,6 +504,7 @@ class Comparisons(Result):
         """
         return row_named(self.rows, metric, what="metric", key="metric")
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each metric, in the metric's own unit (proportions, not percentage points)."""
         return pl.DataFrame(

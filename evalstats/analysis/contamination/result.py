@@ -7,6 +7,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, row_named
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.options import Alternative
@@ -169,6 +170,7 @@ class ContaminationCheck(OfMetric, Result):
         """Names of the models that are shown to be inflated."""
         return tuple(row.model for row in self.rows if row.verdict == "inflated")
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each suspect, in glossary names."""
         numbers = (

@@ -7,6 +7,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.result import Estimate
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
@@ -232,6 +233,7 @@ class Agreement:
         """Return one coefficient."""
         return next(row for row in self.coefficients if row.name == name)
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each coefficient and source."""
         rows = [

@@ -8,6 +8,7 @@ import polars as pl
 
 from evalstats.analysis.gap.agreement_result import Agreement
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, row_named
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.table.metric import MetricFacts
@@ -672,6 +673,7 @@ class LabLiveGap(OfOrigin, Result):
         """Models whose calibrated gap has the verdict "gap"."""
         return tuple(row.name for row in self.rows if row.verdict == "gap")
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each shared model."""
         rows = [

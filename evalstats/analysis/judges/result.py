@@ -6,6 +6,7 @@ from typing import Literal, Self
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, row_named
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.stats.raters.correction import LabelsNeeded
@@ -307,6 +308,7 @@ class JudgeReport(OfOrigin, Result):
         """
         return row_named(self.rows, name, what="judge")
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each judge, in glossary names; where people alone rated, one for these."""
         shared = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "method")

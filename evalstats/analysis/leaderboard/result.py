@@ -14,6 +14,7 @@ from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.design.entries import ComparabilityGraph, EntryDifference
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.result import Estimate, OfMetric, Origin, RankedRow, Result, row_named
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.stats.many.multiplicity import Omnibus
@@ -390,6 +391,7 @@ class Leaderboard(OfMetric, Result):
         """
         return row_named(self.rows, name)
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each model, in glossary names; `top_k` for each k asked for."""
         rows: list[dict[str, Any]] = []

@@ -16,6 +16,7 @@ from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.analysis.mixed.inference import FittedModel, FixedTermTest, Inference, fit_of
 from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, frame_of, json_safe, row_named
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import InputError
@@ -433,6 +434,7 @@ class MixedModel(OfOrigin, Result):
             notes=(*notes, *law.notes),
         )
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Return the fixed effects in glossary names, one row each."""
         return frame_of(self.fixed, FixedEffect, _EFFECT)

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, frame_of, row_named
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.table.metric import Direction
@@ -190,6 +191,7 @@ class Changes(OfOrigin, Result):
         """Return the days of one line."""
         return tuple(each for each in self.days if (each.name, each.benchmark) == (row.name, row.benchmark))
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each model and day: score, interval, items, whether it is compared, what changed."""
         names = (

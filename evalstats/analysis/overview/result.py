@@ -10,6 +10,7 @@ import polars as pl
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe
 from evalstats.analysis.saved import result_of
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Overview(OfOrigin, Result):
         """Return what is said of each answer."""
         return tuple(answer.result.document() for answer in self.answers)
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each answer: question, benchmark, verdict in words, headline, number."""
         rows = [

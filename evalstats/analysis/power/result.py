@@ -7,6 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.options import PowerTest
 
@@ -237,6 +238,7 @@ class PowerPlan(OfOrigin, Result):
         values = Result.to_dict(self)
         return {"result": values.pop("result"), "answer": json_safe(self.answer), **values}
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows: the answer by every method (term "plan"), the curve (term "curve"), what to buy next (term "buy")."""
         plan = [{"term": "plan", **dataclasses.asdict(row)} for row in self.beside]

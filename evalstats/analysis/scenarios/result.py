@@ -7,6 +7,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, frame_of, row_named
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.table.metric import MetricFacts
 
@@ -485,6 +486,7 @@ class ScenarioModel(OfMetric, Result):
         rows = [row for row in self.drops if row.model == row_named(self.drops, model, key="model").model]
         return row_named(rows, scenario, what="scenario", key="scenario")
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each model and scenario, in glossary names."""
         return frame_of(self.cells, CellRow, CELL_COLUMNS)

@@ -9,6 +9,7 @@ import polars as pl
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, estimated, row_named, rows_frame
 from evalstats.analysis.settings import Settings
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
 from evalstats.table.metric import MetricFacts
@@ -114,6 +115,7 @@ class Score(OfMetric, Result, Estimate):
         ends = interval(self.conf_low, self.conf_high, self.scale)
         return f"<Score: {self.name} on {self.benchmark}: {scaled(self.estimate, self.scale)}{self.unit} {ends}>"
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows: the headline interval and every further one, then one row for every task."""
         tasks = (
@@ -162,6 +164,7 @@ class Scores(Result):
         """
         return row_named(self.rows, name, what="system")
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each system and metric."""
         columns = ("benchmark", "metric", "estimate", "std_error", "conf_low", "conf_high", "conf_level", "method")
