@@ -31,7 +31,7 @@ _ESCAPED_OPTION = re.compile(r"(?<!\S)\\-\\-[a-z]+(?:\\-[a-z]+)*")
 # Blanks within a number with its unit, and within an interval: no line ends there.
 _BLANK = re.compile(
     r"(?<=\d) (?=pp\b)|(?<=\bCI) (?=[\\−+\d])|(?<=\d) (?=to [\\−+\d])|(?<=\d to|\d\xa0to) (?=[\\−+\d])"
-    r"|(?<=\bp) (?=\\[=<])|(?<=\bp[ \xa0]\\[=<]) (?=\d)"
+    r"|(?<=\bp) (?=\\?=|\\<|&lt;)|(?<=\bp[ \xa0]=) (?=\d)|(?<=\bp[ \xa0]\\[=<]) (?=\d)|(?<=\bp[ \xa0]&lt;) (?=\d)"
 )
 
 
@@ -41,8 +41,16 @@ def prose(text: str) -> str:
     >>> print(prose("Add --cluster dimension."))
     Add `--cluster` dimension\.
     """
-    whole = _ESCAPED_OPTION.sub(lambda option: f"`{option[0].replace(chr(92), '')}`", for_pandoc(text))
-    return _BLANK.sub("\xa0", whole)
+    return unbroken(_ESCAPED_OPTION.sub(lambda option: f"`{option[0].replace(chr(92), '')}`", for_pandoc(text)))
+
+
+def unbroken(escaped: str) -> str:
+    r"""Return Markdown or HTML in which no line ends within an interval, or between a number and its unit.
+
+    >>> unbroken("95% CI −0.4 to 6.3 pp, p &lt; 0.001").count("\xa0")
+    6
+    """
+    return _BLANK.sub("\xa0", escaped)
 
 
 def fenced(text: str, kind: str) -> str:

@@ -27,7 +27,7 @@ def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
     )
     number_html = lines_html = ""
     if document.number:
-        told = f"<p>{for_html(document.number)}</p><p>{for_html(document.number_words)}</p>"
+        told = f"<p>{for_html(document.number)}</p><p>{prose_html(document.number_words)}</p>"
         number_html = f'<div class="es-number">{told}</div>'
     for name, lines in parts:
         inside = [prose_html(line) for line in lines]
@@ -42,7 +42,7 @@ def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
         f'<div class="es-verdict es-{document.tone}" role="group" aria-label="Verdict">'
         '<div class="es-answer"><p class="es-label">'
         f'<span aria-hidden="true">{_SIGNS[document.tone]}</span> {for_html(label)}</p>'
-        f"<p>{for_html(answer)}</p></div>{number_html}{drawn}{f'<dl>{lines_html}</dl>' if lines_html else ''}</div>"
+        f"<p>{prose_html(answer)}</p></div>{number_html}{drawn}{f'<dl>{lines_html}</dl>' if lines_html else ''}</div>"
     )
     fields = {
         "label": label,

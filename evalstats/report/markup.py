@@ -24,7 +24,7 @@ from evalstats.document import pandoc
 from evalstats.document.escape import for_html, for_pandoc, lines_for_html, lines_of, one_line
 from evalstats.document.formats import csv_text, html_link
 from evalstats.document.model import Code, Figure, SideBySide, Table, Tone, sentence
-from evalstats.document.pandoc import fenced
+from evalstats.document.pandoc import fenced, unbroken
 from evalstats.document.quarto import Rendering, rendering
 from evalstats.errors import RenderError
 from evalstats.plots.style import svg
@@ -32,6 +32,7 @@ from evalstats.report.kernel import PRINTED
 
 _LABEL = re.compile(r"[A-Za-z0-9_-]+")
 _SHORT = 2000
+_HYPHENED = re.compile(r"(?<!\S)(?=\S{4,38}(?!\S))(?:\w|\\[.:/_])+\\-(?:\w|\\[-.:/_])+(?=(?:\\[,;)])*(?!\S))")
 _OPTION = re.compile(r"(?<!\S)--[a-z]+(?:-[a-z]+)*")
 # How our own references name a work.
 _WORK = re.compile(r"\bdoi:\s?(10\.\d{4,9}/[^\s;,]*[^\s;,.)])|\barXiv[: ](\d{4}\.\d{4,5})")
@@ -109,7 +110,23 @@ def prose_html(text: str) -> str:
     >>> prose_html("Add --cluster dimension.")
     'Add <code>--cluster</code> dimension.'
     """
-    return _OPTION.sub(r"<code>\g<0></code>", for_html(text))
+    return " ".join(map(_word, unbroken(for_html(text)).split(" ")))
+
+
+def whole_words(markdown: str) -> str:
+    r"""Return Markdown of ours in which no line ends behind a hyphen; in a format that is none of ours as it is.
+
+    >>> print(whole_words(r"Qwen\-3\.5 leads"))
+    [Qwen\-3\.5]{.es-whole} leads
+    """
+    return markdown if foreign() else _HYPHENED.sub(r"[\g<0>]{.es-whole}", markdown)
+
+
+def _word(word: str) -> str:
+    """Return a word of HTML with an option as code; no line ends behind a hyphen, as the name of a model has it."""
+    if _OPTION.match(word):
+        return _OPTION.sub(r"<code>\g<0></code>", word)
+    return f'<span class="es-whole">{word}</span>' if "-" in word and len(word) <= _WHOLE_WORD else word
 
 
 def folded(title: str, content: str) -> str:
@@ -171,6 +188,7 @@ def metadata(**fields: str) -> str:
 
 # Quarto keeps NAME_files for itself.
 FOLDER = "drawings"
+_WHOLE_WORD = 30  # of one in a sentence
 _WHOLE = 20  # letters of a name that a narrow column of a phone holds
 _PDF_FONT = "Libertinus Serif"
 

@@ -54,6 +54,7 @@ from evalstats.report.markup import (
     side_by_side,
     table_float,
     typst_string,
+    whole_words,
 )
 from evalstats.report.workspace import today
 
@@ -150,7 +151,7 @@ class Page:
         return [self._heading(section.heading), *self._blocks(section.blocks)]
 
     def _heading(self, text: str) -> str:
-        return f"{'#' * self.level} {for_pandoc(text)}"
+        return f"{'#' * self.level} {whole_words(for_pandoc(text))}"
 
     def _blocks(self, blocks: Sequence[Block]) -> list[str]:
         """Return the blocks; in a PDF no page ends between a sentence and the figure or table that it introduces.
@@ -444,9 +445,9 @@ def _block(block: Text | Items | Code | Figure | Table | SideBySide, prefix: str
         case SideBySide():
             return side_by_side(block)
         case Text():
-            return prose(block.text)
+            return whole_words(prose(block.text))
         case Items():
-            return bullets([prose(item) for item in block.items])
+            return bullets([whole_words(prose(item)) for item in block.items])
         case Code():
             return code_block(block.code, block.language)
         case Figure():

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 def words(text: str) -> str:
     """What a reader reads of Markdown with HTML in it: no raw Typst, no escapes, one space between words."""
     text = re.sub(r"```+\{=typst\}.*?```+", " ", text, flags=re.DOTALL)
+    text = re.sub(r'<span class="es-whole">(.*?)</span>|\[(\S*)\]\{\.es-whole\}', r"\1\2", text)
     text = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", re.sub(r"<[^>]*>", " ", text))
     return re.sub(r"\s+", " ", html.unescape(text))
 

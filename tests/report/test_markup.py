@@ -149,4 +149,21 @@ def test_no_line_of_a_page_ends_within_an_option(text: str) -> None:
     words = [word for word in re.split(r"\s", text) if re.fullmatch(r"--[a-z-]+", word)]
     for shown in (pypandoc.convert_text(prose(text), "html", format="markdown"), markup.prose_html(text)):
         assert re.findall("<code>(.*?)</code>", shown) == words
-        assert html.unescape(re.sub(r"</?(?:p|code)>", "", shown)).strip() == text
+        assert html.unescape(re.sub(r"</?(?:p|code|span)\b[^>]*>", "", shown)).strip() == text
+
+
+def test_no_line_of_a_page_ends_within_a_name_or_an_interval() -> None:
+    pypandoc = pytest.importorskip("pypandoc")
+    text = "Qwen-3.5-plus, a/b-1_x gained 3.5 pp (95% CI −0.4 to 6.3, p < 0.001); it's well-made <-a-b>"
+    marked = markup.whole_words(prose(text))
+    for shown in (
+        pypandoc.convert_text(marked, "html", format="markdown", extra_args=["--wrap=none"]),
+        markup.prose_html(text),
+    ):
+        whole = re.findall(r'<span class="es-whole">(.*?)</span>', shown)
+        assert {"Qwen-3.5-plus", "a/b-1_x", "well-made"} <= {word.rstrip(",") for word in whole}
+        told = html.unescape(re.sub(r"<[^>]*>", "", shown))
+        assert "3.5\xa0pp" in told
+        assert "CI\xa0−0.4\xa0to\xa06.3" in told
+        assert "p\xa0<\xa00.001" in told
+        assert re.sub(r"\s", " ", told).strip() == text
