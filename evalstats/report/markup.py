@@ -287,7 +287,7 @@ def html_table(table: Table, name: str, *, shown: int | None = None) -> str:
             return html_link(text)
         if at == len(table.columns) - 1 and text in tones:
             return f'<span class="es-pill es-{tones[text]}">{for_html(text)}</span>'
-        return _breakable(text) if not at or kind in ("name", "text") else for_html(text)
+        return _breakable(text) if not at or kind in ("name", "text") else unbroken(for_html(text))
 
     def row(place: int, cells: Sequence[str]) -> str:
         # The row that decides is known wherever it is sorted to.
