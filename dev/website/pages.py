@@ -197,7 +197,7 @@ _BLOCK = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 def draw_figure(figure: "Figure") -> Any:
     """Draw a figure as wide as a card."""
-    from evalstats.analysis.result import draw
+    from evalstats.analysis.drawn import draw
 
     return draw(figure, size="phone")
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import polars as pl
 
-from evalstats.analysis.result import draw, picture
+from evalstats.analysis.drawn import draw, picture
 from evalstats.document import pandoc
 from evalstats.document.escape import for_html, for_pandoc, lines_for_html, lines_of, one_line
 from evalstats.document.formats import csv_text, html_link

@@ -14,7 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.analysis.result import Result, picture
+from evalstats.analysis.drawn import picture
+from evalstats.analysis.result import Result
 from evalstats.analysis.saved import load_result
 from evalstats.document import pandoc
 from evalstats.document.escape import for_html, for_pandoc

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure as Sheet
 from evalstats import datasets
 from evalstats.analysis.compare import figures as compared
 from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.drawn import draw
 from evalstats.analysis.leaderboard import figures as board
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
-from evalstats.analysis.result import draw
 from evalstats.document.model import Figure
 from evalstats.report.page import figure_data
 from tests.analysis.arena import example_ranking

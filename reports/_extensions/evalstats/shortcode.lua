@@ -3,7 +3,7 @@
 local code = [[
 import sys
 try:
-    from evalstats.analysis.result import picture
+    from evalstats.analysis.drawn import picture
     from evalstats.analysis.saved import load_result
     from evalstats.document.pandoc import to_pandoc
     from evalstats.document.quarto import Rendering
