@@ -39,8 +39,7 @@ class ShownFrame(pl.DataFrame):
         text = table_text(table, width=width)
         titles = re.split(r"\s{2,}|\n", text.partition("─")[0])
         hidden = [one_line(name) for name in self.columns if one_line(name) not in titles]
-        size = f"{plural(self.height, 'row')}, {plural(self.width, 'column')}"
-        more = f"{size}; not shown: {', '.join(hidden)}" if hidden else size
+        more = f"{_size(self)}; not shown: {', '.join(hidden)}" if hidden else _size(self)
         return f"{text}\n{textwrap.fill(more, width)}"
 
     def __str__(self) -> str:
@@ -48,8 +47,7 @@ class ShownFrame(pl.DataFrame):
         return repr(self)
 
     def _repr_html_(self, **_: Any) -> str:
-        size = f"{plural(self.height, 'row')}, {plural(self.width, 'column')}"
-        return f'<div style="overflow-x:auto">{html_table(_table(self))}<small>{size}</small></div>'
+        return f'<div style="overflow-x:auto">{html_table(_table(self))}<small>{_size(self)}</small></div>'
 
 
 def shown_frame(
@@ -62,6 +60,11 @@ def shown_frame(
         return ShownFrame(make(self, *args, **options))
 
     return shown
+
+
+def _size(frame: pl.DataFrame) -> str:
+    first = f"the first {_ROWS} of " if frame.height > _ROWS else ""
+    return f"{first}{plural(frame.height, 'row')}, {plural(frame.width, 'column')}"
 
 
 def _table(frame: pl.DataFrame) -> Table:

@@ -51,3 +51,10 @@ def test_frames_without_rows_or_columns_are_shown() -> None:
     assert "0 rows, 4 columns" in repr(ShownFrame(NUMBERS.clear()))
     assert "0 rows, 0 columns" in repr(ShownFrame())
     assert "1 row, 1 column" in repr(ShownFrame({"estimate": [None]}))
+
+
+def test_of_many_rows_the_first_are_shown_and_this_is_said() -> None:
+    shown = repr(ShownFrame({"model": [f"m{k}" for k in range(1200)]}))
+    assert "the first 20 of 1,200 rows" in shown
+    assert "m19" in shown
+    assert "m20" not in shown

@@ -1,6 +1,8 @@
 """Pages of one's own: written to begin with, rendered where they stand, never overwritten."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,17 @@ def test_a_new_page_names_the_parts_of_its_result(saved: Path, tmp_path: Path) -
     names = re.search(r"Of this result there are: (.*)\.", text)
     assert names
     assert names[1].split(", ") == [section.id for section in example("score").document().sections]
+
+
+def test_where_evalstats_is_missing_a_new_page_says_so_in_a_line(saved: Path, tmp_path: Path) -> None:
+    page = read_document(write_page(tmp_path / "mine.qmd", example("score"), saved))
+    first = next(cell.code for cell in page.cells if "import" in cell.code)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", first], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert re.fullmatch(r"No module named 'evalstats': activate evalstats's environment, .*QUARTO_PYTHON", line)
 
 
 def test_nothing_is_written_over(saved: Path, tmp_path: Path) -> None:
