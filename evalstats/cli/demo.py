@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evalstats.cli.report import Form
+from evalstats.errors import RenderError
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
@@ -32,7 +33,7 @@ def demo(
 ) -> None:
     """Run the full workflow on bundled figures."""
     from evalstats.cli.ingest_run import ingest
-    from evalstats.report.render import render_results
+    from evalstats.report.render import choose_engine, render_results
     from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
     from evalstats.simulate.rutbench import write_rutbench
     from evalstats.store.read import open_store
@@ -50,6 +51,12 @@ def demo(
     data = open_store(store).read()
     answers = _answers(data)
     _say("4  Reports")
+    if to is None:
+        try:
+            choose_engine("auto")
+        except RenderError as error:
+            _say(f"   none: {error}")
+            return
     for stem, result in answers.items():
         for page in render_results(result, [output / f"{stem}.{form.value}" for form in to or [Form.HTML]]):
             _say(f"   {page.path}")

@@ -322,7 +322,7 @@ def _failed_in_quarto(said: str, document: PageSource) -> str:
 
 def embedded_parts() -> bool:
     """Say whether all parts of the embedded engine are installed; none of them is loaded."""
-    return all(find_spec(part) for part in ("papermill", "nbclient", "ipykernel", "pypandoc", "typst"))
+    return all(find_spec(part) for part in ("papermill", "nbclient", "ipykernel", "pypandoc", "typst", "yaml"))
 
 
 _STYLES = ("evalstats.css", "page.css")
@@ -340,7 +340,9 @@ def pandoc_program() -> tuple[str, str]:
 
         return str(pypandoc.get_pandoc_path()), str(pypandoc.get_pandoc_version())
     except (ImportError, OSError) as error:
-        raise RenderError(f"the embedded engine needs Pandoc ({error}); install evalstats-toolkit[report]") from error
+        raise RenderError(
+            f"the embedded engine needs Pandoc ({error}); pip install 'evalstats-toolkit[report]'"
+        ) from error
 
 
 def html_arguments(extension: Path) -> list[str]:

@@ -102,7 +102,7 @@ def _answer(order: Mapping[str, object], *, limit: float, guard: Guard = UNGUARD
             answer: dict[str, Any] = json.loads(said[0])
             return answer
         why = _last_line((private / "stderr").read_text(encoding="utf-8", errors="replace"))
-    return {"error": f"its cells could not be run ({why}); install evalstats-toolkit[report]"}
+    return {"error": f"its cells could not be run ({why}); pip install 'evalstats-toolkit[report]'"}
 
 
 def _exchange(process: subprocess.Popen[str], order: str, said: list[str]) -> None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
-import yaml
-
 from evalstats.errors import RenderError
 from evalstats.regular import read_regular
 
@@ -143,6 +141,10 @@ def _cell(lines: list[str], line: int, path: Path) -> Cell:
 
 
 def _yaml(text: str, path: Path, line: int) -> object:
+    try:
+        import yaml
+    except ImportError:
+        raise RenderError("PyYAML is not installed; pip install 'evalstats-toolkit[report]'") from None
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -6,8 +6,8 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 
 from evalstats.analysis.result import Result
@@ -214,8 +214,12 @@ def choose_engine(name: str) -> Engine:
         return QuartoEngine(find_quarto(required=True))
     if name != "auto":
         raise InputError(f"there is no engine {name!r}; choose auto, quarto or embedded")
-    program = None if embedded_parts() else find_quarto(required=False)
-    return QuartoEngine(program) if program else EmbeddedEngine()
+    if embedded_parts():
+        return EmbeddedEngine()
+    program = find_quarto(required=False)
+    if program is None:
+        raise RenderError("pages need packages that are not installed; pip install 'evalstats-toolkit[report]'")
+    return QuartoEngine(program)
 
 
 def _asked(results: Result | Sequence[Result] | str) -> tuple[str, tuple[Result, ...]]:

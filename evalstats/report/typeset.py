@@ -60,7 +60,9 @@ def typst_version() -> str:
     try:
         return version("typst")
     except PackageNotFoundError as error:
-        raise RenderError("the embedded engine needs typst for a PDF; install evalstats-toolkit[report]") from error
+        raise RenderError(
+            "the embedded engine needs typst for a PDF; pip install 'evalstats-toolkit[report]'"
+        ) from error
 
 
 def typeset(source: Path, target: Path, *, boxes: Path, day: date, time_limit: int, guard: Guard = UNGUARDED) -> None:

@@ -87,7 +87,7 @@ def test_parameters_need_a_tagged_cell(tmp_path: Path) -> None:
 def test_a_process_that_cannot_run_cells_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nbclient.py").write_text("raise ImportError('no nbclient here')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(RenderError, match=r"no nbclient here\); install evalstats-toolkit\[report\]"):
+    with pytest.raises(RenderError, match=r"no nbclient here\); pip install 'evalstats-toolkit\[report\]'"):
         run_cells(page("```{python}\n1\n```"), {}, tmp_path, time_limit=60)
 
 
