@@ -1,6 +1,7 @@
 """What is published is what is ours, whole, and works where there is no checkout."""
 
 import email
+import email.message
 import os
 import re
 import shutil
@@ -124,10 +125,14 @@ def test_what_ships_beside_the_code_is_read_out_of_the_wheel(wheel: Path, tmp_pa
     assert all(Path(line).is_relative_to(inside) for line in done.stdout.splitlines())
 
 
-def test_the_wheel_says_what_it_is(wheel: Path) -> None:
+def metadata(wheel: Path) -> email.message.Message:
     with zipfile.ZipFile(wheel) as opened:
         (name,) = [each for each in opened.namelist() if each.endswith("/METADATA")]
-        said = email.message_from_bytes(opened.read(name))
+        return email.message_from_string(opened.read(name).decode())
+
+
+def test_the_wheel_says_what_it_is(wheel: Path) -> None:
+    said = metadata(wheel)
     assert (said["Name"], said["Version"]) == ("evalstats-toolkit", PROJECT["version"])
     assert said["License-Expression"] == "MIT"
     assert set(said.get_all("Provides-Extra", [])) == {"report", "notebooks", "duckdb", "excel", "mcp", "spark", "dev"}
@@ -141,6 +146,27 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert {"cff-version", "message", "title", "authors"} <= set(cited)
     done = subprocess.run([sys.executable, "-m", "evalstats", "--version"], check=True, capture_output=True, text=True)
     assert done.stdout == f"evalstats {PROJECT['version']}\n"
+
+
+def test_the_conda_recipe_needs_what_pip_installs() -> None:
+    recipe = yaml.safe_load((ROOT / "dev" / "conda" / "recipe.yaml").read_text(encoding="utf-8"))
+    assert recipe["package"] == {"name": PROJECT["name"], "version": PROJECT["version"]}
+    needs = {each.partition(";")[0].replace(">=", " >=") for each in PROJECT["dependencies"]}
+    found = {each.replace("matplotlib-base", "matplotlib") for each in recipe["requirements"]["run"]}
+    assert found == needs | {f"python {PROJECT['requires-python']}"}
+
+
+def test_an_index_shows_whole_addresses_where_the_project_says_its_own(tmp_path: Path, wheel: Path) -> None:
+    address = "https://example.org/owner/name"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("EVALSTATS_REPOSITORY", address)
+        told = metadata(build(tmp_path, "-t", "wheel"))
+    urls = dict(each.split(", ") for each in told.get_all("Project-URL", []))
+    assert urls["Source"] == address
+    assert f"({address}/blob/v{PROJECT['version']}/docs/install.md)" in told.get_payload()
+    assert re.findall(r"\]\((?!https:|#)", str(told.get_payload())) == []
+    assert "Project-URL" not in metadata(wheel)
+    assert metadata(wheel).get_payload().strip() == (ROOT / "README.md").read_text(encoding="utf-8").strip()
 
 
 def pins(name: str) -> set[str]:

@@ -6,8 +6,8 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from evalstats.analysis.result import Result
