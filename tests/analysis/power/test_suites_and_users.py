@@ -140,7 +140,7 @@ def test_a_pilot_whose_users_have_several_rows_counts_users() -> None:
     assert plan.delta == pytest.approx(two.mde, rel=0.03)
     # The variance of a beta(4, 2) ability over that of its answers.
     assert plan.icc == pytest.approx((8 / 252) / (2 / 9), abs=0.06)
-    assert "2,640 rows of 660 users" in plan.pilot
+    assert "2,640 rows, clustered by user (660)" in plan.pilot
 
 
 @pytest.mark.parametrize(
