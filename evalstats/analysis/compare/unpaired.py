@@ -261,6 +261,7 @@ def unpaired_comparison(
         verdict_reason=why,
         qualifiers=(),
         at_margin=None,
+        mde=None,
         missing=replace(result.missing, withheld=None),
         groups=tuple(replace(row, verdict="invalid", verdict_reason=why) for row in result.groups),
     )

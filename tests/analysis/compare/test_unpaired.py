@@ -271,6 +271,7 @@ def test_no_verdict_stands_against_a_declared_ratio() -> None:
     summary = result.summary()
     assert "treatment and control cannot be compared: users were not split 3:1" in summary
     assert "p <" not in summary.partition("(")[0]
+    assert "would be detected" not in summary
 
 
 def test_users_without_a_score_count_as_assigned() -> None:
