@@ -163,6 +163,7 @@ class AssumedLoader(SingleFileLoader):
         yield Rows(table="runs", rows=runs)
         yield from source.notes(filter(None, [left_out]), "error")
         yield from source.notes((note, *tidier.notes(), *rows.notes()))
+        yield from source.notes(tidier.details(), "detail")
 
 
 class AssumedRows:

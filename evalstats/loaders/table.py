@@ -152,6 +152,8 @@ class TableLoader(SingleFileLoader):
         if taken:
             model = f", and {whose} as the model" if unnamed else ""
             notes.append(f"read with {as_options(taken)}{model}")
+        if head.shape == "text" and head.delimiter == " ":
+            notes.append("its columns are read as parted by blanks")
         if others := _further_scores(head, map_, binding):
             metrics = (*binding.scores.values(), *others)
             notes.append(
@@ -164,8 +166,6 @@ class TableLoader(SingleFileLoader):
             details.append(f"no column names the model, so {whose} is used")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             details.append("a column without a name is dropped")
-        if head.shape == "text" and head.delimiter == " ":
-            details.append("its columns are read as parted by blanks")
         if head.shape == "text" and last is not None:
             yield from source.notes(_open_end(source.path, last))
         yield from source.notes(details, "detail")
