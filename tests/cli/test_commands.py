@@ -388,11 +388,13 @@ def test_two_folders_of_files_of_the_same_names_are_tasks(tmp_path: Path) -> Non
             path = tmp_path / side / f"{seed}.csv"
             path.parent.mkdir(exist_ok=True)
             path.write_text("id,is_correct\n" + "".join(f"{k},{(k + int(side[-1])) % 2}\n" for k in range(20)))
-    assert "--trials-from-runs" in typed("compare", "nova-3", "nova-4", folder=tmp_path).stderr
+    done = typed("compare", "nova-3", "nova-4", folder=tmp_path)
+    assert done.returncode == 0
+    assert "files={model}/{trial}" in done.stderr
     # A seed that lacks an item is no task either.
     for side in ("a", "b"):
         (tmp_path / side).mkdir()
         for seed in (1, 2, 3):
             rows = [f"{k},{(k * seed + len(side) + (side == 'b')) % 2}\n" for k in range(20 - (seed == 2))]
             (tmp_path / side / f"seed-{seed}.csv").write_text("id,is_correct\n" + "".join(rows))
-    assert "--trials-from-runs" in typed("compare", "a", "b", folder=tmp_path).stderr
+    assert "files={model}/{trial}" in typed("compare", "a", "b", folder=tmp_path).stderr
