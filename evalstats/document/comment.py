@@ -30,10 +30,10 @@ def marker(key: str) -> str:
 def to_comment(document: Document, key: str = "") -> str:
     r"""Return GitHub-flavoured Markdown: the verdict, the number, the gate, what could undo it, and the worst items.
 
-    >>> print(to_comment(Document(kind="compare", title="?", label="better", tone="good", headline="@b is better")))
+    >>> print(to_comment(Document(kind="compare", title="?", label="better", tone="good", headline="b|c is better")))
     <!-- evalstats: compare -->
     <BLANKLINE>
-    **Better.** \\@\u2060b is better.
+    **Better.** b\|c is better.
     """
     gates = [note for note in document.notes if note.kind == "gate"]
     number = ", ".join(filter(None, (document.number, document.number_words)))
