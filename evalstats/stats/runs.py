@@ -275,7 +275,8 @@ def _nodes(sides: Sequence[RunEffects], scale: float) -> FloatArray:
     seen = max(1e-4 * scale, *shown)
     step = min(_STEP, 1.0 / math.sqrt(sum(side.squares.size for side in sides)))
     low, high = math.log(min(scale, seen) / _BEYOND), math.log(max(scale, seen) * _BEYOND)
-    return np.exp(np.linspace(low, high, 1 + math.ceil((high - low) / step)))
+    # Rounding must not decide how many there are, where the step fits all but exactly.
+    return np.exp(np.linspace(low, high, 1 + math.ceil((high - low) / step - 1e-9)))
 
 
 def pair_mixtures(pairs: Sequence[Sequence[RunEffects]], *, prior: RunSd) -> tuple[FloatArray, FloatArray]:
