@@ -383,7 +383,8 @@ def adjusted_difference(
     Notes
     -----
     The difference of the sides' regression lines at the mean covariate of `whole`; its variance is that of the residuals (CR2
-    with clusters), and that of the mean covariate where the slopes differ. One df is taken for each slope.
+    with clusters), weighted as they move the lines there, and that of the mean covariate where the slopes differ. One df is
+    taken for each slope.
 
     Examples
     --------
@@ -400,10 +401,9 @@ def adjusted_difference(
     every = np.concatenate(before) if whole is None else as_values(whole, "covariates")
     if is_constant(every):
         raise InputError("the covariate is the same for all rows, so that nothing can be adjusted for")
-    middle, adjusted, slopes = float(every.mean()), list[FloatArray](), list[float]()
-    for side, covariate in zip(sides, before, strict=True):
-        slopes.append(slope_on(side, covariate))
-        adjusted.append(side - slopes[-1] * (covariate - middle))
+    middle = float(every.mean())
+    adjusted = [at_covariate(side, covariate, middle) for side, covariate in zip(sides, before, strict=True)]
+    slopes = [slope_on(side, covariate) for side, covariate in zip(sides, before, strict=True)]
     method = "difference adjusted for a covariate, a slope a side"
     codes: list[IntArray]
     if clusters is None:
@@ -445,6 +445,23 @@ def slope_on(values: FloatArray, covariate: FloatArray) -> float:
     return float(apart @ values) / spread if spread > 0.0 else 0.0
 
 
+def at_covariate(values: FloatArray, covariate: FloatArray, middle: float) -> FloatArray:
+    """Return values whose mean is the regression line at `middle`, and whose standard error is that of the line there.
+
+    Each residual is weighted by how far it moves the line at `middle`: far from the mean covariate of these values, the error
+    of the slope counts, too.
+
+    >>> at_covariate(np.array([1.0, 3.0, 6.0]), np.array([0.0, 1.0, 2.0]), 2.0).round(2).tolist()
+    [5.75, 5.5, 6.25]
+    """
+    slope, apart = slope_on(values, covariate), covariate - covariate.mean()
+    reach, spread = middle - covariate.mean(), float(np.square(apart).mean())
+    weight = 1.0 + reach * apart / spread if spread > 0.0 else np.ones(values.size)
+    return np.asarray(
+        values.mean() + slope * reach + (values - values.mean() - slope * apart) * weight, dtype=np.float64
+    )
+
+
 def adjusted_columns(values: FloatArray, covariate: FloatArray) -> FloatArray:
     """Return columns whose means are the means of independent groups at the mean covariate of all, each by its own slope.
 
@@ -459,7 +476,7 @@ def adjusted_columns(values: FloatArray, covariate: FloatArray) -> FloatArray:
     for j, own in enumerate(values.T):
         rows = ~np.isnan(own)
         slope = slope_on(own[rows], covariate[rows])
-        level = own[rows] - slope * apart[rows]
+        level = at_covariate(own[rows], covariate[rows], float(covariate.mean()))
         found[:, j] = level.mean() + slope * apart
         found[rows, j] += (level - level.mean()) * own.size / level.size
     return found
@@ -543,7 +560,7 @@ def sample_ratio_p(counts: Sequence[int], shares: ArrayLike | None = None) -> fl
     >>> round(sample_ratio_p([5000, 5300]), 4), round(sample_ratio_p([600, 400], [0.6, 0.4]), 2)
     (0.0032, 1.0)
     >>> round(sample_ratio_p([1000, 1000, 1100]), 4)
-    0.0399
+    0.0397
     """
     n = np.array([check_count(each, "counts") for each in counts], dtype=np.float64)
     expected = np.ones(n.size) if shares is None else np.asarray(shares, dtype=np.float64)

@@ -278,6 +278,25 @@ def test_adjusted_coverage() -> None:
     assert 0.93 < held / 2_000 < 0.97
 
 
+def test_the_error_of_a_line_grows_with_the_way_to_where_it_is_read() -> None:
+    """Read at a mean covariate far from both sides', the error is that of least squares in the sandwich form (HC0, n - 1)."""
+    rng = np.random.default_rng(9)
+    x, z = rng.normal(0, 1, 40), rng.normal(1, 1, 50)
+    y, w = x + rng.normal(0, 1, 40), 2 * z + rng.normal(0, 1, 50)
+    whole = np.concatenate([x, z, rng.normal(4, 1, 60)])
+    variance, slopes = 0.0, []
+    for values, covariate in ((y, x), (w, z)):
+        design = np.column_stack([np.ones(values.size), covariate - whole.mean()])
+        bread = np.linalg.inv(design.T @ design)
+        coefficients = bread @ design.T @ values
+        moved = (design @ bread)[:, 0] * (values - design @ coefficients)
+        variance += float((moved**2).sum()) * values.size / (values.size - 1)
+        slopes.append(coefficients[1])
+    variance += (slopes[1] - slopes[0]) ** 2 * float(whole.var(ddof=1)) / whole.size
+    found = adjusted_difference(y, w, x, z, whole=whole)
+    assert found.std_error == pytest.approx(math.sqrt(variance), rel=ROUNDING)
+
+
 def test_strata_by_hand() -> None:
     a, b = np.array([0.0, 1, 5, 6, 7]), np.array([1.0, 2, 6, 8])
     found = stratified_difference(a, b, [0, 0, 1, 1, 1], [0, 0, 1, 1])
