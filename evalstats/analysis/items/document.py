@@ -21,7 +21,7 @@ from evalstats.document.model import (
     works_section,
 )
 from evalstats.document.numbers import interval_words, number, with_unit
-from evalstats.grammar import plural
+from evalstats.grammar import conjugate, plural
 
 _SHOWN = 20
 
@@ -29,12 +29,12 @@ _SHOWN = 20
 def document(result: ItemReport) -> Document:
     """Return what is said of the items of a benchmark."""
     form, turned = result.form, [row for row in result.rows if row.reversed]
-    answered = form is not None
+    gains = _gains(form)
     return Document(
         kind="items",
         title=f"Which items tell models apart{placed(result.benchmark)}, and would fewer do?",
-        label="short form" if answered else "curves only",
-        tone="good" if answered else "caution",
+        label="curves only" if form is None else "short form" if gains else "no gain",
+        tone="good" if gains else "caution",
         headline=_headline(result),
         number="" if form is None else with_unit(number(form.estimate * result.scale, 1), result.unit),
         number_words="" if form is None else _against_random(form, result),
@@ -52,7 +52,14 @@ def _headline(result: ItemReport) -> str:
     form = result.form
     if form is None:
         return f"Whether fewer items would do is not known: {result.sizes_reason}"
-    return f"{form.size:,} chosen items tell a new model's score as well as {form.random_size:,} random ones"
+    chosen = plural(form.size, "chosen item")
+    if not _gains(form):
+        return f"{chosen} {conjugate(form.size, 'tell')} a new model's score no better than random ones"
+    return f"{chosen} {conjugate(form.size, 'tell')} a new model's score as well as {form.random_size:,} random ones"
+
+
+def _gains(form: SizeRow | None) -> bool:
+    return form is not None and form.random_size > form.size
 
 
 def _drawn(form: SizeRow, result: ItemReport) -> Interval | None:
@@ -110,7 +117,7 @@ def _answer(result: ItemReport) -> tuple[Block, ...]:
 
 def _actions(result: ItemReport, turned: list[ItemRow]) -> list[str]:
     found: list[str] = []
-    if result.form is not None:
+    if _gains(result.form):
         found.append(
             f"Run the {result.size:,} chosen items (marked in the CSV), and predict the score in Python: `predicted()`."
         )
@@ -125,7 +132,7 @@ def _actions(result: ItemReport, turned: list[ItemRow]) -> list[str]:
 def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:
     columns = (
         Column(title="Item", kind="name"),
-        number_column(result, "Solved", "%" if result.scale > 1 else ""),
+        number_column(result, "Mean score", "%" if result.scale > 1 else ""),
         Column(title="Slope", kind="number", digits=2, plain=True),
         Column(title="SE", kind="number", digits=2, plain=True),
     )
@@ -149,7 +156,10 @@ def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:
             Section(id="reversed", heading="Items that point the wrong way", blocks=(table("reversed", worst, words),))
         )
     if result.sizes:
-        form = sorted((row for row in result.rows if row.chosen), key=lambda row: -row.share)
+        form = sorted(
+            (row for row in result.rows if row.chosen),
+            key=lambda row: -row.share if result.higher_is_better else row.share,
+        )
         found.append(
             Section(
                 id="form", heading="The short form", blocks=(table("form", form, "Chosen items, the easiest first"),)

@@ -196,8 +196,9 @@ def _models(names: tuple[str, ...], curves: ItemCurves, shares: FloatArray, *, s
 
 def _size_row(found: SizeError, n_items: int, n_models: int) -> SizeRow:
     low, high = (np.sqrt(n_models / stats.chi2.ppf(at, n_models)) for at in ((1 + _LEVEL) / 2, (1 - _LEVEL) / 2))
-    spread = found.random_error**2 * found.size / (1.0 - found.size / n_items) if found.size < n_items else 0.0
-    alike = 1.0 / (found.score_error**2 / spread + 1.0 / n_items) if spread else float(n_items)
+    # By the formula of a mean of random items; where all items say the same of every model, one of them is enough.
+    ratio = found.score_error / max(found.random_error, 1e-9)
+    alike = 1.0 / (ratio**2 * (1.0 / found.size - 1.0 / n_items) + 1.0 / n_items)
     return SizeRow(
         estimate=found.score_error,
         conf_low=found.score_error * float(low),
@@ -208,5 +209,5 @@ def _size_row(found: SizeError, n_items: int, n_models: int) -> SizeRow:
         largest_error=found.largest_error,
         rank_error=found.rank_error,
         random_error=found.random_error,
-        random_size=round(alike),
+        random_size=max(1, round(alike)),
     )

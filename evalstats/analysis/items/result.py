@@ -7,13 +7,13 @@ import polars as pl
 
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result
 from evalstats.document.model import Note
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.item_response import ItemCurves
-from evalstats.stats.raters.correction import powered_mean
+from evalstats.stats.raters.correction import FEWEST_LABELS, powered_mean
 from evalstats.stats.short_form import predicted_scores, probable_abilities
 from evalstats.table.metric import MetricFacts
 
@@ -220,7 +220,8 @@ class ItemReport(OfMetric, Result):
 
         The items must have been drawn at random, whatever the models did on them. What the curves expect of a model of its
         ability is corrected by its own answers (prediction-powered), so that wrong curves cost precision and no truth. Nothing
-        is gained for the difference of two systems that answered the same items.
+        is gained for the difference of two systems that answered the same items. Of a system that answered all items the score
+        is known. CannotAnswerError if one answered fewer than 20 of the items.
 
         Parameters
         ----------
@@ -232,6 +233,21 @@ class ItemReport(OfMetric, Result):
         for name, values in self._answers(answers).items():
             known = ~np.isnan(values)
             at = np.flatnonzero(known)
+            if known.all():
+                score = float(values.mean())
+                found[name] = Estimate(
+                    estimate=score,
+                    std_error=0.0,
+                    conf_low=score,
+                    conf_high=score,
+                    conf_level=self.conf_level,
+                    method="mean of all items",
+                )
+                continue
+            if at.size < FEWEST_LABELS:
+                raise CannotAnswerError(
+                    f"{name!r} answered {at.size} of {plural(self.n_items, 'item')}; at least {FEWEST_LABELS} are needed"
+                )
             expected = curves.chances(probable_abilities(curves, at, values[at, None]))[:, 0]
             told = powered_mean(
                 expected[~known],
@@ -256,7 +272,8 @@ class ItemReport(OfMetric, Result):
         """Return each system's mean score on every item of `rows`; NaN where it has none."""
         data = as_data(answers)
         place = {row.key: at for at, row in enumerate(self.rows)}
-        scored = data.outcomes.filter((pl.col("metric") == self.metric) & (pl.col("status") == "scored"))
+        of_metric = (pl.col("benchmark") == self.benchmark) & (pl.col("metric") == self.metric)
+        scored = data.outcomes.filter(of_metric & (pl.col("status") == "scored"))
         means = scored.group_by("system", "task", "item", "variant").agg(pl.col("score").mean())
         found: dict[str, FloatArray] = {}
         for system, task, item, variant, score in means.iter_rows():

@@ -103,6 +103,41 @@ def test_random_items_with_an_archive_hold_the_score() -> None:
     assert np.mean(held) >= 0.91  # 2.5 standard errors of 150 draws below 95%
 
 
+def test_answers_to_another_benchmark_do_not_count() -> None:
+    new, found = answers()[:, N_MODELS], report()
+    rows = [
+        {"benchmark": name, "item": f"q{i:03d}", "model": "m24", "score": int(value)}
+        for name, values in (("table", new), ("other", 1 - new))
+        for i, value in enumerate(values)
+    ]
+    both, other = es.from_frame(pl.DataFrame(rows)), es.from_frame(pl.DataFrame(rows[len(new) :]))
+    alone = table(answers(), range(N_MODELS, N_MODELS + 1))
+    assert found.predicted(both) == found.predicted(alone)
+    assert found.estimated(both) == found.estimated(alone)
+    with pytest.raises(es.InputError, match="among the answers"):
+        found.predicted(other)
+
+
+def test_all_items_are_the_score_and_few_no_estimate_of_it() -> None:
+    found, new = report(), answers()[:, : N_MODELS + 1].copy()
+    whole = found.estimated(table(new, range(N_MODELS, N_MODELS + 1)))["m24"]
+    assert (whole.conf_low, whole.estimate, whole.conf_high) == (new[:, -1].mean(),) * 3
+    new[7:, -1] = np.nan
+    with pytest.raises(es.CannotAnswerError, match="'m24' answered 7 of 120 items; at least 20"):
+        found.estimated(table(new, range(N_MODELS, N_MODELS + 1)))
+
+
+def test_a_form_no_better_than_random_items_is_not_advised() -> None:
+    """All models solve all items: any one item says as much."""
+    found = es.items(table(np.ones((60, 12)), range(12)), size=1)
+    form, told = found.form, found.document()
+    assert form is not None
+    assert form.random_size == 1
+    assert (told.tone, told.label) == ("caution", "no gain")
+    assert told.headline == "1 chosen item tells a new model's score no better than random ones"
+    assert told.actions == ()
+
+
 def test_a_saved_report_predicts_the_same(tmp_path: Path) -> None:
     found = report()
     found.save(tmp_path / "items.json")
