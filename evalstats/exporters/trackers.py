@@ -4,6 +4,7 @@ No client is imported: what a run is shows in its methods. Estimate, ends, p and
 page and the saved result become artefacts. TensorBoard keeps no files, so it gets the result as Markdown.
 """
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,8 +38,9 @@ def log(result: Result, run: Any, *, name: str, step: int | None, page: bool) ->
     }
     if drawn is not None:
         numbers |= {"estimate": drawn.estimate, "conf_low": drawn.low, "conf_high": drawn.high}
+    stem = re.sub(r"[^\w.-]", "-", name)  # trackers group metrics by a slash, which no file's name has
     with TemporaryDirectory() as folder:
-        files = [Path(folder, f"{name}.json"), *([Path(folder, f"{name}.html")] if page else [])]
+        files = [Path(folder, f"{stem}.json"), *([Path(folder, f"{stem}.html")] if page else [])]
         if tracker.file is not None:  # before anything is logged: a page that cannot be made leaves nothing behind
             result.save(files[0])
             for each in files[1:]:
@@ -83,7 +85,7 @@ def tracker_of(run: Any, name: str, step: int | None = None) -> Tracker:
         return Tracker(
             lambda numbers: run.log(numbers, step=step),
             run.summary.update,
-            lambda path: run.log_artifact(str(path), name=f"{name}-{path.suffix[1:]}", type="evaluation"),
+            lambda path: run.log_artifact(str(path), name=f"{path.stem}-{path.suffix[1:]}", type="evaluation"),
         )
     if has("add_scalar", "add_text"):  # TensorBoard
         return Tracker(

@@ -429,3 +429,11 @@ def test_users_of_two_arms_are_compared_and_their_split_is_checked() -> None:
     assert (named.kind, named.effect) == ("item sets", "open")
     [few] = es.audit(visits((7, 8))).findings
     assert "fewer than 10 users a side" in few.text
+
+
+def test_numbered_rows_that_are_no_pairs_are_audited_as_they_are_compared() -> None:
+    rows = pl.DataFrame({"model": ["old"] * 300 + ["new"] * 310, "solved": ([0, 1, 1] * 204)[:610]})
+    data = es.from_frame(rows, item="#row", model="model", score="solved")
+    found, two = es.audit(data), es.compare(data, "old", "new")
+    assert two.verdict != "invalid"
+    assert (found.n_pairs, found.n_flipping, [each.kind for each in found.findings]) == (1, 0, [])
