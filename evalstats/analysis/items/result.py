@@ -197,10 +197,10 @@ class ItemReport(OfMetric, Result):
         chosen = np.flatnonzero([row.chosen for row in self.rows])
         found: dict[str, Estimate] = {}
         curves = self.curves()
-        for name, values in self._answers(answers).items():
-            if np.isnan(values[chosen]).any():
+        for name, (right, trials) in self._answers(answers).items():
+            if not trials[chosen].all():
                 continue
-            value = float(predicted_scores(curves, chosen, values[chosen, None])[0])
+            value = float(predicted_scores(curves, chosen, right[chosen, None], trials[chosen, None])[0])
             reach = t_quantile(self.conf_level, self.n_models) * form.estimate
             found[name] = Estimate(
                 estimate=value,
@@ -230,11 +230,11 @@ class ItemReport(OfMetric, Result):
         """
         curves = self.curves()
         found: dict[str, Estimate] = {}
-        for name, values in self._answers(answers).items():
-            known = ~np.isnan(values)
+        for name, (right, trials) in self._answers(answers).items():
+            known = trials > 0
             at = np.flatnonzero(known)
             if known.all():
-                score = float(values.mean())
+                score = float((right / trials).mean())
                 found[name] = Estimate(
                     estimate=score,
                     std_error=0.0,
@@ -248,11 +248,12 @@ class ItemReport(OfMetric, Result):
                 raise CannotAnswerError(
                     f"{name!r} answered {at.size} of {plural(self.n_items, 'item')}; at least {FEWEST_LABELS} are needed"
                 )
-            expected = curves.chances(probable_abilities(curves, at, values[at, None]))[:, 0]
+            ability = probable_abilities(curves, at, right[at, None], trials[at, None])
+            expected = curves.chances(ability)[:, 0]
             told = powered_mean(
                 expected[~known],
                 expected[known],
-                values[known],
+                right[at] / trials[at],
                 bounds=(0.0, 1.0),
                 pseudo=0.5,
                 conf_level=self.conf_level,
@@ -269,17 +270,17 @@ class ItemReport(OfMetric, Result):
         return found
 
     def _answers(self, answers: EvalData | object) -> dict[str, FloatArray]:
-        """Return each system's mean score on every item of `rows`; NaN where it has none."""
+        """Return each system's right trials and trials of every item of `rows`, shape (2, n_items); 0 where it has none."""
         data = as_data(answers)
         place = {row.key: at for at, row in enumerate(self.rows)}
         of_metric = (pl.col("benchmark") == self.benchmark) & (pl.col("metric") == self.metric)
         scored = data.outcomes.filter(of_metric & (pl.col("status") == "scored"))
-        means = scored.group_by("system", "task", "item", "variant").agg(pl.col("score").mean())
+        counts = scored.group_by("system", "task", "item", "variant").agg(pl.col("score").sum(), pl.len().alias("n"))
         found: dict[str, FloatArray] = {}
-        for system, task, item, variant, score in means.iter_rows():
+        for system, task, item, variant, right, trials in counts.iter_rows():
             at = place.get((task, item, variant))
             if at is not None:
-                found.setdefault(str(system), np.full(len(place), np.nan))[at] = score
+                found.setdefault(str(system), np.zeros((2, len(place))))[:, at] = right, trials
         if not found:
             raise InputError(f"no item of {self.benchmark} with {self.metric!r} is among the answers")
         return found

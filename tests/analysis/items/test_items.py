@@ -11,7 +11,7 @@ from scipy import special
 
 import evalstats as es
 from evalstats.stats.item_response import two_parameter
-from evalstats.stats.short_form import chosen_items, form_errors
+from evalstats.stats.short_form import chosen_items, form_errors, predicted_scores
 
 N_ITEMS, N_MODELS = 120, 24
 
@@ -116,6 +116,21 @@ def test_answers_to_another_benchmark_do_not_count() -> None:
     assert found.estimated(both) == found.estimated(alone)
     with pytest.raises(es.InputError, match="among the answers"):
         found.predicted(other)
+
+
+def test_trials_of_a_new_model_count_as_those_of_the_old() -> None:
+    found, new = report(), answers()[:, N_MODELS]
+    again = np.stack([new, new, 1 - new])
+    rows = [
+        {"item": f"q{i:03d}", "model": "m24", "trial": t, "score": int(again[t, i])}
+        for t in range(3)
+        for i in range(len(new))
+    ]
+    told = found.predicted(es.from_frame(pl.DataFrame(rows)))["m24"]
+    form = np.flatnonzero([row.chosen for row in found.rows])
+    right = again.sum(axis=0)[form, None]
+    expected = predicted_scores(found.curves(), form, right, np.full(right.shape, 3.0))
+    assert told.estimate == pytest.approx(expected[0], rel=1e-12)
 
 
 def test_all_items_are_the_score_and_few_no_estimate_of_it() -> None:
