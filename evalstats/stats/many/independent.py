@@ -18,10 +18,10 @@ from evalstats.stats.many.step_down import TwoSided, collect
 from evalstats.stats.unpaired import (
     TwoProportions,
     adjusted_difference,
+    at_covariate,
     clustered_difference,
     fisher_exact,
     miettinen_nurminen,
-    slope_on,
     welch,
 )
 
@@ -190,7 +190,8 @@ def covariance_of_means(
     [[0.333, 0.0], [0.0, 1.0]]
     """
     if before is not None:
-        values = [own - slope_on(own, x) * (x - x.mean()) for own, x in zip(values, before, strict=True)]
+        middle = float(np.concatenate(before).mean())
+        values = [at_covariate(own, x, middle) for own, x in zip(values, before, strict=True)]
     if clusters is None:
         return np.diag([float(np.square(own - own.mean()).sum()) / own.size / max(own.size - 1, 1) for own in values])
     n = 1 + max(int(codes.max()) for codes in clusters)
