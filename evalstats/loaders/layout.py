@@ -171,7 +171,8 @@ def layout_of(files: Sequence[tuple[Path, Contents]], *, sides: bool = False) ->
 def _grids(columns: Sequence[tuple[str, ...]], paths: Sequence[Path]) -> list[tuple[str, list[tuple[str, ...]]]]:
     """Return the templates under which files make a grid, with the values of each field.
 
-    Those with a field that says it is a repetition come first, then the coarsest.
+    Those with a field that says it is a repetition come first, then the coarsest. Where each model has seeds of its own, these
+    count as its first, second and so on.
     """
     found: list[tuple[str, list[tuple[str, ...]]]] = []
     whole = [_whole(texts) for texts in columns]
@@ -180,10 +181,33 @@ def _grids(columns: Sequence[tuple[str, ...]], paths: Sequence[Path]) -> list[tu
         numbers = iter(range(_READINGS))
         template = re.sub("{}", lambda _, numbers=numbers: f"{{{next(numbers)}}}", "/".join(patterns))
         fields = [*zip(*(said.values() for said in values_by_path(template, paths)), strict=True)]
-        sizes = [len({*values}) for values in fields]
-        if min(sizes) > 1 and len({*zip(*fields, strict=True)}) == len(paths) >= _NEARLY * prod(sizes):
-            found.append((template, fields))
+        vary = min(len({*values}) for values in fields) > 1
+        nested = [_numbered(fields, k) for k, values in enumerate(fields) if vary and _may_repeat(values, template, k)]
+        found += [(template, each) for each in (fields, *nested) if vary and _are_crossed(each)][:1]
     return sorted(found, key=lambda grid: (not any(map(_are_repetitions, grid[1])), len(grid[1])))
+
+
+def _are_crossed(fields: Sequence[Sequence[str]]) -> bool:
+    """Whether nearly each value of each field stands with each of all others, once."""
+    n_files, n_cells = len(fields[0]), prod(len({*values}) for values in fields)
+    return len({*zip(*fields, strict=True)}) == n_files >= _NEARLY * n_cells
+
+
+def _numbered(fields: Sequence[tuple[str, ...]], k: int) -> list[tuple[str, ...]]:
+    """Return the fields, of which one is numbered anew within the others.
+
+    >>> _numbered([("a", "a", "b", "b"), ("seed1", "seed2", "seed41", "seed42")], 1)[1]
+    ('seed1', 'seed2', 'seed1', 'seed2')
+    """
+    others = [*fields[:k], *fields[k + 1 :]]
+    so_far: Counter[tuple[str, ...]] = Counter()
+    numbered: list[str] = []
+    for row, value in enumerate(fields[k]):
+        group = tuple(values[row] for values in others)
+        so_far[group] += 1
+        named = _REPETITION.fullmatch(value)
+        numbered.append(f"{named[1] if named else ''}{so_far[group]}")
+    return [*fields[:k], tuple(numbered), *fields[k + 1 :]]
 
 
 def _whole(texts: Sequence[str]) -> str:
@@ -211,7 +235,6 @@ def _roles(
     template: str, fields: Sequence[tuple[str, ...]], contents: Sequence[Contents], *, has_model: bool, sides: bool
 ) -> list[str]:
     """Return what each field is: model, benchmark, trial, "*" for what is none of these, "" where that is not clear."""
-    whole = [f"{{{k}}}" in template.split("/") for k in range(len(fields))]
     roles = [""] * len(fields)
     for k, values in enumerate(fields):
         same = _shared([each for at, each in enumerate(fields) if at != k], contents)
@@ -219,13 +242,14 @@ def _roles(
             return [""] * len(fields)
         parts = len({re.sub(r"\d+", "", value) for value in values}) < len({*values})
         parts = parts and not _mostly(names_a_benchmark, values)
-        if sides and not has_model and k == 0 and whole[0]:
+        varies = len({*values}) > 1
+        if sides and not has_model and k == 0 and varies and _is_whole(template, k):
             roles[k] = "model"
-        elif (not same and has_model) or (same and same.count(False) == len(same) and parts):
+        elif not varies or (not same and has_model) or (same and same.count(False) == len(same) and parts):
             roles[k] = _ANY
         elif same and same.count(False) == len(same):
             roles[k] = "benchmark"
-        elif _are_repetitions(values) or (True in same and whole[k] and len(fields) > 1 and _match(_NUMBERS, values)):
+        elif _may_repeat(values, template, k) and (_are_repetitions(values) or (True in same and len(fields) > 1)):
             roles[k] = "trial"
         elif True in same or _mostly(names_a_model, values):
             roles[k] = "model"
@@ -236,7 +260,9 @@ def _roles(
         values = fields[unclear[0]]
         if not (has_model or "model" in roles):
             roles[unclear[0]] = "model"
-        elif whole[unclear[0]] and len({re.sub(r"\d+", "", value) for value in values}) >= _HARDLY_GRADINGS:
+            return roles
+        names = {re.sub(r"\d+", "", value) for value in values}
+        if _is_whole(template, unclear[0]) and len(names) >= _HARDLY_GRADINGS:
             roles[unclear[0]] = "benchmark"
     return roles
 
@@ -253,6 +279,16 @@ def _shared(others: Sequence[tuple[str, ...]], contents: Sequence[Contents]) -> 
         if not pair[0].models or pair[0].models & pair[1].models
     ]
     return [one.shares_items(other) for one, other in pairs[:: max(len(pairs) // _PAIRS, 1)]]
+
+
+def _is_whole(template: str, k: int) -> bool:
+    """Whether a field is a folder, or a file's name."""
+    return f"{{{k}}}" in template.split("/")
+
+
+def _may_repeat(values: Iterable[str], template: str, k: int) -> bool:
+    """Whether a field may be a repetition, by its values: seeds and runs, or a folder's or file's number or date."""
+    return _are_repetitions(values) or (_is_whole(template, k) and _match(_NUMBERS, values))
 
 
 def _are_repetitions(values: Iterable[str]) -> bool:

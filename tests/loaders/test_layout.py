@@ -146,6 +146,10 @@ def test_a_layout_is_found_and_its_template_reads_the_same(
         (["control", "treatment"], 2),
         (["gpt/1", "gpt/2", "o1/1", "o1/2"], 2),
         (["gpt/2026-01-02", "gpt/2026-01-03", "o1/2026-01-02", "o1/2026-01-03"], 2),
+        # Seeds and dates of their own.
+        (["gpt/seed1", "gpt/seed2", "o1/seed41", "o1/seed42"], 2),
+        (["gpt_run1", "gpt_run2", "o1_run3", "o1_run4", "o1_run5"], 2),
+        (["gpt/2026-01-02", "gpt/2026-01-04", "o1/2026-01-03", "o1/2026-01-05"], 2),
     ],
 )
 def test_models_of_one_set_of_items_are_no_tasks(tmp_path: Path, files: list[str], systems: int) -> None:
@@ -154,6 +158,11 @@ def test_models_of_one_set_of_items_are_no_tasks(tmp_path: Path, files: list[str
     assert data.outcomes["system"].n_unique() == systems
     assert set(data.outcomes["benchmark"]) == {"table"}
     assert data.outcomes.select("system", "trial").unique().height == len(files)
+
+
+def test_a_model_is_called_by_its_folder_where_each_has_a_date_of_its_own(tmp_path: Path) -> None:
+    data = read(written(tmp_path, {f"{name}.csv": "qa,1\nqb,0\n" for name in ("gpt/2026-01-02", "o1/2026-01-03")}))
+    assert {*data.outcomes["system"]} == {"gpt", "o1"}
 
 
 def test_each_template_that_is_shown_reads_the_files(tmp_path: Path) -> None:
