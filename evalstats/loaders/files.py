@@ -224,7 +224,7 @@ def _without_title(stream: BinaryIO) -> BinaryIO:
 def lines_above(text: str) -> int:
     r"""Return how many lines stand above the header of delimited text: those of a cell at most, and comments.
 
-    What is below a header has as many cells; a header holds no numbers.
+    What is below a header has as many cells; a header holds no numbers. So `#id` begins a header, where `# by me` does not.
 
     >>> (
     ...     lines_above("My results,,\n\nid,model,ok\nq1,a,1\n"),
@@ -233,7 +233,7 @@ def lines_above(text: str) -> int:
     ... )
     (2, 1, 0)
     """
-    lines = text.splitlines()[:_LINES_LOOKED_AT]
+    lines = text.split("\n")[:_LINES_LOOKED_AT]
     if not lines or "\0" in text or text.lstrip()[:1] in {"{", "[", "<", ""}:
         return 0
     for place, (line, below) in enumerate(pairwise(lines)):
@@ -245,8 +245,8 @@ def lines_above(text: str) -> int:
             )
         except csv.Error:
             return 0
-        if len([*filter(None, header)]) > 1 and not line.startswith("#"):
-            is_header = len(row) == len(header) and not any(_PLAIN_NUMBER.fullmatch(cell.strip()) for cell in header)
+        is_header = len(row) == len(header) and not any(_PLAIN_NUMBER.fullmatch(cell.strip()) for cell in header)
+        if len([*filter(None, header)]) > 1 and (is_header or not line.startswith("#")):
             return place if is_header and any(each.strip() for each in lines[:place]) else 0
     return 0
 

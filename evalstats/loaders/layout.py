@@ -83,13 +83,15 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 def values_by_path(template: str, paths: Sequence[Path]) -> list[dict[str, str]]:
     """Return what each path says by a template, which is held against its last parts; a role that stands twice is joined.
 
-    A name that can be taken apart in several places is taken apart so that its parts are those of other names too.
+    The template may have the ending of the files. A name that can be taken apart in several places is taken apart so that its
+    parts are those of other names too.
 
     >>> values_by_path("{model}_{task}", [Path(f"{m}_{t}.csv") for m in ("gpt_4", "o1") for t in ("arc", "law")])[0]
     {'model': 'gpt_4', 'task': 'arc'}
     """
     parts = [_parts(path) for path in paths]
-    patterns = template.split("/")
+    endings = {path.name.removeprefix(each[-1]) for path, each in zip(paths, parts, strict=True)}
+    patterns = (template.removesuffix(endings.pop()) if len(endings) == 1 else template).split("/")
     found: list[dict[str, str]] = [{} for _ in paths]
     for place, pattern in enumerate(patterns, start=-len(patterns)):
         texts = [each[place] if len(each) >= -place else "" for each in parts]

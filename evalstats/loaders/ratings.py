@@ -200,6 +200,7 @@ def _raters_in(table: pl.DataFrame) -> tuple[list[str], list[str]]:
     """Return the columns that hold the ratings of one rater each, by their names, and which of these are of people."""
     words = {name: {*words_of(name).split("_")} for name in table.columns}
     numbers = [name for name in table.columns if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]
+    numbers = [name for name in numbers if ROLES["score"].never.isdisjoint(words[name])]
     people = [name for name in numbers if _PEOPLE & words[name]]
     judges = [name for name in numbers if name not in people and (SCORERS & words[name] or names_a_model(name))]
     return ([*people, *judges], people) if people and judges else ([], [])

@@ -130,6 +130,8 @@ MARKDOWN = "| id | model | ok |\n|---|---|---|\n| q1 | a | 1 |\n| q1 | b | 0 |\n
         ("t.csv", f"# by a tool, in May\n# run 5\n{ROWS}", 4),
         ("t.csv", f"sep=;\n{ROWS.replace(',', ';')}", 3),
         ("t.md", f"# Results\n\nOf a run, in short.\n\n{MARKDOWN}\nThe end.\n", 7),
+        ("t.csv", f"Results\u2028of March\n{ROWS}", 3),
+        ("t.csv", "#,model,ok\nq1,a,pass\nq1,b,fail\n", 2),
         ("t.csv", ROWS, 2),
     ],
 )

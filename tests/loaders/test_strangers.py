@@ -58,7 +58,7 @@ def test_an_unknown_role_is_an_error_that_names_the_roles(tmp_path: Path) -> Non
 
 
 def test_columns_of_people_and_of_judges_are_raters() -> None:
-    frame = pl.DataFrame({"id": ["1", "2"], "human_score": [1, 0], "llm_score": [1, 1], "length": [3, 4]})
+    frame = pl.DataFrame({"id": ["1", "2"], "human_score": [1, 0], "llm_score": [1, 1], "llm_latency_ms": [3, 4]})
     kinds = dict(from_ratings(frame).ratings.select("rater", "rater_kind").unique().iter_rows())
     assert kinds == {"human_score": "human", "llm_score": "judge"}
     long = {"id": ["1", "1", "2", "2"], "rater": ["ann", "gpt-4o"] * 2, "value": [1, 0, 1, 1]}
