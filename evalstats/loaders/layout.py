@@ -139,6 +139,13 @@ def _readings(pattern: str, text: str) -> list[tuple[str, ...]]:
     return [reading for _, reading in zip(range(_READINGS), fits(0, 0), strict=False)]
 
 
+def equally_deep(files: Sequence[tuple[Path, Contents]]) -> list[tuple[Path, Contents]]:
+    """Return the files of a layout without the few that lie elsewhere: a summary above them, an old copy below."""
+    depths = [len(path.absolute().parts) for path, _ in files]
+    ((depth, n_files),) = Counter(depths).most_common(1) or [(0, 0)]
+    return [file for file, own in zip(files, depths, strict=True) if own == depth or n_files < _NEARLY * len(files)]
+
+
 def layout_of(files: Sequence[tuple[Path, Contents]], *, sides: bool = False) -> Layout | None:
     """Return the layout of tables that name no tasks; None where they show none: then each is what it is called.
 

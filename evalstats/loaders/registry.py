@@ -29,7 +29,7 @@ from evalstats.loaders.base import (
 )
 from evalstats.loaders.binder import NOTHING_ASKED, AskedNames
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
-from evalstats.loaders.layout import Contents, layout_of, values_by_path
+from evalstats.loaders.layout import Contents, equally_deep, layout_of, values_by_path
 from evalstats.loaders.roles import names_a_model
 from evalstats.loaders.sheets import holds_sheets
 from evalstats.loaders.table import LOADER as TABLE
@@ -354,6 +354,7 @@ def _laid_out(
             except (InputError, OSError):  # said when it is read
                 continue
             files += [(path, held)] if held is not None else []
+        files = equally_deep(files)
         found = layout_of(files, sides=bool(alongside))
         template, perhaps = (found.template, found.perhaps) if found is not None else (None, ())
         paths = [path for path, _ in files]
@@ -580,8 +581,9 @@ def read(
     data = combine(parts)
     data = data.where(**levels) if data.outcomes.height else data
     unnamed = data.runs.filter(loader=TABLE.name, benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)
-    if len(unnamed) > 1 and not any(item.source.given for item in planned):
-        problems.append(unnamed_benchmarks(unnamed.to_list()))
+    named = sum("benchmark" in item.source.given for item in planned)
+    if len(unnamed) and (named or (len(unnamed) > 1 and not any(item.source.given for item in planned))):
+        problems.append(unnamed_benchmarks(unnamed.to_list(), named))
     tables = data.runs.filter(loader=TABLE.name)
     if tables.height:
         problems.extend(names_alike(tables["source"][0], tables["model"].unique().drop_nulls().to_list()))

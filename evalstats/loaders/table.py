@@ -470,11 +470,13 @@ def _inside(head: Head) -> tuple[str, dict[str, list[dict[str, object]]]]:
     return (f"It is one JSON object, and {seen(lists)}. " if most else ""), kept if most else {}
 
 
-def unnamed_benchmarks(paths: Sequence[str]) -> Problem:
-    """Warn that these tables, which name no benchmark, count as one benchmark together and with others like them."""
+def unnamed_benchmarks(paths: Sequence[str], named: int = 0) -> Problem:
+    """Warn that these tables, which name no benchmark, count as one, together and beside those that so many others name."""
     first, *others = paths
     more = f", nor do {len(others)} more" if len(others) > 1 else ", nor does 1 more" if others else ""
     message = f"names no benchmark{more}: equal ids are the same item (else {Option('map', '@NAME', of='benchmark')})"
+    if named:
+        message = f"names no task{more}, where {named:,} paths do: it counts as one more; leave out what sums up others"
     return Problem(path=first, message=message, severity="note")
 
 

@@ -166,6 +166,17 @@ def test_a_model_is_called_by_its_folder_where_each_has_a_date_of_its_own(tmp_pa
     assert {*data.outcomes["system"]} == {"gpt", "o1"}
 
 
+def test_a_table_above_a_folder_of_tasks_leaves_its_layout_and_is_said_to_count(tmp_path: Path) -> None:
+    sizes = {f"{model}/{task}.csv": 6 + k for model in ("gpt", "o1") for k, task in enumerate(("arc", "gsm8k", "law"))}
+    folder = written(tmp_path, sizes)
+    tasks = read(folder).outcomes
+    assert {*tasks["benchmark"]} == {"arc", "gsm8k", "law"}
+    written(folder, {"summary.csv": "arc,1,gpt\ngsm8k,0,gpt\n"}, "model")
+    data = read(folder)
+    assert data.outcomes.filter(data.outcomes["benchmark"] != "table").height == tasks.height
+    assert "names no task, where 6 paths do: it counts as one more" in told(data)
+
+
 def test_each_template_that_is_shown_reads_the_files(tmp_path: Path) -> None:
     folder = written(tmp_path, {f"{side}/{name}.csv": 6 for side in ("old", "new") for name in ("strict", "lenient")})
     shown = re.findall(r"files='?(\{[^' ;]+)", told(read(folder)))
