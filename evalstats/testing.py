@@ -7,6 +7,7 @@ from typing import Any, cast
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.gate import Gate, gate
 from evalstats.analysis.compare.result import Comparison, Comparisons
+from evalstats.analysis.settings import asked_on_shell
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.registry import read
 from evalstats.loaders.sides import as_sides
@@ -79,6 +80,7 @@ def judged(
     **options: Any,
 ) -> tuple[Comparison, Gate]:
     """Return the comparison that a test asserts, and whether it passes."""
+    sides: list[Path] = []
     if not isinstance(data, EvalData):
         paths = [Path(path) for path in ([data] if isinstance(data, str | Path) else data)]
         if not paths:
@@ -86,9 +88,12 @@ def judged(
         parts = [_read(path) for path in paths]
         if len(paths) == 2 and baseline is None and candidate is None:
             data, (baseline, candidate) = as_sides(paths, parts)
+            sides = paths
         else:
             data = combine(parts)
     result = cast("Comparison | Comparisons", compare(data, baseline, candidate, margin=margin, **options))
+    if sides:
+        result = asked_on_shell(result, {"targets": sides})
     if isinstance(result, Comparisons):
         raise InputError("several metrics are named, and a test asserts one; write an assertion for each metric")
     return result, gate(result, fail_on or ("worse" if margin is None else "not-noninferior"))

@@ -201,7 +201,7 @@ def _with(settings: Settings, option: Option) -> Settings:
         return replace(settings, options={**settings.options, option.name: value})
     reading = settings.reading
     if reading is None:  # a call in Python: its files are all that the command reads
-        reading = {"targets": [file for files in settings.files.values() for file in files]}
+        reading = {"paths": [file for files in settings.files.values() for file in files]}
     before = cast("list[Any]", reading.get(option.name, []))
     several = option.name in ("where", "map", "fail_on")
     return replace(settings, reading={**reading, option.name: [*before, value] if several else value})

@@ -179,7 +179,7 @@ def _typed(name: str, value: object) -> Any:
         return from_here([value])[0]
     if isinstance(value, tuple | list):
         listed = cast("Sequence[Any]", value)
-        if listed and (name == "targets" or all(isinstance(each, PurePath) for each in listed)):
+        if listed and (name in _PATHS or all(isinstance(each, PurePath) for each in listed)):
             return list(from_here(listed))
         # A column map may be a file, and so may a mix.
         return [from_here([each])[0] if name == "map" and "=" not in str(each) else each for each in listed]
@@ -321,8 +321,8 @@ def _words(settings: Settings) -> tuple[list[str], list[list[str]]]:
     if any(name not in shell for name in settings.unsaid):
         raise _CannotBeSaidError
     known = {each.name: each for each in offered(signature_of(settings.question))}
-    # Two files are two sides.
-    two_files = settings.reading is not None and len(paths) == 2 and QUESTIONS[settings.question].form == "sides"
+    # Two targets are two sides; what was read as one has no order.
+    two_files = len((settings.reading or {}).get("targets", [])) == 2 and QUESTIONS[settings.question].form == "sides"
     by_file = _SIDES if two_files else ()
     for name, value in settings.options.items():
         if name == "plan" and name not in shell:

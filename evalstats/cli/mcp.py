@@ -21,7 +21,7 @@ from evalstats.cli.load import declared_plan, problem_lines
 from evalstats.cli.options import Command
 from evalstats.cli.output import json_text
 from evalstats.cli.question import answer, noted
-from evalstats.cli.reading import FORMS, Call
+from evalstats.cli.reading import FORMS, Call, with_sides
 from evalstats.cli.values import SHIPPED_MIX, read_values
 from evalstats.errors import EvalStatsError, InputError
 from evalstats.grammar import comma_list
@@ -183,7 +183,8 @@ def _answer(root: Path, question: Question, arguments: Mapping[str, Any]) -> str
     result, data = answer(call, FORMS[question.form](**reading), options, Showing(quiet=True))
     # As they were given, since what to ask next names the files as the agent does.
     of_files = [*data_options, *(each for each in options if each.flag.reads in OF_FILES or each.needed)]
-    result = noted(question, result, {each.name: given[_key(each)] for each in of_files if _key(each) in given})
+    as_given = {each.name: given[_key(each)] for each in of_files if _key(each) in given}
+    result = noted(question, result, with_sides(as_given, named="baseline" in given))
     met = [line for each in data for line in problem_lines(each.problems)]
     return json_text({**result.brief(), **({"reading": met[:5]} if met else {})}, indent=None)
 

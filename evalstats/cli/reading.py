@@ -229,10 +229,20 @@ class TwoSides(Reading):
 
     def typed(self, call: Call) -> dict[str, Any]:
         """Leave two sides of a store to the options that name them."""
-        typed = DataForm.typed(self, call)
-        if self.store is not None and call.given["baseline"] is None:
+        named = call.given["baseline"] is not None
+        typed = with_sides(DataForm.typed(self, call), named=named)
+        if self.store is not None and not named:
             del typed["targets"]
         return typed
+
+
+def with_sides(typed: Mapping[str, Any], *, named: bool) -> dict[str, Any]:
+    """Tell data that hold both sides, which options name, from two targets that are the sides.
+
+    >>> with_sides({"targets": ("b.csv", "a.csv")}, named=True)
+    {'paths': ('b.csv', 'a.csv')}
+    """
+    return {"paths" if named and name == "targets" else name: value for name, value in typed.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from evalstats.cli.output import json_text
 from evalstats.document.comment import marker, to_comment
 from evalstats.document.model import Column, Document, Note, Table
 from evalstats.simulate.benchmark_files import write_tenacious_traces
+from evalstats.testing import assert_not_worse
 from tests.cli.running import run
 
 
@@ -50,6 +51,26 @@ def test_every_command_that_it_names_leads_on(traces: Path) -> None:
     assert done.exit_code == third["gate"]["exit_status"] == 0
     assert third["gate"]["passed"] is True
     assert not any("--fail-on" in command and command in first["next"] for command in third["next"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "models"),
+    [("function", "old new"), ("names", "old new"), ("assertion", "old new"), ("assertion", "o3 o3")],
+)
+def test_the_next_command_keeps_the_sides(tmp_path: Path, monkeypatch: Any, asked: str, models: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, share, model in zip(("old", "new"), (2, 5), models.split(), strict=True):
+        rows = [{"item": f"q{i}", "model": model, "score": int(i % share > 0)} for i in range(60)]
+        Path(f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    if asked == "assertion":  # whose first file is the baseline, whatever order the alphabet has
+        found = assert_not_worse(["old.jsonl", "new.jsonl"]).brief()
+    elif asked == "function":
+        found = es.compare(es.read("new.jsonl", "old.jsonl"), "old", "new").brief()
+    else:
+        found, _ = brief("compare", "new.jsonl", "old.jsonl", "--baseline", "old", "--candidate", "new")
+    assert found["estimate"] == 30
+    (command,) = found["next"]
+    assert json.loads(run(*shlex.split(command)[1:]).stdout)["estimate"] == 30
 
 
 def test_a_gate_that_fails_says_why_once(traces: Path) -> None:

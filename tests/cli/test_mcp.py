@@ -75,6 +75,14 @@ def test_an_agent_gets_a_brief_answer(results):
     assert len(text) < 2_500
 
 
+def test_what_to_ask_next_keeps_the_sides_that_were_named(results):
+    targets = {"targets": ["new.jsonl", "old"], "baseline": "old", "candidate": "new"}
+    ((_, text),) = asked(results, ("compare", targets))
+    (command,) = json.loads(text)["next"]
+    assert command.startswith("evalstats compare new.jsonl old --")
+    assert "--baseline old --candidate new" in command
+
+
 def test_a_plan_of_the_folder_holds(results):
     (results / "evalstats.toml").write_text("[plan]\nconf_level = 0.9\n")
     ((_, text),) = asked(results, ("compare", {"targets": ["old", "new.jsonl"]}))

@@ -28,6 +28,7 @@ from evalstats.analysis.compare.result import Verdict
 from evalstats.analysis.compare.unseen import unseen_failures_of, unseen_tail
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import MethodRow, method_row, notes
+from evalstats.document.formats import capital
 from evalstats.document.model import Note
 from evalstats.document.numbers import declared, scaled, share_in_percent
 from evalstats.errors import InputError
@@ -473,8 +474,8 @@ def _clustered(
         words = "exact law of the cluster bootstrap; too short with few clusters"
         rows.append(method_row(law, "second interval", words))
     differing = flip.n_nonzero
-    few = (f"Only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
-    short = [f"{text}: the interval may be too short" for text in few if headline.conf_low is not None]
+    few = (f"only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
+    short = [f"{capital(text)}: the interval may be too short" for text in few if headline.conf_low is not None]
     return Difference(
         headline=headline,
         method_reason="items are clustered, so clusters are the unit that carries information",
