@@ -168,6 +168,10 @@ class _Outcomes:
             one = repr([row.get(name) for name in ("item", "model", "system")])
             row["trial"] = n_trials[one]
             n_trials[one] += 1
+        # Where some tests name one, the others are the file's: a table names all or none.
+        for name in ("model", "benchmark"):
+            if any(name in row for row in rows):
+                rows = [{name: self.path.stem, **row} for row in rows]
         try:
             write_whole(self.path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
             self.said.append(f"Written: {self.called}")

@@ -137,6 +137,19 @@ def test_a_model_among_the_parameters_is_no_part_of_the_item(pytester):
     done.stdout.fnmatch_lines(["*o3*"])
 
 
+@pytest.mark.parametrize("name", ["model", "benchmark"])
+def test_a_test_without_the_name_that_others_have_is_the_files(pytester, name):
+    pytester.makepyfile(f"""
+        import pytest
+        @pytest.mark.parametrize("{name}", ["o3", "o4"])
+        def test_it({name}): pass
+        def test_plain(): pass
+    """)
+    done = pytester.runpytest_subprocess("--evalstats-out", "new.jsonl")
+    done.stdout.no_fnmatch_line("*error:*")
+    assert sorted(row[name] for row in rows_of(pytester.path / "new.jsonl")) == ["new", "o3", "o4"]
+
+
 def test_only_plain_short_parameters_are_factors(pytester):
     pytester.makepyfile("""
         import enum, numpy, pytest

@@ -6,7 +6,12 @@ set -euo pipefail
 mkdir -p "$OUT"
 rm -f "$OUT"/{result,brief}.json "$OUT"/{comment.md,junit.xml,page.html,words}
 
-words=(compare "--format=json" "--output=$OUT/result.json" "--junit=$OUT/junit.xml")
+python -c 'import os, shlex; print("".join(f"{word}\0" for word in shlex.split(os.environ.get("ARGS", ""))), end="")' > "$OUT/words"
+words=(compare)
+while IFS= read -r -d '' word; do words+=("$word"); done < "$OUT/words"
+rm "$OUT/words"
+# Behind them, since the last of a repeated option counts: what is read below is written.
+words+=("--format=json" "--output=$OUT/result.json" "--junit=$OUT/junit.xml")
 add() { # a word for each line of a value, behind an option's name
   while IFS= read -r line; do
     [ -z "$line" ] || words+=("$1$line")
@@ -17,9 +22,6 @@ add --margin= "${MARGIN:-}"
 add --cluster= "${CLUSTER:-}"
 add --fail-on= "${FAIL_ON:-}"
 [ "${PAGE:-true}" != true ] || words+=("--report=$OUT/page.html")
-python -c 'import os, shlex; print("".join(f"{word}\0" for word in shlex.split(os.environ.get("ARGS", ""))), end="")' > "$OUT/words"
-while IFS= read -r -d '' word; do words+=("$word"); done < "$OUT/words"
-rm "$OUT/words"
 if [ -n "${DATA:-}" ]; then
   words+=("--baseline=$BASELINE" "--candidate=$CANDIDATE" --)
   add "" "$DATA"
