@@ -112,7 +112,7 @@ def _trial_id(trial: int) -> str:
     return f"trial{trial}"
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
     """Print the answer of every comparison, under the name of its test."""
     answers = {
         (report.nodeid, str(value)): None

@@ -1,6 +1,7 @@
 """The pytest plugin, in test suites of other people."""
 
 import json
+import runpy
 import subprocess
 import sys
 from xml.etree import ElementTree as ET
@@ -8,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import evalstats as es
+from evalstats import pytest_plugin
 from evalstats.testing import assert_not_worse
 
 pytest_plugins = ["pytester"]
@@ -312,6 +314,12 @@ def test_what_every_pytest_loads_imports_nothing_of_evalstats(pytester):
     )
     done = pytester.runpytest_subprocess("-s", "-q")
     done.stdout.fnmatch_lines(["[[]'evalstats', 'evalstats.pytest_plugin']"])
+
+
+def test_a_pytest_without_newer_names_loads_it(monkeypatch):
+    # Whoever installs evalstats gets the plugin into every suite there; pytest 7.4 has no such name.
+    monkeypatch.delattr(pytest, "TerminalReporter")
+    assert runpy.run_path(pytest_plugin.__file__)["pytest_terminal_summary"]
 
 
 def test_the_plugin_is_an_entry_point():
