@@ -30,7 +30,7 @@ class Tracker:
 
 def log(result: Result, run: Any, *, name: str, step: int | None, page: bool) -> None:
     """Log a result to a run; see `Result.log`."""
-    tracker = tracker_of(run, name, step)
+    tracker = tracker_of(run, step)
     document = result.document()
     drawn = document.interval
     numbers: dict[str, object] = {
@@ -56,7 +56,7 @@ def log(result: Result, run: Any, *, name: str, step: int | None, page: bool) ->
                 tracker.file(each)
 
 
-def tracker_of(run: Any, name: str, step: int | None = None) -> Tracker:
+def tracker_of(run: Any, step: int | None = None) -> Tracker:
     """Return what a run takes, known by its methods.
 
     InputError if it has those of no tracker.

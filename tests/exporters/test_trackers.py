@@ -80,6 +80,15 @@ def test_weights_and_biases():
     ]  # fmt: skip
 
 
+def test_a_name_with_a_slash_is_no_folder():
+    run = Recorder("log", "log_artifact")
+    run.summary = SimpleNamespace(update=lambda _: None)
+    R.log(run, name="qa/nightly run", page=False)
+    assert "qa/nightly run/estimate" in run.told("log")[0][0][0]
+    assert [*run.files] == ["qa-nightly-run.json"]
+    assert run.told("log_artifact")[0][1]["name"] == "qa-nightly-run-json"
+
+
 def test_comet():
     run = Recorder("log_metrics", "log_others", "log_asset", "log", "log_artifact")
     R.log(run)
