@@ -271,7 +271,8 @@ def run_spread(*sides: RunEffects, prior: RunSd) -> RunSpread | None:
 
 def _nodes(sides: Sequence[RunEffects], scale: float) -> FloatArray:
     """Return run standard deviations, evenly spaced by their logarithm."""
-    shown = [math.sqrt(float((side.squares / side.information).max())) for side in sides if side.squares.size]
+    # Their sum, since of runs that tell equally much the single squares depend on which axes the machine took.
+    shown = [math.sqrt(float((side.squares / side.information).sum())) for side in sides if side.squares.size]
     seen = max(1e-4 * scale, *shown)
     step = min(_STEP, 1.0 / math.sqrt(sum(side.squares.size for side in sides)))
     low, high = math.log(min(scale, seen) / _BEYOND), math.log(max(scale, seen) * _BEYOND)
