@@ -344,7 +344,8 @@ def _categories(result: ArenaRanking) -> Section | None:
     said.append(f"{clear} of {plural(known, 'cell')} exclude 0; chance alone gives about {by_chance:.0f}")
     if found.left_out:
         said.append(f"Dropped: {and_list([name for name, _ in found.left_out])} ({found.left_out[0][1]})")
-    rows = sorted(found.rows, key=lambda row: -abs(row.deviation or 0.0) / (row.std_error or float("inf")))
+    # Of two levels a model's departures are each other's mirror image: rounding must not order them.
+    rows = sorted(found.rows, key=lambda row: -round(abs(row.deviation or 0.0) / (row.std_error or float("inf")), 9))
     intervals = [None if row.conf_low is None else (row.conf_low, row.conf_high) for row in rows]
     table = Table(
         id="categories",

@@ -42,7 +42,7 @@ def versions(panel: Panel) -> Iterator[Observation | NotChecked]:
     for k, name in enumerate(names):
         rows = panel.rows.filter(pl.Series(side == k)).drop(ENTRY)
         kinds.append(System(name=name, rows=rows, runs=tuple(levels_of(rows["run"]))))
-    measured = run_kinds(panel.data, kinds, contrast="model", accept=panel.accept)
+    measured = run_kinds(panel.data, kinds, contrast="model", accept=panel.accept, apart=bool(panel.different))
     told = [each for each in measured.differences if each.severity != "note" or each.setting == "date"]
     if not told and any(each.setting == "unrecorded" for each in measured.differences):
         yield NotChecked(kind="versions", reason="the files do not say how the runs were made")
