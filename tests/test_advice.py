@@ -17,7 +17,9 @@ PACKAGE = Path(evalstats.__file__).parent
 OPTION = re.compile(r"(?<![\w-])(?<!var\()--[a-z]")
 # What is written for a shell: how a flag is declared beside its question, the command that gives a result again, and the
 # command lines of other programs.
-FOR_A_SHELL = ("questions.py", "analysis/settings.py", "report/engine.py", "report/kernel.py")
+FOR_A_SHELL = (
+    "questions.py", "analysis/brief.py", "analysis/settings.py", "pytest_plugin.py", "report/engine.py", "report/kernel.py",
+)  # fmt: skip
 # Names of files that another program makes of its own options.
 NAMES_OF_FILES = ("loaders/formats/bigcodebench.py",)
 MODULES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}

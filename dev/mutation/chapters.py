@@ -69,7 +69,14 @@ CHAPTERS: Final = {
     "lab against live": ("agreement", "errors_in_variables", "gap"),
     "standardisation": ("standardisation",),
     "judges": ("raters",),
-    "items and contamination": ("answer_choices", "contamination", "item_quality", "rasch"),
+    "items and contamination": (
+        "answer_choices",
+        "contamination",
+        "item_quality",
+        "item_response",
+        "rasch",
+        "short_form",
+    ),
     "planning": ("planning",),
 }
 

@@ -140,13 +140,13 @@ class _Recoded(io.RawIOBase):
 
 
 @contextmanager
-def open_bytes(path: Path) -> Generator[BinaryIO]:
+def open_bytes(path: Path, *, titled: bool = False) -> Generator[BinaryIO]:
     """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name).
 
     Text in UTF-16, which a byte-order mark tells, is read as UTF-8, and no mark is part of a text. A file `*.zip` that holds a
     single file is that file. Formats that are archives themselves (Inspect's .eval) stay closed. A JSON document that was
     written as a text of JSON, as Google ADK does, is what the text holds; a spreadsheet and a table of Markdown are delimited
-    text.
+    text. A title above a table is left out, unless `titled`.
     """
     try:
         raw = open_regular(path)
@@ -170,11 +170,16 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
             elif is_sheet(raw):
                 yield _in_memory(sheet_as_text(path))
             else:
-                yield _without_title(_in_utf_8(raw, path))
+                yield _text_of(raw, path, titled=titled)
             return
         bounded = BoundedReader(unpacked, name=str(path), compressed_size=path.stat().st_size)
         with io.BufferedReader(bounded, buffer_size=_CHUNK) as stream:
-            yield _without_title(_in_utf_8(cast("BinaryIO", stream), path))
+            yield _text_of(cast("BinaryIO", stream), path, titled=titled)
+
+
+def _text_of(raw: BinaryIO, path: Path, *, titled: bool) -> BinaryIO:
+    text = _in_utf_8(raw, path)
+    return text if titled else _without_title(text)
 
 
 def _in_utf_8(stream: BinaryIO, path: Path) -> BinaryIO:
@@ -439,7 +444,8 @@ def bounded_lines(readline: Callable[[int], AnyStr], name: str) -> Iterator[AnyS
 
 def small_text(path: Path, size: str) -> str:
     """Return the text of a small file that a user wrote; `size` says how long such a file is."""
-    with open_bytes(path) as stream:
+    # What seems a title above a table is a remark here, and is kept.
+    with open_bytes(path, titled=True) as stream:
         data = stream.read(_MAX_SMALL_BYTES + 1)
     if len(data) > _MAX_SMALL_BYTES:
         raise UnreadableFileError(f"{path}: is longer than {_MAX_SMALL_BYTES >> 20} MiB; {size}")

@@ -38,6 +38,11 @@ def from_mlflow(client: Any, experiment: str) -> EvalData:
     ------
     InputError
         If there is no such experiment, or none of its runs has feedback on traces.
+
+    Examples
+    --------
+    >>> import mlflow  # doctest: +SKIP
+    >>> data = from_mlflow(mlflow.MlflowClient(), "nightly")  # doctest: +SKIP
     """
     found = client.get_experiment_by_name(experiment)
     if found is None:

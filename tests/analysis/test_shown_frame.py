@@ -26,7 +26,7 @@ def test_the_estimate_is_in_sight_in_lines_that_fit(name: str, width: int, monke
         known = "estimate" in frame.columns and frame["estimate"].is_not_null().any()
         assert ("estimate" in head) is known
         assert repr(frame).isprintable() or all(line.isprintable() for line in lines)
-        told = " ".join(lines)
+        told = "".join(lines)
         assert all(column in told for column in frame.columns if column.isidentifier())
         if width >= 80:
             assert max(map(cell_width, lines)) <= max(width, cell_width(head))

@@ -110,7 +110,7 @@ def test_two_plain_tables_of_item_and_score_pair_up_without_a_map(tmp_path: Path
     assert (values["baseline"]["name"], values["candidate"]["name"], values["n_items"]) == ("old", "new", 60)
     assert values["estimate"] == pytest.approx(2 / 3 - 1 / 2)
     assert "benchmark" not in done.stderr
-    assert done.stderr.count("the file's name is used") == 1
+    assert "the file's name is used" not in done.stderr  # a detail, which --full tells
 
 
 def test_ingest_ends_with_what_was_not_read_and_exits_0(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ COMMENT = "no known format"
 BESIDE = "holds no results but"
 
 EXPECTED: dict[str, Reads | Refused] = {
-    "SOURCES.md": Refused("text without columns"),
+    "SOURCES.md": Refused("no column looks like a score"),
     "alpaca_eval/annotations_long.parquet": Reads(
         "alpaca-eval", {"comparisons": 108_665}, n_parquet, says="64 of 108,665 votes have no outcome"
     ),

@@ -119,7 +119,7 @@ def _actions(result: ItemReport, turned: list[ItemRow]) -> list[str]:
     found: list[str] = []
     if _gains(result.form):
         found.append(
-            f"Run the {result.size:,} chosen items (marked in the CSV), and predict the score in Python: `predicted()`."
+            f"Run the {result.size:,} chosen items (marked in the CSV) on a new model; predicted() in Python gives its score."
         )
         found.append("Compare two models on all items: a short form's error is of the size of most differences.")
     if turned:

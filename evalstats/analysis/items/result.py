@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result
+from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
@@ -285,6 +286,7 @@ class ItemReport(OfMetric, Result):
             raise InputError(f"no item of {self.benchmark} with {self.metric!r} is among the answers")
         return found
 
+    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each item, in glossary names."""
         names = (
