@@ -263,7 +263,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "llmfao/*.jsonl": Refused(f"{BESIDE} LLMFAO's list of models or prompts"),
     "lm_eval/*/results_*.json": Reads("lm-eval", {"aggregates": 7}, published_metrics),
     "lm_eval/*/samples_*.jsonl": Reads("lm-eval", {"scored": 60}, metrics_of_lines),
-    "lm_eval/task_yaml_used/*.yaml": Refused("no column looks like a score"),
+    "lm_eval/task_yaml_used/*.yaml": Refused("no known format"),
     "lmarena_140k_sample/*.md": Refused("no column looks like a score"),
     "lmarena_140k_sample/arena_bt_prob_by_category_top21.csv": Refused("appears twice"),
     "lmarena_140k_sample/arena_ranking_full.csv": Refused("appears twice"),
