@@ -222,7 +222,7 @@ class ItemReport(OfMetric, Result):
         The items must have been drawn at random, whatever the models did on them. What the curves expect of a model of its
         ability is corrected by its own answers (prediction-powered), so that wrong curves cost precision and no truth. Nothing
         is gained for the difference of two systems that answered the same items. Of a system that answered all items the score
-        is known. CannotAnswerError if one answered fewer than 20 of the items.
+        is known and has no interval. CannotAnswerError if one answered fewer than 20 of the items.
 
         Parameters
         ----------
@@ -238,11 +238,9 @@ class ItemReport(OfMetric, Result):
                 score = float((right / trials).mean())
                 found[name] = Estimate(
                     estimate=score,
-                    std_error=0.0,
-                    conf_low=score,
-                    conf_high=score,
                     conf_level=self.conf_level,
                     method="mean of all items",
+                    reason="all items were answered, so their score is known and not estimated",
                 )
                 continue
             if at.size < FEWEST_LABELS:

@@ -136,7 +136,8 @@ def test_trials_of_a_new_model_count_as_those_of_the_old() -> None:
 def test_all_items_are_the_score_and_few_no_estimate_of_it() -> None:
     found, new = report(), answers()[:, : N_MODELS + 1].copy()
     whole = found.estimated(table(new, range(N_MODELS, N_MODELS + 1)))["m24"]
-    assert (whole.conf_low, whole.estimate, whole.conf_high) == (new[:, -1].mean(),) * 3
+    assert (whole.conf_low, whole.estimate, whole.conf_high) == (None, new[:, -1].mean(), None)
+    assert whole.reason
     new[7:, -1] = np.nan
     with pytest.raises(es.CannotAnswerError, match="'m24' answered 7 of 120 items; at least 20"):
         found.estimated(table(new, range(N_MODELS, N_MODELS + 1)))
