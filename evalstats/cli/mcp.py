@@ -157,6 +157,8 @@ def _told(root: Path, name: str, arguments: Mapping[str, Any]) -> tuple[bool, st
         return True, error.format_message()
     except (EvalStatsError, OSError) as error:
         return True, str(error)
+    except (KeyboardInterrupt, SystemExit):
+        raise
     except BaseException as error:  # noqa: BLE001 - a panic of polars is no Exception; the server goes on
         print_exc(file=sys.stderr)
         return True, f"a fault of evalstats ({type(error).__name__}); nothing was answered"

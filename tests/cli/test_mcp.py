@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evalstats.cli import mcp
 from evalstats.questions import QUESTIONS, signature_of
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
@@ -214,3 +215,12 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
     )
     assert done.returncode == 2
     assert "is no folder; name the one whose results may be read" in " ".join(done.stderr.split())
+
+
+def test_whoever_stops_the_server_stops_it(monkeypatch, tmp_path):
+    def stopped(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mcp, "_answer", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        mcp._told(tmp_path, "score", {})
