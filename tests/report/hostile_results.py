@@ -17,6 +17,7 @@ from evalstats import (
     from_frame,
     frontier,
     gap,
+    items,
     judges,
     leaderboard,
     overview,
@@ -138,6 +139,23 @@ def _changes() -> Result:
     return changes(data)
 
 
+def _items() -> Result:
+    draw = np.random.default_rng(11)
+    ability = np.linspace(-1.5, 1.5, 12)
+    ease = draw.normal(size=60)
+    rows = [
+        {
+            "item": f"<u onclick='window.hit=1'>item {i}</u>|`x`" if i else SCENARIOS[1],
+            "model": MODELS[place] if place < len(MODELS) else f"<b>{place}",
+            METRIC: int(ease[i] + of + draw.logistic() > 0),
+        }
+        for place, of in enumerate(ability)
+        for i in range(60)
+    ]
+    data = from_frame(pl.DataFrame(rows), item="item", model="model", score=METRIC, benchmark=f"@{BENCHMARK}")
+    return items(data, size=20)
+
+
 RESULTS: Mapping[str, Callable[[], Result]] = {
     "arena": _arena,
     "audit": lambda: audit(table()),
@@ -147,6 +165,7 @@ RESULTS: Mapping[str, Callable[[], Result]] = {
         table(5), split="source", suspects=MODELS[0], references=list(MODELS[1:]), new="<i>fresh"
     ),
     "frontier": lambda: frontier(table()),
+    "items": _items,
     "judges": _judges,
     "lab-live": _lab_live,
     "leaderboard": lambda: leaderboard(table(5)),
