@@ -271,3 +271,49 @@ def test_the_steps_give_the_script_all_that_it_reads() -> None:
     assert {each["value"] for each in ACTION["outputs"].values()} == {
         f"${{{{ steps.compare.outputs.{name} }}}}" for name in ("verdict", "estimate", "low", "high", "p", "comment")
     }
+
+
+@pytest.mark.slow
+def test_the_steps_as_written_install_and_answer(real: Job) -> None:
+    """What GitHub does with `action.yml` but for the steps of others: values filled in, each step in a shell of its own."""
+    given = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | {
+        "data": str(write_tenacious_traces(real.folder)),
+        "baseline": "baseline",
+        "candidate": "trained",
+        "fail-on": "worse",
+    }
+    known = {f"inputs.{name}": str(value) for name, value in given.items()}
+    known |= {"github.event.pull_request.number": "7", "github.token": "secret"}
+    (real.folder / "bin" / "evalstats").unlink()
+    outside = {
+        name: real.given[name] for name in ("COMMENTS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_REPOSITORY")
+    }
+    outside |= {
+        "PATH": real.given["PATH"],
+        "HOME": str(real.folder),
+        "RUNNER_TEMP": str(real.folder),
+        "GITHUB_ACTION_PATH": str(ROOT),
+    }
+    for step in ACTION["runs"]["steps"]:
+        if "run" not in step:
+            continue
+        assert "${{" not in step["run"], "a value in a script is a way in"
+        env = {
+            name: re.sub(r"\$\{\{ (.*?) \}\}", lambda found: known[found[1]], value)
+            for name, value in step.get("env", {}).items()
+        }
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            env={**outside, **env},
+            cwd=real.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    answered = {name: real.outputs[name] for name in ("verdict", "estimate", "low", "high")}
+    assert answered == {"verdict": "inconclusive", "estimate": "48.84", "low": "-5.556", "high": "100.0"}
+    (posted,) = real.comments
+    assert posted["body"].startswith("<!-- evalstats: compare -->\n\n**Inconclusive.** ")
+    written = {path.name for path in (real.folder / "evalstats").iterdir()}
+    assert {"result.json", "comment.md", "junit.xml", "page.html"} <= written
