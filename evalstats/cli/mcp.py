@@ -95,6 +95,8 @@ def server_of(folder: Path) -> "Server[Any]":
     async def call_tool(_context: object, params: types.CallToolRequestParams) -> types.CallToolResult:
         def told() -> types.CallToolResult:
             failed, text = _told(root, params.name, params.arguments or {})
+            # Where the folder lies is nothing that an agent could use.
+            text = text.replace(f"{root}{os.sep}", "").replace(str(root), "the folder")
             return types.CallToolResult(content=[types.TextContent(text=text)], is_error=failed)
 
         return await to_thread.run_sync(told, limiter=one_at_a_time)

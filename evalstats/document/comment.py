@@ -35,12 +35,19 @@ def to_comment(document: Document, key: str = "") -> str:
     <BLANKLINE>
     **Better.** b\|c is better.
     """
-    gates = [note for note in document.notes if note.kind == "gate"]
-    number = ", ".join(filter(None, (document.number, document.number_words)))
-    parts = [f"**{_line(sentence(note.text))}**" for note in document.banners]
-    parts.append(f"**{_line(sentence(capital(document.label)))}** {_line(sentence(document.headline))}")
-    parts += [_line(sentence(number)), *(f"**{_line(sentence(note.text))}**" for note in gates)]
-    parts = [part for part in parts if part]
+    banners, gates = (
+        [f"**{_line(sentence(note.text))}**" for note in notes]
+        for notes in (document.banners, [note for note in document.notes if note.kind == "gate"])
+    )
+    lead = f"**{_line(sentence(capital(document.label)))}** {_line(sentence(document.headline))}"
+    number = _line(sentence(", ".join(filter(None, (document.number, document.number_words)))))
+    said = [*dict.fromkeys(filter(None, (*banners, lead, number, *gates)))]
+    # The first to go in are the last to be folded.
+    parts: list[str] = []
+    for part in sorted(said, key=[lead, *gates, *banners, number].index):
+        parts += [part] if _words([*parts, part]) <= MOST_WORDS else []
+    spare = [part for part in said if part not in parts]
+    parts.sort(key=said.index)
     cautions = [_line(note.line) for note in document.cautions if note.kind != "gate"]
     shown = 0
     while shown < len(cautions) and _words([*parts, *cautions[: shown + 1]]) <= _TEXT_WORDS:
@@ -49,7 +56,7 @@ def to_comment(document: Document, key: str = "") -> str:
     blocks = (block.table if isinstance(block, Figure) else block for block in document.answer)
     tables = [block for block in (*blocks, document.worst) if isinstance(block, Table)]
     parts += [_beginning(table, MOST_WORDS - _words(parts)) for table in tables[:1]]
-    parts += [_folded(document, cautions[shown:], tables[1:])]
+    parts += [_folded(document, [*spare, *cautions[shown:]], tables[1:])]
     return inert("\n\n".join([marker(key or document.kind), *filter(None, parts)]))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,24 @@ def test_cautions_beyond_the_words_are_folded_and_none_is_lost() -> None:
     shown, _, folded = to_comment(document(notes=notes)).partition("<details>")
     assert 0 < shown.count("- Caution") < 6
     assert shown.count("- Caution") + folded.count("- Caution") == 6
+
+
+def test_long_texts_are_folded_before_the_verdict_and_its_gates() -> None:
+    long = "and so it goes on " * 12
+    notes = (
+        *(Note(kind="simulated", text=f"Banner {k} {long}") for k in range(2)),
+        *(Note(kind="gate", text=f"Gate {k} {long}") for k in range(3)),
+    )
+    given = replace(
+        document(number="+2.0 pp", number_words="95% CI −3.0 to 7.0", notes=notes), headline=f"B wins {long}"
+    )
+    shown, _, folded = to_comment(given).partition("<details>")
+    assert len(shown.partition("-->")[2].split()) <= 120
+    assert "**Better.** B wins" in shown
+    assert "Gate 0" in shown
+    assert "+2.0 pp" in shown
+    for text in ("Banner 0", "Banner 1", "Gate 1", "Gate 2"):
+        assert (text in shown) + (text in folded) == 1
 
 
 def test_worst_items_have_their_links_and_no_other_address_is_one() -> None:

@@ -169,6 +169,24 @@ def test_a_plan_and_a_key_that_are_links_are_not_followed(results):
     assert all(failed and "there is no such file in this folder" in text for failed, text in told)
 
 
+def test_where_the_folder_lies_is_not_told(results):
+    (results / "broken.jsonl").write_text('{"item": 1\n')
+    (results / "twice").mkdir()
+    (results / "twice" / "readme.txt").write_text("nothing")
+    told = asked(
+        results,
+        ("score", {"paths": ["broken.jsonl"]}),
+        ("score", {"paths": ["twice"]}),
+        ("score", {"paths": ["."]}),
+        ("compare", {"targets": ["old", "broken.jsonl"]}),
+        ("score", {"paths": ["new.jsonl"], "item": "nowhere"}),
+    )
+    assert sum(failed for failed, _ in told) >= 3
+    assert "broken.jsonl" in told[0][1]
+    for _, text in told:
+        assert str(results.parent) not in text
+
+
 def test_links_within_the_folder_are_followed(results):
     (results / "latest").symlink_to(results / "old")
     assert inside(results, "latest") == results / "old"
