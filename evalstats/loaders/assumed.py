@@ -149,6 +149,7 @@ class AssumedLoader(SingleFileLoader):
             for run, name in frame.select("run", judge.alias("judge")).unique().iter_rows():
                 judges.setdefault(run, set()).add(name)
             yield Frame(table="outcomes", frame=frame.drop("simulated", strict=False))
+        tidier.check_unique()
         yield Rows(table="metrics", rows=rows.metrics(tidier.metrics()))
         config = self.column_map.as_config()
         about: Row = {

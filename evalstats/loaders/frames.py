@@ -321,7 +321,9 @@ def tidy_frame(
         reread=lambda: [block],
         rows_apart=rows_apart,
     )
-    outcomes = check_table(tidier.outcomes(block), "outcomes", source=called)
+    tidied = tidier.outcomes(block)
+    tidier.check_unique()
+    outcomes = check_table(tidied, "outcomes", source=called)
     counts = outcomes.group_by("run", "status").len()
     if unknown := tidier.unknown_metrics():
         raise InputError(unknown)

@@ -142,6 +142,7 @@ class TableLoader(SingleFileLoader):
             yield Frame(table="outcomes", frame=tidier.outcomes(block))
             last = block
         tidier.check_kept()
+        tidier.check_unique()
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
         notes = list(tidier.notes())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError, Option
@@ -17,7 +18,7 @@ from evalstats.loaders.binder import SampledColumn, as_options, repeats_told_apa
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, NO_SCORE, ORDER, ColumnMap, DeclaredMetric
-from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
+from evalstats.loaders.rows import MOST_KEYS, GroupCounter, Ranges, SeenKeys
 from evalstats.loaders.values import (
     FAILURE,
     PLACE,
@@ -74,7 +75,8 @@ class Tidier:
     rows_apart: str = ""
     _ranges: Ranges = field(default_factory=Ranges)
     _runs: dict[str, tuple[str, str, str]] = field(default_factory=dict[str, tuple[str, str, str]])
-    _keys: SeenKeys = field(default_factory=SeenKeys)
+    _hashes: list[pl.Series] = field(default_factory=list[pl.Series])  # of the keys of the first rows
+    _n_hashed: int = 0
     _items: GroupCounter = field(default_factory=GroupCounter)
     _trials: GroupCounter = field(default_factory=GroupCounter)
     _trial_labels: dict[str, int] = field(default_factory=dict[str, int])
@@ -83,7 +85,6 @@ class Tidier:
     _levels: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _makers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _n_kept: int = 0
-    _n_blocks: int = 0
     _n_empty: int = 0
     _n_dropped: int = 0
     _places: pl.Series | None = None
@@ -96,17 +97,14 @@ class Tidier:
         """Make the outcomes of one block."""
         if self.map_.repeats is not None and self._places is None:
             self._places = self._places_kept(self.map_.repeats)
-        frame = self._rows(block)
+        rows = self._rows(block)
         for name in _NEEDED:
-            if name in frame.columns:
-                Places(self.word, frame[PLACE]).reject(frame[name] == "", f"has no {name}; every row needs one")
-        if self._places is not None:
-            n_before = frame.height
-            frame = frame.filter(frame[PLACE].is_in(self._places.implode()))
-            self._n_dropped += n_before - frame.height
+            if name in rows.columns:
+                Places(self.word, rows[PLACE]).reject(rows[name] == "", f"has no {name}; every row needs one")
+        frame = self._unrepeated(rows)
+        self._n_dropped += rows.height - frame.height
         self._check_range(frame)
-        self._check_unique(frame)
-        self._n_blocks += 1
+        self._hash_keys(frame)
         self._take_note(frame)
         self._take_note_of_makers(frame)
         self._presumed.add(frame)
@@ -122,6 +120,10 @@ class Tidier:
         shared = self._shared(block, Places(self.word, block.places))
         parts = [self._scored(shared, block, metric, source) for metric, source in self.binding.scores.items()]
         return self._kept(self._numbered(self._with_run(pl.concat(parts))))
+
+    def _unrepeated(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Drop the rows that repeat others, where the user asked for it."""
+        return rows if self._places is None else rows.filter(rows[PLACE].is_in(self._places.implode()))
 
     def _places_kept(self, repeats: str) -> pl.Series:
         """Return where the rows stand that are kept of those that repeat each other."""
@@ -455,11 +457,31 @@ class Tidier:
         asked = ", ".join(f"{name}={','.join(levels)}" for name, levels in self.where.items())
         raise InputError(f"no row has {asked}; leave one of the conditions out")
 
-    def _check_unique(self, frame: pl.DataFrame) -> None:
-        names = [name for name in KEYS["outcomes"] if name in frame.columns]
-        again = self._keys.again(frame.select(names))
-        if not again.any():
-            return
+    def _hash_keys(self, frame: pl.DataFrame) -> None:
+        if self._n_hashed < MOST_KEYS:
+            self._hashes.append(frame.select(_keys_of(frame)).hash_rows(seed=0))
+            self._n_hashed += frame.height
+
+    def check_unique(self) -> None:
+        """Raise `InputError` where rows repeat a key, among the first `MOST_KEYS`; which they are, a further reading tells.
+
+        What repeats a later row is found where all of a file is: in a store, or in a table that is held.
+        """
+        if self._hashes:
+            hashes = np.sort(pl.concat(self._hashes).to_numpy())
+            if (hashes[1:] == hashes[:-1]).any():
+                self._refuse_repeated()
+
+    def _refuse_repeated(self) -> None:
+        self._items, self._trials, seen = GroupCounter(), GroupCounter(), SeenKeys()
+        for n_before, block in enumerate(self.reread()):
+            frame = self._unrepeated(self._rows(block))
+            again = seen.again(frame.select(_keys_of(frame)))
+            if again.any():
+                raise InputError(self._repeated(frame, again, n_before))
+
+    def _repeated(self, frame: pl.DataFrame, again: pl.Series, n_before: int) -> str:
+        names = _keys_of(frame)
         rows = frame.filter(again)
         shown = "; ".join(
             f"{self.word} {row[PLACE]}: model {row['model']!r}, item {row['item']!r}"
@@ -471,19 +493,19 @@ class Tidier:
         ids = rows["item"].n_unique()
         many = "1 id stands" if ids == 1 else f"{ids:,} ids stand"
         least = "at least " if frame.height + self._n_dropped < self.survey.n_rows * len(self.binding.scores) else ""
-        raise InputError(
+        return (
             f"{least}{many} more than once{f' with the same {told}' if told else ''} ({shown}); "
-            f"{self._telling(frame, rows.head(_LOOKED_AT), names)}. If they are repeats of an item, number them as trials in the "
+            f"{self._telling(frame, rows.head(_LOOKED_AT), names, n_before)}. If they are repeats of an item, number them as trials in the "
             f"order of the file: {Option('map', ORDER, of='trial')}; to keep one of each: {Option('map', 'first', of='repeats')} "
             "(or last, or drop, which drops copies of whole rows)"
         )
 
-    def _telling(self, frame: pl.DataFrame, rows: pl.DataFrame, names: Sequence[str]) -> str:
+    def _telling(self, frame: pl.DataFrame, rows: pl.DataFrame, names: Sequence[str], n_before: int) -> str:
         """Say which column tells these rows from earlier ones with the same key, where one does."""
         factors = {source: name for name, source in self.binding.factors.items() if name in frame.columns}
         needed = [*names, *factors.values()]
         self._items = GroupCounter()
-        earlier = map(self._rows, islice(self.reread(), self._n_blocks))
+        earlier = map(self._rows, islice(self.reread(), n_before))
         repeated = pl.concat(
             [part.select(needed).join(rows, on=names, how="semi", nulls_equal=True) for part in (*earlier, frame)],
             how="vertical_relaxed",
@@ -518,6 +540,10 @@ class Tidier:
             told = (facts.low, facts.high, facts.unit, facts.kind) != (None, None, None, None)
             if low is not None and (low < 0 or high > 1) and not told:
                 self._outside.add((benchmark, metric))
+
+
+def _keys_of(frame: pl.DataFrame) -> list[str]:
+    return [name for name in KEYS["outcomes"] if name in frame.columns]
 
 
 def _at_the_ends(scores: pl.Series) -> pl.Series:

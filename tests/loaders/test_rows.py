@@ -10,7 +10,7 @@ import pytest
 
 from evalstats.cli.ingest_run import ingest
 from evalstats.errors import InputError
-from evalstats.loaders import blocks, rows
+from evalstats.loaders import blocks, rows, tidy
 from evalstats.loaders.registry import read
 from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys, held
 from evalstats.schema.tables import frame_from_rows
@@ -98,7 +98,7 @@ def test_a_key_is_known_again_whichever_frame_it_stood_in() -> None:
 
 
 def test_a_late_repeat_of_a_long_file_is_refused_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "MOST_KEYS", 4)
+    monkeypatch.setattr(tidy, "MOST_KEYS", 4)
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 4)
     path = tmp_path / "long.csv"
     path.write_text("item,model,score\n" + "".join(f"q{n},m,1\n" for n in (*range(20), 13)))
