@@ -495,8 +495,8 @@ class Tidier:
         least = "at least " if frame.height + self._n_dropped < self.survey.n_rows * len(self.binding.scores) else ""
         return (
             f"{least}{many} more than once{f' with the same {told}' if told else ''} ({shown}); "
-            f"{self._telling(frame, rows.head(_LOOKED_AT), names, n_before)}. If they are repeats of an item, number them as trials in the "
-            f"order of the file: {Option('map', ORDER, of='trial')}; to keep one of each: {Option('map', 'first', of='repeats')} "
+            f"{self._telling(frame, rows.head(_LOOKED_AT), names, n_before)}. If they are repeats of an item, number them as "
+            f"trials in the order of the file: {Option('map', ORDER, of='trial')}; to keep one of each: {Option('map', 'first', of='repeats')} "
             "(or last, or drop, which drops copies of whole rows)"
         )
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError, NothingSharedError, Option
+from evalstats.schema.tables import is_constant
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 from evalstats.table.items import (
     ITEM_KEY,
@@ -40,7 +41,8 @@ class ScoreTable:
         What a value is: the metric itself, or pass^k or pass@k of it.
     items
         One row for each item that any system saw, sorted by its key: the key (task, item, variant), the factors asked for,
-        null where their level varies within an item, and under ITEM_OF_VARIANTS the item whatever its variant.
+        null where their level varies within an item, and under ITEM_OF_VARIANTS, where
+        items have variants, the item whatever its variant.
     systems
         Whose columns they are, with the rows behind them.
     n_scored, n_lost
@@ -93,10 +95,12 @@ class ScoreTable:
         n_lost = trials_meant(n_scored + n_lost)
         n_lost -= n_scored
         items = items_with_levels(pl.concat(parts), wanted, codes, first, key=key)
-        own = [pl.col(name).cast(pl.String) for name in key if name != "variant"]
+        if "variant" in key and not is_constant(items["variant"]):
+            own = [pl.col(name).cast(pl.String) for name in key if name != "variant"]
+            items = items.with_columns(pl.concat_str(own, separator="\x1f").alias(ITEM_OF_VARIANTS))
         return cls(
             metric=metric,
-            items=items.with_columns(pl.concat_str(own, separator="\x1f").alias(ITEM_OF_VARIANTS)),
+            items=items,
             systems=tuple(systems),
             n_scored=n_scored,
             n_lost=n_lost,
@@ -161,7 +165,8 @@ class ScoreTable:
     def _means(self, n_scored: Ints, total: Floats) -> Floats:
         if self.passes is not None:
             return _passed(n_scored, np.rint(total), self.passes)
-        return np.divide(total, n_scored, out=np.full(total.shape, np.nan), where=n_scored > 0)
+        with np.errstate(invalid="ignore"):
+            return total / n_scored
 
     def n_trials(self, *columns: int) -> int:
         """Scored trials behind the values of these columns, by default of all."""
@@ -184,7 +189,8 @@ class ScoreTable:
     @property
     def incomplete(self) -> bool:
         """Whether any score that could have been there is not."""
-        return bool((self.lost_shares() > 0).any())
+        have, meant = self.counts()
+        return not np.array_equal(have, meant) or not meant.all()
 
     def counts(self) -> tuple[Ints, Ints]:
         """Return how many scores every cell has, and how many were meant."""
@@ -292,9 +298,9 @@ def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Floats, Float
     def summed(values: Floats, order: Ints | slice = slice(None)) -> Floats:
         return np.asarray(np.bincount(codes[order], weights=values[order], minlength=n_items), dtype=np.float64)
 
-    lost, scores = rows["status"].is_in(["error", "unscored"]), of_trials(rows["score"])
-    n_scored = summed(of_trials(rows["status"] == "scored"))
-    n_lost = summed(of_trials(lost)) if lost.any() else np.zeros(n_items)
+    is_scored, scores = rows["status"] == "scored", of_trials(rows["score"])
+    n_scored = summed(of_trials(is_scored))
+    n_lost = np.zeros(n_items) if is_scored.all() else summed(of_trials(rows["status"].is_in(["error", "unscored"])))
     # A sum of three numbers depends on their order, which must not be that of the rows.
     order = np.lexsort((scores, codes)) if n_scored.max(initial=0) > 2 else slice(None)
     return n_scored, n_lost, summed(scores, order), summed(of_trials(rows["score"] * rows["score"]), order)

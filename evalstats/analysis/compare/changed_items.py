@@ -1,5 +1,6 @@
 """What is said of the items on which the two sides differ: a section of a comparison, and a document of its own."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Result, json_safe
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.escape import is_web_address
-from evalstats.document.model import Block, Column, Document, LateColumns, Section, SideBySide, Table, Text
+from evalstats.document.model import Block, Column, Document, Figure, LateColumns, Section, SideBySide, Table, Text
 from evalstats.document.numbers import p_words, scaled, with_unit
 from evalstats.grammar import has_have, plural
 
@@ -20,6 +21,7 @@ from evalstats.grammar import has_have, plural
 _SHOWN, _ON_SCREEN, _WITH_LINKS = 12, 6, 2
 _SLICES = 2
 _WORST = 5
+_FLIPS = "flips"
 
 
 def gained(result: Comparison) -> int:
@@ -40,17 +42,19 @@ def flipped_section(result: Comparison) -> Section | None:
     lost = f"lost {n - won or 'none'}"
     by = " by the judge" if result.labels else ""
     head = f"{result.candidate.name} gained {plural(won, 'item')} and {lost}{by}"
-    return Section(id="flips", heading=head, blocks=(*blocks, *_texts(result)))
+    return Section(id=_FLIPS, heading=head, blocks=(*blocks, *_texts(result)))
 
 
-def worst_items(result: Comparison) -> Table | None:
-    """Return the items that got worse most; None where none did."""
+def worst_items(result: Comparison, evidence: Iterable[Section]) -> Table | None:
+    """Return the items that got worse most, of those that the evidence lists, losses first; None where none did."""
+    listed = [block.table for section in evidence for block in section.blocks if isinstance(block, Figure)]
+    table = next((table for table in listed if table is not None and table.id == _FLIPS), None)
     lost = len(result.flipped) - gained(result)
-    if not lost:
+    if table is None or not lost:
         return None
-    table = _table(result, most=min(lost, _WORST), caption="")
     title = f"Got worse: {_WORST} of {lost:,}" if lost > _WORST else "Got worse"
-    return replace(table, id="worst", columns=(replace(table.columns[0], title=title), *table.columns[1:]))
+    columns = replace(table.columns[0], title=title), *table.columns[1:]
+    return replace(table, id="worst", columns=columns, rows=table.rows[: min(lost, _WORST)], caption="")
 
 
 def changed_items(result: Comparison) -> Document:
@@ -141,7 +145,7 @@ def _table(result: Comparison, *, most: int, caption: str) -> Table:
     by_trials = bool(flips.p_values())
     first, second = result.baseline.name, result.candidate.name
     return Table(
-        id="flips",
+        id=_FLIPS,
         columns=(
             Column(title="Item", kind="name"),
             Column(title="Scenario", kind="name", spare=True),

@@ -77,7 +77,7 @@ def document(result: Comparison) -> Document:
         answer=() if refused else (*findings, *(() if figure is None else (figure,))),
         notes=notes_of(result),
         actions=tuple(_actions(result)),
-        worst=None if refused else worst_items(result),
+        worst=worst_items(result, evidence),
         evidence=evidence,
         method=(*method_sections(result, refused=refused), *(() if effects is None else (effects,))),
     )

@@ -221,10 +221,11 @@ def chosen_clusters(
         _check_constant(table.items, counted, name, name)
         columns.append(name)
         notes.append(f"{name} is declared as a source of dependence in the data, so items are clustered by it")
-    items = table.items.filter(pl.Series(counted))
-    if contrast != "variant" and "variant" in items.columns and items[ITEM_OF_VARIANTS].n_unique() < items.height:
-        columns.append(ITEM_OF_VARIANTS)
-        notes.append("Items come in several variants, so the variants of one item are one cluster")
+    if contrast != "variant" and ITEM_OF_VARIANTS in table.items.columns:
+        own = table.items[ITEM_OF_VARIANTS].filter(pl.Series(counted))
+        if own.n_unique() < len(own):
+            columns.append(ITEM_OF_VARIANTS)
+            notes.append("Items come in several variants, so the variants of one item are one cluster")
     return tuple(without_nested(table, columns)), tuple(notes)
 
 
