@@ -496,8 +496,8 @@ class Tidier:
         return (
             f"{least}{many} more than once{f' with the same {told}' if told else ''} ({shown}); "
             f"{self._telling(frame, rows.head(_LOOKED_AT), names, n_before)}. If they are repeats of an item, number them as "
-            f"trials in the order of the file: {Option('map', ORDER, of='trial')}; to keep one of each: {Option('map', 'first', of='repeats')} "
-            "(or last, or drop, which drops copies of whole rows)"
+            f"trials in the order of the file: {Option('map', ORDER, of='trial')}; to keep one of each: "
+            f"{Option('map', 'first', of='repeats')} (or last, or drop, which drops copies of whole rows)"
         )
 
     def _telling(self, frame: pl.DataFrame, rows: pl.DataFrame, names: Sequence[str], n_before: int) -> str:

@@ -353,7 +353,8 @@ def repeated_rows(
         return None
     mean = np.where(seen, y, 0.0)[kept].sum(axis=1) / seen[kept].sum(axis=1)
     # Items that the same models answered stay together: where few did, few different rows are possible.
-    there = np.unique(seen[kept], axis=0, return_inverse=True)[1].reshape(-1)
+    packed = np.packbits(seen[kept], axis=1)
+    there = np.unique(packed.view(f"V{packed.shape[1]}"), return_inverse=True)[1].reshape(-1)
     cells = _by_model(_cell_keys(codes), models)[kept[np.lexsort((mean, there))]]
     starts = np.flatnonzero(np.diff(np.sort(there), prepend=-1))
     observed = _n_distinct(cells)

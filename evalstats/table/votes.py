@@ -375,8 +375,7 @@ def _dense(codes: IntArray) -> IntArray:
 
 
 def _places(column: pl.Series, levels: Sequence[str]) -> IntArray:
-    places = column.replace_strict(list(levels), list(range(len(levels))), return_dtype=pl.Int64)
-    return places.to_numpy().astype(np.int64)
+    return column.cast(pl.Enum(list(levels))).to_physical().to_numpy().astype(np.int64)
 
 
 # --- votes with an outcome ---

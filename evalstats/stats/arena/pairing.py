@@ -88,7 +88,8 @@ def _comparisons(first: IntArray, second: IntArray, n_models: int, seed: int) ->
     """Return votes to be looked at, shape (n,), and later ones to hold each against, (n, 8); -1 where one is not used."""
     n = first.size
     few = min(_NEW, n // (2 * n_models))
-    models = np.stack([first, second], axis=1).ravel()
+    # Whole numbers of 16 bits are counted into order, larger ones compared.
+    models = np.stack([first, second], axis=1).ravel().astype(np.min_scalar_type(n_models))
     count = np.bincount(models, minlength=n_models)
     by_model, start = np.argsort(models, kind="stable") // 2, np.cumsum(count) - count
     known = np.full(n_models, n)

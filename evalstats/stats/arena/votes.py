@@ -149,15 +149,17 @@ def merged(rows: VoteRows, *, keep_clusters: bool = True) -> VoteRows:
     """Merge rows that agree in everything but their weight; without `keep_clusters` the clusters are dropped first."""
     groups = rows.clusters if keep_clusters else ()
     label = _labels(rows, groups)
-    levels, start, place = np.unique(label, return_index=True, return_inverse=True)
-    if levels.size == rows.n_rows:
+    n_levels, place = _dense(label)
+    if n_levels == rows.n_rows:
         return rows if keep_clusters else replace(rows, clusters=())
+    start = np.empty(n_levels, dtype=np.int64)
+    start[place[::-1]] = np.arange(rows.n_rows - 1, -1, -1)  # the first row of each stays
     kept = replace(rows, clusters=groups).take(start)
     return replace(
         kept,
-        weight=np.bincount(place, weights=rows.weight, minlength=levels.size),
-        weight_squares=np.bincount(place, weights=rows.weight_squares, minlength=levels.size),
-        count=np.bincount(place, weights=rows.count, minlength=levels.size).astype(np.int64),
+        weight=np.bincount(place, weights=rows.weight, minlength=n_levels),
+        weight_squares=np.bincount(place, weights=rows.weight_squares, minlength=n_levels),
+        count=np.bincount(place, weights=rows.count, minlength=n_levels).astype(np.int64),
     )
 
 
