@@ -199,6 +199,7 @@ def _looked(panel: Panel) -> tuple[Audited, list[Finding], list[Unchecked]]:
         n_depend=int(depends.sum()),
         scale=metric.scale,
         unit=metric.shown_unit,
+        units=panel.different if panel.different not in {"", "rows"} else "items",
         clusters=panel.clusters,
     )
     not_checked = [each for each in seen if isinstance(each, NotChecked)]

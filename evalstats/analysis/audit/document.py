@@ -45,7 +45,7 @@ def document(result: Audit) -> Document:
     benchmarks = list(dict.fromkeys(each.benchmark for each in result.metrics))
     where = placed(benchmarks[0]) if len(benchmarks) == 1 else f" on {and_list(benchmarks)}"
     looked = [
-        f"{each.metric}{placed(each.benchmark)}: {plural(each.n_models, 'model')}, {plural(each.n_items, 'item')}, "
+        f"{each.metric}{placed(each.benchmark)}: {plural(each.n_models, 'model')}, {plural(each.n_items, 'item', each.units)}, "
         f"{plural(each.n_rows, 'row')}"
         for each in result.metrics
     ]

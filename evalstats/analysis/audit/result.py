@@ -151,6 +151,8 @@ class Audited:
         Rows.
     n_pairs, n_depend
         Comparisons of two models, and those that depend on some finding.
+    units
+        What the items are where each model has its own: users, sessions.
     """
 
     benchmark: str
@@ -162,6 +164,7 @@ class Audited:
     n_depend: int
     scale: float = 1.0
     unit: str = ""
+    units: str = "items"
     clusters: tuple[str, ...] = ()
 
 

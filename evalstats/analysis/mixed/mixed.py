@@ -99,6 +99,10 @@ def mixed(
     [('(Intercept)', 3.217), ('model[b]', -0.167)]
     """
     level = check_level(conf_level)
+    if not isinstance(formula, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
+        raise InputError(
+            f"the formula comes first, and then the table; the first argument is a {type(formula).__name__}"
+        )
     made = model_frame(frame, formula, family=family, count=count, within=within, levels=levels, random=False)
     if n_quadrature != 1 and (family == "gaussian" or not made.design.terms):
         raise InputError(

@@ -425,6 +425,7 @@ def test_users_of_two_arms_are_compared_and_their_split_is_checked() -> None:
     before = found.shifts[0].flips[0].before
     assert (before.estimate, before.conf_low, before.conf_high) == pytest.approx((two.estimate, *(two.ends or ())))
     assert "different items" not in uneven.summary()
+    assert "10,400 users" in uneven.document().scope
     [named] = es.audit(visits((600, 300))).findings
     assert (named.kind, named.effect) == ("item sets", "open")
     [few] = es.audit(visits((7, 8))).findings

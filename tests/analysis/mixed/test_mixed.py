@@ -405,3 +405,8 @@ def test_swapped_signs_swap_effects(unbalanced: pl.DataFrame) -> None:
     flipped = mixed("k ~ model + (1|item)", unbalanced.with_columns((1 - pl.col("k")).alias("k")), family="binomial")
     straight = mixed("k ~ model + (1|item)", unbalanced, family="binomial")
     close([-row.estimate for row in flipped.fixed], [row.estimate for row in straight.fixed], 1e-4, floor=1e-5)
+
+
+def test_a_table_in_the_place_of_the_formula_is_said_to_be_one(sleep: pl.DataFrame) -> None:
+    with pytest.raises(InputError, match=r"the formula comes first, and then the table; .* is a DataFrame"):
+        mixed(sleep, "Reaction ~ Days")  # type: ignore[arg-type]
