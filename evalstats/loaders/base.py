@@ -20,6 +20,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from evalstats.errors import InputError, UnreadableFileError, bounded
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import HEAD_BYTES, open_bytes, partial_object
 from evalstats.loaders.values import as_text
 from evalstats.regular import digest_of, open_regular, part_of
@@ -154,12 +155,14 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """How sure a loader is that a file is its own, from 0 to 1, and why, in words.
 
     Use 0.9 for a set of keys only this format has, 0.5 for a likely guess, 0.1 for "any table". `skip` names a file
-    that belongs to the format and holds no results (a manifest): it is passed over without a complaint.
+    that belongs to the format and holds no results (a manifest): it is passed over without a complaint. `columns` are what a
+    table's columns are taken for.
     """
 
     confidence: float
     reason: str
     skip: bool = False
+    columns: ColumnMap | None = None
 
 
 _GENERIC: Final = frozenset(
@@ -179,7 +182,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """One unit that is loaded whole or not at all: a main file and the files that belong to it.
 
     `apart` is what tells its path from those of other sources whose files have the same name; "" where none has. `given` are
-    standard columns that its path says, `layout` the template that it shows where the user gave none.
+    standard columns that its path says, `layout` the template that it shows where the user gave none. Of a `twin` another file
+    of this name, as deep, has the same bytes: what tells them apart is part of the run's name. `columns` are those that were
+    found when it was detected.
     """
 
     path: Path
@@ -188,6 +193,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     apart: str = ""
     given: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     layout: str = ""
+    twin: bool = False
+    columns: ColumnMap | None = None
 
     @property
     def stem(self) -> str:
@@ -222,7 +229,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         >>> Source(path=Path("a/run.json"), digest="0123456789").run_id("gpt")
         'run.gpt~01234567'
         """
-        return f"{'.'.join([self.stem, *parts])}~{self.digest[:8]}"
+        apart = [self.called] if self.twin and self.called != self.stem else []
+        return f"{'.'.join([self.stem, *apart, *parts])}~{self.digest[:8]}"
 
     def notes(self, messages: Iterable[str], severity: Severity = "note") -> Iterator[Problem]:
         """Make problems of what a reader should know; "error" of what was left out."""

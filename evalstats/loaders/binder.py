@@ -18,19 +18,22 @@ import msgspec
 from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, source_of_column
-from evalstats.loaders.plain_names import CALLED, IN_PARENTHESES, crossed_names, words_of
+from evalstats.loaders.plain_names import CALLED, IN_PARENTHESES, crossed_names, is_called_score, words_of
 from evalstats.loaders.published_numbers import plain
 from evalstats.loaders.roles import (
     ANSWERED,
     ANSWERS,
     ASKED,
+    ENDING,
     JUDGES,
     ROLES,
     SCORERS,
     SIDES,
     SURE,
     are_sides,
+    names_a_judge,
     names_a_model,
+    names_a_repetition,
 )
 from evalstats.loaders.values import (
     NO_VALUE,
@@ -187,8 +190,10 @@ class SampledColumn:
             return _ASKED_FOR
         named = self.named("score")
         barred = ROLES["score"].bars(self.words)
-        # A column that numbers the rows, or is the same in all, measures nothing.
+        # A column that numbers the rows, or is the same in all, measures nothing: each call of a judge was a success.
         same = len(self.values) > 2 and len(self.levels) == 1
+        if same and "." in self.name and self.words.endswith(("_success", "_ok")):
+            return 0.0
         if not self.numbers:  # words for right and wrong, yes and no, percentages
             if same and not named:
                 return 0.0
@@ -222,6 +227,10 @@ class SampledColumn:
             named = 0.0  # every item with a prompt of its own
         if named and all(_SIDE.fullmatch(level) or level.lower() in SIDES for level in self.levels):
             named = max(named, SURE)  # the arms of a test: A and B, control and treatment, v1 and v2
+        # What is called like nothing and has a few names may be what is compared.
+        few = 1 < len(self.levels) <= min(_MOST_SIDES, len(self.cells) // 4) and self.is_complete and not self.is_text
+        nameless = few and self.scored < 1 and not any(role.weight(self.words) for role in ROLES.values())
+        named = max(named, 0.35 * nameless)
         return max(
             named, 0.7 if self.holds_models and ANSWERS.isdisjoint(self.tokens) and not is_answer(self.name) else 0.0
         )
@@ -240,6 +249,7 @@ def is_rated(column: SampledColumn, item: SampledColumn) -> bool:
         or len(column.words) < 2
         or not (column.numbers and column.is_measured and len(column.levels) > 2)
         or "," in column.name
+        or column.numbers == sorted({*column.numbers})  # it counts the rows
     ):
         return False
     return len({*zip(item.values, column.values, strict=True)}) > len(item.levels) < len(item.values)
@@ -348,7 +358,8 @@ def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
     names = [
         c
         for c in columns
-        if c.cells and not c.numbers and c.chars < _ID_CHARS and (ANSWERS | JUDGES).isdisjoint(c.tokens)
+        if c.cells and not c.numbers and c.chars < _ID_CHARS
+        if (ANSWERS | JUDGES).isdisjoint(c.tokens) or (c.holds_models and JUDGES.isdisjoint(c.tokens))
     ]
     sides = [pair for pair in combinations(names, 2) if are_sides(*(column.words for column in pair))]
     for pair in sides:
@@ -429,7 +440,8 @@ class _Table:
 
     def fits(self) -> list[_Fit]:
         """Return every assignment of the likeliest columns."""
-        items, scores, models = self._items(), self._scores(), self._models()
+        items, models = self._items(), self._models()
+        scores = [*((weight, columns, "score") for weight, columns in self._scores()), *self._levels()]
         found = [
             fit
             for item, group, model in product(items, scores, models)
@@ -458,6 +470,16 @@ class _Table:
         # Rows are numbered only where nothing is called as items are.
         return weighed if weighed and weighed[0][0] >= 0.7 else [*weighed, (0.0, None)]
 
+    def _levels(self) -> list[tuple[float, tuple[SampledColumn, ...], str]]:
+        """Return the columns of scores that are repetitions or judges: seeds side by side, raters side by side."""
+        found: list[tuple[float, tuple[SampledColumn, ...], str]] = []
+        for option, kind_of in (("trials", _repetition), ("judges", _judge)):
+            columns = tuple(c for c in self.free if c.scored == 1 and kind_of(c))
+            kinds = {(kind_of(c), bool(c.numbers)) for c in columns}
+            if len(columns) > 1 == len(kinds) and not {"score", option[:-1]} & {*self.given.columns}:
+                found.append((1.0, columns, option))
+        return found
+
     def _scores(self) -> list[tuple[float, tuple[SampledColumn, ...]]]:
         if "score" in self.given.columns or "score" in self.given.constants:
             sources = self.given.columns.get("score", ())
@@ -479,6 +501,9 @@ class _Table:
         scored = {word for word in SCORERS if first[word] > 1}
         sure |= {c.name for _, c in weighed if c.words.split("_")[0] in scored and c.is_measured and "," not in c.name}
         named = [column for column in self.columns if column.name in sure]
+        # What stands beside the model sums up its rows where these have scores of their own.
+        about = {c.name.rpartition(".")[0] for c in self.columns if c.named("model") >= ENDING} - {""}
+        named = [c for c in named if c.name.rpartition(".")[0] not in about] or named
         # The score itself stands beside what it was at first (`initial_is_correct`).
         named = [c for c in named if not any(c.words.endswith(f"_{other.words}") for other in named)]
         named = [] if self.metric is not None else named
@@ -507,10 +532,10 @@ class _Table:
         return [*weighed, (alone, None)]
 
     def _long(
-        self, of_item: Weighed, of_score: tuple[float, tuple[SampledColumn, ...]], of_model: Weighed
+        self, of_item: Weighed, of_score: tuple[float, tuple[SampledColumn, ...], str], of_model: Weighed
     ) -> _Fit | None:
-        """Fit a table with a row for each item and model."""
-        (item_weight, item), (score_weight, scores), (model_weight, model) = of_item, of_score, of_model
+        """Fit a table with a row for each item and model, whose columns of scores are metrics, repetitions or judges."""
+        (item_weight, item), (score_weight, scores, called), (model_weight, model) = of_item, of_score, of_model
         chosen = [column for column in (item, *scores, model) if column is not None]
         if len({column.name for column in chosen}) < len(chosen):
             return None
@@ -521,7 +546,7 @@ class _Table:
             item_weight += 0.25
         given = {*self.given.columns, *self.given.constants}
         options = [f"item={item.source if item else ROW if scores else 'COLUMN'}"]
-        options += [f"score={','.join(column.source for column in scores) or 'COLUMN'}"]
+        options += [f"{called}={self._listed(scores, called) or 'COLUMN'}"]
         options += [f"model={model.source}"] if model is not None else []
         options += apart
         options = [option for option in options if option.partition("=")[0] not in given]
@@ -542,6 +567,7 @@ class _Table:
         )
         reads = (
             None if item is None else item.partition,
+            called,
             tuple(column.name for column in scores),
             None if model is None or len(model.levels) == 1 else model.partition,
         )
@@ -605,7 +631,7 @@ class _Table:
         judges = [c for c in self.judges if c in whole and c.name != "judge"]
         # Where item and score are called so, all else is taken for what it is called.
         judges = [] if {"item", "score"} <= {*self.given.columns} else judges
-        options = [f"judge={column.source}" for column in judges[:1] if "judge" not in told]
+        options = [f"judge={column.source}" for column in judges[:1] if not {"judge", "judges"} & told]
         if item is None:  # rows of one user or session are no independent ones
             options += [f"dependence={column.name}" for column in whole if _SOMEBODY & column.tokens][:1]
         if len(scores) == 1 and self.given.scale is None and "score" not in self.given.columns:
@@ -659,7 +685,7 @@ class _Table:
                 doubt = scores is not wanted and any(column in numbers for column in others)
                 options = (
                     f"item={item.source if item else ROW}",
-                    f"models={','.join(column.source for column in scores)}",
+                    f"models={self._listed(scores, 'models')}",
                     *apart,
                     *absent,
                 )
@@ -667,6 +693,14 @@ class _Table:
                 reads = (None if item is None else item.partition, "models", tuple(column.name for column in scores))
                 found.append(_Fit(options, weight + of_item, reads, clear))
         return found
+
+    def _listed(self, columns: Sequence[SampledColumn], called: str) -> str:
+        """Write columns as a map does; those that are all of an object or list, and no metrics, with a star."""
+        before = {column.name.rpartition(".")[0] for column in columns}
+        inside = {c.name for c in self.columns if before == {c.name.rpartition(".")[0]}}
+        if called != "score" and before != {""} and inside == {column.name for column in columns}:
+            return f"{before.pop()}.*"
+        return ",".join(column.source for column in columns)
 
     def _crossed(self, items: Sequence[Weighed]) -> list[_Fit]:
         """Fit a table whose columns are named by system and metric: `old_f1`, `new_f1`, `old_answer`, `new_answer`."""
@@ -706,6 +740,18 @@ class _Table:
             clear = sure and of_item >= _ENOUGH and not repeated and self.n_rows > 0
             found.append(_Fit(tuple(options), weight + of_item, reads, clear))
         return found
+
+
+def _repetition(column: SampledColumn) -> str:
+    """Return of what a column's scores are one repetition, by its name (`seed_1`) or by its place in a list (`passed.0`)."""
+    listed, _, place = column.name.rpartition(".")
+    if place.isdecimal() and is_called_score(listed):
+        return listed
+    return "" if column.words in ROLES["trial"].names else names_a_repetition(column.words)
+
+
+def _judge(column: SampledColumn) -> str:
+    return "judge" if names_a_judge(column.words) else ""
 
 
 def _ranked(

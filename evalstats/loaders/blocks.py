@@ -437,8 +437,9 @@ def json_blocks(records: Iterable[Place], deep: Sequence[str] = ()) -> Iterator[
     for place, record in records:
         plain = flat(record)
         for path in deep:
-            if path not in plain and (value := _at(record, path)) is not None:
-                plain[_name(path)] = value
+            for each in _paths(record, path):
+                if each not in plain and (value := _at(record, each)) is not None:
+                    plain[_name(each)] = value
         cells.append(plain)
         places.append(place)
         chars += sum([len(value) for value in plain.values() if isinstance(value, str)]) + _CELL_CHARS * len(plain)
@@ -447,6 +448,23 @@ def json_blocks(records: Iterable[Place], deep: Sequence[str] = ()) -> Iterator[
             cells, places, chars = [], [], 0
     if cells:
         yield _cell_block(cells, places)
+
+
+def _paths(record: object, path: str) -> list[str]:
+    """Return a path, with each name or place in the place of a star that is a step of it.
+
+    >>> (
+    ...     _paths({"answers": {"a": {"ok": 1}, "b": {}}, "tries": [1, 0]}, "answers.*.ok"),
+    ...     _paths({"tries": [1, 0]}, "tries.*"),
+    ... )
+    (['answers.a.ok', 'answers.b.ok'], ['tries.0', 'tries.1'])
+    """
+    before, star, after = f".{path}.".partition(".*.")
+    if not star:
+        return [path]
+    members = _at(record, before[1:]) if before else record
+    names = as_dict(members) or range(len(as_list(members)))
+    return [f"{before}.{name}.{after}".strip(".") for name in names]
 
 
 def _at(value: object, path: str) -> object:

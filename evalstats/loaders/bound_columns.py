@@ -19,6 +19,7 @@ from evalstats.loaders.blocks import (
     safe_name,
 )
 from evalstats.loaders.column_map import MADE, STANDARD, ColumnMap, column_named, side_in
+from evalstats.loaders.plain_names import words_of
 from evalstats.loaders.values import Places, misfit, without_points
 from evalstats.schema.column_names import DEPENDENT, is_shared_by_name, is_usual_text
 from evalstats.schema.columns import OUTCOMES
@@ -246,10 +247,10 @@ class Binding(msgspec.Struct, frozen=True, kw_only=True):
     """What each column of one table is.
 
     `columns` maps standard names (`error` among them) to source columns, `scores` metrics: None where a column or a constant
-    names the metric; the model stands in the metric's place where columns are models. `sides` are model and metric of columns
-    whose names a pattern takes apart. `constants` are the values of every
-    row, `factors` map names to source columns. `dependence` are columns of the outcomes whose levels make rows dependent, as
-    the user said; `presumed` further ones that are called like it. `aliased` are columns taken for a standard name though
+    names the metric; a level stands in the metric's place where columns are those of the model, trial or judge. `sides` are
+    level and metric of columns whose names a pattern takes apart. `constants` are the values of every row, `factors` map names
+    to source columns. `dependence` are columns of the outcomes whose levels make rows dependent, as the user said; `presumed`
+    further ones that are called like it. `aliased` are columns taken for a standard name though
     nobody said so, `unfit` those that bear one and cannot be it, with why: they are factors. `own_names` are the source's
     names of standard columns, as `own=standard`.
     """
@@ -283,7 +284,7 @@ def bind(
     constants = dict(map_.constants)
     if "model" not in mapped and "model" not in constants and model is not None:
         constants["model"] = model
-    _require(mapped, constants, columns)
+    _require(mapped, constants, columns, across=map_.across)
     single = {name: sources[0] for name, sources in mapped.items() if sources and name != "score"}
     standard = {name: source for name, source in single.items() if name in _ROLES}
     renamed = {name: source for name, source in single.items() if name not in _ROLES}
@@ -303,9 +304,7 @@ def bind(
     dependence = _dependence(map_, standard, factors, columns)
     return Binding(
         columns=standard,
-        scores=_metrics(
-            mapped["score"], named=not map_.makes("model") and ("metric" in mapped or "metric" in constants)
-        ),
+        scores=_metrics(mapped["score"], named=not map_.across and ("metric" in mapped or "metric" in constants)),
         sides=sides,
         constants=constants,
         factors=factors,
@@ -321,7 +320,8 @@ def bind(
             for name, source in standard.items()
             # What a trial is called tells whether it is a run or a judge.
             if source != name and (source not in _ROLES or name == "trial") and name not in {"error", "metric"}
-        ),
+        )
+        + ((f"{words_of(mapped['score'][0]).split('_')[0]}=trial",) if map_.across == "trial" else ()),
         unfit={name: why for name, why in not_it.items() if name not in used},
     )
 
@@ -343,7 +343,9 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
     return tuple(wanted)
 
 
-def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str], columns: Sequence[str]) -> None:
+def _require(
+    mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str], columns: Sequence[str], *, across: str
+) -> None:
     shown = comma_list(columns, SHOWN_COLUMNS)
     if not mapped.get("score"):
         left = [name for name in columns if (name,) not in mapped.values()]
@@ -363,12 +365,11 @@ def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str]
             f"no column is called model; say {Option('map', blank='COLUMN', of='model')} (the table has {shown}), "
             f"or for all rows {Option('map', '@NAME', of='model')}"
         )
-    several = len(mapped["score"]) > 1 and mapped.get("model") != ()
-    if several and ("metric" in mapped or "metric" in constants):
+    if len(mapped["score"]) > 1 and not across and ("metric" in mapped or "metric" in constants):
         raise InputError(
             "metric is given, and score has several columns, which name their metrics themselves; give one of the two"
         )
-    if mapped["item"] == () and mapped.get("trial") == ():
+    if mapped["item"] == () and mapped.get("trial") == () and across != "trial":
         raise InputError("item=#row and trial=#order cannot go together: a repetition would look like another item")
 
 

@@ -36,7 +36,9 @@ MAPPABLE = (*STANDARD, "error", "passage", "template")
 OF_VOTES = ("model_a", "model_b", "winner")
 _OF_COMPARISONS = (*OF_VOTES, *column_names("comparisons"))
 
-_GENERATED = {ROW: "item", ORDER: "trial", COLUMNS: "model"}
+# What columns of scores may be the levels of, by the option that says so.
+OF_LEVELS: Final = {"models": "model", "trials": "trial", "judges": "judge"}
+_GENERATED = {ROW: ("item",), ORDER: ("trial",), COLUMNS: (*OF_LEVELS.values(),)}
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)?\.\.(-?\d+(?:\.\d+)?)?")
 # Which of repeated rows stay: the first or the last of an item, or every row that is no copy of another in all its cells.
 REPEATS = ("first", "last", "drop")
@@ -102,8 +104,8 @@ class ColumnMap:
     columns
         Standard name (or a factor's new name) to the source's column names; only `score` may have several. `#row`
         stands for the row's place within its run, `#order` numbers repetitions in the order of the file, and
-        `#columns` takes each column of scores for a model of that name (`##` starts the name of a column that itself
-        starts with #).
+        `#columns` takes each column of scores for a model, repetition or judge of that name (`##` starts the name of a column
+        that itself starts with #).
     constants
         Standard name (or a factor's name) to the one value of every row. `#file` stands for the name of the file, `#folder` for
         that of its folder.
@@ -173,7 +175,7 @@ class ColumnMap:
         that lie inside a JSON document; `files={model}/{benchmark}` takes standard columns from the paths of files;
         `repeats=first` (or `last`, `drop`) chooses among rows that repeat each other.
         `models=gpt,claude` names columns that hold the scores of a model each, and `models=*_f1,*_em` those of a metric each,
-        where the star stands for the model.
+        where the star stands for the model; `trials` and `judges` name those of repetitions and judges.
         `score=acc,f1` names two columns unless one is called "acc,f1"; `score=wer:lower` says
         that lower is better, `score=acc:higher` the opposite.
 
@@ -212,7 +214,7 @@ class ColumnMap:
     @classmethod
     def from_tables(cls, tables: Mapping[str, object], *, where: str = "column map") -> "ColumnMap":
         """Make a map from the tables of a TOML document; raise `InputError` where they hold what is no part of a map."""
-        known = {"columns", "constants", "values", "metrics", "dependence", "unscored", "models", *_ONE_WORD}
+        known = {"columns", "constants", "values", "metrics", "dependence", "unscored", *OF_LEVELS, *_ONE_WORD}
         unknown = [name for name in tables if name not in known]
         if unknown:
             raise InputError(
@@ -220,8 +222,8 @@ class ColumnMap:
             )
         try:
             columns = {name: _names(value, name) for name, value in _table(tables, "columns").items()}
-            if "models" in tables:
-                columns.update(score=_names(tables["models"], "models"), model=(COLUMNS,))
+            for option in OF_LEVELS.keys() & tables.keys():
+                columns |= {"score": _names(tables[option], option), OF_LEVELS[option]: (COLUMNS,)}
             return cls(
                 columns=columns,
                 constants={name: _constant(value, name) for name, value in _table(tables, "constants").items()},
@@ -262,13 +264,17 @@ class ColumnMap:
     def paths(self) -> tuple[str, ...]:
         """Mapped columns that may lie deep inside a record of a JSON document, or behind a / in the document itself."""
         parts = [part.strip() for sources in self.columns.values() for source in sources for part in source.split(",")]
-        deep = (part for part in (*parts, *self.dependence) if "." in part or part.startswith("/"))
-        return tuple(part for part in deep if part not in self.patterns)
+        return tuple(part for part in (*parts, *self.dependence) if "." in part or part.startswith("/"))
+
+    @property
+    def across(self) -> str:
+        """What the columns of scores are the levels of: model, trial or judge; "" where each is a metric."""
+        return next((name for name in OF_LEVELS.values() if self.columns.get(name) == (COLUMNS,)), "")
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Names of columns of scores in which a star stands for the model."""
-        sources = self.columns.get("score", ()) if self.makes("model") else ()
+        """Names of columns of scores in which a star stands for the model, repetition or judge."""
+        sources = self.columns.get("score", ()) if self.across else ()
         return tuple(part.strip() for source in sources for part in source.split(",") if "*" in part)
 
     def placed(self, file: str, folder: str) -> "ColumnMap":
@@ -281,8 +287,8 @@ class ColumnMap:
         return replace(self, constants={name: names.get(value, value) for name, value in self.constants.items()})
 
     def makes(self, name: str) -> bool:
-        """Whether a standard column is no column of the table: rows or repetitions are numbered, or columns are models."""
-        return self.columns.get(name, ())[:1] in ((ROW,), (ORDER,), (COLUMNS,))
+        """Whether a standard column is no column of the table, but numbers its rows or repetitions."""
+        return self.columns.get(name, ())[:1] in ((ROW,), (ORDER,))
 
     def as_config(self) -> dict[str, object]:
         """Return the map as JSON-safe values, to be kept with the run."""
@@ -361,8 +367,8 @@ def _from_option(name: str, source: str) -> ColumnMap:
         return _from_score(source)
     if name == "dependence":
         return ColumnMap(dependence=tuple(part.strip() for part in source.split(",") if part.strip()))
-    if name == "models":
-        return ColumnMap(columns={"score": (source,), "model": (COLUMNS,)})
+    if name in OF_LEVELS:
+        return ColumnMap(columns={"score": (source,), OF_LEVELS[name]: (COLUMNS,)})
     if source in (FILE, FOLDER):
         return ColumnMap(constants={name: source})
     if source.startswith("@") and not source.startswith("@@"):
@@ -427,7 +433,7 @@ def _codes(given: object) -> dict[str, dict[str, str | float]]:
 def _check_name(name: str) -> None:
     if name in MAPPABLE or (name in _OF_COMPARISONS and name not in _MADE_OF_VOTES):
         return
-    if name in {"dependence", "unscored", "models", *_ONE_WORD}:
+    if name in {"dependence", "unscored", *OF_LEVELS, *_ONE_WORD}:
         raise InputError(f"{name} is not a column; in a TOML file it stands at the top, before the first table")
     if name == "*" or (name.startswith("^") and name.endswith("$")):
         raise InputError(f"{name!r} cannot be a factor's name, since Polars takes it for a pattern; choose another")
@@ -446,9 +452,9 @@ def _check_sources(name: str, sources: tuple[str, ...]) -> None:
         raise InputError(f"{name} is mapped to {len(sources)} columns; give one (only score may have several)")
     for source in sources:
         wanted = _GENERATED.get(source)
-        if wanted is not None and wanted != name:
+        if wanted is not None and name not in wanted:
             raise InputError(
-                f"{name}={source} has no meaning; write {wanted}={source}, or ##... for a column of that name"
+                f"{name}={source} has no meaning; write {wanted[0]}={source}, or ##... for a column of that name"
             )
 
 

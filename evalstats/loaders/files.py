@@ -24,6 +24,7 @@ import msgspec
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
+from evalstats.loaders.roles import USUAL_NAMES
 from evalstats.loaders.sheets import is_sheet, sheet_as_text
 from evalstats.regular import open_regular
 from evalstats.schema.memory import as_size, limit_of, too_much
@@ -227,20 +228,23 @@ def _without_title(stream: BinaryIO) -> BinaryIO:
 
 
 def lines_above(text: str) -> int:
-    r"""Return how many lines stand above the header of delimited text: those of a cell at most, and comments.
+    r"""Return how many lines stand above the header of delimited text: titles and comments.
 
-    What is below a header has as many cells; a header holds no numbers. So `#id` begins a header, where `# by me` does not.
+    What is below a header has as many cells, and a header holds no numbers. Where several lines may be it, or one with cells of
+    its own stands above it, it is the one with most names that columns usually have.
 
     >>> (
     ...     lines_above("My results,,\n\nid,model,ok\nq1,a,1\n"),
-    ...     lines_above("# by me\nid;ok\nq1;1\n"),
-    ...     lines_above("score\nq1,1\nq2,0\n"),
+    ...     lines_above("# by me, in May, again\nid;ok\nq1;1\n"),
+    ...     lines_above("By me, in May, again\nid,model,ok\nq1,a,1\n"),
+    ...     lines_above("# id,ok\nq1,pass\nq2,fail\n"),
     ... )
-    (2, 1, 0)
+    (2, 1, 1, 0)
     """
     lines = text.split("\n")[:_LINES_LOOKED_AT]
     if not lines or "\0" in text or text.lstrip()[:1] in {"{", "[", "<", ""}:
         return 0
+    best, most, above = 0, 0, False
     for place, (line, below) in enumerate(pairwise(lines)):
         delimiter = max(",;\t", key=line.count)
         try:
@@ -249,11 +253,15 @@ def lines_above(text: str) -> int:
                 for each in (line, below)
             )
         except csv.Error:
-            return 0
-        is_header = len(row) == len(header) and not any(_PLAIN_NUMBER.fullmatch(cell.strip()) for cell in header)
-        if len([*filter(None, header)]) > 1 and (is_header or not line.startswith("#")):
-            return place if is_header and any(each.strip() for each in lines[:place]) else 0
-    return 0
+            break
+        if any(_PLAIN_NUMBER.fullmatch(cell.strip()) for cell in header):
+            break
+        named = sum(re.sub(r"\W+", "_", cell.lower()).strip("_") in USUAL_NAMES for cell in header)
+        if len([*filter(None, header)]) > 1:
+            if len(row) == len(header) and named > (max(most, 1) if above else most - 1):
+                best, most = place, named
+            above = above or not line.startswith("# ")
+    return best if any(each.strip() for each in lines[:best]) else 0
 
 
 def _out_of_text(raw: BinaryIO) -> BinaryIO:

@@ -18,7 +18,7 @@ from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_ASKED, NOTHING_FITS, AskedNames, assigned
 from evalstats.loaders.blocks import frame_block
 from evalstats.loaders.bound_columns import Binding, Survey
-from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, WAYS, ColumnMap
+from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, WAYS, ColumnMap
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import completed, fitted, named_otherwise
@@ -41,6 +41,8 @@ def from_frame(
     score: str | Iterable[str] | None = None,
     model: str | None = None,
     models: Iterable[str] | None = None,
+    trials: Iterable[str] | None = None,
+    judges: Iterable[str] | None = None,
     run: str | None = None,
     benchmark: str | None = None,
     system: str | None = None,
@@ -68,8 +70,8 @@ def from_frame(
         be a list of columns: each is then a metric of its own name. A column left out here is found by its standard
         name, if there is one of that name. Where item or score is left out, all three are found as in a file, by names
         and cells; a note in `problems` says which they are.
-    models
-        Columns that hold the scores of a model each, in place of `score` and `model`.
+    models, trials, judges
+        Columns that hold the scores of a model each, in place of `score` and `model`; or those of a repetition or judge each.
     values
         What labels stand for: `{"score": {"pass": 1, "fail": 0, "-1": "unscored"}}`.
     metrics
@@ -110,15 +112,19 @@ def from_frame(
     >>> data.models(), data.outcomes["score"].to_list(), data.outcomes["status"].to_list()[-1]
     (('a', 'b'), [1.0, 0.0, 1.0, None], 'unscored')
     """
-    if models is not None and (score is not None or model is not None):
+    given = {"score": score, "models": models, "trials": trials, "judges": judges}
+    several = {name: names_of(found) for name, found in given.items() if found is not None}
+    across = [OF_LEVELS[name] for name in several if name != "score"]
+    named_so = {"model": model, "trial": trial, **columns}
+    if len(several) > 1 or any(named_so.get(name) is not None for name in across):
         raise InputError(
-            "say score=COLUMN, and model=COLUMN where one names the model; or models=[...] for a column a model"
+            "say score=COLUMN, and model=COLUMN where one names the model; or models=[...] for a column a model, trials=[...] "
+            "for a column a repetition, judges=[...] for a column a judge"
         )
-    given = models if models is not None else score
-    scores = () if given is None else names_of(given)
+    scores = next(iter(several.values()), ())
     named: dict[str, str | None] = {
         "item": item,
-        "model": model if models is None else COLUMNS,
+        "model": model,
         "run": run,
         "benchmark": benchmark,
         "system": system,
@@ -126,6 +132,7 @@ def from_frame(
         "trial": trial,
         "metric": metric,
         **columns,
+        **dict.fromkeys(across, COLUMNS),
     }
     named = {role: None if name is None else name_of(name) for role, name in named.items()}
     of_file = next((role for role, name in named.items() if name in (FILE, FOLDER)), None)
@@ -230,7 +237,7 @@ def _as_call(options: Iterable[str]) -> str:
     "evalstats.from_frame(table, item='qid', score=['f1', 'em'])"
     """
     pairs = [option.partition("=")[::2] for option in options]
-    several = {"score", "models", "dependence"}
+    several = {"score", "dependence", *OF_LEVELS}
     given = [
         f"{name}={column}"
         if column == "COLUMN"

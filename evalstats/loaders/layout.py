@@ -1,7 +1,8 @@
-"""What the paths of tables say that their columns do not: whose results they are, of which task, and which repetition.
+"""What the paths of tables say that their columns do not: whose results they are, of which task, metric, judge, repetition.
 
 A layout is a template of paths, such as `{model}/{benchmark}` or `{model}__{benchmark}`: the user's (`files=` of a column map),
-or the one that the files show. Models share items, tasks do not, and what is called seed or run is a repetition.
+or the one that the files show. Names say first what a part of a path is: a model, benchmark, metric, judge or repetition. Where
+they say nothing, models share items, and tasks do not.
 """
 
 import re
@@ -18,7 +19,15 @@ import msgspec
 from evalstats.errors import InputError, Option
 from evalstats.loaders.base import Source, readable_name
 from evalstats.loaders.column_map import FIELD
-from evalstats.loaders.roles import ROLES, SIDES, names_a_benchmark, names_a_model
+from evalstats.loaders.plain_names import is_called_score, words_of
+from evalstats.loaders.roles import (
+    SIDES,
+    is_known_benchmark,
+    names_a_benchmark,
+    names_a_judge,
+    names_a_model,
+    names_a_repetition,
+)
 
 # Of a grid of models and tasks so much is there.
 _NEARLY: Final = 0.8
@@ -31,7 +40,6 @@ _PAIRS: Final = 60
 _READINGS: Final = 50
 # Files whose items are merely numbered are tasks where there are so many; two may be two gradings of the same answers.
 _HARDLY_GRADINGS: Final = 3
-_REPETITION: Final = re.compile(r"(?i)([a-z]+)[-_ ]?(?:\d+|[a-z])?")
 _NUMBERS: Final = re.compile(r"\d+(?:[-_:T]\d+)*")
 _ANY: Final = "*"
 
@@ -39,11 +47,12 @@ _ANY: Final = "*"
 class Contents(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a table holds, as far as its layout goes: items of its first rows with what they ask, and the models that it names.
 
-    `every_item` reads the items of all rows.
+    `says` are the standard columns that it has or is given, `every_item` reads the items of all rows.
     """
 
     questions: Mapping[str, str]
     models: frozenset[str] = frozenset()
+    says: frozenset[str] = frozenset()
     every_item: Callable[[], frozenset[str]]
 
     @cached_property
@@ -78,6 +87,12 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
     template: str = ""
     perhaps: tuple[str, ...] = ()
+
+
+def _may_count(contents: Sequence[Contents]) -> bool:
+    """Whether items may be numbered anew in each file, also behind a word: q1, q2, ..."""
+    words = {re.sub(r"\d+", "", item) for each in contents for item in each.questions}
+    return len(words) == 1 and not any(any(each.questions.values()) for each in contents)
 
 
 def values_by_path(template: str, paths: Sequence[Path]) -> list[dict[str, str]]:
@@ -161,20 +176,31 @@ def layout_of(files: Sequence[tuple[Path, Contents]], *, sides: bool = False) ->
     first = next(k for k, texts in enumerate(columns) if len({*texts}) > 1)
     has_model = True in named
     perhaps: tuple[str, ...] = ()
+    of_one: Layout | None = None
     for template, fields in _grids(columns[first:], paths):
         roles = _roles(template, fields, contents, has_model=has_model, sides=sides)
         is_clear, model = "" not in roles, has_model or "model" in roles
-        if is_clear and not model and "trial" in roles and first > 1:  # the runs of one model
+        if is_clear and model:
+            says_more = {*roles} - {"model", _ANY} or (not has_model and len(fields) > 1)
+            return Layout(template=_filled(template, roles)) if says_more else of_one
+        if is_clear and of_one is None and first > 1 and _are_of_one_model(roles, fields, contents):
             names = template.split("/")
             own = [name for name in names if names_a_model(name) and not FIELD.search(name)]
             names = ["{model}" if name in own else name for name in names] if own else ["{model}", *names]
-            return Layout(template=_filled("/".join(names), roles))
-        if is_clear and model:
-            says_more = {"trial", "benchmark"} & {*roles} or (not has_model and len(fields) > 1)
-            return Layout(template=_filled(template, roles)) if says_more else None
+            of_one = Layout(template=_filled("/".join(names), roles))
         if not perhaps and first > 1:
             perhaps = () if _are_sides(fields) else _perhaps(template, roles, has_model=has_model)
-    return Layout(perhaps=perhaps) if perhaps else None
+    return of_one or (Layout(perhaps=perhaps) if perhaps else None)
+
+
+def _are_of_one_model(roles: Sequence[str], fields: Sequence[tuple[str, ...]], contents: Sequence[Contents]) -> bool:
+    """Whether files that name no model are repetitions, metrics or judgements of one, or its tasks."""
+    if roles != ["benchmark"]:
+        return not {"trial", "metric", "judge"}.isdisjoint(roles)
+    names = {*fields[0]}
+    return _called(names) == "benchmark" or (
+        len(names) >= _HARDLY_GRADINGS and not (_are_sides(fields) or _may_count(contents))
+    )
 
 
 def _grids(columns: Sequence[tuple[str, ...]], paths: Sequence[Path]) -> list[tuple[str, list[tuple[str, ...]]]]:
@@ -193,7 +219,9 @@ def _grids(columns: Sequence[tuple[str, ...]], paths: Sequence[Path]) -> list[tu
         vary = min(len({*values}) for values in fields) > 1
         nested = [_numbered(fields, k) for k, values in enumerate(fields) if vary and _may_repeat(values, template, k)]
         found += [(template, each) for each in (fields, *nested) if vary and _are_crossed(each)][:1]
-    return sorted(found, key=lambda grid: (not any(map(_are_repetitions, grid[1])), len(grid[1])))
+    return sorted(
+        found, key=lambda grid: (not any(all(map(names_a_repetition, values)) for values in grid[1]), len(grid[1]))
+    )
 
 
 def _are_crossed(fields: Sequence[Sequence[str]]) -> bool:
@@ -214,8 +242,7 @@ def _numbered(fields: Sequence[tuple[str, ...]], k: int) -> list[tuple[str, ...]
     for row, value in enumerate(fields[k]):
         group = tuple(values[row] for values in others)
         so_far[group] += 1
-        named = _REPETITION.fullmatch(value)
-        numbered.append(f"{named[1] if named else ''}{so_far[group]}")
+        numbered.append(f"{names_a_repetition(value)}{so_far[group]}")
     return [*fields[:k], tuple(numbered), *fields[k + 1 :]]
 
 
@@ -243,27 +270,18 @@ def _cuts(texts: Sequence[str]) -> list[str]:
 def _roles(
     template: str, fields: Sequence[tuple[str, ...]], contents: Sequence[Contents], *, has_model: bool, sides: bool
 ) -> list[str]:
-    """Return what each field is: model, benchmark, trial, "*" for what is none of these, "" where that is not clear."""
-    roles = [""] * len(fields)
+    """Return what each field is: model, benchmark, metric, judge, trial, "*" for none of these, "" where that is not clear."""
+    roles: list[str] = []
     for k, values in enumerate(fields):
         same = _shared([each for at, each in enumerate(fields) if at != k], contents)
         if True in same and same.count(False) > _APART * len(same):
             return [""] * len(fields)
-        parts = len({re.sub(r"\d+", "", value) for value in values}) < len({*values})
-        parts = parts and not _mostly(names_a_benchmark, values)
-        varies = len({*values}) > 1
-        if sides and not has_model and k == 0 and varies and _is_whole(template, k):
-            roles[k] = "model"
-        elif not varies or (not same and has_model) or (same and same.count(False) == len(same) and parts):
-            roles[k] = _ANY
-        elif same and same.count(False) == len(same):
-            roles[k] = "benchmark"
-        elif _may_repeat(values, template, k) and (_are_repetitions(values) or (True in same and len(fields) > 1)):
-            roles[k] = "trial"
-        elif True in same or _mostly(names_a_model, values):
-            roles[k] = "model"
-        elif _mostly(names_a_benchmark, values):
-            roles[k] = "benchmark"
+        is_side = sides and not has_model and k == 0 and len({*values}) > 1 and _is_whole(template, k)
+        # Of several fields, one of numbers alone counts the repetitions of what shares items.
+        repeats = _may_repeat(values, template, k) and (
+            all(map(names_a_repetition, values)) or (True in same and len(fields) > 1)
+        )
+        roles.append("model" if is_side else _role(values, same, contents, repeats=repeats, has_model=has_model))
     unclear = [k for k, role in enumerate(roles) if not role]
     if len(unclear) == 1:
         values = fields[unclear[0]]
@@ -274,6 +292,45 @@ def _roles(
         if _is_whole(template, unclear[0]) and len(names) >= _HARDLY_GRADINGS:
             roles[unclear[0]] = "benchmark"
     return roles
+
+
+def _role(
+    values: Sequence[str], same: Sequence[bool | None], contents: Sequence[Contents], *, repeats: bool, has_model: bool
+) -> str:
+    """Return what one field is, by its names and by whether files that are alike in the others share items (`same`)."""
+    apart = bool(same) and same.count(False) == len(same)
+    parts = len({re.sub(r"\d+", "", value) for value in values}) < len({*values})
+    if len({*values}) < 2 or (not same and has_model) or (apart and parts and not _mostly(names_a_benchmark, values)):
+        return _ANY
+    called = _called(values)
+    called = "" if any(called in each.says for each in contents) else called
+    if called in {"metric", "judge"} and not apart:
+        return called
+    if called == "benchmark" and (True not in same or _may_count(contents)):
+        return called
+    if apart and called != "model":
+        return "benchmark"
+    if repeats:
+        return "trial"
+    if True in same or _mostly(names_a_model, values):
+        return "model"
+    return "benchmark" if _mostly(names_a_benchmark, values) else ""
+
+
+def _called(values: Iterable[str]) -> str:
+    """Return what names of files or folders say that they are; "" where they say nothing.
+
+    >>> [
+    ...     _called(names)
+    ...     for names in (["gpt4_judge", "judge_b"], ["accuracy", "toxicity"], ["gpt-4o", "o1"], ["arc", "mmlu"])
+    ... ]
+    ['judge', 'metric', 'model', 'benchmark']
+    """
+    if all(names_a_judge(words_of(value)) for value in values):
+        return "judge"
+    if all(map(is_called_score, values)):
+        return "metric"
+    return "model" if _mostly(names_a_model, values) else "benchmark" if _mostly(is_known_benchmark, values) else ""
 
 
 def _shared(others: Sequence[tuple[str, ...]], contents: Sequence[Contents]) -> list[bool | None]:
@@ -297,21 +354,7 @@ def _is_whole(template: str, k: int) -> bool:
 
 def _may_repeat(values: Iterable[str], template: str, k: int) -> bool:
     """Whether a field may be a repetition, by its values: seeds and runs, or a folder's or file's number or date."""
-    return _are_repetitions(values) or (_is_whole(template, k) and _match(_NUMBERS, values))
-
-
-def _are_repetitions(values: Iterable[str]) -> bool:
-    """Whether names say that they are repetitions.
-
-    >>> (
-    ...     _are_repetitions(["seed1", "seed-2"]),
-    ...     _are_repetitions(["run_a", "run_b"]),
-    ...     _are_repetitions(["generation", "law"]),
-    ... )
-    (True, True, False)
-    """
-    found = [_REPETITION.fullmatch(value) for value in values]
-    return all(match is not None and match[1].lower() in ROLES["trial"].names for match in found)
+    return all(map(names_a_repetition, values)) or (_is_whole(template, k) and _match(_NUMBERS, values))
 
 
 def _match(form: re.Pattern[str], values: Iterable[str]) -> bool:

@@ -42,6 +42,8 @@ def crossed_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
 
     >>> crossed_names(["id", "old_f1", "old_em", "old_answer", "new_f1", "new_em", "new_answer"])
     (['old', 'new'], ['*_f1', '*_em', '*_answer'])
+    >>> crossed_names(["a.old.f1", "a.old.text", "a.new.f1", "a.new.text"])
+    (['old', 'new'], ['a.*.f1', 'a.*.text'])
     >>> crossed_names(["answer_relevance", "context_relevance", "answer_recall", "context_recall"])
     ([], [])
     """
@@ -59,7 +61,13 @@ def crossed_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
         if 1 < len(found) <= _MOST_SIDES and 2 * sum(map(_is_no_side, found)) < len(found):
             crossed.setdefault(frozenset(found), []).append(pattern)
     best = max(crossed.values(), key=lambda each: (len(each), len("".join(sides[each[0]]))), default=list[str]())
-    return ([*sides[best[0]]], best) if len(best) > 1 else ([], [])
+    if len(best) < 2:
+        return [], []
+    # What stands in an object of each system (`answers.old.f1`) has the object's name in front.
+    found = [*sides[best[0]]]
+    heads = [found[0][: dot.end()] for dot in re.finditer(r"\.", found[0])]
+    inside = max((head for head in heads if all(side.startswith(head) for side in found)), key=len, default="")
+    return [side.removeprefix(inside) for side in found], [pattern.replace("*", f"{inside}*") for pattern in best]
 
 
 def _is_no_side(word: str) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -15,6 +16,7 @@ import polars as pl
 from msgspec import structs
 
 from evalstats.errors import InputError, Option, UnreadableFileError
+from evalstats.grammar import comma_list
 from evalstats.loaders.base import (
     ANY_FAULT,
     Head,
@@ -309,19 +311,22 @@ def plan(
     paths = [Path(path) for path in paths]
     problems = [Problem(path=str(path), message=_ONLY_LINKS) for path in paths if _holds_only_links(path)]
     by_loader: dict[str, tuple[Loader, list[Path]]] = {}
+    columns: dict[Path, ColumnMap | None] = {}
     for path, named in list_files(paths):
         if not named and not _may_hold_results(path):
             continue
         try:
-            loader, beside, failed = (forced, "", []) if forced is not None else _detected(path, column_map, table)
+            loader, match, failed = (forced, None, []) if forced is not None else _detected(path, column_map, table)
         except UnreadableFileError as error:
             problems.append(Problem(path=str(path), message=_without_path(error, path)))
             continue
         problems.extend(Problem(path=str(path), message=message, severity="note") for message in failed)
-        if not beside:
+        if match is not None:
+            columns[path] = match.columns
+        if match is None or not match.skip:
             by_loader.setdefault(loader.name, (loader, []))[1].append(path)
         elif named:
-            message = f"holds no results but {beside}; it belongs to {loader.title} and is skipped"
+            message = f"holds no results but {match.reason}; it belongs to {loader.title} and is skipped"
             problems.append(Problem(path=str(path), message=message, severity="note"))
     planned: list[MatchedSource] = []
     for found, files in by_loader.values():
@@ -331,12 +336,25 @@ def plan(
                 problems.append(part)
                 continue
             try:
-                planned.append(MatchedSource(loader=loader, source=with_digest(part)))
+                source = structs.replace(with_digest(part), columns=columns.get(part.path))
+                planned.append(MatchedSource(loader=loader, source=source))
             except OSError as error:
                 message = f"cannot be read ({error.strerror or error})"
                 problems.append(Problem(path=str(error.filename or part.path), message=message))
     planned, told = _laid_out(_told_apart(planned, stored), column_map or ColumnMap(), asked, alongside)
-    return planned, [*problems, *told]
+    return planned, [*problems, *told, *_copies_below(planned)]
+
+
+def _copies_below(planned: Sequence[MatchedSource]) -> Iterator[Problem]:
+    """Ask about tables below others of the same name, which may be old copies of them."""
+    paths = [item.source.path.absolute() for item in planned if isinstance(item.loader, TableLoader)]
+    held = {*paths}
+    for path in paths:
+        if (
+            above := next((each / path.name for each in path.parent.parents if each / path.name in held), None)
+        ) is not None:
+            message = f"is called as {above}, above it, and counts beside it; leave it out if it is an old copy"
+            yield Problem(path=str(path), message=message, severity="note")
 
 
 def _laid_out(
@@ -350,7 +368,7 @@ def _laid_out(
         files: list[tuple[Path, Contents]] = []
         for path in sorted({*tables, *others}):
             try:
-                held = contents_of(path, map_, asked)
+                held = contents_of(path, map_, asked, tables[path].source.columns if path in tables else None)
             except (InputError, OSError):  # said when it is read
                 continue
             files += [(path, held)] if held is not None else []
@@ -396,8 +414,17 @@ def _told_apart(planned: Sequence[MatchedSource], stored: Iterable[Path]) -> lis
             # A model's name says more than its folder and stays in the name.
             ending = f"/{name}" if names_a_model(name) else ""
             apart |= {path: f"{part}{ending}" for path, part in zip(group, paths_apart(group), strict=True)}
+    depths = {item.source.path: len(item.source.path.absolute().parts) for item in planned}
+    alike = Counter((item.source.stem, item.source.digest, depths[item.source.path]) for item in planned)
     return [
-        MatchedSource(loader=item.loader, source=structs.replace(item.source, apart=apart.get(item.source.path, "")))
+        structs.replace(
+            item,
+            source=structs.replace(
+                item.source,
+                apart=apart.get(item.source.path, ""),
+                twin=alike[item.source.stem, item.source.digest, depths[item.source.path]] > 1,
+            ),
+        )
         for item in planned
     ]
 
@@ -451,8 +478,8 @@ def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
     )
 
 
-def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> tuple[Loader, str, list[str]]:
-    """Return the loader of a file, what the file is if it only goes with results, and which loaders failed to look at it."""
+def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> tuple[Loader, Match | None, list[str]]:
+    """Return the loader of a file, what it says of it, and which loaders failed to look at it."""
     try:
         head = read_head(path)
     except OSError as error:
@@ -462,8 +489,8 @@ def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> t
     if column_map is not None:
         for loader in map(loader_named, _MAPPED):
             if isinstance(loader, Remappable) and loader.sniff(head) is not None:
-                return loader.with_columns(column_map), "", []
-        return TableLoader(column_map), "", []
+                return loader.with_columns(column_map), None, []
+        return TableLoader(column_map), None, []
     found, failed = sniffed(head, table)
     if found is None and failed:
         raise UnreadableFileError(f"{path}: no known format, and {'; '.join(failed)}")
@@ -472,8 +499,7 @@ def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> t
         raise UnreadableFileError(
             f"{path}: no known format; `evalstats formats` lists them{'. ' if advice else ''}{advice}"
         )
-    loader, match = found
-    return loader, match.reason if match.skip else "", failed
+    return (*found, failed)
 
 
 def how_to_read(head: Head, asked: AskedNames = NOTHING_ASKED) -> str:
@@ -576,7 +602,7 @@ def read(
             problems.append(Problem(path=str(item.source.path), message=_without_path(error, item.source.path)))
             _raise_if_strict(problems, strict=strict)
     if not parts:
-        reasons = "; ".join(str(problem) for problem in problems) or "no files were found"
+        reasons = "; ".join(str(problem) for problem in problems) or _without_results(paths)
         raise InputError(f"nothing could be read: {reasons}")
     data = combine(parts)
     data = data.where(**levels) if data.outcomes.height else data
@@ -589,6 +615,13 @@ def read(
         problems.extend(names_alike(tables["source"][0], tables["model"].unique().drop_nulls().to_list()))
     problems.extend(same_votes(data.comparisons))
     return replace(data, problems=(*problems, *data.problems))
+
+
+def _without_results(paths: Iterable[str | Path]) -> str:
+    """Say what is there in folders without a file that may hold results."""
+    others = [path.name for path, _ in list_files(paths)]
+    endings = ", ".join(sorted(_RESULT_ENDINGS))
+    return f"no result files among {comma_list(others)}; they end in {endings}" if others else "no files were found"
 
 
 def read_source(loader: Loader, source: Source, once: HeldOnce | None = None) -> EvalData:

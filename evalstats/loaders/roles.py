@@ -75,7 +75,7 @@ ROLES: Final[Mapping[str, Role]] = {
         w100="item item_id id idx index uid uuid question_id sample_id example_id instance_id problem_id task_id doc_id case_id "
         "test_id prompt_id qid sample_idx seg_id segment_id scenario_id record_id trace_id dataset_item_id test_case_id "
         "test_case_name query_id sentence_id utt_id image_id video_id conversation_id dialog_id dialogue_id ticket_id hit_id "
-        "puzzle_id row_id case_number question_number test_number question_no",
+        "puzzle_id row_id case_number question_number test_number question_no doc document",
         w95="example instance sample key question_# test_name conversation dialogue dialog",
         w70="request_id question query prompt problem input instruction test test_case case task episode no # nr number src "
         "source_text",
@@ -91,6 +91,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "conciseness groundedness completeness safety quality precision recall bleu rouge bertscore similarity clarity "
         "hallucination comet chrf cider meteor iou ndcg mrr rr rate auc auroc map psnr ssim mae rmse mqm perplexity bias "
         "harmfulness usefulness politeness empathy creativity informativeness naturalness satisfaction rouge_l rouge1 rouge2 "
+        "rougel rouge_1 rouge_2 rouge_lsum bleu_1 bleu_2 bleu_3 bleu_4 bert_score rating_score quality_score feedback thumbs "
         "f1_score overall exact partial_credit partial_match",
         w40="judgement judgment result outcome verdict value points",
         # Counts, sizes, places, times, what was expected or answered, and what is said of a score.
@@ -137,6 +138,7 @@ ROLES: Final[Mapping[str, Role]] = {
         w95="outcome result label verdict judgement judgment selection selected win decision answer",
     ),
 }
+USUAL_NAMES: Final = frozenset(name for role in ROLES.values() for name in role.names)
 JUDGES: Final = _words(_JUDGES)
 # Texts that were asked, which are items where no id is, and what is said to them, which is none.
 ASKED: Final = _words("question query prompt problem input instruction user_input src source_text goal utterance")
@@ -158,6 +160,7 @@ _EITHER: Final = (("a", "b"), ("1", "2"), ("x", "y"), ("left", "right"), ("first
 # Who is said to have scored in the names of scores (`human_tone`).
 SCORERS: Final = JUDGES | _words("human llm")
 _WHOSE: Final = SIDES | SCORERS | _words("model system a b first second")
+_REPETITION: Final = re.compile(r"(?i)([a-z]+)[-_ ]?(?:\d+|[a-z])?")
 _FAMILIES: Final = re.compile(
     r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|ministral|codestral|qwen|qwq|deepseek|grok|phi|command|"
     r"o[134](?:-mini|-pro|-preview)?|yi|glm|kimi|falcon|vicuna|nova|olmo|sonnet|opus|haiku|minimax|ernie|hunyuan|nemotron|"
@@ -197,6 +200,34 @@ def names_a_model(text: str) -> bool:
     return _FAMILIES.search(text) is not None
 
 
+def names_a_repetition(text: str) -> str:
+    """Return what kind of repetition a text numbers; "" where it is none.
+
+    >>> names_a_repetition("seed1"), names_a_repetition("run_b"), names_a_repetition("law-1")
+    ('seed', 'run', '')
+    """
+    found = _REPETITION.fullmatch(text)
+    return found[1] if found is not None and found[1].lower() in ROLES["trial"].names else ""
+
+
+def names_a_judge(text: str) -> bool:
+    """Whether a text, in plain words, names a judge: with a number, a letter or a model.
+
+    >>> names_a_judge("rater_1"), names_a_judge("gpt4_judge"), names_a_judge("judge_accuracy"), names_a_judge("judge")
+    (True, True, False, False)
+    """
+    words = text.split("_")
+    others = [word for word in words if word not in JUDGES]
+    return len(others) < len(words) and any(
+        len(word) == 1 or word.isdecimal() or names_a_model(word) for word in others
+    )
+
+
+def is_known_benchmark(text: str) -> bool:
+    """Whether a text has the name of a published benchmark in it."""
+    return _BENCHMARKS.search(text) is not None
+
+
 def names_a_benchmark(text: str) -> bool:
     """Whether a text looks like the name of a benchmark, or says that it is one.
 
@@ -209,4 +240,4 @@ def names_a_benchmark(text: str) -> bool:
     (True, True, True, False)
     """
     words = re.sub(r"[\W\d]+", "_", text.lower()).split("_")
-    return _BENCHMARKS.search(text) is not None or not ROLES["task"].names.keys().isdisjoint(words)
+    return is_known_benchmark(text) or not ROLES["task"].names.keys().isdisjoint(words)

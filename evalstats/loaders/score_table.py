@@ -41,7 +41,7 @@ from evalstats.loaders.published_numbers import (
     plain,
     roles_of,
 )
-from evalstats.loaders.roles import ROLES, names_a_model
+from evalstats.loaders.roles import ROLES, SURE, names_a_model
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names
@@ -308,6 +308,10 @@ def count_of(value: object) -> object:
 # A table in which a model has more rows than this on average has a row for something else.
 _ROWS_A_MODEL: Final = 1.45
 _FEW: Final = 3
+_SYSTEMS: Final = {"exp", *(name for name in SUMMARISED if ROLES["model"].names.get(name, 1) >= SURE)} - {
+    "label",
+    "judge",
+}
 # A summary is surer than any table of rows whose columns nobody declared; more items than this stand behind its rows.
 SUMMARY: Final = 0.3
 _MANY_ITEMS: Final = 4
@@ -347,10 +351,13 @@ class ScoreTableLoader(SingleFileLoader):
         if (summary := summary_in(columns, records)) is not None:
             shown = comma_list((metric.column for metric in summary.metrics), _FEW)
             return Match(confidence=SUMMARY, reason=f"a summary with a row for each {summary.model}: {shown}")
-        model = model_column(columns)
+        model = _model_in(columns, records)
         if model is None and len(head.data) < HEAD_BYTES and _is_one_model(columns, records):
             return Match(confidence=0.05, reason="one row of numbers, for the model that the file is called after")
-        if model is None or item_column(columns) is not None or not records or prices_in(columns, records):
+        varied = [name for name in columns if len({as_text(row.get(name)) for row in records}) > 1 or len(records) < 2]
+        if model is None or item_column(varied) is not None or not records:
+            return None
+        if prices_in(columns, records) or has_items_across(columns, records):
             return None
         numeric = _numeric(columns, records, model)
         roles = roles_of(columns, numeric, model, _uncertain(columns, records))
@@ -428,6 +435,19 @@ class ScoreTableLoader(SingleFileLoader):
         )
 
 
+def _model_in(columns: Sequence[str], records: Sequence[Record]) -> str | None:
+    """Return the column that names the model: called so, or called like a system and with another one in each row.
+
+    >>> [_model_in(["System", "F1"], [{"System": name} for name in names]) for names in ("ab", "aab")]
+    ['System', None]
+    """
+    for name in columns if model_column(columns) is None else ():
+        levels = {(as_text(record.get(name)) or "").strip() for record in records} - {""}
+        if plain(name) in _SYSTEMS and len(levels) == len(records) > 1:
+            return name
+    return model_column(columns)
+
+
 def _is_one_model(columns: Sequence[str], records: Sequence[Record]) -> bool:
     """Whether a table is one row of shares or percentages, a column for each part of a benchmark: one model's results."""
     if len(records) != 1 or model_column(columns) is not None:
@@ -497,6 +517,19 @@ def _looks_like_items(records: Sequence[Record], roles: Roles) -> bool:
     return rights or 2 * sum(map(names_a_model, names)) < len(names)
 
 
+def has_items_across(columns: Sequence[str], records: Sequence[Record]) -> bool:
+    """Whether each row is a model, and the other columns are items, which hold rights and wrongs alone.
+
+    >>> has_items_across(["model", *"abcde"], [{"model": "m", **dict.fromkeys("abcde", 1)}])
+    True
+    """
+    model = model_column(columns)
+    names = [as_text(record.get(model)) for record in records] if model is not None else []
+    cells = [record.get(column) for record in records for column in columns if column != model]
+    rights = all(is_absent(cell) or as_number(cell) in {0.0, 1.0} for cell in cells)
+    return bool(names) and len({*names}) == len(names) and rights and len(columns) > _MANY_ITEMS + 1
+
+
 def summary_in(columns: Sequence[str], records: Sequence[Record]) -> Roles | None:
     """Return the roles of a summary: averages or shares of many items, in a row for each system, or for each of its parts.
 
@@ -561,9 +594,10 @@ def _roles(head: Head, table: ScoreRows) -> Roles:
     summary = summary_in(table.columns, table.records)
     if summary is not None:
         return summary
-    model = model_column(table.columns) or next(iter(table.columns), None)
+    named = _model_in(table.columns, table.records)
+    model = named or next(iter(table.columns), None)
     numeric = [] if model is None else _numeric(table.columns, table.records, model)
-    if model is None or (model_column(table.columns) is None and _numeric([model], table.records, "")):
+    if model is None or (named is None and _numeric([model], table.records, "")):
         raise UnreadableFileError(f"{head.path}: no column names the model; call it model")
     roles = roles_of(table.columns, numeric, model, _uncertain(table.columns, table.records))
     prices = prices_in(table.columns, table.records)

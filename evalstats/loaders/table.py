@@ -17,6 +17,7 @@ from evalstats.loaders.binder import (
     NOTHING_ASKED,
     NOTHING_FITS,
     AskedNames,
+    Assignment,
     Record,
     SampledColumn,
     as_options,
@@ -45,9 +46,9 @@ from evalstats.loaders.layout import Contents
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.plain_names import is_called_score, words_of
 from evalstats.loaders.roles import ROLES, SURE
-from evalstats.loaders.score_table import is_absent, json_or_none, prices_in, records_of_head
+from evalstats.loaders.score_table import has_items_across, is_absent, json_or_none, prices_in, records_of_head
 from evalstats.loaders.tidy import Tidier
-from evalstats.loaders.values import as_dict, as_number, as_text, text_of
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, text_of
 from evalstats.regular import open_regular
 from evalstats.schema.column_names import is_usual_text
 from evalstats.schema.data import Problem
@@ -58,10 +59,14 @@ _SHAPES = frozenset({"text", "lines", "array", "parquet"})
 _LOOKED_AT = 200
 # How many levels of objects below the fields of a record's objects are looked into for what fits.
 _DEEPER = 3
+_YAML = frozenset({".yaml", ".yml"})
+_GRADE = re.compile(r"(?i)\s*[a-f]\s*[-+]?\s*")
 # As many lists of a document are looked at, the longest first.
 _LISTS = 8
 # As many maps are tried, the likeliest first.
 _TRIED = 4
+# A longer list of numbers is none of the scores of one answer's repetitions.
+_TRIALS = 64
 # Texts in a column of systems that are longer than this on average are prompts.
 _NAME_CHARS = 80
 # A table with so many levels of system that each item has one of its own compares none of them.
@@ -103,7 +108,7 @@ class TableLoader(SingleFileLoader):
         exact = [name for name in ("item", "score", "model") if name in columns and name not in found.columns]
         confidence = {3: self.surest, 2: 0.1}.get(len(exact), 0.15 if "model" in {*found.columns, *columns} else 0.02)
         options = [*(f"{name}={name}" for name in exact), *named_otherwise(found)]
-        return Match(confidence=confidence, reason=f"read with {as_options(options)}")
+        return Match(confidence=confidence, reason=f"read with {as_options(options)}", columns=found)
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes block by block, then the metrics and runs seen, and notes."""
@@ -113,7 +118,7 @@ class TableLoader(SingleFileLoader):
                 f"there is no standard column {name!r} to map to; there are {', '.join(MAPPABLE)}. Any other column is kept "
                 "under its own name"
             )
-        found = _found_in(head, self.column_map, self.asked) or self.column_map
+        found = source.columns or _found_in(head, self.column_map, self.asked) or self.column_map
         within = source.path.absolute().parent.name
         said = {name: value for name, value in source.given.items() if name != "trial"}
         map_ = found.placed(source.stem, within).overlaid(ColumnMap(constants=said))
@@ -173,25 +178,29 @@ class TableLoader(SingleFileLoader):
         yield from source.notes(table.left_out.told(survey.n_rows), "error")
 
 
-def contents_of(path: Path, map_: ColumnMap, asked: AskedNames) -> Contents | None:
-    """Return what a table holds, as far as the layout of its path goes; None for one that says itself what task it is of."""
+def contents_of(path: Path, map_: ColumnMap, asked: AskedNames, columns: ColumnMap | None = None) -> Contents | None:
+    """Return what a table holds, as far as the layout of its path goes; None for one that says itself what task it is of.
+
+    `columns` are those that were found in it.
+    """
     head = read_head(path)
-    found = _found_in(head, map_, asked)
+    found = columns or _found_in(head, map_, asked)
     if found is None:
         return None
     found = found.placed(Source(path=path).stem, path.absolute().parent.name)
-    columns, records = _sampled(head)
+    names, records = _sampled(head)
     if found.rows is not None or not records:
         records = _inside(head)[1].get(found.rows or "", [])
-        columns = list(dict.fromkeys(name for record in records for name in record))
+        names = list(dict.fromkeys(name for record in records for name in record))
     item = _source(found, "item")
-    if {"benchmark", "task"} & {*found.columns, *found.constants, *columns} or item not in columns:
+    says = frozenset({*found.columns, *found.constants, *names})
+    if {"benchmark", "task"} & says or item not in names:
         return None
-    asking = next((name for name in columns if name != item and is_usual_text(name, "question")), "")
+    asking = next((name for name in names if name != item and is_usual_text(name, "question")), "")
     questions = {text: as_text(row.get(asking)) or "" for row in records if (text := as_text(row.get(item)))}
     sides = [_source(found, name) for name in ("model", "system")]
     models = {text for row in records for name in sides if (text := as_text(row.get(name)))}
-    models |= {*found.columns["score"]} if found.makes("model") else set()
+    models |= {*found.columns["score"]} if found.across == "model" else set()
     models |= {found.constants[name] for name in ("model", "system") if name in found.constants}
     is_whole = len(records) < _LOOKED_AT and (len(head.data) < HEAD_BYTES or head.shape == "object")
 
@@ -201,12 +210,12 @@ def contents_of(path: Path, map_: ColumnMap, asked: AskedNames) -> Contents | No
         blocks = open_table(head, found.rows, lenient=True, deep=found.paths).blocks()
         return frozenset(text for block in blocks for text in text_of(block.cells(safe_name(item))).drop_nulls())
 
-    return Contents(questions=questions, models=frozenset(models), every_item=every_item)
+    return Contents(questions=questions, models=frozenset(models), says=says, every_item=every_item)
 
 
 def _further_scores(head: Head, map_: ColumnMap, binding: Binding) -> list[str]:
     """Return the factors that look like scores that nobody named, beside scores by name."""
-    if None in binding.scores or map_.makes("model") or map_.makes("item") or map_.rows is not None:
+    if None in binding.scores or map_.across or map_.makes("item") or map_.rows is not None:
         return []
     _, records = _sampled(head)
     item = SampledColumn(_source(map_, "item"), records)
@@ -217,9 +226,9 @@ def _further_scores(head: Head, map_: ColumnMap, binding: Binding) -> list[str]:
 def named_otherwise(map_: ColumnMap) -> list[str]:
     """Return the parts of a map that name columns otherwise than they are called, as options."""
     columns = {name: found for name, found in map_.columns.items() if found != (name,)}
-    if map_.makes("model"):
-        columns = {**columns, "models": columns["score"]}
-        del columns["score"], columns["model"]
+    if map_.across:
+        columns = {**columns, f"{map_.across}s": columns["score"]}
+        del columns["score"], columns[map_.across]
     options = [
         *([f"rows={map_.rows}"] if map_.rows else ()),
         *(f"{name}={','.join(found)}" for name, found in columns.items()),
@@ -369,24 +378,18 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         open_ends = {
             path: sum(each.endswith(("=COLUMN", "=#row")) for each in options) for path, options in found.items()
         }
-        path = min(lists, key=lambda path: (open_ends[path], path.count(".")), default="")
+        path = min(lists, key=open_ends.__getitem__, default="")  # the longest comes first
         flat_rows = lists.get(path, [])
         columns = list(dict.fromkeys(name for row in flat_rows for name in row))
     if not columns:
         return ""
     if not flat_rows and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
-        raise UnreadableFileError(f"{head.path}: holds no rows; its columns are {comma_list(columns, SHOWN_COLUMNS)}")
+        widths = sorted({str(len(record)) for record in records_of_head(head)}) if head.shape == "text" else []
+        has = f"rows of {and_list(widths)} cells below a header of {len(head.columns)}" if widths else "no rows"
+        raise UnreadableFileError(f"{head.path}: holds {has}; its columns are {comma_list(columns, SHOWN_COLUMNS)}")
     found = assigned(columns, flat_rows, asked)
-    # A header of numbers is a first row, unless it counts the columns.
-    unnamed = all(as_number(name) is not None for name in columns) and columns != [*map(str, range(len(columns)))]
-    if head.shape == "text" and (unnamed or (len(columns) < 2 and not found[0].is_whole)):
-        return "It is text without columns; a table of your own needs a header with an item and a score"
-    twice = next((name for name in columns if columns.count(name) > 1), None)
-    if twice is not None:
-        return f"Column {twice!r} appears twice in its header; rename one of the two"
-    prices = prices_in(columns, flat_rows)
-    if prices:
-        return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
+    if refusal := _no_results(head, columns, flat_rows, found[0]):
+        return refusal
     # What is not found among the fields of a record may lie deeper in it.
     for _ in range(_DEEPER):
         flat_rows = [{name: _object_in(value) for name, value in row.items()} for row in flat_rows]
@@ -415,6 +418,24 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     )
 
 
+def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best: Assignment) -> str:
+    """Say what a file is that no map makes a table of results; "" where one may."""
+    if head.path.suffix.lower() in _YAML:
+        return "It is YAML, which is not read; save its list of results as JSON"
+    # A header of numbers is a first row, unless it counts the columns.
+    unnamed = all(as_number(name) is not None for name in columns) and columns != [*map(str, range(len(columns)))]
+    if head.shape == "text" and (unnamed or (len(columns) < 2 and not best.is_whole)):
+        return "It is text without columns; a table of your own needs a header with an item and a score"
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        return f"Column {twice!r} appears twice in its header; rename one of the two"
+    if prices := prices_in(columns, rows):
+        return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
+    if has_items_across(columns, rows):
+        return "Its rows are models and its columns items; turn it round: a row for each item, a column for each model"
+    return ""
+
+
 def _crossed(records: Sequence[Record], asked: AskedNames) -> Iterator[list[str]]:
     """Yield maps of records that hold an object of numbers for each judge, or for each metric where it is one number."""
     for each in listings(records):
@@ -436,13 +457,22 @@ def _without_scores(columns: Sequence[str], rows: Sequence[Record]) -> str:
     plain = [name for name in columns if not any(isinstance(row.get(name), dict | list) for row in rows)]
     if not empty and any(looks_like_score(SampledColumn(name, rows)) for name in plain):
         return ""
+    graded = (
+        name for name in plain if is_called_score(name) and all(_GRADE.fullmatch(str(row.get(name))) for row in rows)
+    )
+    if not empty and (grade := next(graded, None)) is not None:
+        means = "a TOML file with [values.score] and a line for each letter, as A = 4"
+        return f". {Option('map', grade, of='score')} holds letters; say what each stands for in {means}"
     none = f"{and_list(empty)} has no value in any row" if empty else "no column looks like a score"
     return f". But {none} (a number, right or wrong, pass or fail): score the answers first"
 
 
 def _object_in(cell: object) -> object:
-    """Return the object of JSON that a cell may hold as text, else the cell."""
-    return json_or_none(cell) or cell if isinstance(cell, str) and cell.startswith("{") else cell
+    """Return the object that a cell holds, also as a text of JSON or as a list of scores, else the cell."""
+    found = json_or_none(cell) or cell if isinstance(cell, str) and cell.startswith(("{", "[")) else cell
+    listed = as_list(found)
+    are_scores = 1 < len(listed) <= _TRIALS and all(isinstance(each, bool | int | float) for each in listed)
+    return {str(place): each for place, each in enumerate(listed)} if are_scores else found
 
 
 def _inside(head: Head) -> tuple[str, dict[str, list[dict[str, object]]]]:

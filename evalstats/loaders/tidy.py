@@ -198,7 +198,7 @@ class Tidier:
 
     def _names_metrics(self) -> bool:
         """Tell whether the metrics are known without the rows, so that all tables with this map have the same."""
-        if self.map_.makes("model"):
+        if self.map_.across:
             return "metric" not in self.binding.columns
         return None not in self.binding.scores or "metric" in self.binding.constants
 
@@ -295,7 +295,7 @@ class Tidier:
         for name, value in self.binding.constants.items():
             columns.setdefault(name, block.repeated(value))
         frame = pl.DataFrame([series.alias(name) for name, series in columns.items()])
-        if self.map_.makes("model"):
+        if self.map_.across == "model":
             frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias("model"))
         defaults = {"system": pl.col("model"), "benchmark": pl.lit(DEFAULT_BENCHMARK), "task": "", "variant": ""}
         frame = frame.with_columns(
@@ -333,10 +333,13 @@ class Tidier:
 
     def _scored(self, shared: pl.DataFrame, block: TableBlock, metric: str | None, source: str) -> pl.DataFrame:
         """Put the scores of one column, and the states that follow from them, beside the other columns."""
-        if self.map_.makes("model"):
-            side, metric = self.binding.sides.get(source, (source, DEFAULT_METRIC))
-            own = pl.lit(side)
-            shared = shared.with_columns(own.alias("model"), pl.col("system").fill_null(own))
+        if across := self.map_.across:
+            level, metric = self.binding.sides.get(source, (source, DEFAULT_METRIC))
+            own = block.repeated(level)
+            if across == "trial":
+                shared = shared.with_columns(self._numbers_of_trials(own).alias("trial"), own.alias(TRIAL_LABEL))
+            else:
+                shared = shared.with_columns(own.alias(across), pl.col("system").fill_null(own))
             metric = None if "metric" in shared.columns else metric
         cells = self.survey.cells(block, source, "score")
         percent = self._facts(metric or self.binding.constants.get("metric", "")).unit == "percent"

@@ -214,10 +214,9 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 _NO_FAILURE = (*NO_VALUE, "false", "0", "0.0")
 # Words that people write into their own tables for right and wrong. Harnesses have theirs (`letter_grade`), which stay
 # as upstream has them: there "failed" may be a crash.
-_WORDS = {
-    **dict.fromkeys(("correct", "right", "pass", "passed", "success"), 1.0),
-    **dict.fromkeys(("incorrect", "wrong", "fail", "failed", "failure"), 0.0),
-}
+_RIGHT = "correct right pass passed success resolved solved thumbs_up 👍 upvote liked"
+_WRONG = "incorrect wrong fail failed failure unresolved unsolved thumbs_down 👎 downvote disliked"
+_WORDS = {**dict.fromkeys(_RIGHT.split(), 1.0), **dict.fromkeys(_WRONG.split(), 0.0)}
 TIME = pl.Datetime("us", "UTC")
 _NUMERIC = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 # Times as programs write them. What Python reads besides is left to it.
@@ -287,7 +286,7 @@ def word_score(word: str) -> float | None:
     >>> word_score("Correct"), word_score("FAIL"), word_score("C"), word_score("good")
     (1.0, 0.0, 1.0, None)
     """
-    known = _WORDS.get(word.strip().lower())
+    known = _WORDS.get(word.strip().lower().replace(" ", "_"))
     return letter_grade(word) if known is None else known
 
 

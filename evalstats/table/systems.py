@@ -88,10 +88,17 @@ def _runs_are_trials(rows: pl.DataFrame, name: str, role: str) -> bool:
         return False
     shared = rows.group_by(*key, "trial").agg(pl.col("run").n_unique().alias("n")).filter(pl.col("n") > 1)
     if shared.height:
+        judges = levels_of(rows["judge"])
+        judged = len(judges) == len(runs) == rows["run", "judge"].n_unique()
+        one = (
+            f"keep one judge: {Option('where', judges[0], of='judge')}"
+            if judged
+            else f"name one of {quoted_list(runs)}"
+        )
         raise SeveralRunsError(
-            f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; "
-            f"name one of the runs {quoted_list(runs)}. If they are repetitions (other seeds), take them as its trials: "
-            f"{Option('trials_from_runs')}; if their files are tasks: {Option('map', '{model}/{benchmark}', of='files')}",
+            f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; {one}. "
+            f"If they are repetitions (other seeds), take them as its trials: {Option('trials_from_runs')}; "
+            f"if their files are tasks: {Option('map', '{model}/{benchmark}', of='files')}",
             n_runs=len(runs),
             n_items=shared.height,
         )

@@ -61,6 +61,8 @@ KINDS: Final[Mapping[str, tuple[int, Callable[[random.Random, int], object]]]] =
     "yes": (1, lambda r, _: r.choice(["yes", "no"])),
     "pass": (1, lambda r, _: r.choice(["PASS", "FAIL"])),
     "verdict": (1, lambda r, _: r.choice(["correct", "incorrect"])),
+    "solved": (1, lambda r, _: r.choice(["resolved", "unresolved"])),
+    "thumbs": (1, lambda r, _: r.choice(["thumbs_up", "thumbs_down"])),
     "share": (1, lambda r, _: round(r.random(), 2)),
     "percent": (1, lambda r, _: f"{r.randrange(101)}%"),
     "points": (1, lambda r, _: r.randrange(30, 100)),
@@ -240,6 +242,18 @@ HEADERS: Final = [
     Header("id:id ann_fluency:likert bob_fluency:likert ann_coherence:likert bob_coherence:likert", "item=id models=*_fluency,*_coherence or item=id score=ann_fluency,bob_fluency,ann_coherence,bob_coherence"),
     Header("id:id fail_precision:share pass_precision:share fail_recall:share pass_recall:share", "item=id score=fail_precision,pass_precision,fail_recall,pass_recall"),
     Header("id:id answer_relevance:share context_relevance:share answer_recall:share context_recall:share", "item=id score=answer_relevance,context_relevance,answer_recall,context_recall"),
+    # Columns of scores that are repetitions or judges.
+    Header("id:id seed_1:right seed_2:right seed_3:right", "item=id trials=seed_1,seed_2,seed_3"),
+    Header("task_id:id model:model run1:share run2:share", "item=task_id trials=run1,run2 model=model", _COMPARE),
+    Header("item:id system:system rater_1:likert rater_2:likert rater_3:likert", "item=item judges=rater_1,rater_2,rater_3 model=system", _BOARD),
+    Header("id:id gpt4_judge:ten claude_judge:ten", "item=id judges=gpt4_judge,claude_judge"),
+    Header("id:id judge_accuracy:likert judge_clarity:likert", "item=id score=judge_accuracy,judge_clarity"),
+    # What readers brought.
+    Header("doc:id system:side ROUGE-1:points ROUGE-2:points ROUGE-L:points", "item=doc score=ROUGE-1,ROUGE-2,ROUGE-L model=system", "leaderboard --metric ROUGE-L"),
+    Header("instance_id:id agent:side status:solved", "item=instance_id score=status model=agent", _SIDES),
+    Header("session_id:call user_id:user model_version:version message:text feedback:thumbs", "item=session_id score=feedback model=model_version or item=user_id score=feedback model=model_version", "compare --baseline v1.2 --candidate v1.3 --unpaired"),
+    Header("Unnamed:~0:row query:text response:answer relevance:likert groundedness:likert model:model", "item=query score=relevance,groundedness model=model", "leaderboard --metric relevance"),
+    Header("Frage-ID:id Modell:side Punktzahl:comma", "item=Frage-ID score=Punktzahl model=Modell", "leaderboard"),
     # Other languages: names say nothing, cells must.
     Header("Frage:text Modell:model richtig:right", "item=Frage score=richtig model=Modell", _COMPARE),
     Header("问题:text 模型:model 是否正确:right", "item=问题 score=是否正确 model=模型", _COMPARE),

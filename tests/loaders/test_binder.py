@@ -74,9 +74,10 @@ def keys_of(rows: Rows, roles: Roles) -> Counter[tuple[Any, ...]]:
         model = row[roles["model"]] if "model" in roles else None
         item = row.get(roles["item"])
         item = "" if item is None else item  # rows that are items have any names
-        for column in roles.get("models", roles.get("score", "")).split(","):
-            metric = row[roles["metric"]] if "metric" in roles else column
-            who, what = (column, "score") if "models" in roles else (model, metric)
+        across = next((name for name in ("models", "trials", "judges") if name in roles), "score")
+        for column in roles.get(across, "").split(","):
+            metric = row[roles["metric"]] if "metric" in roles else column if across == "score" else "score"
+            who, what = (column if across == "models" else model), metric
             head, star, tail = column.partition("*")
             for name in row if star else ():
                 side = name[len(head) : len(name) - len(tail)]
@@ -130,6 +131,7 @@ ASKED = {
     "问题:text 模型:model 是否正确:right",
     "pregunta:text modelo:side correcta:right",
     "identifiant:id modèle:model note:ten",
+    "Frage-ID:id Modell:side Punktzahl:comma",
     "id:id label:expected prediction:picked",
     "id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms",
     "text:text label:expected",

@@ -16,6 +16,7 @@ from evalstats.loaders.frames import from_frame
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 from tests.cli.running import run
+from tests.loaders.trees import encoded
 
 
 def mapped(path: Path, *options: str) -> EvalData:
@@ -131,6 +132,11 @@ MARKDOWN = "| id | model | ok |\n|---|---|---|\n| q1 | a | 1 |\n| q1 | b | 0 |\n
         ("t.csv", f"sep=;\n{ROWS.replace(',', ';')}", 3),
         ("t.md", f"# Results\n\nOf a run, in short.\n\n{MARKDOWN}\nThe end.\n", 7),
         ("t.csv", f"Results\u2028of March\n{ROWS}", 3),
+        ("t.csv", f"# of May, by Ann, final\n{ROWS}", 3),
+        ("t.csv", f"Results of May, by Ann, final\n{ROWS}", 3),
+        ("t.csv", f"Results, March 2025\nby Ann, Bob, Cem, Dora\n\n{ROWS}", 5),
+        ("t.csv", "# id,model,ok\nq1,a,pass\nq1,b,fail\n", 2),
+        ("t.csv", "question,model,verdict\nq1,a,pass\nq1,b,fail\n", 2),
         ("t.csv", "#,model,ok\nq1,a,pass\nq1,b,fail\n", 2),
         ("t.csv", ROWS, 2),
     ],
@@ -141,6 +147,67 @@ def test_what_stands_above_a_header_is_no_part_of_the_table(tmp_path: Path, name
     data = read(path, strict=True)
     assert data.outcomes.select("item", "model", "score").rows() == [("q1", "a", 1.0), ("q1", "b", 0.0)]
     assert data.outcomes["locator"][0] == f"line {line}"
+
+
+RUNS = [{"id": f"q{k}", "ok": [k % 2, 1, 0], "by": {"a": {"ok": k % 2}, "b": {"ok": 1}}} for k in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "option", "levels"),
+    [
+        ("t.csv", "id,s_1,s_2\nq1,1,0\nq2,0,0\n", "trials=s_1,s_2", ["s_1", "s_2"]),
+        ("t.csv", "id,s_1,s_2\nq1,1,0\nq2,0,0\n", "judges=s_*", ["1", "2"]),
+        ("t.csv", "id,s_1,s_2\nq1,1,0\nq2,0,0\n", "models=s_*", ["1", "2"]),
+        ("t.json", RUNS, "trials=ok.*", ["0", "1", "2"]),
+        ("t.jsonl", RUNS, "models=by.*.ok", ["a", "b"]),
+    ],
+)
+def test_columns_of_scores_are_models_repetitions_or_judges(
+    tmp_path: Path, name: str, content: object, option: str, levels: list[str]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(encoded(name, content))
+    data = mapped(path, "item=id", option)
+    column = {"trials": "trial_label", "judges": "judge", "models": "model"}[option.partition("=")[0]]
+    assert sorted(data.outcomes[column].unique()) == levels
+    assert data.outcomes.height == len(levels) * data.outcomes["item"].n_unique()
+
+
+def test_a_frame_has_them_as_arguments() -> None:
+    frame = {"id": ["q1", "q2"], "seed_1": [1, 0], "seed_2": [0, 0]}
+    given = from_frame(frame, item="id", trials=["seed_1", "seed_2"], model="@m")
+    assert given.outcomes.select("trial", "score").rows() == [(0, 1.0), (0, 0.0), (1, 0.0), (1, 0.0)]
+    with pytest.raises(InputError, match=r"trials=\[...\]"):
+        from_frame(frame, item="id", trials=["seed_1"], trial="seed_2")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.csv", "id,grade\nq1,A\nq2,D\n", r"score=grade.* holds letters; say what each stands for"),
+        ("t.yaml", "- id: q1\n  ok: 1\n", "It is YAML, which is not read"),
+        ("t.csv", "model,a,b,c,d,e\nx,1,0,1,1,0\ny,1,1,1,0,0\n", "Its rows are models and its columns items"),
+        ("t.csv", "id,name,note,a,b\nq,x,y\n", "rows of 3 cells below a header of 5"),
+        ("README.md", "# hi\n", "no result files among README.md; they end in .csv"),
+        (
+            "t.jsonl",
+            [{"id": k, "eval": {"response": f"so {k}", "success": True}} for k in range(9)],
+            "score the answers first",
+        ),
+    ],
+)
+def test_what_no_map_makes_results_of_is_refused_in_words(
+    tmp_path: Path, name: str, content: object, said: str
+) -> None:
+    (tmp_path / name).write_bytes(encoded(name, content))
+    with pytest.raises(InputError, match=said):
+        read(tmp_path if name == "README.md" else tmp_path / name)
+
+
+def test_a_table_with_a_row_for_each_system_is_published(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("System,#Supp,Grammar,Response\nGold,3.6,38.3,Lab\nTempl,7.6,-61.7,Lab\n")
+    assert set(read(path).aggregates["model"]) == {"Gold", "Templ"}
 
 
 def test_a_cell_of_a_spreadsheet_is_read_whatever_stands_above_it(tmp_path: Path) -> None:

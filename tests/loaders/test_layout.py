@@ -201,3 +201,47 @@ def test_a_template_that_fits_no_path_is_an_error(tmp_path: Path) -> None:
     for wrong in ("files=model", "files={item}", "files={modle}"):
         with pytest.raises(InputError, match=r"not understood|did you mean"):
             ColumnMap.from_options([wrong])
+
+
+IDS = {0: "q{}", 1: "{}-{{}}"}
+
+
+@pytest.mark.parametrize(
+    ("files", "are_named", "template", "systems"),
+    [
+        # Names say what files are, whatever their items are called.
+        ("gsm8k.csv arc.csv mmlu.csv", 0, "{model}/{benchmark}", {"x"}),
+        ("gpt-4o/gsm8k.csv gpt-4o/arc.csv o1/gsm8k.csv o1/arc.csv", 0, "{model}/{benchmark}", {"gpt-4o", "o1"}),
+        ("accuracy.csv toxicity.csv", 0, "{model}/{metric}", {"x"}),
+        ("a/accuracy.csv a/toxicity.csv b/accuracy.csv b/toxicity.csv", 0, "{model}/{metric}", {"a", "b"}),
+        ("gpt4_judge.csv claude_judge.csv", 0, "{model}/{judge}", {"x"}),
+        ("judge_gpt4/a.csv judge_gpt4/b.csv judge_o1/a.csv judge_o1/b.csv", 0, "{judge}/{model}", {"a", "b"}),
+        # Three files without a common item are no three models.
+        ("sales.csv support.csv coding.csv", 1, "{model}/{benchmark}", {"x"}),
+        # Nothing says that these are no models.
+        ("sales.csv support.csv coding.csv", 0, "", {"sales", "support", "coding"}),
+        ("gpt.csv llama.csv qwen.csv", 1, "", {"gpt", "llama", "qwen"}),
+        ("control.csv treatment.csv", 1, "", {"control", "treatment"}),
+    ],
+)
+def test_names_of_paths_say_first_what_they_are(
+    tmp_path: Path, files: str, are_named: int, template: str, systems: set[str]
+) -> None:
+    for k, name in enumerate(files.split()):
+        path = tmp_path / "x" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        form = IDS[are_named].format(path.stem) if are_named else IDS[0]
+        path.write_text("id,correct\n" + "".join(f"{form.format(q)},{(q * k + k) % 3 % 2}\n" for q in range(12)))
+    data = read(tmp_path / "x")
+    assert {*data.outcomes["system"]} == systems
+    assert ("files=" in told(data)) == bool(template)
+    assert f"files={template}" in told(data).replace("'", "") or not template
+    for role in re.findall(r"\{(metric|judge|benchmark)\}", template):
+        assert data.outcomes[role].n_unique() > 1
+
+
+def test_two_models_of_the_same_scores_are_two_and_an_old_copy_is_asked_about(tmp_path: Path) -> None:
+    written(tmp_path, {"gpt-4o/r.csv": 4, "o1/r.csv": 4})
+    assert {*read(tmp_path).outcomes["system"]} == {"gpt-4o", "o1"}
+    written(tmp_path, {"gpt-4o/backup/r.csv": 4})
+    assert "leave it out if it is an old copy" in told(read(tmp_path))
