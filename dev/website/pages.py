@@ -102,7 +102,7 @@ def gallery() -> dict[str, str]:
 _ANSWERS = "Each page is the output of `--report page.html`, here on bundled or simulated data."
 _STUDIES = """## More pages
 
-All answers of a store on one page, and three bundled studies (`evalstats report validation`)."""
+All answers of a store on one page, and four bundled studies (`evalstats report validation`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,8 @@ class ReportOptions:
         Sequence[str],
         Flag(
             "Saved results (from --format json); several become one document with an index. Or a stored study: "
-            "validation (the error rates of evalstats), arena-sampling, tenacious (a published claim re-analysed). "
+            "validation (the error rates of evalstats), arena-sampling, tenacious (a published claim re-analysed), "
+            "published-claims (six, recounted). "
             "Or a page of your own, PAGE.qmd; `new PAGE.qmd RESULT.json` creates one.",
             metavar="RESULT.json",
         ),

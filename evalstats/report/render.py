@@ -96,7 +96,7 @@ def own_page(path: Path) -> tuple[PageFile, dict[str, object]]:
 
 _TARGETS: tuple[Target, ...] = ("html", "pdf")
 # Pages of stored studies: they take no result.
-STUDIES = ("validation", "arena-sampling", "tenacious")
+STUDIES = ("validation", "arena-sampling", "tenacious", "published-claims")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,8 @@ def report(
     ----------
     results
         What a question returned, or several; or the name of a stored study: "validation" (the error rates of evalstats
-        itself), "arena-sampling", or "tenacious" (a published headline taken apart); or a page of your own (a .qmd).
+        itself), "arena-sampling", "tenacious" (a published headline taken apart) or "published-claims" (six, recounted); or a
+        page of your own (a .qmd).
     *outputs
         Files to write: a name that ends in .html gives one page that loads nothing, one in .pdf a PDF. None: an HTML page
         named after the question, in the working folder.

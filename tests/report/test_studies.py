@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from scipy import stats
 
 import evalstats as es
 from dev.website.pages import run_page
@@ -36,6 +38,11 @@ READS = {
         "Did training a critic gain 49 points?", "Half of that is how ties are counted", "reproduced to its last digit",
         "errors of the baseline are ties", "7 dimensions decide, not 43 pairs", "3 runs had 3 held-out sets",
         "not those of the run", "What the headline may say", "All methods", "What else to know",
+    ),
+    "published-claims": (
+        "Do six published results follow", "not in the data", "Six claims", "estimates move", "said to solve nothing",
+        "are not 150 tasks", "fewer drafts that pass", "74 against 73", "Three rates an arm", "called not significant",
+        "What all six share", "Sources", "What else to know",
     ),
 }  # fmt: skip
 
@@ -263,3 +270,38 @@ def test_the_plan_is_what_power_answers_for_half_the_gain() -> None:
         return es.power(n_items=plan.n_items, n_clusters=n, pilot=pilot, **asked).delta
 
     assert [detectable(fewer) <= 21 / 43 / 2 for fewer in (0, 2)] == [True, False]
+
+
+# Published claims
+
+
+def test_claims_are_recounted_by_their_definitions() -> None:
+    """Rates as counts, the t-test and the binomial as scipy has them, the plan by the square of the widths."""
+    found = names("published-claims")["FOUND"]
+    assert found["zero-of-tau2"].estimate == pytest.approx(77 / 150)
+    assert (found["tau2-baseline"].estimate, found["two-points"].estimate) == pytest.approx((109 / 150, 0.01))
+    assert (found["score-or-pass"].estimate, found["score-or-pass"].verdict) == (pytest.approx(-0.04), "inconclusive")
+    t = stats.ttest_rel([0.76, 0.72, 0.74], [0.64, 0.66, 0.4])
+    assert found["three-rates"].p_value == pytest.approx(t.pvalue)
+    assert found["three-rates"].conf_low == pytest.approx(t.confidence_interval().low)
+    assert names("published-claims")["again"] == pytest.approx(stats.binom.sf(51, 61, 52 / 61))
+    width = found["tau2-baseline"].conf_high - found["tau2-baseline"].conf_low
+    assert names("published-claims")["needed_tasks"] == math.ceil(30 * (width / (0.7917 - 0.6504)) ** 2)
+
+
+def test_the_stated_interval_is_wilsons_of_150_independent_tasks() -> None:
+    stated = names("published-claims")["stated"]["tau2-baseline"]
+    expected = wilson(109, 150)
+    assert (stated.conf_low, stated.conf_high) == pytest.approx((expected.conf_low, expected.conf_high), abs=5e-5)
+
+
+def test_the_card_counts_what_the_verdicts_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a gain that is there, one claim fewer is called empty."""
+    assert len(names("published-claims")["claimed"]) == 3
+    shipped = es.datasets.load_published_claims()
+    right = replace(shipped["score-or-pass"].counts[0], baseline="0")  # 31 tasks, won by training
+    counts = (right, *shipped["score-or-pass"].counts[1:])
+    changed = {**shipped, "score-or-pass": replace(shipped["score-or-pass"], counts=counts)}
+    monkeypatch.setattr(es.datasets, "load_published_claims", lambda: changed)
+    page = computed("published-claims")["page"]
+    assert page.document.headline.startswith("2 claimed gains")

@@ -41,7 +41,7 @@ def named_files(node: Any) -> set[str]:
 
 def made_files() -> set[str]:
     """Return what is made, by name; the texts are not needed for that."""
-    studies = ("overview", "tenacious", "validation", "arena-sampling")
+    studies = ("overview", "tenacious", "validation", "arena-sampling", "published-claims")
     gallery = {f"gallery/{name}.md" for name in ("index", *pages.QUESTIONS, *studies)}
     questions = {f"questions/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")}
     others = {
