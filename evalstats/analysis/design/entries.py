@@ -17,7 +17,8 @@ from evalstats.analysis.design.run_settings import RecordedRuns, Severity
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option, written
 from evalstats.grammar import comma_list, plural, quoted_list
-from evalstats.schema.data import EvalData
+from evalstats.options import GivenOptions
+from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import FEW_ITEMS
 from evalstats.table.items import HELPER, Bools, Floats, Ints
 from evalstats.table.metric import PassKind
@@ -25,6 +26,7 @@ from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import (
     SeveralRunsError,
     System,
+    require_outcomes,
     rows_among,
     rows_named,
     system_of,
@@ -40,6 +42,35 @@ _NAMED = 3
 _KEY = ("run", "benchmark", "task", "item", "variant", "trial", "metric", "judge")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenEntries:
+    """What a question about several systems begins with: data, metric, systems, and notes on what was left out.
+
+    `column` is that whose levels are the systems.
+    """
+
+    data: EvalData
+    metric: Metric
+    systems: tuple[System, ...]
+    column: str
+    notes: tuple[str, ...]
+
+
+def chosen_entries(data: EvalData | object, asked: GivenOptions, *, purpose: str, least: int = 2) -> ChosenEntries:
+    """Take what was given as data, and choose its metric and systems as the options ask.
+
+    `purpose` is what needs rows and at least `least` systems, for errors: "a frontier of score and cost".
+    """
+    data = as_data(data, asked.names()).with_metric(asked.metric, higher_is_better=asked.higher_is_better)
+    data.need_rows(purpose)
+    require_outcomes(data, *(asked.models or ()))
+    column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+    metric, systems, notes = entries_of(
+        data, metric=asked.metric, models=asked.models, contrast=column, least=least, purpose=purpose
+    )
+    return ChosenEntries(data=data, metric=metric, systems=systems, column=column, notes=notes)
+
+
 def entries_of(
     data: EvalData,
     *,
@@ -47,18 +78,22 @@ def entries_of(
     models: Sequence[str] | None,
     contrast: str,
     least: int = 2,
+    purpose: str = "a ranking",
     ambiguous: dict[str, SeveralRunsError] | None = None,
 ) -> tuple[Metric, tuple[System, ...], tuple[str, ...]]:
     """Return the metric, the systems to rank, by name, that have rows of it, and notes on what was left out.
 
     With `contrast="model"` every distinct system is an entry (a system defaults to its model); a system name that stands for
     several models is one entry for each of them. With any other column, every level of it. Repetitions count as trials only
-    where their trial numbers differ. A question needs at least `least` systems: two to rank them, one to ask where it breaks.
+    where their trial numbers differ. A question needs at least `least` systems: two to rank them, one to ask where it breaks;
+    `purpose` says in errors what needs them.
     A system whose runs answered the same items is refused; where nobody named it, there are few such and `ambiguous` is given,
     it goes there instead.
     """
     if models is not None and len(models) < least:
-        raise InputError(f"models names {plural(len(models), 'system')}; a ranking needs two, and `score` takes one")
+        raise InputError(
+            f"models names {plural(len(models), 'system')}; {purpose} {_needs(least)}, and `score` takes one"
+        )
     labelled, notes = with_entries(data.outcomes, contrast) if models is None else _named(data, models, contrast)
     chosen = choose_metric(data, labelled, metric, contrast=contrast)
     of_metric = (labelled["benchmark"] == chosen.benchmark) & (labelled["metric"] == chosen.name)
@@ -77,8 +112,11 @@ def entries_of(
         )
     if len(with_rows) < least:
         raise CannotAnswerError(
-            f"a ranking needs two systems with {chosen.name!r}; there is {quoted_list(with_rows)} alone: "
+            f"{purpose} {_needs(least)} systems with {chosen.name!r}; there is {quoted_list(with_rows)} alone: "
             "`score` gives a single system's score"
+            if len(with_rows) == 1
+            else f"{purpose} {_needs(least)} systems with {chosen.name!r}; there are {len(with_rows)}: "
+            f"{quoted_list(with_rows)}"
         )
     parts = _parts(own)
     order = with_rows if models is None else every
@@ -98,6 +136,10 @@ def entries_of(
     if ambiguous is not None:
         ambiguous.update(refused)
     return chosen, tuple(kept), notes
+
+
+def _needs(least: int) -> str:
+    return "needs two" if least == 2 else f"needs at least {least}"
 
 
 def _parts(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -495,9 +537,7 @@ def entry_table(
     scored: list[int] = np.flatnonzero(table.scored.any(axis=0)).tolist()
     if len(scored) < 2:
         have = f"only {table.names[scored[0]]!r} has" if scored else "no system has"
-        raise CannotAnswerError(
-            f"a ranking needs two systems with scored items, and {have} any of {table.metric.name!r}"
-        )
+        raise CannotAnswerError(f"two systems with scored items are needed, and {have} any of {table.metric.name!r}")
     silent = tuple(system for j, system in enumerate(systems) if j not in scored)
     table = table.select(*scored)
     head = table.names.index(reference) if reference in table.names else 0

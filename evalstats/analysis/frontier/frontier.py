@@ -12,7 +12,7 @@ from evalstats.analysis.design.averages import estimand
 from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters, without_nested
 from evalstats.analysis.design.dependence import ItemFactor, deciding_factor, dependence
 from evalstats.analysis.design.different_users import assigned_units, rows_may_align, split_mismatch, unpaired_arms
-from evalstats.analysis.design.entries import EntryTable, entries_of, entry_table, measured_alike
+from evalstats.analysis.design.entries import EntryTable, chosen_entries, entry_table, measured_alike
 from evalstats.analysis.design.runs import TrialDesign, trial_design
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
@@ -24,7 +24,7 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, Option
 from evalstats.grammar import and_list, plural
 from evalstats.schema.columns import OUTCOMES
-from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.data import EvalData
 from evalstats.stats.checks import few_items, too_few_clusters
 from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, unsure_savings
 from evalstats.stats.one_sample import UnseenRunaways, unseen_runaways
@@ -32,7 +32,7 @@ from evalstats.stats.paired.means import paired_t
 from evalstats.stats.unpaired import welch
 from evalstats.table.items import ITEM_KEY, ITEM_OF_VARIANTS, Bools, Floats, Ints
 from evalstats.table.score_table import ScoreTable, too_much_missing
-from evalstats.table.systems import System, require_outcomes
+from evalstats.table.systems import System
 
 COSTS: tuple[opt.Cost, ...] = get_args(opt.Cost)
 _NAMED = 3
@@ -147,14 +147,9 @@ def frontier(
     >>> [(row.name, row.on_frontier, row.dominated_by) for row in found.rows]
     [('small', True, ()), ('large', True, ()), ('slow', False, ('small', 'large'))]
     """
-    data = as_data(data, opt.GivenOptions.of(frontier, locals()).names()).with_metric(
-        metric, higher_is_better=higher_is_better
-    )
-    data.need_rows("a frontier of score and cost")
-    require_outcomes(data, *(models or ()))
-    column = contrast if contrast == "model" else data.factor(contrast)
-    chosen, systems, notes = entries_of(data, metric=metric, models=models, contrast=column)
-    systems, left_out, without_cost = _with_cost(systems, cost, contrast=column)
+    entries = chosen_entries(data, opt.GivenOptions.of(frontier, locals()), purpose="a frontier of score and cost")
+    data, column, chosen = entries.data, entries.column, entries.metric
+    systems, left_out, without_cost = _with_cost(entries.systems, cost, contrast=column)
     systems, unpaired, numbered = unpaired_arms(data, systems, paired=paired)
     named = named_clusters(data, cluster)
     every = entry_table(data, chosen, systems, contrast=column, named=named, accept=accept, apart=unpaired)
@@ -208,7 +203,7 @@ def frontier(
             *board.kinds.notes("weakens"),
             *(() if decides is None else (decides.note(),)),
             *(rows_may_align(board.table) if numbered else ()),
-            *as_notes("choice", (*declared, *notes), caution=False),
+            *as_notes("choice", (*declared, *entries.notes), caution=False),
             *as_notes("left_out", without_cost, caution=False),
             *board.kinds.notes("note"),
             *as_notes("source", (text for each in board.table.systems for text in each.remarks), caution=False),

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from evalstats import options as opt
-from evalstats.analysis.design.entries import entries_of, entry_table, measured_alike
+from evalstats.analysis.design.entries import chosen_entries, entry_table, measured_alike
 from evalstats.analysis.items.result import AbilityRow, ItemReport, ItemRow, SizeRow
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
@@ -14,13 +14,13 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
-from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.item_quality import item_slopes
+from evalstats.stats.item_response import FEWEST_MODELS as FEWEST_CURVES
 from evalstats.stats.item_response import ItemCurves, two_parameter
 from evalstats.stats.short_form import FEWEST_MODELS, SizeError, chosen_items, form_errors
 from evalstats.table.items import ITEM_KEY
-from evalstats.table.systems import require_outcomes
 
 METHOD = "item response curves by marginal maximum likelihood"
 _SIZES = (10, 20, 50, 100, 200, 500, 1000)
@@ -92,17 +92,15 @@ def items(
     >>> sum(row.chosen for row in found.rows), form.estimate < form.random_error
     (20, True)
     """
-    data = as_data(data, opt.GivenOptions.of(items, locals()).names()).with_metric(
-        metric, higher_is_better=higher_is_better
+    entries = chosen_entries(
+        data, opt.GivenOptions.of(items, locals()), purpose="a curve for every item", least=FEWEST_CURVES
     )
-    data.need_rows("the items of a benchmark")
-    require_outcomes(data, *(models or ()))
-    column = contrast if contrast == "model" else data.factor(contrast)
-    chosen, systems, notes = entries_of(data, metric=metric, models=models, contrast=column)
+    data, chosen = entries.data, entries.metric
     if chosen.kind != "binary":
         raise InputError(f"curves of items need scores that are right or wrong; {chosen.name!r} is {chosen.kind}")
     board, left_out = measured_alike(
-        entry_table(data, chosen, systems, contrast=column, accept=accept), "curves of items cannot be fitted"
+        entry_table(data, chosen, entries.systems, contrast=entries.column, accept=accept),
+        "curves of items cannot be fitted",
     )
     table = board.table.take(board.table.paired())
     if len(table) < 2 * _SHARE:
@@ -111,7 +109,9 @@ def items(
             f"{2 * _SHARE} are needed; name models that answered the same items"
         )
     size = min(_USUAL, len(table) // _SHARE) if size is None else size
-    right, trials = table.total, table.n_scored.astype(np.float64)
+    trials = table.n_scored.astype(np.float64)
+    # Where lower is better, an item is solved by a score of 0: curves and forms are those of the mirrored metric.
+    right = table.total if chosen.higher_is_better else trials - table.total
     curves = two_parameter(right, trials)
     form = chosen_items(curves, size)
     errors: tuple[SizeError, ...] = ()
@@ -125,6 +125,7 @@ def items(
     lacking = (f"{plural(dropped, 'item')} that some model lacks are left out",) if dropped else ()
     unsettled = () if curves.converged else ("The search for the curves did not come to rest; slopes may be off",)
     shares = right / trials
+    scores = table.total / trials
     return ItemReport(
         about=chosen.facts,
         contrast=contrast,
@@ -133,9 +134,10 @@ def items(
             table.items.select(name for name in ITEM_KEY if name in table.items.columns).to_dicts(),
             curves,
             shares,
+            scores.mean(axis=1),
             form,
         ),
-        models=_models(table.names, curves, shares, sign=1.0 if chosen.higher_is_better else -1.0),
+        models=_models(table.names, curves, scores, sign=1.0 if chosen.higher_is_better else -1.0),
         sizes=tuple(_size_row(each, len(table), len(table.names)) for each in errors),
         sizes_reason=reason,
         size=size,
@@ -152,18 +154,18 @@ def items(
             *board.kinds.refusal(),
             *as_notes("fit", unsettled),
             *board.kinds.notes("weakens"),
-            *as_notes("left_out", (*lacking, *notes), caution=False),
+            *as_notes("left_out", (*lacking, *entries.notes), caution=False),
             *board.kinds.notes("note"),
         ),
     )
 
 
 def _rows(
-    keys: list[dict[str, str | None]], curves: ItemCurves, shares: FloatArray, form: IntArray
+    keys: list[dict[str, str | None]], curves: ItemCurves, shares: FloatArray, scores: FloatArray, form: IntArray
 ) -> tuple[ItemRow, ...]:
     # Held near 1 by their prior, slopes say little against it: the sign is tested without curves.
     turned = item_slopes(shares).p_adjusted <= 1 - _LEVEL
-    columns = (curves.slope, curves.slope_error, curves.intercept, curves.intercept_error, shares.mean(axis=1))
+    columns = (curves.slope, curves.slope_error, curves.intercept, curves.intercept_error, scores)
     inside = {int(at) for at in form}
     return tuple(
         ItemRow(
@@ -184,11 +186,11 @@ def _rows(
     )
 
 
-def _models(names: tuple[str, ...], curves: ItemCurves, shares: FloatArray, *, sign: float) -> tuple[AbilityRow, ...]:
+def _models(names: tuple[str, ...], curves: ItemCurves, scores: FloatArray, *, sign: float) -> tuple[AbilityRow, ...]:
     found = [
         AbilityRow(name=name, score=float(score), ability=float(ability), ability_error=float(error))
         for name, score, ability, error in zip(
-            names, shares.mean(axis=0), curves.ability, curves.ability_error, strict=True
+            names, scores.mean(axis=0), curves.ability, curves.ability_error, strict=True
         )
     ]
     return tuple(sorted(found, key=lambda row: (-sign * row.score, row.name)))

@@ -26,6 +26,8 @@ BY_SAMPLE = "archive-assisted mean"
 class ItemRow:
     """One item and its curve: logit P(a model solves it) = slope * ability + intercept.
 
+    Where lower is better, to solve an item is to score 0.
+
     Attributes
     ----------
     task, item, variant
@@ -201,7 +203,7 @@ class ItemReport(OfMetric, Result):
         for name, (right, trials) in self._answers(answers).items():
             if not trials[chosen].all():
                 continue
-            value = float(predicted_scores(curves, chosen, right[chosen, None], trials[chosen, None])[0])
+            value = self._own_scale(predicted_scores(curves, chosen, right[chosen, None], trials[chosen, None])[0])
             reach = t_quantile(self.conf_level, self.n_models) * form.estimate
             found[name] = Estimate(
                 estimate=value,
@@ -235,7 +237,7 @@ class ItemReport(OfMetric, Result):
             known = trials > 0
             at = np.flatnonzero(known)
             if known.all():
-                score = float((right / trials).mean())
+                score = self._own_scale((right / trials).mean())
                 found[name] = Estimate(
                     estimate=score,
                     conf_level=self.conf_level,
@@ -269,7 +271,7 @@ class ItemReport(OfMetric, Result):
         return found
 
     def _answers(self, answers: EvalData | object) -> dict[str, FloatArray]:
-        """Return each system's right trials and trials of every item of `rows`, shape (2, n_items); 0 where it has none."""
+        """Return each system's solved trials and trials of every item of `rows`, shape (2, n_items); 0 where it has none."""
         data = as_data(answers)
         place = {row.key: at for at, row in enumerate(self.rows)}
         of_metric = (pl.col("benchmark") == self.benchmark) & (pl.col("metric") == self.metric)
@@ -279,10 +281,15 @@ class ItemReport(OfMetric, Result):
         for system, task, item, variant, right, trials in counts.iter_rows():
             at = place.get((task, item, variant))
             if at is not None:
-                found.setdefault(str(system), np.zeros((2, len(place))))[:, at] = right, trials
+                solved = right if self.higher_is_better else trials - right
+                found.setdefault(str(system), np.zeros((2, len(place))))[:, at] = solved, trials
         if not found:
             raise InputError(f"no item of {self.benchmark} with {self.metric!r} is among the answers")
         return found
+
+    def _own_scale(self, solved: float) -> float:
+        """Return a share of items solved as a score of the metric."""
+        return float(solved if self.higher_is_better else 1.0 - solved)
 
     @shown_frame
     def to_frame(self) -> pl.DataFrame:

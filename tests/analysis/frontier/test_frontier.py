@@ -283,7 +283,7 @@ def test_equal_systems_are_both_on_it() -> None:
     [
         ({"n_resamples": 0}, "n_resamples is 0"),
         ({"cluster": "nothing"}, "there is no column 'nothing'"),
-        ({"models": ["cheap"]}, "a ranking needs two"),
+        ({"models": ["cheap"]}, "a frontier of score and cost needs two"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:

@@ -171,7 +171,8 @@ def _rows(**changed: Any) -> es.EvalData:
 @pytest.mark.parametrize(
     ("data", "options", "error", "words"),
     [
-        (_rows(n_models=4), {}, es.CannotAnswerError, "at least 5 models"),
+        (_rows(n_models=4), {}, es.CannotAnswerError, "a curve for every item needs at least 5 systems"),
+        (_rows(n_models=1), {}, es.CannotAnswerError, "needs at least 5 systems with 'score'; there is 'm00' alone"),
         (_rows(n_items=8), {}, es.CannotAnswerError, "8 items of 8"),
         (_rows(), {"size": 61}, es.InputError, "61 items of 60"),
         (_rows(), {"size": 0}, es.InputError, "short form"),
@@ -202,3 +203,21 @@ def test_items_that_some_model_lacks_are_left_out_and_counted() -> None:
     found = es.items(table(right, range(N_MODELS)), size=10)
     assert (found.n_items, found.n_items_any) == (N_ITEMS - 7, N_ITEMS)
     assert any("7 items" in note.text for note in found.notes)
+
+
+def test_errors_have_the_form_of_the_mirrored_scores() -> None:
+    """Right answers, or wrong ones of which fewer are better: the same items, and every score the other's complement."""
+    right, mirrored = report(), es.items(table(1 - answers(), range(N_MODELS)), size=20, higher_is_better=False)
+    assert [row.chosen for row in mirrored.rows] == [row.chosen for row in right.rows]
+    assert [row.slope for row in mirrored.rows] == [row.slope for row in right.rows]
+    assert [row.reversed for row in mirrored.rows] == [row.reversed for row in right.rows]
+    assert mirrored.sizes == right.sizes
+    assert [row.share for row in mirrored.rows] == pytest.approx([1 - row.share for row in right.rows])
+    new = range(N_MODELS, N_MODELS + 1)
+    of_right, of_wrong = (
+        right.predicted(table(answers(), new))["m24"],
+        mirrored.predicted(table(1 - answers(), new))["m24"],
+    )
+    assert of_wrong.estimate == pytest.approx(1 - of_right.estimate)
+    assert of_right.conf_high is not None
+    assert of_wrong.conf_low == pytest.approx(1 - of_right.conf_high)
