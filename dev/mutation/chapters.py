@@ -72,6 +72,7 @@ CHAPTERS: Final = {
     "items and contamination": (
         "answer_choices",
         "contamination",
+        "item_fit",
         "item_quality",
         "item_response",
         "rasch",

@@ -65,14 +65,20 @@ class ItemCurves:
 
 
 def two_parameter(
-    right: ArrayLike, trials: ArrayLike | None = None, *, prior: bool = True, start: "ItemCurves | None" = None
+    right: ArrayLike,
+    trials: ArrayLike | None = None,
+    *,
+    prior: bool = True,
+    same_slope: bool = False,
+    start: "ItemCurves | None" = None,
 ) -> ItemCurves:
     """Fit slopes and intercepts of all items by marginal maximum likelihood.
 
     `right`: float64, shape (n_items, n_models): trials that are right, NaN where a model never had the item. `trials`: how many
     trials each cell has; None for one. `prior`: slopes are held near 1 and intercepts near 0 by normal laws with standard
-    deviations .5 and 3, without which some thirty models leave a slope open; False needs hundreds of models. `start`: curves of
-    the same items, near which the search begins.
+    deviations .5 and 3, without which some thirty models leave a slope open; False needs hundreds of models. `same_slope`: all
+    items have one slope, estimated without a prior (the one-parameter model of Rasch). `start`: curves of the same items, near
+    which the search begins.
 
     Raises
     ------
@@ -102,7 +108,7 @@ def two_parameter(
     if ((y < 0) | (y > n)).any():
         raise InputError("item response models need right-or-wrong trials: 0 to the number of trials in every cell")
     _check(y, n, prior=prior)
-    fit = _Fit(y, n, prior=prior, start=start)
+    fit = _Fit(y, n, prior=prior, same_slope=same_slope, start=start)
     converged = any(fit.cycle() < _AT_REST for _ in range(_MOST_ROUNDS))
     return fit.curves(converged=converged)
 
@@ -128,8 +134,10 @@ def _log_odds(right: FloatArray, trials: FloatArray) -> FloatArray:
 class _Fit:
     """The state of the search: items, the posterior of every ability, and the law that items are drawn from."""
 
-    def __init__(self, y: FloatArray, n: FloatArray, *, prior: bool, start: ItemCurves | None) -> None:
-        self.y, self.n = y, n
+    def __init__(
+        self, y: FloatArray, n: FloatArray, *, prior: bool, same_slope: bool, start: ItemCurves | None
+    ) -> None:
+        self.y, self.n, self.same_slope = y, n, same_slope
         n_items, n_models = y.shape
         n_nodes = 5 if n_items >= 200 else 11 if n_items >= 30 else 31
         self.z, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
@@ -140,8 +148,10 @@ class _Fit:
         easy = _log_odds(y.sum(axis=1), n.sum(axis=1))
         self.items: FloatArray = np.stack([np.ones(n_items), easy], axis=1)
         if start is not None:
-            self.items = np.stack([start.slope, start.intercept], axis=1)
-        self.precision: FloatArray = np.array(PRIOR_SD) ** -2.0 * prior
+            slope = np.full(n_items, start.slope.mean()) if same_slope else start.slope
+            self.items = np.stack([slope, start.intercept], axis=1)
+        # A slope that all items share needs no prior.
+        self.precision: FloatArray = np.array(PRIOR_SD) ** -2.0 * prior * np.array([not same_slope, True])
         self.nodes: FloatArray
         self.posterior: FloatArray
         self.log_likelihood = -math.inf
@@ -202,7 +212,9 @@ class _Fit:
         """Move the items and the scale once."""
         gradient, information = self.derivatives()
         # An item that nearly all solve has a flat likelihood: its step must stay finite.
-        step = solved(information + 1e-9 * np.eye(2), gradient[:, :, None])[:, :, 0]
+        information = information + 1e-9 * np.eye(2)
+        own = _shared_step if self.same_slope else _own_steps
+        step = own(information, gradient)
         self.items = self.items + np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
         # With a prior on the items the scale is theirs too, and is found by the steps alone.
         if not self.precision.any():
@@ -254,13 +266,16 @@ class _Fit:
         the covariance, over its nodes, of the scores of all items. That has low rank where models are few, and is small where
         items are.
         """
-        own = np.linalg.inv(self.derivatives()[1])
+        information = self.derivatives()[1]
+        own = np.linalg.inv(information)
         n_items, n_models = self.y.shape
         lost = np.empty((n_items, 2, n_models, len(self.z)))
         for part in self.blocks():
             rest = self.y[part][:, :, None] - self.n[part][:, :, None] * special.expit(self.logits(part))
             both = np.stack([rest * self.nodes, rest], axis=1)
             lost[part] = (both - (both * self.posterior).sum(axis=-1, keepdims=True)) * np.sqrt(self.posterior)
+        if self.same_slope:
+            return _shared_variances(information, lost.reshape(n_items, 2, -1))
         flat = lost.reshape(2 * n_items, -1)
         if 2 * n_items <= flat.shape[1]:
             information = -flat @ flat.T
@@ -271,3 +286,42 @@ class _Fit:
         spread: FloatArray = np.einsum("iab,ibr->iar", own, lost.reshape(n_items, 2, -1)).reshape(2 * n_items, -1)
         inner = solved(np.eye(flat.shape[1]) - flat.T @ spread, spread.T)
         return np.diagonal(own, axis1=1, axis2=2) + np.einsum("ir,ri->i", spread, inner).reshape(n_items, 2)
+
+
+def _own_steps(information: FloatArray, gradient: FloatArray) -> FloatArray:
+    return solved(information, gradient[:, :, None])[:, :, 0]
+
+
+def _shared_step(information: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Return Newton's step, shape (n_items, 2), where all items share a slope: its row and column border a diagonal.
+
+    `gradient` may have further axes behind those of items and parameters.
+    """
+    border, diagonal = (information[:, 0, 1], information[:, 1, 1])
+    share = border / diagonal
+    slope = (gradient[:, 0] - (share * gradient[:, 1].T).T).sum(axis=0) / (information[:, 0, 0] - border * share).sum()
+    intercepts = ((gradient[:, 1] - np.multiply.outer(border, slope)).T / diagonal).T
+    return np.stack([np.broadcast_to(slope, intercepts.shape), intercepts], axis=1)
+
+
+def _shared_variances(information: FloatArray, lost: FloatArray) -> FloatArray:
+    """Return what `_Fit.covariances` does where all items share a slope; `lost` has shape (n_items, 2, n_scores).
+
+    By Woodbury's identity on the bordered diagonal where items are many, by the inverse of the whole where they are few.
+    """
+    n_items = len(information)
+    border, diagonal = (information[:, 0, 1], information[:, 1, 1])
+    flat = np.concatenate([lost[:, 0].sum(axis=0)[None, :], lost[:, 1]])
+    if len(flat) <= flat.shape[1]:
+        whole = np.zeros((n_items + 1, n_items + 1))
+        whole[0, 0], whole[0, 1:], whole[1:, 0] = information[:, 0, 0].sum(), border, border
+        whole[1:, 1:] = np.diag(diagonal)
+        variances = np.diag(np.linalg.inv(whole - flat @ flat.T))
+    else:
+        share, left = border / diagonal, (information[:, 0, 0] - border**2 / diagonal).sum()
+        step = _shared_step(information, lost)
+        spread = np.concatenate([step[:1, 0], step[:, 1]])
+        inner = solved(np.eye(flat.shape[1]) - flat.T @ spread, spread.T)
+        known = np.concatenate([[1.0 / left], 1.0 / diagonal + share**2 / left])
+        variances = known + np.einsum("ir,ri->i", spread, inner)
+    return np.stack([np.full(n_items, variances[0]), variances[1:]], axis=1)

@@ -48,7 +48,8 @@ class SizeError:
 def chosen_items(curves: ItemCurves, size: int) -> IntArray:
     """Return which items make a form of this size: of every stratum of difficulty the item with the steepest curve.
 
-    Strata are of equal numbers of items. The order is of difficulty, so that the form is spread as the benchmark is.
+    Strata are of equal numbers of items. The order is of difficulty, so that the form is spread as the benchmark is. Where all
+    items share a slope, the item in the middle of each stratum is taken.
 
     Examples
     --------
@@ -65,6 +66,8 @@ def chosen_items(curves: ItemCurves, size: int) -> IntArray:
     # Of an item with a flat curve the difficulty is anywhere; it is placed by how many solve it.
     difficulty = -curves.intercept / np.maximum(curves.slope, _FLATTEST)
     strata = np.array_split(np.argsort(difficulty, kind="stable"), size)
+    if np.ptp(curves.slope) == 0:
+        return np.array([part[len(part) // 2] for part in strata], dtype=np.int64)
     return np.array([part[np.argmax(curves.slope[part])] for part in strata], dtype=np.int64)
 
 
@@ -115,14 +118,16 @@ def form_errors(
     *,
     trials: ArrayLike | None = None,
     curves: ItemCurves | None = None,
+    same_slope: bool = False,
     folds: int = 5,
     seed: int = 0,
     on_fold: Callable[[int, int], None] | None = None,
 ) -> tuple[SizeError, ...]:
     """Tell for each size how far a short form is from all items, for models that had no part in its choice.
 
-    `right`, `trials`: shape (n_items, n_models), without gaps. `curves`: those of all models, from which each fit starts. Models
-    are dealt at random into `folds` parts; for each part curves and form come from the other parts alone.
+    `right`, `trials`: shape (n_items, n_models), without gaps. `curves`: those of all models, from which each fit starts;
+    `same_slope` as in `two_parameter`. Models are dealt at random into `folds` parts; for each part curves and form come from
+    the other parts alone.
 
     Raises
     ------
@@ -143,7 +148,7 @@ def form_errors(
     parts = np.array_split(np.random.default_rng(seed).permutation(every), folds)
     for done, out in enumerate(parts):
         kept = np.flatnonzero(~np.isin(every, out))
-        fitted = two_parameter(y[:, kept], n[:, kept], start=curves)
+        fitted = two_parameter(y[:, kept], n[:, kept], same_slope=same_slope, start=curves)
         for at, size in enumerate(sizes):
             form = chosen_items(fitted, size)
             found[at, out] = predicted_scores(fitted, form, y[np.ix_(form, out)], n[np.ix_(form, out)])

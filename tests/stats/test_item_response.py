@@ -1,5 +1,9 @@
 """Curves of items: published fits of other programs, the likelihood and its curvature by definition, truth by simulation."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
@@ -18,6 +22,9 @@ LSAT7 = (
 GRID = np.linspace(-8, 8, 241)
 # Programs differ by their nodes and by where they stop.
 PRINTED = 3e-3
+# Made by tests/golden/make_girth.py.
+GIRTH = json.loads((Path(__file__).parents[1] / "golden" / "girth.json").read_text())
+OF_GIRTH = 6e-3  # girth stops once a round moves no difficulty by 1e-3
 DIFFERENCES = 1e-3  # of a second difference with steps of 1e-3
 
 
@@ -57,35 +64,58 @@ def test_the_fit_of_mirt() -> None:
     assert found.log_likelihood == pytest.approx(-2658.805, abs=1e-3)
 
 
-def test_likelihood_and_errors_by_definition() -> None:
+def test_the_fit_of_one_slope_by_ltm() -> None:
+    """rasch(LSAT), from the examples of R's package ltm."""
+    found = two_parameter(answers(LSAT6), prior=False, same_slope=True)
+    assert np.ptp(found.slope) == 0
+    assert found.slope[0] == pytest.approx(0.7551, abs=PRINTED)
+    assert -found.intercept / found.slope == pytest.approx([-3.6153, -1.3224, -0.3176, -1.7301, -2.7802], abs=PRINTED)
+    assert found.log_likelihood == pytest.approx(-2466.938, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+@pytest.mark.parametrize("case", GIRTH["cases"], ids=lambda case: f"{len(case['answers'])} items")
+def test_the_fits_of_girth(case: dict[str, Any], name: str) -> None:
+    right = np.array([[float(answer) for answer in row] for row in case["answers"]])
+    found = two_parameter(right, prior=False, same_slope=name == "one")
+    assert found.slope == pytest.approx(case[name]["slope"], abs=OF_GIRTH)
+    assert -found.intercept / found.slope == pytest.approx(case[name]["difficulty"], abs=OF_GIRTH)
+
+
+@pytest.mark.parametrize("same_slope", [False, True])
+def test_likelihood_and_errors_by_definition(*, same_slope: bool) -> None:
     right = answers(LSAT7)
-    found = two_parameter(right, prior=False)
+    found = two_parameter(right, prior=False, same_slope=same_slope)
     assert found.log_likelihood == pytest.approx(log_likelihood(right, found.slope, found.intercept), abs=1e-5)
-    at, step = np.concatenate([found.slope, found.intercept]), 1e-3
+    n_slopes = 1 if same_slope else 5
+    at, step = np.concatenate([found.slope[:n_slopes], found.intercept]), 1e-3
 
     def value(shift: np.ndarray) -> float:
         moved = at + shift
-        return log_likelihood(right, moved[:5], moved[5:])
+        return log_likelihood(right, np.resize(moved[:n_slopes], 5), moved[n_slopes:])
 
-    unit = np.eye(10) * step
-    hessian = np.empty((10, 10))
-    for i in range(10):
-        for j in range(i, 10):
+    unit = np.eye(len(at)) * step
+    hessian = np.empty((len(at), len(at)))
+    for i in range(len(at)):
+        for j in range(i, len(at)):
             four = [value(a * unit[i] + b * unit[j]) * a * b for a in (1, -1) for b in (1, -1)]
             hessian[i, j] = hessian[j, i] = sum(four) / (4 * step**2)
     errors = np.sqrt(np.diag(np.linalg.inv(-hessian)))
-    assert np.concatenate([found.slope_error, found.intercept_error]) == pytest.approx(errors, rel=DIFFERENCES)
+    own = np.concatenate([found.slope_error[:n_slopes], found.intercept_error])
+    assert own == pytest.approx(errors, rel=DIFFERENCES)
 
 
-def test_both_ways_to_the_errors_agree() -> None:
+@pytest.mark.parametrize("same_slope", [False, True])
+def test_both_ways_to_the_errors_agree(*, same_slope: bool) -> None:
     """Few items and many models, or many items and few models, take different roads to the same inverse."""
     right, *_ = simulated(np.random.default_rng(3), 30, 12)
-    wide = two_parameter(right)
+    wide = two_parameter(right, same_slope=same_slope)
     # The same answers with models that never answered: the road changes, the numbers do not.
     padded = np.concatenate([right, np.full((30, 200), np.nan)], axis=1)
-    tall = two_parameter(padded)
+    tall = two_parameter(padded, same_slope=same_slope)
     assert tall.slope == pytest.approx(wide.slope, abs=1e-3)
     assert tall.slope_error == pytest.approx(wide.slope_error, rel=1e-3)
+    assert tall.intercept_error == pytest.approx(wide.intercept_error, rel=1e-3)
 
 
 def test_order_and_names_do_not_matter() -> None:
