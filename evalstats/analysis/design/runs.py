@@ -449,7 +449,9 @@ def passing(table: ScoreTable, wanted: tuple[PassKind, int] | None) -> tuple[Sco
     both, one = (" on both sides", " on a side") if len(table.systems) > 1 else ("", "")
     if not found.paired().any():
         most = int(table.n_scored.max(initial=0))
-        raise CannotAnswerError(f"no item has {plural(k, 'scored trial')}{both}; the most that any has is {most}")
+        raise CannotAnswerError(
+            f"no item has {plural(k, 'scored trial')}{both}; the most that any has is {most}; only score extrapolates"
+        )
     short = table.paired() & ~found.paired()
     if not short.any():
         return found, ()

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from evalstats.analysis.design.averages import weighted_words
 from evalstats.analysis.design.metric import asked_direction, direction_notes
+from evalstats.analysis.design.reliability import reliability_figure
 from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.score.result import Score, Scores
@@ -84,7 +85,7 @@ def _of_one(result: Score) -> Document:
         number_words=words,
         interval=drawn,
         scope=_scope(result),
-        answer=(*_of_tasks([result]), *_pass_hat(result)),
+        answer=(*_of_tasks([result]), *reliability_figure([(result.name, result.reliability)], result.conf_level)),
         notes=(*_other_averages(result), *result.notes, *_assumed(result)),
         evidence=_evidence(result),
         method=(*method, result.origin.section(seed="")),
@@ -212,7 +213,8 @@ def _headline(result: Score) -> str:
             "no answer": f"{name} cannot be compared with the claimed {claimed}",
         }[test.verdict]
     by_labels = "" if result.labels is None else f", corrected by {plural(result.labels.n_labels, 'label')}"
-    return f"{name} scores {_with_interval(result)} in {result.metric}{by_labels}"
+    more = f", extrapolated from {plural(result.extrapolated_from, 'trial')}" if result.extrapolated_from else ""
+    return f"{name} scores {_with_interval(result)} in {result.metric}{by_labels}{more}"
 
 
 def _with_interval(result: Score) -> str:
@@ -331,22 +333,6 @@ def _other_averages(result: Score) -> tuple[Note, ...]:
             what = f"The score {weighted_words(row.kind, row.factor)} is {_shown(result, row.estimate)}"
             found.append(Note(kind="average", text=f"{what} ({row.kind} average{interval})"))
     return tuple(found)
-
-
-def _pass_hat(result: Score) -> tuple[Table, ...]:
-    if not result.pass_hat:
-        return ()
-    table = Table(
-        id="pass-hat",
-        columns=(
-            Column(title="k", kind="count"),
-            Column(title="pass^k (%)", kind="number", scale=100),
-            interval_column(result, scale=100),
-        ),
-        rows=tuple((k, estimate, (low, high)) for k, estimate, low, high in result.pass_hat),
-        caption="Chance that k independent trials of one item all succeed; items are the unit",
-    )
-    return (table,)
 
 
 def _method_of_several(result: Scores) -> tuple[Section, ...]:

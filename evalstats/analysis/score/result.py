@@ -7,6 +7,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.design.labels import LabelAccount
+from evalstats.analysis.design.reliability import Reliability
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, estimated, row_named, rows_frame
 from evalstats.analysis.settings import Settings
 from evalstats.analysis.shown_frame import shown_frame
@@ -71,9 +72,11 @@ class Score(OfMetric, Result, Estimate):
         The runs behind it.
     rows
         The headline row first, then other methods and other averages.
-    pass_hat
-        (k, estimate, conf_low, conf_high) of pass^k, the chance that k independent trials of an item all succeed, where
-        there are trials of a binary score.
+    reliability
+        pass^k and pass@k by k, the chances that all and that any of k independent trials of an item succeed, where there are
+        trials of a right-or-wrong score.
+    extrapolated_from
+        Trials of an item, where the score is pass^k or pass@k of more; None where nothing is extrapolated.
     against
         The test of a claimed score, where one was given.
     by, tasks
@@ -96,7 +99,8 @@ class Score(OfMetric, Result, Estimate):
     n_unscored: int = 0
     runs: tuple[str, ...] = ()
     rows: tuple[MethodRow, ...] = ()
-    pass_hat: tuple[tuple[int, float, float | None, float | None], ...] = ()
+    reliability: Reliability | None = None
+    extrapolated_from: int | None = None
     against: ClaimTest | None = None
     by: str | None = None
     tasks: tuple[TaskScore, ...] = ()

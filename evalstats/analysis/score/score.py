@@ -32,6 +32,7 @@ from evalstats.analysis.design.labels import (
     refuse_with_labels,
 )
 from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
+from evalstats.analysis.design.reliability import Extrapolation, extrapolated, reliability
 from evalstats.analysis.design.runs import (
     TrialDesign,
     draws_note,
@@ -51,7 +52,7 @@ from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import scaled, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import and_list, quoted_list
+from evalstats.grammar import and_list, plural, quoted_list
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import levels_of
 from evalstats.stats.bootstrap import percentile_law
@@ -72,13 +73,11 @@ from evalstats.stats.one_sample import (
 from evalstats.stats.raters.correction import PoweredMean
 from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
-from evalstats.stats.trials import suite_pass
 from evalstats.table.items import Floats, Ints
 from evalstats.table.metric import MetricFacts, PassKind
 from evalstats.table.score_table import ScoreTable, too_much_missing
 from evalstats.table.systems import SeveralRunsError, System, require_outcomes, rows_named, system_of
 
-_MAX_K = 8
 IntervalAt = Callable[[float], IntervalEstimate]
 # Below this the level of an interval is 1 to a computer, and only a law in closed form could say more.
 _SMALLEST = 1e-13
@@ -189,6 +188,7 @@ def score(
             trials=trial_design([system], chosen, called=called, runs=runs, run_sd=run_sd),
             claim=None if against is None else _claim_of(against, chosen, n=against_n, std_error=against_se),
             labels=labels,
+            extrapolate=len(systems) == 1,
         )
         for system, chosen in systems
     )
@@ -240,6 +240,7 @@ def _score_alone(
     trials: TrialDesign,
     claim: "Claim | None",
     labels: object | None,
+    extrapolate: bool,
 ) -> Score:
     over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
     factors = sorted({*group_columns(system.rows), *named_clusters(data, cluster), *over} - {contrast})
@@ -248,12 +249,19 @@ def _score_alone(
         raise CannotAnswerError(
             f"{system.name!r} has no scored row of {metric.name!r}: {system.rows.height:,} rows are errors or unscored"
         )
-    every, dropped = passing(every, wanted)
+    # No item was run so often: the trials stay what they are, and a law of them answers.
+    beyond = wanted if wanted is not None and wanted[1] > int(every.n_scored.max()) else None
+    if beyond is None:
+        every, dropped = passing(every, wanted)
+    else:
+        every, dropped = replace(every, metric=every.passing(*beyond).metric), ()
     clusters, notes = chosen_clusters(data, every, cluster, system.runs, contrast=contrast)
     table = every.take(every.paired())
     average = wanted_average(data, table.items, **averaged)
     refuse_clusters(average, clusters, table)
     scores = item_scores(table, clusters, trials, average=average)
+    if beyond is not None:
+        scores = _extrapolated(scores, *beyond, conf_level=conf_level, average=average, claim=claim)
     if labels is not None:
         scores = replace(scores, labels=labels_of(labels, table, data, clusters=clusters, contrast=contrast))
     found = score_of(scores, table, data, clusters=clusters, conf_level=conf_level, trials=trials)
@@ -275,19 +283,23 @@ def _score_alone(
         found = replace(found, against=test)
     by = "task" if average is None else average.column
     several = by in table.items.columns and not table.items[by].null_count() and table.items[by].n_unique() > 1
-    several = several and labels is None  # a task may have no labels of its own
+    several = several and labels is None and beyond is None  # a task may have no labels of its own
     tasks = _of_each(table, by, clusters, trials, conf_level) if several else ()
     short = [f"{row.level} ({row.n_items})" for row in tasks if row.n_items < FEW_ITEMS and average is not None]
     few = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list(short, 3)}"
     others = _other_averages(data, table, clusters, trials, found=found, average=average, labels=scores.labels)
+    counted = (scores.counts, scores.successes)
+    by_k = reliability(metric, *counted, conf_level=conf_level, clusters=scores.clusters, extrapolate=extrapolate)
     return replace(
         found,
         average=words,
         by=(by if average is None else average.label) if several else None,
         tasks=tasks,
-        other_averages=others,
+        other_averages=() if beyond else others,
+        reliability=by_k if average is None and labels is None else None,
         notes=(
             *metric.cautions,
+            *((scores.beyond.note(),) if scores.beyond else ()),
             *as_notes("fit", _runaway_words(scores, found)),
             *(draws_note(table.items, [system], trials) if wanted is None else ()),
             *as_notes("missing", [undone] if undone else []),
@@ -355,6 +367,7 @@ class ItemScores:
 
     `counts` are the scored trials behind each (of a pass^k, one), `clusters` codes of the columns of which some level holds two
     items, `strata` the levels averaged over, `runs` how far whole runs differ, where they are a sample; `labels` are people's.
+    `beyond` is pass^k or pass@k that is asked for, where k is more trials than any item has.
     """
 
     metric: MetricFacts
@@ -364,6 +377,7 @@ class ItemScores:
     strata: Strata | None = None
     runs: RunSpread | None = None
     labels: Labels | None = None
+    beyond: Extrapolation | None = None
 
     @property
     def right_or_wrong(self) -> bool:
@@ -398,6 +412,28 @@ def item_scores(
         # An item's pass^k has no such part.
         runs=None if table.passes else trials.spread(table.items, table.systems, table.metric, weights=weights),
     )
+
+
+def _extrapolated(
+    scores: ItemScores, kind: PassKind, k: int, *, conf_level: float, average: Average | None, claim: "Claim | None"
+) -> ItemScores:
+    """Return the same scores, of which a law of the trials run is asked for k trials."""
+    most, name = int(scores.counts.max()), f"pass{'^' if kind == 'hat' else '@'}{k}"
+    if average is not None:
+        raise InputError(
+            f"{name} of {plural(most, 'trial')} is extrapolated with every item alike, not over {average.label}; ask for one "
+            f"with {Option('where', blank='NAME', of=average.label)}"
+        )
+    if claim is not None:
+        raise InputError(
+            f"a claim is held against trials that were run, and {name} of {plural(most, 'trial')} is extrapolated; leave out "
+            f"{Option('against')}"
+        )
+    if most < 2 or scores.successes is None:
+        raise CannotAnswerError(f"no item has {plural(k, 'scored trial')}; the most that any has is {most}")
+    counted = (scores.counts, scores.successes)
+    found = extrapolated(*counted, [(kind, k)], conf_level=conf_level, clusters=scores.coarsest)
+    return replace(scores, beyond=found[0], runs=None)
 
 
 def score_of(
@@ -440,10 +476,11 @@ def score_of(
         n_error=system.count("error"),
         n_unscored=system.count("unscored"),
         runs=system.runs,
-        rows=tuple(
-            method_row(each, "headline" if i == 0 else "second interval", term="score") for i, each in enumerate(rows)
+        rows=(
+            *(method_row(each, "second interval" if i else "headline", term="score") for i, each in enumerate(rows)),
+            *(scores.beyond.further_rows() if scores.beyond else ()),
         ),
-        pass_hat=_pass_hat(scores, conf_level) if scores.strata is None and account is None else (),
+        extrapolated_from=scores.beyond.n_trials if scores.beyond else None,
         labels=account,
         origin=Origin(sources=sources_of(data, system.runs), version=toolkit_version()),
         notes=(
@@ -473,6 +510,8 @@ def _corrected(scores: ItemScores, labels: Labels, conf_level: float) -> Powered
 def _headline(scores: ItemScores, conf_level: float) -> IntervalEstimate:
     """Return the interval that a score is reported with, alone; it has no p, which would be that of a score of 0."""
     means, metric, clusters, strata = scores.means, scores.metric, scores.clusters, scores.strata
+    if scores.beyond is not None:
+        return scores.beyond.estimate
     if scores.labels is not None and strata is not None:
         values, chances = scores.labels.values[:, 0], scores.labels.chances
         found = corrected_average(means, values, chances, strata, metric, conf_level=conf_level)
@@ -536,7 +575,7 @@ def _matched(scores: ItemScores, bounds: tuple[float, float], conf_level: float)
 def _beside(scores: ItemScores, conf_level: float) -> list[IntervalEstimate]:
     """Return the further intervals of a plain mean."""
     means, bounded = scores.means, scores.metric.bounds is not None
-    if not bounded and scores.clusters:
+    if scores.beyond is not None or (not bounded and scores.clusters):
         return []
     law = percentile_law(means, conf_level=conf_level, clusters=scores.coarsest)
     if not bounded or scores.clusters or not scores.right_or_wrong:
@@ -548,20 +587,6 @@ def _beside(scores: ItemScores, conf_level: float) -> list[IntervalEstimate]:
         beta_posterior(x, n, a=1, b=1, conf_level=conf_level),
         law,
     ]
-
-
-def _pass_hat(scores: ItemScores, conf_level: float) -> tuple[tuple[int, float, float | None, float | None], ...]:
-    """Return pass^k for k up to the smallest number of trials: the chance that k trials of one item all succeed."""
-    metric, trials = scores.metric, int(scores.counts.min())
-    counted = metric.higher_is_better and metric.kind in ("binary", "proportion")
-    successes = scores.successes if counted and trials >= 2 and len(scores.clusters) < 2 else None
-    if successes is None:
-        return ()
-    found = [
-        (k, suite_pass(scores.counts, successes, k, kind="hat", conf_level=conf_level, clusters=scores.coarsest))
-        for k in range(1, min(trials, _MAX_K) + 1)
-    ]
-    return tuple((k, each.estimate, each.conf_low, each.conf_high) for k, each in found)
 
 
 def _sweep_words(scores: ItemScores, conf_level: float) -> tuple[str, ...]:

@@ -32,13 +32,16 @@ def test_a_clean_sweep_has_an_interval_and_says_what_it_shows() -> None:
 def test_published_pass_hat_of_the_airline_run() -> None:
     found = one(datasets.tau_airline(), "gpt-4o")
     # README of sierra-research/tau-bench, airline, TC (gpt-4o): .420 .273 .220 .200
-    assert [round(estimate, 4) for _, estimate, _, _ in found.pass_hat] == [0.42, 0.2733, 0.22, 0.2]
+    assert found.reliability is not None
+    run = [row for row in found.reliability.of("hat") if not row.extrapolated]
+    assert [round(row.estimate or 0, 4) for row in run] == [0.42, 0.2733, 0.22, 0.2]
     assert found.n_items == 50
     assert found.n_trials == 200
-    for _, estimate, low, high in found.pass_hat:
-        assert low is not None
-        assert high is not None
-        assert 0 <= low < estimate < high <= 1
+    for row in found.reliability.rows:
+        assert row.estimate is not None
+        assert row.conf_low is not None
+        assert row.conf_high is not None
+        assert 0 <= row.conf_low < row.estimate < row.conf_high <= 1
 
 
 def test_every_system_when_none_is_named() -> None:

@@ -1,0 +1,107 @@
+"""pass^k and pass@k of more trials than were run: called extrapolated everywhere, refused where the data cannot say."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats import datasets
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.beta_binomial import BetaBinomial, any_law_intervals
+from tests.analysis.builders import data_of, rows_of
+
+
+def system(
+    name: str, rates: list[float], n: int = 4, seed: int = 0, first: int = 0, **factors: list[str]
+) -> list[dict[str, object]]:
+    """Rows of a system with n trials of an item for each success rate."""
+    scores = (np.random.default_rng(seed).random((len(rates), n)) < np.array(rates)[:, None]).astype(float)
+    items = [f"q{first + place}" for place in range(len(rates))]
+    return rows_of(name, scores.ravel().tolist(), items=items, trials=n, factors=factors)
+
+
+def test_it_is_the_laws_value_and_the_interval_holds_both() -> None:
+    data = datasets.tau_airline()
+    found = es.score(data, "gpt-4o", pass_hat=8)
+    right = np.array(data.outcomes.filter(status="scored").group_by("item").agg(score=pl.col("score").sum())["score"])
+    law = BetaBinomial.of(np.full(50, 4), right).interval(8, "hat")
+    [(low, high)] = any_law_intervals(np.full(50, 4), right, [("hat", 8)])
+    assert found.estimate == pytest.approx(law.estimate)
+    assert (found.conf_low, found.conf_high) == pytest.approx(
+        (min(low, law.conf_low or 1), max(high, law.conf_high or 0)), abs=1e-3
+    )
+    assert (found.metric, found.extrapolated_from, found.n_trials) == ("reward pass^8", 4, 200)
+    headline, by_law, any_law = found.rows
+    assert (headline.role, by_law.estimate, any_law.estimate) == ("headline", headline.estimate, None)
+
+
+def test_it_is_called_extrapolated() -> None:
+    found = es.score(datasets.tau_airline(), "gpt-4o", pass_at=6)
+    assert "extrapolated from 4 trials" in found.document().headline
+    [note] = [note for note in found.notes if note.kind == "fit"]
+    assert note.caution
+    assert "Extrapolated from 4 trials an item by a Beta-binomial law" in note.text
+    assert "Run 6 trials" in note.line
+
+
+def test_the_curve_goes_to_twice_the_trials() -> None:
+    curve = es.score(datasets.tau_airline(), "gpt-4o").reliability
+    assert curve is not None
+    assert [(row.k, row.extrapolated) for row in curve.of("hat")] == [(k, k > 4) for k in range(1, 9)]
+    assert curve.fit_p is not None
+    assert curve.fit_p > 0.05
+    up = [row.estimate or 0 for row in curve.of("at")]
+    assert up == sorted(up)
+
+
+def test_the_figure_draws_both_and_dashes_what_is_extrapolated() -> None:
+    [figure] = [
+        block for block in es.score(datasets.tau_airline(), "gpt-4o").document().answer if block.id == "reliability"
+    ]  # pyright: ignore[reportAttributeAccessIssue]
+    drawn = es.plots.curves(figure.rows, **figure.options)  # pyright: ignore[reportAttributeAccessIssue]
+    lines = drawn.axes[0].child_axes[0].lines
+    assert [line.get_linestyle() for line in lines] == ["-", "--"] * 2
+    assert "dashed" in figure.caption  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_k_that_some_items_have_is_no_extrapolation() -> None:
+    data = data_of([*system("a", [0.5] * 20), *system("a", [0.5] * 20, n=6, first=20)])
+    found = es.score(data, "a", pass_hat=6)
+    assert found.extrapolated_from is None
+    assert found.n_items == 20
+
+
+def test_what_cannot_be_extrapolated() -> None:
+    airline = datasets.tau_airline()
+    with pytest.raises(
+        CannotAnswerError, match=r"k = 17 is more than 4 times the 4 trials of an item.*at least 5 trials"
+    ):
+        es.score(airline, "gpt-4o", pass_hat=17)
+    with pytest.raises(InputError, match="a claim is held against trials that were run"):
+        es.score(airline, "gpt-4o", pass_hat=8, against=0.2)
+    with pytest.raises(CannotAnswerError, match="no item has 2 scored trials; the most that any has is 1"):
+        es.score(data_of(rows_of("a", [1.0, 0.0, 1.0])), "a", pass_hat=2)
+    with pytest.raises(CannotAnswerError, match="every trial succeeds"):
+        es.score(data_of(system("a", [1.0] * 12)), "a", pass_hat=8)
+    one_in_five_never = data_of(system("a", [0.0, 0.9, 0.9, 0.9, 0.9] * 40, n=8))
+    with pytest.raises(CannotAnswerError, match="do not follow a Beta-binomial law"):
+        es.score(one_in_five_never, "a", pass_hat=16)
+    curve = es.score(one_in_five_never, "a").reliability
+    assert curve is not None
+    assert "do not follow" in (curve.reason or "")
+    assert not any(row.extrapolated for row in curve.rows)
+
+
+def test_clusters_are_refused() -> None:
+    passages = [f"p{place // 4}" for place in range(40)]
+    data = data_of(system("a", [0.2, 0.5, 0.8, 0.9] * 10, passage=passages))
+    with pytest.raises(CannotAnswerError, match="items are clustered"):
+        es.score(data, "a", cluster="passage", pass_hat=8)
+
+
+def test_others_say_where_it_is_extrapolated() -> None:
+    data = data_of(system("a", [0.5] * 20), system("b", [0.6] * 20, seed=1))
+    with pytest.raises(CannotAnswerError, match="only score extrapolates"):
+        es.compare(data, "a", "b", pass_hat=8)
+    with pytest.raises(CannotAnswerError, match="only score extrapolates"):
+        es.leaderboard(data, pass_hat=8)
