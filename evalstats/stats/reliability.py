@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import check_level
+from evalstats.stats.checks import FloatArray, check_level
 
 Coefficient = Literal["relative", "absolute"]
 _NAMES: dict[str, str] = {"relative": "E rho^2", "absolute": "Phi"}
-_OBJECT = "model"  # what is measured; all other factors are facets
 _FEW_OBJECTS = 10
 _MOST = 10**9
 
@@ -53,6 +52,7 @@ class GStudy:
     facets: tuple[Facet, ...]
     components: tuple[Component, ...]
     warnings: tuple[str, ...] = ()
+    measured: str = "model"  # the object of measurement; all other factors are facets
 
     def facet(self, name: str) -> Facet:
         """Return the facet of that name, or raise InputError."""
@@ -68,6 +68,7 @@ def from_components(
     *,
     nested: Mapping[str, Sequence[str]] | None = None,
     fixed: Iterable[str] = (),
+    measured: str = "model",
 ) -> GStudy:
     """Take variance components from a mixed model, whose data need not be balanced.
 
@@ -82,6 +83,8 @@ def from_components(
         For a nested facet, what it is nested in: {"item": ["scenario"]}; a trial is {"trial": ["model", "item"]}.
     fixed
         Facets whose levels are the only ones of interest. They change what is error, not the components.
+    measured
+        Name of the object of measurement, one of `levels`.
 
     Examples
     --------
@@ -90,13 +93,13 @@ def from_components(
     >>> round(found.relative, 3), round(found.absolute, 3)
     (0.934, 0.516)
     """
-    facets = [name for name in levels if name != _OBJECT]
-    names = (_OBJECT, *facets)
+    facets = [name for name in levels if name != measured]
+    names = (measured, *facets)
     inside = {name: tuple(within) for name, within in (nested or {}).items()}
     only = set(fixed)
     if only >= set(facets):
         raise InputError("every facet is fixed: then nothing is error; at least one must be a sample")
-    effects = _effects(names, inside)
+    effects = effects_of(names, inside)
     given: dict[frozenset[str], float] = {}
     for name, value in variances.items():
         factors = frozenset(names) if name == "residual" else frozenset(name.split(":"))
@@ -108,7 +111,7 @@ def from_components(
         for effect in effects
     )
     absent = [part.name for part in components if frozenset(part.factors) not in given]
-    few = f"only {levels[_OBJECT]} levels of {_OBJECT}: their variance, and with it any reliability, is known only roughly"
+    few = f"only {levels[measured]} levels of {measured}: their variance, and with it any reliability, is known only roughly"
     return GStudy(
         facets=tuple(
             Facet(name=name, n_levels=levels[name], within=inside.get(name, ()), fixed=name in only) for name in facets
@@ -116,13 +119,18 @@ def from_components(
         components=components,
         warnings=(
             *((f"no variance was given for {', '.join(absent)}: taken as 0",) if absent else ()),
-            *((few,) if levels[_OBJECT] < _FEW_OBJECTS else ()),
+            *((few,) if levels[measured] < _FEW_OBJECTS else ()),
         ),
+        measured=measured,
     )
 
 
-def _effects(names: Sequence[str], inside: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return combinations of factors that hold, with each nested one, all it is nested in."""
+def effects_of(names: Sequence[str], inside: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return combinations of factors that hold, with each nested one, all it is nested in; those of few factors first.
+
+    >>> effects_of(["model", "task", "item"], {"item": ["task"]})
+    [('model',), ('task',), ('model', 'task'), ('task', 'item'), ('model', 'task', 'item')]
+    """
     return [
         chosen
         for size in range(1, len(names) + 1)
@@ -176,10 +184,10 @@ def reliability(study: GStudy, sizes: Mapping[str, int] | None = None) -> Reliab
     fixed = {facet.name for facet in study.facets if facet.fixed}
     parts: dict[str, tuple[str, float]] = {}
     for part in study.components:
-        facets = [name for name in part.factors if name != _OBJECT]
+        facets = [name for name in part.factors if name != study.measured]
         value = part.variance / math.prod(used[name] for name in facets)
         random = any(name not in fixed for name in facets)
-        if _OBJECT in part.factors:
+        if study.measured in part.factors:
             parts[part.name] = ("relative" if random else "universe", value)
         else:
             parts[part.name] = ("absolute" if random else "none", value)
@@ -188,7 +196,7 @@ def reliability(study: GStudy, sizes: Mapping[str, int] | None = None) -> Reliab
     absolute = relative + total["absolute"]
     reason = None
     if not universe > 0.0:
-        reason = f"the variance of {_OBJECT} is estimated as 0: these scores do not tell them apart"
+        reason = f"the variance of {study.measured} is estimated as 0: these scores do not tell them apart"
     return Reliability(
         relative=None if reason else universe / (universe + relative),
         absolute=None if reason else universe / (universe + absolute),
@@ -252,7 +260,7 @@ def _out_of_reach(study: GStudy, facet: str, coefficient: Coefficient, limit: fl
     fixed = {each.name for each in study.facets if each.fixed}
     factors = {part.name: part.factors for part in study.components}
     most = max(stays, key=lambda name: stays[name])
-    helpful = sorted({name for part in stays for name in factors[part] if name != _OBJECT and name not in fixed})
+    helpful = sorted({name for part in stays for name in factors[part] if name != study.measured and name not in fixed})
     return (
         f"with any number of {facet} {_NAMES[coefficient]} stays below {limit:.3g}: the error that is left, mostly {most}, "
         f"falls only with more of {' or '.join(helpful)}"
@@ -269,13 +277,121 @@ def reliability_interval(
     uncertain.
     """
     level = check_level(conf_level)
-    point = reliability(study)
-    roles = {name: role for name, (role, _) in point.parts.items()}
-    counted = {"universe", "relative"} | ({"absolute"} if coefficient == "absolute" else set[str]())
-    divisor = [math.prod(point.sizes[name] for name in part.factors if name != _OBJECT) for part in study.components]
-    variances = np.maximum(np.asarray(draws, dtype=np.float64), 0.0) / np.array(divisor, dtype=np.float64)
-    universe = variances @ np.array([roles[part.name] == "universe" for part in study.components], dtype=np.float64)
-    total = variances @ np.array([roles[part.name] in counted for part in study.components], dtype=np.float64)
-    drawn = universe / np.where(total > 0.0, total, 1.0)
+    drawn = drawn_coefficients(study, np.maximum(np.asarray(draws, dtype=np.float64), 0.0))[coefficient]
     low, high = np.quantile(drawn, [0.5 - 0.5 * level, 0.5 + 0.5 * level]).tolist()
     return low, high
+
+
+def drawn_coefficients(
+    study: GStudy, draws: FloatArray, sizes: Mapping[str, int] | None = None
+) -> dict[Coefficient, FloatArray]:
+    """Return both coefficients of every draw of the components, shape (n_draws,); 0 where a draw has no variance at all.
+
+    `draws` have shape (n_draws, n_components), in the order of `study.components`; `sizes` are as in `reliability`.
+    """
+    point = reliability(study, sizes)
+    roles = [point.parts[part.name][0] for part in study.components]
+    divisor = [
+        math.prod(point.sizes[name] for name in part.factors if name != study.measured) for part in study.components
+    ]
+    variances = draws / np.array(divisor, dtype=np.float64)
+
+    def total(*counted: str) -> FloatArray:
+        return variances @ np.array([role in counted for role in roles], dtype=np.float64)
+
+    universe = total("universe")
+    relative, absolute = total("universe", "relative"), total("universe", "relative", "absolute")
+    return {
+        "relative": universe / np.where(relative > 0.0, relative, 1.0),
+        "absolute": universe / np.where(absolute > 0.0, absolute, 1.0),
+    }
+
+
+def drawn_levels_needed(
+    study: GStudy, draws: FloatArray, facet: str, target: float, *, coefficient: Coefficient = "relative"
+) -> FloatArray:
+    """Return `levels_needed` of every draw of the components, as whole numbers; infinite where no number is enough.
+
+    `draws` have shape (n_draws, n_components), none below 0, in the order of `study.components`.
+    """
+    sizes = {each.name: each.n_levels for each in study.facets} | {facet: 1}
+    point = reliability(study, sizes)
+    roles = {"relative"} if coefficient == "relative" else {"relative", "absolute"}
+    universe, falls, stays = (np.zeros(len(draws)) for _ in range(3))
+    for part, drawn in zip(study.components, draws.T, strict=True):
+        role = point.parts[part.name][0]
+        share = drawn / math.prod(sizes[name] for name in part.factors if name != study.measured)
+        if role == "universe":
+            universe += share
+        elif role in roles:
+            total = falls if facet in part.factors else stays
+            total += share
+    room = universe * (1.0 - target) / target - stays
+    enough = room > 1e-12 * universe
+    return np.where(enough, np.maximum(1.0, np.ceil(falls / np.where(enough, room, 1.0) * (1.0 - 1e-12))), np.inf)
+
+
+def first_place_changes(
+    study: GStudy,
+    draws: FloatArray,
+    scores: FloatArray,
+    renewed: Iterable[str],
+    *,
+    rng: np.random.Generator,
+    n_levels: int | None = None,
+    n_repeats: int = 200,
+) -> FloatArray:
+    """Return how probable it is that another object comes first once facets have other levels, under each draw; shape (n_draws,).
+
+    Parameters
+    ----------
+    draws
+        Of the components, none below 0, shape (n_draws, n_components), in the order of `study.components`.
+    scores
+        Mean score of each object, higher being better, shape (n_objects,).
+    renewed
+        Facets whose levels are drawn anew; those of the others stay as they were.
+    n_levels
+        How many levels are drawn of each of them; by default as many as there were.
+    n_repeats
+        Sets of new scores under each draw.
+
+    Notes
+    -----
+    A score is mu + kept + renewed parts, all normal. What is kept has the variance V_k of the true scores and of the error by
+    facets that stay, and what is renewed V_r, or V_r' with another number of levels. Given the score seen, the new one is
+    normal about mu + V_k/(V_k + V_r) (score - mu) with variance V_k + V_r' - V_k^2/(V_k + V_r), independent between objects;
+    mu shifts all alike and drops out. It takes all objects as measured with the same number of levels.
+
+    Examples
+    --------
+    >>> study = from_components({"model": 1.0, "item": 1.0, "residual": 1.0}, {"model": 12, "item": 4})
+    >>> draws = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1000.0]])
+    >>> rng = np.random.default_rng(0)
+    >>> first_place_changes(study, draws, np.arange(12.0), ["item"], rng=rng).round(1).tolist()
+    [0.0, 0.9]
+    """
+    new = set(renewed)
+    now = reliability(study)
+    later = reliability(study, dict.fromkeys(new, n_levels)) if n_levels else now
+    kept, old, other = (np.zeros(len(draws)) for _ in range(3))
+    for part, drawn in zip(study.components, draws.T, strict=True):
+        if now.parts[part.name][0] not in {"universe", "relative"}:
+            continue
+        before, after = (
+            drawn / math.prod(each.sizes[name] for name in part.factors if name != study.measured)
+            for each in (now, later)
+        )
+        if new & set(part.factors):
+            old += before
+            other += after
+        else:
+            kept += before
+    total = np.where(kept + old > 0.0, kept + old, 1.0)
+    pull, spread = kept / total, np.sqrt(kept + other - kept**2 / total)
+    leader = int(np.argmax(scores))
+    changed = np.empty(len(draws))
+    for at in range(len(draws)):
+        again = pull[at] * scores + spread[at] * rng.standard_normal((n_repeats, len(scores)))
+        changed[at] = float((again.argmax(axis=1) != leader).mean())
+    return changed
