@@ -619,6 +619,7 @@ def _marginal_ranks(
         conf_level=asked.conf_level,
         seed=asked.seed,
         barred=~apart[np.ix_(columns, columns)],
+        joint=False,
     )
 
 

@@ -145,19 +145,21 @@ class _Controls:
     """The law of the largest t of each model against all others, for every model in turn."""
 
     def __init__(self, first: IntArray, second: IntArray, n_models: int) -> None:
-        self._members = [np.flatnonzero((first == j) | (second == j)) for j in range(n_models)]
-        self._signs = [np.where(first[pairs] == j, 1.0, -1.0) for j, pairs in enumerate(self._members)]
+        self._members = [(_places(first == j), _places(second == j)) for j in range(n_models)]
         self._largest: list[list[FloatArray]] = [[] for _ in range(n_models)]
         self._weights: list[FloatArray] = []
 
     def add(self, t: FloatArray, weight: FloatArray) -> None:
         """Take one chunk of draws and their mirror images."""
         self._weights += [weight, weight]
-        for pairs, signs, largest in zip(self._members, self._signs, self._largest, strict=True):
-            if pairs.size:
-                ahead = t.T[pairs]
-                ahead *= signs[:, np.newaxis]
-                largest += [ahead.max(axis=0), -ahead.min(axis=0)]
+        for (ahead, behind), largest in zip(self._members, self._largest, strict=True):
+            above, below = t.T[ahead], t.T[behind]
+            if len(above) or len(below):
+                ends = [
+                    (part.min(axis=0, initial=np.inf), part.max(axis=0, initial=-np.inf)) for part in (above, below)
+                ]
+                (low, high), (least, most) = ends
+                largest += [np.maximum(high, -least), np.maximum(-low, most)]
 
     def critical(self, level: float) -> tuple[FloatArray, bool]:
         """Return q of every model, NaN for one without a pair, and whether the draws reach the level."""
@@ -165,6 +167,13 @@ class _Controls:
         found = [upper_quantile(np.concatenate(each), weights, level) if each else None for each in self._largest]
         values = np.array([np.nan if each is None else each[0] for each in found])
         return values, all(each is None or each[1] for each in found)
+
+
+def _places(marked: NDArray[np.bool_]) -> IntArray | slice:
+    """Return where the marks are; as a slice, of which no copy is made, where they stand together."""
+    places = np.flatnonzero(marked)
+    together = places.size and places[-1] - places[0] < places.size
+    return slice(int(places[0]), int(places[-1]) + 1) if together else places
 
 
 def _upper_ends(tests: PairTests, critical: FloatArray, level: float) -> FloatArray:
@@ -244,6 +253,7 @@ def rank_sets(
     n_resamples: int | None = None,
     barred: NDArray[np.bool_] | None = None,
     marginal: bool = True,
+    joint: bool = True,
 ) -> RankSets:
     """Confidence sets for the ranks of models that were given the same items.
 
@@ -263,8 +273,9 @@ def rank_sets(
     barred
         Symmetric, shape (n_models, n_models): pairs whose order must not be claimed, whatever the law says. Sets only get
         wider, and those of a barred pair always overlap.
-    marginal
-        Whether the marginal sets are wanted: of many models they take most of the time. Without them they say nothing.
+    marginal, joint
+        Whether the marginal sets are wanted, which take most of the time where models are many, and whether those that hold
+        together are. Sets that are not wanted say nothing.
 
     Notes
     -----
@@ -317,6 +328,7 @@ def rank_sets(
         method=method,
         barred=closed,
         marginal=marginal,
+        joint=joint,
         warnings=(*([warning] if missing else []), *few_items(fewest)),
     )[0]
 
@@ -394,25 +406,26 @@ def ranks_of_law(
     least_p: FloatArray | None = None,
     barred: NDArray[np.bool_] | None = None,
     marginal: bool = True,
+    joint: bool = True,
     warnings: tuple[str, ...] = (),
 ) -> tuple[RankSets, OneSided]:
     """Count the models shown to be above and below each, over all pairs and over the pairs of each model alone.
 
     `first` and `second` are places in `columns`, which says where each model stood when they were given; the sets are in that
     order. No pair is shown whose `least_p`, shape (n_pairs,), is above 1 - level. Beside the sets stand the step-down p-values
-    of all pairs. Without `marginal` the marginal sets are all ranks.
+    of all pairs. Without `marginal` the marginal sets are all ranks, without `joint` the others and the p-values are of no use.
     """
     n_models = columns.size
-    every = OneSided(law.observed, np.arange(first.size))
+    every = OneSided(law.observed, np.arange(first.size if joint else 0))
     families = range(n_models if marginal else 0)
     own = [OneSided(law.observed, np.flatnonzero((first == j) | (second == j))) for j in families]
-    collect(law, [every, *(family for family in own if family.members.size)])
+    collect(law, [family for family in (every, *own) if family.members.size])
     least = np.zeros(first.size) if least_p is None else least_p
     if barred is not None:
         least = np.where(barred[first, second], np.inf, least)
     up = law.observed > 0.0
     winner, loser = np.where(up, first, second), np.where(up, second, first)
-    shown = np.maximum(every.p_adjusted(), least) <= 1.0 - level
+    shown = np.maximum(every.p_adjusted() if joint else 1.0, least) <= 1.0 - level
     low = 1 + np.bincount(loser[shown], minlength=n_models)
     high = n_models - np.bincount(winner[shown], minlength=n_models)
     if barred is not None:

@@ -203,13 +203,15 @@ def flip_items(
     def statistics(signs: Signs) -> FloatArray:
         sums_of = signed(signs)
 
-        def some(part: slice) -> FloatArray:
-            sums, n_of, squares_of = sums_of(part) * step, n[part, np.newaxis], squares[part, np.newaxis]
-            spread = n_of * squares_of - sums**2
+        def some(part: slice, out: FloatArray) -> None:
+            sums, n_of, squares_of = sums_of(part), n[part, np.newaxis], squares[part, np.newaxis]
+            sums *= step
+            spread = np.subtract(n_of * squares_of, np.square(sums, out=out), out=out)
             flat = spread <= FLAT * n_of * squares_of
-            if not flat.any():
-                return sums * np.sqrt((n_of - 1.0) / spread)
-            return np.where(flat, np.copysign(np.inf, sums), sums * np.sqrt((n_of - 1.0) / np.where(flat, 1.0, spread)))
+            endless = np.copysign(np.inf, sums[flat])
+            spread[flat] = 1.0
+            np.multiply(sums, np.sqrt(np.divide(n_of - 1.0, spread, out=out), out=out), out=out)
+            out[flat] = endless
 
         return sheet.filled(signs.shape[0], some)
 
@@ -276,14 +278,14 @@ def flip_clusters(
     def statistics(signs: Signs) -> FloatArray:
         totals = [np.ascontiguousarray((signs @ columns).T) for columns in (sums, lifted)]
 
-        def some(part: slice) -> FloatArray:
+        def some(part: slice, out: FloatArray) -> None:
             n_of, squares_of, sizes_of = (each[part, np.newaxis] for each in (n, squares, sizes))
             mean = paired(totals[0], part) / n_of
             spread = squares_of - mean * (2.0 * paired(totals[1], part) - mean * sizes_of)
             flat = spread <= FLAT * squares_of
             at_all = np.abs(n_of * mean) > FLAT * np.sqrt(squares_of)
             endless = np.where(at_all, np.copysign(np.inf, mean), 0.0)
-            return np.where(flat, endless, n_of * mean / np.sqrt(np.where(flat, 1.0, spread)))
+            out[:] = np.where(flat, endless, n_of * mean / np.sqrt(np.where(flat, 1.0, spread)))
 
         return sheet.filled(signs.shape[0], some)
 
@@ -362,16 +364,23 @@ class _SignedSums:
         models = np.ascontiguousarray((signs[:, :split] @ self._complete).T).astype(np.float64)
         models_alone_are_cheaper = not self._partial.shape[0]
         if models_alone_are_cheaper:
-            return lambda part: models[self._first[part]] - models[self._second[part]]
+            return lambda part: _gap(models, self._first[part], self._second[part])
         rest = np.empty((self._first.size, signs.shape[0]), dtype=signs.dtype)
         for part, d in self._blocks or self._differences():
             rest[part] = (signs[:, split:] @ d).T
-        return lambda part: models[self._first[part]] - models[self._second[part]] + rest[part]
+        return lambda part: np.add(d := _gap(models, self._first[part], self._second[part]), rest[part], out=d)
 
     def _differences(self) -> Iterator[tuple[slice, Signs]]:
         for part, d in difference_blocks(self._partial, self._first, self._second):
             d[np.isnan(d)] = 0.0
             yield part, d
+
+
+def _gap(models: NDArray[Any], first: IntArray, second: IntArray, out: FloatArray | None = None) -> FloatArray:
+    """Return rows of `models` less others."""
+    gap = np.take(models, first, axis=0, out=out, mode="clip")  # what "raise" fills is copied once more
+    gap -= models[second]
+    return gap
 
 
 def _flip_law(
@@ -404,15 +413,15 @@ class _Sheet:
         self._n_pairs = n_pairs
         self._room = np.empty(0)
 
-    def filled(self, n_draws: int, some: Callable[[slice], FloatArray]) -> FloatArray:
-        """Return statistics, shape (n_draws, n_pairs), from what gives those of some pairs."""
+    def filled(self, n_draws: int, some: Callable[[slice, FloatArray], None]) -> FloatArray:
+        """Return statistics, shape (n_draws, n_pairs), from what writes those of some pairs where it is told."""
         size = self._n_pairs * n_draws
         if self._room.size < size:
             self._room = np.empty(size)
         t = self._room[:size].reshape(self._n_pairs, n_draws)
         for start in range(0, self._n_pairs, ROWS):
             part = slice(start, start + ROWS)
-            t[part] = some(part)
+            some(part, t[part])
         return t.T
 
 
@@ -435,19 +444,17 @@ class _Roots:
         """Independent normal numbers that a draw takes."""
         return self._factor.shape[0]
 
-    def times(self, z: FloatArray) -> Callable[[slice], FloatArray]:
-        """Return what gives some rows of (z R)', R with columns of unit length: shape (differences, draws)."""
-        if self._columns is None:
-            turned = np.ascontiguousarray(z.T.astype(self._factor.dtype))
-            return lambda part: (self._factor[:, part].T @ turned) / self._scale[part, np.newaxis]
-        first, second = self._columns
-        models = np.ascontiguousarray((z @ self._factor).T)
+    def times(self, z: FloatArray) -> Callable[[slice, FloatArray], None]:
+        """Return what writes some rows of (z R)', R with columns of unit length: shape (differences, draws)."""
+        columns = self._columns
+        turned = np.ascontiguousarray((z @ self._factor).T if columns else z.T.astype(self._factor.dtype))
 
-        def some(part: slice) -> FloatArray:
-            differences = models[first[part]]
-            differences -= models[second[part]]
-            differences /= self._scale[part, np.newaxis]
-            return differences
+        def some(part: slice, out: FloatArray) -> None:
+            if columns is None:
+                np.divide(self._factor[:, part].T @ turned, self._scale[part, np.newaxis], out=out)
+            else:
+                _gap(turned, columns[0][part], columns[1][part], out)
+                out /= self._scale[part, np.newaxis]
 
         return some
 
@@ -476,14 +483,19 @@ def _normal_law(roots: _Roots, observed: FloatArray, *, seed: int, n_resamples: 
             n_draws = sum(map(len, normal))
             if n_draws >= _LONG or done == n_resamples:
                 differences = roots.times(np.concatenate(normal))
-                if not scale:
-                    t = sheet.filled(n_draws, differences)
-                else:
-                    chi = np.concatenate(scale)
-                    t = sheet.filled(
-                        n_draws, lambda part, of=differences, chi=chi: np.divide(d := of(part), chi, out=d)
-                    )
-                yield t, np.ones(n_draws)
+                chi = np.concatenate(scale) if scale else None
+
+                def some(
+                    part: slice,
+                    out: FloatArray,
+                    differences: Callable[[slice, FloatArray], None] = differences,
+                    chi: FloatArray | None = chi,
+                ) -> None:
+                    differences(part, out)
+                    if chi is not None:
+                        out /= chi
+
+                yield sheet.filled(n_draws, some), np.ones(n_draws)
                 normal, scale = [], []
 
     return ReferenceLaw(observed=observed, chunks=chunks, exact=False, n_resamples=n_resamples, seed=seed)

@@ -120,6 +120,7 @@ class OneSided:
     order: IntArray = field(init=False)
     rank: IntArray = field(init=False)
     orient: FloatArray = field(init=False)
+    alike: bool = field(init=False)
     bound: FloatArray = field(init=False)
     steps: FloatArray = field(init=False)
     total: float = 0.0
@@ -132,6 +133,8 @@ class OneSided:
         self.rank = np.empty_like(self.order)
         self.rank[self.order] = np.arange(t.size)
         self.orient = np.copysign(1.0, t)
+        # A draw and its mirror image both count: where all pairs point one way, it does not matter which.
+        self.alike = bool((self.orient == self.orient[:1]).all())
         self.bound = np.abs(t)[self.order] * (1.0 - TIE)
         self.steps = np.zeros(t.size + 1)
 
@@ -165,13 +168,10 @@ class OneSided:
         return upper_quantile(np.concatenate(self.largest), np.concatenate(self.weights), conf_level)[0]
 
     def _ahead(self, t: FloatArray, rows: slice | IntArray) -> FloatArray:
-        """Return t of some pairs of the family, in the direction observed: shape (n_pairs, n_draws)."""
-        orient = self.orient[rows, np.newaxis]
-        if self.members.size == t.shape[1]:
-            return t.T[rows] * orient  # members are sorted: these are all pairs
-        ahead = t.T[self.members[rows]]
-        np.multiply(ahead, orient, out=ahead)
-        return ahead
+        """Return t of some pairs of the family, in the direction observed or all in the other: shape (n_pairs, n_draws)."""
+        # Members are sorted: as many as there are pairs are all pairs.
+        ahead = t.T[rows if self.members.size == t.shape[1] else self.members[rows]]
+        return ahead if self.alike else ahead * self.orient[rows, np.newaxis]
 
     def _count(
         self, pair: IntArray, draw: IntArray, value: FloatArray, mirrored: FloatArray, weight: FloatArray

@@ -295,3 +295,12 @@ def test_many_draws_are_taken_of_the_normal_law_of_few_pairs():
     scores[:31, 0] = np.nan  # 99 of one model with either of the others, 130 of these
     assert _draws(pair_table(scores), np.arange(3)) == 9_999
     assert _draws(pair_table(rng.normal(size=(100, 8)), None, np.arange(100) % 50), np.arange(3)) == 9_999
+
+
+@pytest.mark.parametrize("n_items", [40, 300])
+def test_marginal_sets_do_not_hang_on_whether_the_joint_ones_are_wanted(n_items: int) -> None:
+    scores = np.random.default_rng(3).random((n_items, 6)) + np.linspace(0.0, 0.4, 6)
+    both, alone = (rank_sets(scores, n_resamples=999, joint=joint) for joint in (True, False))
+    assert alone.marginal_low.tolist() == both.marginal_low.tolist()
+    assert alone.marginal_high.tolist() == both.marginal_high.tolist()
+    assert (set(alone.low.tolist()), set(alone.high.tolist())) == ({1}, {6})
