@@ -8,8 +8,7 @@ shown as the maps that would use them.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product
 from typing import Final
 
@@ -17,8 +16,8 @@ import msgspec
 
 from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
-from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, source_of_column
-from evalstats.loaders.plain_names import CALLED, IN_PARENTHESES, crossed_names, is_called_score, words_of
+from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
+from evalstats.loaders.plain_names import CALLED, crossed_names, is_called_score, words_of
 from evalstats.loaders.published_numbers import plain
 from evalstats.loaders.roles import (
     ANSWERED,
@@ -33,32 +32,30 @@ from evalstats.loaders.roles import (
     are_sides,
     names_a_judge,
     names_a_model,
-    names_a_repetition,
+)
+from evalstats.loaders.sampled_column import (
+    ABSENT,
+    ASKED_FOR,
+    ID_CHARS,
+    MOST_OF_ONE,
+    MOST_SIDES,
+    NAME_CHARS,
+    NOTHING_ASKED,
+    AskedNames,
+    Record,
+    SampledColumn,
+    is_rated,
+    is_score,
 )
 from evalstats.loaders.values import (
     NO_VALUE,
-    as_number,
-    as_text,
-    has_decimal_comma,
-    letter_grade,
     percent_score,
-    word_score,
 )
 from evalstats.schema.column_names import is_answer
 from evalstats.schema.columns import KEYS
 
-Record = Mapping[str, object]
-
-_ABSENT: Final = NO_VALUE | {"-", "–", "—"}
-_TRUTH: Final = frozenset({"true", "false", "yes", "no"})
-_MOST_OF_ONE: Final = 8
 _LOOKED_AT: Final = 200
-_NAME_CHARS: Final = 120
-# Texts of more characters than this on average are sentences, not ids.
-_ID_CHARS: Final = 40
 _MOST: Final = 6
-# What the question names itself is that.
-_ASKED_FOR: Final = 1.5
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN = 0.65, 0.15
 _SOMEBODY: Final = frozenset({"user", "session"})
@@ -68,21 +65,8 @@ _KEY: Final = frozenset(KEYS["outcomes"])
 _APART: Final = 0.5
 # Of a wider table those columns are looked at that are called like something, and the first of the others.
 _MOST_COLUMNS: Final = 200
-_MOST_SIDES = 20
 _SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
-# What an arm of a test is called, where its column is called so too.
-_SIDE: Final = re.compile(r"(?i)(?:control|treatment|variant|group|arm|v)?[-_ ]?[a-z0-9]")
-
-
-class AskedNames(msgspec.Struct, frozen=True, kw_only=True):
-    """Names that the question itself uses: of the sides it compares, of its metric, of factors and clusters."""
-
-    sides: frozenset[str] = frozenset()
-    metrics: frozenset[str] = frozenset()
-    factors: frozenset[str] = frozenset()
-
-
-NOTHING_ASKED: Final = AskedNames()
+_PARTED: Final = re.compile(r"[^_ /.()\[\]]*$")
 
 
 def as_options(pairs: Iterable[str]) -> str:
@@ -92,191 +76,6 @@ def as_options(pairs: Iterable[str]) -> str:
     item='question id', score='ok'
     """
     return together(*(Option("map", column, of=name) for name, _, column in (pair.partition("=") for pair in pairs)))
-
-
-class SampledColumn:
-    """One column of the rows that are looked at: its name in plain words, and what its cells have in common."""
-
-    def __init__(self, name: str, records: Sequence[Record]) -> None:
-        self.name = name
-        about = IN_PARENTHESES.search(name)
-        self.said = about[1] if about else ""
-        self.words = words_of(name)
-        self.tokens = frozenset(self.words.split("_"))
-        self.values = [None if (text := as_text(row.get(name))) is None else text.strip() for row in records]
-        self.cells = [text for text in self.values if text]
-        self.is_complete = len(self.cells) == len(records)
-        self.levels = frozenset(self.cells)
-
-    @property
-    def source(self) -> str:
-        """Its name as a map writes it."""
-        return source_of_column(self.name)
-
-    @cached_property
-    def scored(self) -> float:
-        """Share of the cells with a value that are scores; 0 where there is none, or where half of the rows have none."""
-        cells = [cell for cell in self.cells if cell.lower() not in _ABSENT]
-        if 2 * len(self.cells) < len(self.values) or not cells:
-            return 0.0
-        return sum(map(_is_score, cells)) / len(cells)
-
-    @cached_property
-    def numbers(self) -> list[float]:
-        """Its cells that are plain numbers."""
-        return [number for cell in self.cells if (number := as_number(cell)) is not None]
-
-    @cached_property
-    def chars(self) -> float:
-        """Length of its cells on average."""
-        return sum(map(len, self.cells)) / max(len(self.cells), 1)
-
-    @cached_property
-    def holds_models(self) -> bool:
-        """Whether most of its cells look like names of models."""
-        named = sum(map(names_a_model, self.cells))
-        return 2 * named > len(self.cells) and max(map(len, self.cells), default=0) < _NAME_CHARS
-
-    @cached_property
-    def partition(self) -> tuple[int, ...]:
-        """Which rows have the same value, whatever it is."""
-        codes: dict[str | None, int] = {}
-        return tuple(codes.setdefault(value, len(codes)) for value in self.values)
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether it holds scores, and not counts, sizes, places or times by its name."""
-        return self.scored == 1 and not ROLES["score"].bars(self.words)
-
-    @property
-    def is_text(self) -> bool:
-        """Whether it holds sentences, or what was answered by its name."""
-        return self.chars > _ID_CHARS or not (ANSWERS.isdisjoint(self.tokens) or self.words.endswith("_id"))
-
-    def named(self, role: str) -> float:
-        """How surely it has a role by its name."""
-        return ROLES[role].weight(self.words)
-
-    def as_item(self) -> float:
-        """How surely it is the item."""
-        named = self.named("item")
-        if not named and not ROLES["item"].bars(self.words) and self.words.endswith(("_id", "_idx", "_uid", "_key")):
-            named = 0.85
-        # One item may have a row a system; the same text in many rows names none of them.
-        idle = len(self.levels) < 2 and (len(self.values) > _MOST_OF_ONE or (len(self.values) > 1 and named < 0.7))
-        if not self.is_complete or idle:
-            return 0.0
-        # Numbers that count from somewhere on are ids; those of any other kind measure something.
-        spread = max(self.numbers, default=0) - min(self.numbers, default=0)
-        counts = all(number.is_integer() for number in self.numbers) and spread < 2 * len(self.levels)
-        if self.numbers and not counts and named < (SURE if any(not n.is_integer() for n in self.numbers) else 0.4):
-            return 0.0
-        if named or ROLES["item"].bars(self.words):
-            return named
-        sides = self.named("model") > 0 or self.holds_models
-        bare = not ROLES["score"].bars(self.words) and not is_answer(self.name) and not sides
-        # Nothing but its cells may tell: most rows, or the rows of each system, differ in it.
-        return (
-            0.3
-            if bare and 4 * len(self.levels) >= len(self.values) and not (self.is_text and ANSWERS & self.tokens)
-            else 0.0
-        )
-
-    def as_score(self, asked: AskedNames) -> float:
-        """How surely it is the score."""
-        if self.scored < 0.5:
-            return 0.0
-        if self.name in asked.metrics:
-            return _ASKED_FOR
-        named = self.named("score")
-        barred = ROLES["score"].bars(self.words)
-        # A column that numbers the rows, or is the same in all, measures nothing: each call of a judge was a success.
-        same = len(self.values) > 2 and len(self.levels) == 1
-        if same and "." in self.name and self.words.endswith(("_success", "_ok")):
-            return 0.0
-        if not self.numbers:  # words for right and wrong, yes and no, percentages
-            if same and not named:
-                return 0.0
-            told = any(word_score(cell) is not None and letter_grade(cell) is None for cell in self.levels)
-            # What people labelled may be whether an answer is right.
-            if told and self.words == "label":
-                return 0.5
-            # Yes and no may answer anything; passed and failed is a score whatever it is called.
-            truth = {cell.lower() for cell in self.levels} <= {*_TRUTH, *_ABSENT}
-            wanted = not ROLES["score"].unless_named.isdisjoint(self.tokens)
-            weight = max(named, 0.0 if barred and (truth or wanted or not told) else 0.5 if told else 0.35)
-            return weight + 0.3 * (
-                (told or named > 0) and 0.35 < weight < SURE and self.scored == 1 and len(self.levels) > 1
-            )
-        idle = same or (len(self.values) > 2 and self.numbers == sorted({*self.numbers}))
-        if barred or self.scored < 1 or idle:
-            return named
-        return named or (0.35 if len(self.levels) <= 2 else 0.3)
-
-    def as_model(self, asked: AskedNames) -> float:
-        """How surely it is the model, or whatever else names the sides."""
-        if self.chars > _NAME_CHARS or 2 * len(self.cells) < len(self.values):
-            return 0.0
-        if asked.sides and asked.sides <= self.levels:
-            return _ASKED_FOR
-        # Numbers, yes and no name nothing unless the name is all that it says (`model`, and not `illegal_llm`).
-        if ROLES["model"].bars(self.words) or (self.scored == 1 and self.words not in ROLES["model"].names):
-            return 0.0
-        named = self.named("model")
-        if named < SURE and self.words in ROLES["model"].names and len(self.levels) > max(2, len(self.cells) // 4):
-            named = 0.0  # every item with a prompt of its own
-        if named and all(_SIDE.fullmatch(level) or level.lower() in SIDES for level in self.levels):
-            named = max(named, SURE)  # the arms of a test: A and B, control and treatment, v1 and v2
-        # What is called like nothing and has a few names may be what is compared.
-        few = 1 < len(self.levels) <= min(_MOST_SIDES, len(self.cells) // 4) and self.is_complete and not self.is_text
-        nameless = few and self.scored < 1 and not any(role.weight(self.words) for role in ROLES.values())
-        named = max(named, 0.35 * nameless)
-        return max(
-            named, 0.7 if self.holds_models and ANSWERS.isdisjoint(self.tokens) and not is_answer(self.name) else 0.0
-        )
-
-
-def is_rated(column: SampledColumn, item: SampledColumn) -> bool:
-    """Whether a column that is called like nothing holds numbers in which the rows of one item differ.
-
-    >>> rows = [{"id": k // 2, "tone": k % 4, "hops": k // 2} for k in range(8)]
-    >>> [is_rated(SampledColumn(name, rows), SampledColumn("id", rows)) for name in ("tone", "hops", "id")]
-    [True, False, False]
-    """
-    called = any(role.weight(column.words) for role in ROLES.values()) or ROLES["score"].bars(column.words)
-    if (
-        called
-        or len(column.words) < 2
-        or not (column.numbers and column.is_measured and len(column.levels) > 2)
-        or "," in column.name
-        or column.numbers == sorted({*column.numbers})  # it counts the rows
-    ):
-        return False
-    return len({*zip(item.values, column.values, strict=True)}) > len(item.levels) < len(item.values)
-
-
-def looks_like_score(column: SampledColumn) -> bool:
-    """Whether the cells of a column may be scores, and the last part of its name is not that of counts, places or times.
-
-    >>> looks_like_score(
-    ...     SampledColumn("answer.cer_raw", [{"answer.cer_raw": k} for k in (0.5, 0.25, None, None, None)])
-    ... )
-    True
-    """
-    return (
-        len(column.levels) > 1
-        and all(map(_is_score, column.cells))
-        and ROLES["score"].never.isdisjoint(words_of(column.name.rpartition(".")[2]).split("_"))
-    )
-
-
-def _is_score(cell: str) -> bool:
-    return (
-        as_number(cell) is not None
-        or word_score(cell) is not None
-        or percent_score(cell) is not None
-        or has_decimal_comma(cell)
-    )
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -358,7 +157,7 @@ def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
     names = [
         c
         for c in columns
-        if c.cells and not c.numbers and c.chars < _ID_CHARS
+        if c.cells and not c.numbers and c.chars < ID_CHARS
         if (ANSWERS | JUDGES).isdisjoint(c.tokens) or (c.holds_models and JUDGES.isdisjoint(c.tokens))
     ]
     sides = [pair for pair in combinations(names, 2) if are_sides(*(column.words for column in pair))]
@@ -374,7 +173,7 @@ def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
             won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
             return (f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside)
     # Of three columns of names one may say which of the others won, whatever they are called.
-    few = [column for column in names if 4 * len(column.levels) <= len(column.values) > _MOST_OF_ONE][:_MOST_SIDES]
+    few = [column for column in names if 4 * len(column.levels) <= len(column.values) > MOST_OF_ONE][:MOST_SIDES]
     for first, second in combinations(few, 2):
         for winner in few:
             apart = first.values != winner.values != second.values != first.values
@@ -416,7 +215,7 @@ class _Table:
         self.like_items = {column for column in self.free if column.named("item") or column.as_item()}
         self.metric = self._metric()
         named = [
-            c for c in self.columns if JUDGES & c.tokens and c.is_complete and not c.scored and c.chars < _NAME_CHARS
+            c for c in self.columns if JUDGES & c.tokens and c.is_complete and not c.scored and c.chars < NAME_CHARS
         ]
         self.judges = [c for c in named if c.words.endswith(("name", "model", "id", *JUDGES))]
         self.judge = next((c for c in self.judges if len(c.levels) > 1), None)
@@ -455,7 +254,7 @@ class _Table:
 
     def _items(self) -> Sequence[Weighed]:
         if "item" in self.given.columns:
-            return [(_ASKED_FOR, self._fixed("item"))]
+            return [(ASKED_FOR, self._fixed("item"))]
         # A factor may be the item too, as its clusters are.
         pool = [c for c in self.columns if c.name not in self.asked.factors or c.named("item") >= SURE]
         weighed = _ranked(pool, lambda column: column.as_item())
@@ -473,11 +272,13 @@ class _Table:
     def _levels(self) -> list[tuple[float, tuple[SampledColumn, ...], str]]:
         """Return the columns of scores that are repetitions or judges: seeds side by side, raters side by side."""
         found: list[tuple[float, tuple[SampledColumn, ...], str]] = []
-        for option, kind_of in (("trials", _repetition), ("judges", _judge)):
-            columns = tuple(c for c in self.free if c.scored == 1 and kind_of(c))
-            kinds = {(kind_of(c), bool(c.numbers)) for c in columns}
-            if len(columns) > 1 == len(kinds) and not {"score", option[:-1]} & {*self.given.columns}:
-                found.append((1.0, columns, option))
+        judges = ["judge" if names_a_judge(column.words) else "" for column in self.free]
+        for option, kinds in (("trials", [column.repetition for column in self.free]), ("judges", judges)):
+            columns = tuple(c for c, kind in zip(self.free, kinds, strict=True) if kind and c.scored == 1)
+            alike = {(kind, bool(c.numbers)) for c, kind in zip(self.free, kinds, strict=True) if c in columns}
+            if len(columns) > 1 == len(alike) and not {"score", option[:-1]} & {*self.given.columns}:
+                # The epochs of a training are no repetitions.
+                found.append((1.0 if "epoch" not in columns[0].tokens else 0.6, columns, option))
         return found
 
     def _scores(self) -> list[tuple[float, tuple[SampledColumn, ...]]]:
@@ -485,11 +286,11 @@ class _Table:
             sources = self.given.columns.get("score", ())
             several = {part.strip() for source in sources for part in (source, *source.split(","))}
             fixed = self._fixed("score")
-            return [(_ASKED_FOR, (fixed,) if fixed else tuple(c for c in self.columns if c.name in several))]
+            return [(ASKED_FOR, (fixed,) if fixed else tuple(c for c in self.columns if c.name in several))]
         pool = [column for column in self.free if column is not self.metric]
         asked = tuple(c for c in pool if c.name in self.asked.metrics and c.as_score(self.asked) and "," not in c.name)
         if len(asked) > 1:
-            return [(_ASKED_FOR, asked)]
+            return [(ASKED_FOR, asked)]
         weighed = _ranked(pool, lambda column: column.as_score(self.asked), most=len(pool))
         sure = {
             c.name
@@ -523,7 +324,7 @@ class _Table:
 
     def _models(self) -> Sequence[Weighed]:
         if {"model"} & {*self.given.columns, *self.given.constants}:
-            return [(_ASKED_FOR, self._fixed("model"))]
+            return [(ASKED_FOR, self._fixed("model"))]
         pool = [column for column in self.free if column is not self.metric]
         if self.judge is not None:  # a model for each judge is the judge's
             pool = [column for column in pool if column.partition != self.judge.partition]
@@ -642,6 +443,8 @@ class _Table:
         """Fit a table with a column of scores for each model: those asked for by name, called like models or sides, or all."""
         if {"score", "model", "metric"} & {*self.given.columns, *self.given.constants} or self.metric is not None:
             return []
+        if any(column.named("metric") >= SURE for column in self.columns):  # its rows are metrics
+            return []
         numbers = [
             c for c in self.free if (c.is_measured or (c.scored >= 0.5 and names_a_model(c.name))) and "," not in c.name
         ]
@@ -654,7 +457,7 @@ class _Table:
         long = any(c.named("score") for c in numbers) or any(weight >= SURE for weight, _ in self._models())
         named_so = not long and len(by_side) == 2 and all(column.words in SIDES for column in by_side)
         for weight, scores in (
-            (_ASKED_FOR + 1, wanted),
+            (ASKED_FOR + 1, wanted),
             (2.0, by_model),
             (2.0 if named_so else 1.4, by_side),
             (1.6 if by_model else 0.95, numbers),
@@ -680,8 +483,8 @@ class _Table:
                 apart = self._apart(item, None, others)[0] if rows and item is not None else ()
                 if rows and not (apart and _is_plain(apart[0]) and apart[0] != f"trial={ORDER}"):
                     continue
-                dashes = sorted({cell for column in scores for cell in column.cells if not _is_score(cell)})
-                absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in _ABSENT - NO_VALUE else []
+                dashes = sorted({cell for column in scores for cell in column.cells if not is_score(cell)})
+                absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in ABSENT - NO_VALUE else []
                 doubt = scores is not wanted and any(column in numbers for column in others)
                 options = (
                     f"item={item.source if item else ROW}",
@@ -695,11 +498,14 @@ class _Table:
         return found
 
     def _listed(self, columns: Sequence[SampledColumn], called: str) -> str:
-        """Write columns as a map does; those that are all of an object or list, and no metrics, with a star."""
-        before = {column.name.rpartition(".")[0] for column in columns}
-        inside = {c.name for c in self.columns if before == {c.name.rpartition(".")[0]}}
-        if called != "score" and before != {""} and inside == {column.name for column in columns}:
-            return f"{before.pop()}.*"
+        """Write columns as a map does; with a star what is no metric, and all of an object or list or called alike as scores."""
+        names = [column.name for column in columns]
+        if called != "score" and self.asked.sides.isdisjoint(names):
+            head, tail = _shared_start(names), _shared_start([name[::-1] for name in names])[::-1]
+            alike = [c.name for c in self.columns if side_in(c.name, [f"{head}*{tail}"])]
+            inside = head.endswith(".") and not tail and not names_a_model(head)
+            if alike == names and (inside or (called == "models" and is_called_score(f"{head} {tail}"))):
+                return f"{head}*{tail}"
         return ",".join(column.source for column in columns)
 
     def _crossed(self, items: Sequence[Weighed]) -> list[_Fit]:
@@ -716,7 +522,7 @@ class _Table:
             pattern
             for pattern, columns in of.items()
             if any(c.is_measured for c in columns)
-            and all(_is_score(cell) for c in columns for cell in c.cells)
+            and all(is_score(cell) for c in columns for cell in c.cells)
             and not ROLES["score"].bars(metrics[pattern])
             and "," not in pattern
         ]
@@ -742,16 +548,16 @@ class _Table:
         return found
 
 
-def _repetition(column: SampledColumn) -> str:
-    """Return of what a column's scores are one repetition, by its name (`seed_1`) or by its place in a list (`passed.0`)."""
-    listed, _, place = column.name.rpartition(".")
-    if place.isdecimal() and is_called_score(listed):
-        return listed
-    return "" if column.words in ROLES["trial"].names else names_a_repetition(column.words)
+def _shared_start(names: Sequence[str]) -> str:
+    """Return what all names begin with, up to where a part of them ends.
 
-
-def _judge(column: SampledColumn) -> str:
-    return "judge" if names_a_judge(column.words) else ""
+    >>> _shared_start(["score_gpt-4", "score_gpt-4o"]), _shared_start(["gpt-4", "gpt-4o"])
+    ('score_', '')
+    """
+    n_same = next(
+        (k for k, letters in enumerate(zip(*names, strict=False)) if len({*letters}) > 1), min(map(len, names))
+    )
+    return _PARTED.sub("", names[0][:n_same])
 
 
 def _ranked(
@@ -763,7 +569,7 @@ def _ranked(
 
 def _scale(score: SampledColumn) -> list[str]:
     """Return the scale of scores that are percentages by their cells, or whose header says it."""
-    cells = [cell for cell in score.cells if cell.lower() not in _ABSENT]
+    cells = [cell for cell in score.cells if cell.lower() not in ABSENT]
     if cells and all(percent_score(cell) is not None for cell in cells):
         return ["scale=percent"]
     ends = _SCALE.fullmatch(score.said.strip())
@@ -798,7 +604,7 @@ def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[ob
     few = [
         column
         for column in columns
-        if len(column.levels) <= max(2, len(keys) // 2) and not is_answer(column.name) and column.chars < _NAME_CHARS
+        if len(column.levels) <= max(2, len(keys) // 2) and not is_answer(column.name) and column.chars < NAME_CHARS
     ]
     named = sorted((c for c in columns if c.named("trial")), key=lambda c: -c.named("trial"))
     named += [column for column in few if JUDGES & column.tokens and not column.scored]

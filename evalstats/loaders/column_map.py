@@ -317,8 +317,8 @@ def side_in(column: str, patterns: Iterable[str]) -> tuple[str, str] | None:
         head, star, tail = pattern.partition("*")
         inside = column[len(head) : len(column) - len(tail)]
         if star and inside not in {"", "*"} and column == f"{head}{inside}{tail}":
-            ends = "_-./ "
-            return inside, f"{head.rstrip(ends)}{tail}" if head and tail else f"{head}{tail}".strip(ends)
+            ends = "_-./ ()[]"
+            return inside, f"{head.rstrip(ends)}{tail}".strip(ends)
     return None
 
 

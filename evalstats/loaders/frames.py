@@ -15,11 +15,12 @@ from evalstats.loaders.arena_cells import labelled, sides_of
 from evalstats.loaders.arena_records import Tally, VoteBlock
 from evalstats.loaders.arena_rows import winners_of
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.binder import NOTHING_ASKED, NOTHING_FITS, AskedNames, assigned
+from evalstats.loaders.binder import NOTHING_FITS, assigned
 from evalstats.loaders.blocks import frame_block
 from evalstats.loaders.bound_columns import Binding, Survey
 from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, WAYS, ColumnMap
 from evalstats.loaders.registry import read_source, sniffed
+from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import completed, fitted, named_otherwise
 from evalstats.loaders.tidy import Tidier

@@ -21,6 +21,7 @@ from evalstats.loaders.base import Source, readable_name
 from evalstats.loaders.column_map import FIELD
 from evalstats.loaders.plain_names import is_called_score, words_of
 from evalstats.loaders.roles import (
+    LANGUAGES,
     SIDES,
     is_known_benchmark,
     names_a_benchmark,
@@ -42,6 +43,8 @@ _READINGS: Final = 50
 _HARDLY_GRADINGS: Final = 3
 _NUMBERS: Final = re.compile(r"\d+(?:[-_:T]\d+)*")
 _ANY: Final = "*"
+# What the names of files alone may say.
+_NAMED: Final = frozenset({"metric", "judge", "variant"})
 
 
 class Contents(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -196,7 +199,7 @@ def layout_of(files: Sequence[tuple[Path, Contents]], *, sides: bool = False) ->
 def _are_of_one_model(roles: Sequence[str], fields: Sequence[tuple[str, ...]], contents: Sequence[Contents]) -> bool:
     """Whether files that name no model are repetitions, metrics or judgements of one, or its tasks."""
     if roles != ["benchmark"]:
-        return not {"trial", "metric", "judge"}.isdisjoint(roles)
+        return not {"trial", *_NAMED}.isdisjoint(roles)
     names = {*fields[0]}
     return _called(names) == "benchmark" or (
         len(names) >= _HARDLY_GRADINGS and not (_are_sides(fields) or _may_count(contents))
@@ -304,7 +307,7 @@ def _role(
         return _ANY
     called = _called(values)
     called = "" if any(called in each.says for each in contents) else called
-    if called in {"metric", "judge"} and not apart:
+    if called in _NAMED and not apart:
         return called
     if called == "benchmark" and (True not in same or _may_count(contents)):
         return called
@@ -321,15 +324,17 @@ def _called(values: Iterable[str]) -> str:
     """Return what names of files or folders say that they are; "" where they say nothing.
 
     >>> [
-    ...     _called(names)
-    ...     for names in (["gpt4_judge", "judge_b"], ["accuracy", "toxicity"], ["gpt-4o", "o1"], ["arc", "mmlu"])
+    ...     _called(names.split())
+    ...     for names in ("gpt4_judge judge_b", "accuracy toxicity", "gpt-4o o1", "arc mmlu", "en de", "a b")
     ... ]
-    ['judge', 'metric', 'model', 'benchmark']
+    ['judge', 'metric', 'model', 'benchmark', 'variant', '']
     """
     if all(names_a_judge(words_of(value)) for value in values):
         return "judge"
     if all(map(is_called_score, values)):
         return "metric"
+    if all(value.lower() in LANGUAGES for value in values):
+        return "variant"
     return "model" if _mostly(names_a_model, values) else "benchmark" if _mostly(is_known_benchmark, values) else ""
 
 
@@ -354,11 +359,7 @@ def _is_whole(template: str, k: int) -> bool:
 
 def _may_repeat(values: Iterable[str], template: str, k: int) -> bool:
     """Whether a field may be a repetition, by its values: seeds and runs, or a folder's or file's number or date."""
-    return all(map(names_a_repetition, values)) or (_is_whole(template, k) and _match(_NUMBERS, values))
-
-
-def _match(form: re.Pattern[str], values: Iterable[str]) -> bool:
-    return all(map(form.fullmatch, values))
+    return all(map(names_a_repetition, values)) or (_is_whole(template, k) and all(map(_NUMBERS.fullmatch, values)))
 
 
 def _mostly(says: Callable[[str], bool], values: Iterable[str]) -> bool:

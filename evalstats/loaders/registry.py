@@ -29,10 +29,10 @@ from evalstats.loaders.base import (
     tables_of,
     with_digest,
 )
-from evalstats.loaders.binder import NOTHING_ASKED, AskedNames
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
 from evalstats.loaders.layout import Contents, equally_deep, layout_of, values_by_path
 from evalstats.loaders.roles import names_a_model
+from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.sheets import holds_sheets
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, contents_of, how_to_map, names_alike, unnamed_benchmarks

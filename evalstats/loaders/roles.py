@@ -155,6 +155,10 @@ NO_SIDES: Final = _words("human llm train test val dev easy medium hard user sys
 SIDES: Final = _words(
     "old new before after baseline candidate control treatment base tuned finetuned original ours reference"
 )
+LANGUAGES: Final = _words(
+    "ar bn cs da de el en es fi fr he hi hu id it ja ko nl no pl pt ro ru sv sw ta th tr uk ur vi zh arabic chinese dutch "
+    "english french german hindi italian japanese korean polish portuguese russian spanish swahili turkish"
+)
 # What the names of two sides of a vote differ in, and nothing else.
 _EITHER: Final = (("a", "b"), ("1", "2"), ("x", "y"), ("left", "right"), ("first", "second"))
 # Who is said to have scored in the names of scores (`human_tone`).
@@ -217,7 +221,7 @@ def names_a_judge(text: str) -> bool:
     (True, True, False, False)
     """
     words = text.split("_")
-    others = [word for word in words if word not in JUDGES]
+    others = [word for word in words if word not in JUDGES | {"human"}]
     return len(others) < len(words) and any(
         len(word) == 1 or word.isdecimal() or names_a_model(word) for word in others
     )

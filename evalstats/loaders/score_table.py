@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, cast
@@ -19,7 +20,7 @@ from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, 
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
 from evalstats.loaders.column_map import NO_SCORE, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
-from evalstats.loaders.files import HEAD_BYTES, iter_json_lines, load_json
+from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, iter_json_lines, load_json
 from evalstats.loaders.plain_names import is_called_score
 from evalstats.loaders.published_numbers import (
     AGGREGATED,
@@ -41,7 +42,7 @@ from evalstats.loaders.published_numbers import (
     plain,
     roles_of,
 )
-from evalstats.loaders.roles import ROLES, SURE, names_a_model
+from evalstats.loaders.roles import ANSWERS, ROLES, SURE, names_a_model
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names
@@ -222,30 +223,14 @@ def records_of_head(head: Head) -> list[Record]:
             return [dict(zip(head.columns, cells, strict=False)) for cells in islice(reader, 1, _LOOKED_AT) if cells]
         except csv.Error:
             return []
-    try:
-        if head.shape == "lines":
-            lines = head.text.splitlines()
-            found = [json_or_none(line) for line in (lines if whole else lines[:-1])[:_LOOKED_AT]]
-        else:
-            found = json.loads(head.text) if whole else list(islice(_elements(head.text), _LOOKED_AT)) or [head.members]
-    except (ValueError, RecursionError):
-        return []
-    return list(dicts(found))
-
-
-def _elements(text: str) -> Iterator[object]:
-    """Yield the elements of a JSON list that stand whole in its first part."""
-    decoder = json.JSONDecoder()
-    place = text.find("[") + 1
-    while place:
-        while text[place : place + 1].isspace():
-            place += 1
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except ValueError:
-            return
-        yield value
-        place = text.find(",", end) + 1
+    if head.shape == "lines":
+        lines = head.text.splitlines()
+        return list(dicts([json_or_none(line) for line in (lines if whole else lines[:-1])[:_LOOKED_AT]]))
+    found: list[object] = []
+    with suppress(UnreadableFileError):  # it is cut off
+        elements = JsonStream(io.StringIO(head.text).read, head.path).document()
+        found.extend(each.value for each in islice(elements, _LOOKED_AT) if isinstance(each, JsonItem))
+    return list(dicts(found or [head.members]))
 
 
 def json_or_none(line: str) -> object:
@@ -354,8 +339,10 @@ class ScoreTableLoader(SingleFileLoader):
         model = _model_in(columns, records)
         if model is None and len(head.data) < HEAD_BYTES and _is_one_model(columns, records):
             return Match(confidence=0.05, reason="one row of numbers, for the model that the file is called after")
-        varied = [name for name in columns if len({as_text(row.get(name)) for row in records}) > 1 or len(records) < 2]
-        if model is None or item_column(varied) is not None or not records:
+        # An answer that is the same in all rows says how these were got.
+        same = {name for name in columns if len({as_text(row.get(name)) for row in records}) == 1 < len(records)}
+        answers = {name for name in same if plain(name) in ANSWERS}
+        if model is None or item_column(set(columns) - answers) is not None or not records:
             return None
         if prices_in(columns, records) or has_items_across(columns, records):
             return None

@@ -13,18 +13,7 @@ from msgspec import structs
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import and_list, comma_list
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.binder import (
-    NOTHING_ASKED,
-    NOTHING_FITS,
-    AskedNames,
-    Assignment,
-    Record,
-    SampledColumn,
-    as_options,
-    assigned,
-    is_rated,
-    looks_like_score,
-)
+from evalstats.loaders.binder import NOTHING_FITS, Assignment, as_options, assigned
 from evalstats.loaders.blocks import (
     EACH,
     KEY,
@@ -46,6 +35,14 @@ from evalstats.loaders.layout import Contents
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.plain_names import is_called_score, words_of
 from evalstats.loaders.roles import ROLES, SURE
+from evalstats.loaders.sampled_column import (
+    NOTHING_ASKED,
+    AskedNames,
+    Record,
+    SampledColumn,
+    is_rated,
+    looks_like_score,
+)
 from evalstats.loaders.score_table import has_items_across, is_absent, json_or_none, prices_in, records_of_head
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, text_of

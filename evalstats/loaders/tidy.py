@@ -14,11 +14,12 @@ import polars as pl
 
 from evalstats.errors import InputError, Option
 from evalstats.grammar import and_list, comma_list
-from evalstats.loaders.binder import SampledColumn, as_options, repeats_told_apart
+from evalstats.loaders.binder import as_options, repeats_told_apart
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, NO_SCORE, ORDER, ColumnMap, DeclaredMetric
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter, Ranges, SeenKeys
+from evalstats.loaders.sampled_column import SampledColumn
 from evalstats.loaders.values import (
     FAILURE,
     PLACE,

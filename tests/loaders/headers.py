@@ -247,6 +247,12 @@ HEADERS: Final = [
     Header("task_id:id model:model run1:share run2:share", "item=task_id trials=run1,run2 model=model", _COMPARE),
     Header("item:id system:system rater_1:likert rater_2:likert rater_3:likert", "item=item judges=rater_1,rater_2,rater_3 model=system", _BOARD),
     Header("id:id gpt4_judge:ten claude_judge:ten", "item=id judges=gpt4_judge,claude_judge"),
+    Header("task_id:id attempt_1_passed:right attempt_2_passed:right", "item=task_id trials=attempt_1_passed,attempt_2_passed"),
+    Header("id:id model:model score_seed42:share score_seed7:share", "item=id trials=score_seed42,score_seed7 model=model", _COMPARE),
+    Header("id:id model:model human_1:likert human_2:likert", "item=id judges=human_1,human_2 model=model", _COMPARE),
+    Header("id:id epoch_1:right epoch_2:right epoch_3:right", "item=id trials=epoch_1,epoch_2,epoch_3"),
+    Header("id:id gpt-4o_score:share claude-3-5-sonnet_score:share", "item=id models=*_score", _COMPARE),
+    Header("id:id bleu_1:share bleu_2:share bleu_3:share", "item=id score=bleu_1,bleu_2,bleu_3", "score --metric bleu_1"),
     Header("id:id judge_accuracy:likert judge_clarity:likert", "item=id score=judge_accuracy,judge_clarity"),
     # What readers brought.
     Header("doc:id system:side ROUGE-1:points ROUGE-2:points ROUGE-L:points", "item=doc score=ROUGE-1,ROUGE-2,ROUGE-L model=system", "leaderboard --metric ROUGE-L"),

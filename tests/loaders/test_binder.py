@@ -132,6 +132,7 @@ ASKED = {
     "pregunta:text modelo:side correcta:right",
     "identifiant:id modèle:model note:ten",
     "Frage-ID:id Modell:side Punktzahl:comma",
+    "id:id epoch_1:right epoch_2:right epoch_3:right",
     "id:id label:expected prediction:picked",
     "id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms",
     "text:text label:expected",
@@ -219,14 +220,14 @@ def test_the_vocabularies_are_many_and_differ() -> None:
             "id,gpt-4o_f1,claude_f1,gpt-4o_em,claude_em\n1,.5,.25,1,0\n2,.25,.75,0,1\n3,.5,.5,1,1\n",
             ["item=id", "models=*_f1,*_em"],
         ),
-        ("id,score_a,score_b\n1,.5,.25\n2,.25,.75\n3,.5,.5\n", ["item=id", "models=score_a,score_b"]),
+        ("id,score_a,score_b\n1,.5,.25\n2,.25,.75\n3,.5,.5\n", ["item=id", "models=score_*"]),
         # Whether something could be parsed, or was cached, is no score; nor is what was aimed at, or a difference.
         ("id,quality,parse_ok,cache_hit\n1,3,True,False\n2,5,False,True\n", ["item=id", "score=quality"]),
         ("id,include_sources,grade\n1,True,.5\n2,False,.25\n3,True,.75\n", ["item=id", "score=grade"]),
         ("id,target_score,score\n1,.5,.25\n2,.5,.75\n3,.75,.5\n", ["item=id", "score=score"]),
         (
             "id,recall_at_k_dense,recall_at_k_bm25,delta\n1,.5,.25,.25\n2,.25,.75,-.5\n3,.5,.5,0\n",
-            ["item=id", "models=recall_at_k_dense,recall_at_k_bm25"],
+            ["item=id", "models=recall_at_k_*"],
         ),
         # Means over raters or trials are scores of what they average.
         ("id,accuracy_mean,clarity_avg\n1,3.5,2\n2,4,5\n", ["item=id", "score=accuracy_mean,clarity_avg"]),

@@ -216,6 +216,7 @@ IDS = {0: "q{}", 1: "{}-{{}}"}
         ("a/accuracy.csv a/toxicity.csv b/accuracy.csv b/toxicity.csv", 0, "{model}/{metric}", {"a", "b"}),
         ("gpt4_judge.csv claude_judge.csv", 0, "{model}/{judge}", {"x"}),
         ("judge_gpt4/a.csv judge_gpt4/b.csv judge_o1/a.csv judge_o1/b.csv", 0, "{judge}/{model}", {"a", "b"}),
+        ("en.csv de.csv fr.csv", 0, "{model}/{variant}", {"x"}),
         # Three files without a common item are no three models.
         ("sales.csv support.csv coding.csv", 1, "{model}/{benchmark}", {"x"}),
         # Nothing says that these are no models.
@@ -236,7 +237,7 @@ def test_names_of_paths_say_first_what_they_are(
     assert {*data.outcomes["system"]} == systems
     assert ("files=" in told(data)) == bool(template)
     assert f"files={template}" in told(data).replace("'", "") or not template
-    for role in re.findall(r"\{(metric|judge|benchmark)\}", template):
+    for role in re.findall(r"\{(metric|judge|benchmark|variant)\}", template):
         assert data.outcomes[role].n_unique() > 1
 
 

@@ -1,0 +1,248 @@
+"""One column of a table that nobody declared: how surely it is the item, the score or the model by its name and its cells."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from evalstats.loaders.column_map import source_of_column
+from evalstats.loaders.plain_names import IN_PARENTHESES, is_called_score, words_of
+from evalstats.loaders.roles import ANSWERS, ROLES, SIDES, SURE, names_a_model, names_a_repetition
+from evalstats.loaders.values import (
+    NO_VALUE,
+    as_number,
+    as_text,
+    has_decimal_comma,
+    letter_grade,
+    percent_score,
+    word_score,
+)
+from evalstats.schema.column_names import is_answer
+
+Record = Mapping[str, object]
+
+ABSENT: Final = NO_VALUE | {"-", "–", "—"}
+_TRUTH: Final = frozenset({"true", "false", "yes", "no"})
+MOST_OF_ONE: Final = 8
+NAME_CHARS: Final = 120
+# Texts of more characters than this on average are sentences, not ids.
+ID_CHARS: Final = 40
+# What the question names itself is that.
+ASKED_FOR: Final = 1.5
+MOST_SIDES = 20
+# What an arm of a test is called, where its column is called so too.
+_SIDE: Final = re.compile(r"(?i)(?:control|treatment|variant|group|arm|v)?[-_ ]?[a-z0-9]")
+# A word with its number in a column's name, and what belongs to the part in which names differ.
+_NUMBERED: Final = re.compile(r"(?<![a-z])[a-z]+(?:_?\d+|_[a-z])(?![a-z\d])")
+
+
+class AskedNames(msgspec.Struct, frozen=True, kw_only=True):
+    """Names that the question itself uses: of the sides it compares, of its metric, of factors and clusters."""
+
+    sides: frozenset[str] = frozenset()
+    metrics: frozenset[str] = frozenset()
+    factors: frozenset[str] = frozenset()
+
+
+NOTHING_ASKED: Final = AskedNames()
+
+
+class SampledColumn:
+    """One column of the rows that are looked at: its name in plain words, and what its cells have in common."""
+
+    def __init__(self, name: str, records: Sequence[Record]) -> None:
+        self.name = name
+        about = IN_PARENTHESES.search(name)
+        self.said = about[1] if about else ""
+        self.words = words_of(name)
+        self.tokens = frozenset(self.words.split("_"))
+        self.values = [None if (text := as_text(row.get(name))) is None else text.strip() for row in records]
+        self.cells = [text for text in self.values if text]
+        self.is_complete = len(self.cells) == len(records)
+        self.levels = frozenset(self.cells)
+
+    @property
+    def source(self) -> str:
+        """Its name as a map writes it."""
+        return source_of_column(self.name)
+
+    @cached_property
+    def scored(self) -> float:
+        """Share of the cells with a value that are scores; 0 where there is none, or where half of the rows have none."""
+        counts = Counter(cell for cell in self.cells if cell.lower() not in ABSENT)
+        if 2 * len(self.cells) < len(self.values) or not counts:
+            return 0.0
+        return sum(n for cell, n in counts.items() if is_score(cell)) / counts.total()
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """Its cells that are plain numbers."""
+        return [number for cell in self.cells if (number := as_number(cell)) is not None]
+
+    @cached_property
+    def chars(self) -> float:
+        """Length of its cells on average."""
+        return sum(map(len, self.cells)) / max(len(self.cells), 1)
+
+    @cached_property
+    def holds_models(self) -> bool:
+        """Whether most of its cells look like names of models."""
+        if max(map(len, self.levels), default=NAME_CHARS) >= NAME_CHARS:
+            return False
+        return 2 * sum(n for cell, n in Counter(self.cells).items() if names_a_model(cell)) > len(self.cells)
+
+    @cached_property
+    def partition(self) -> tuple[int, ...]:
+        """Which rows have the same value, whatever it is."""
+        codes: dict[str | None, int] = {}
+        return tuple(codes.setdefault(value, len(codes)) for value in self.values)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it holds scores, and not counts, sizes, places or times by its name."""
+        return self.scored == 1 and not ROLES["score"].bars(self.words)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds sentences, or what was answered by its name."""
+        return self.chars > ID_CHARS or not (ANSWERS.isdisjoint(self.tokens) or self.words.endswith("_id"))
+
+    @property
+    def repetition(self) -> str:
+        """Of what its scores are a repetition: by its name (`seed_1`, `try_2_ok`), or its place in a list (`ok.0`); else ""."""
+        listed, _, place = self.name.rpartition(".")
+        if place.isdecimal() and is_called_score(listed):
+            return listed
+        kind = _NUMBERED.sub(lambda part: "*" if names_a_repetition(part[0]) else part[0], self.words)
+        return kind if "*" in kind and self.words not in ROLES["trial"].names else ""
+
+    def named(self, role: str) -> float:
+        """How surely it has a role by its name."""
+        return ROLES[role].weight(self.words)
+
+    def as_item(self) -> float:
+        """How surely it is the item."""
+        named = self.named("item")
+        if not named and not ROLES["item"].bars(self.words) and self.words.endswith(("_id", "_idx", "_uid", "_key")):
+            named = 0.85
+        if (self.holds_models and named < 1) or self.named("metric") >= SURE:
+            return 0.0
+        # One item may have a row a system; the same text in many rows names none of them.
+        idle = len(self.levels) < 2 and (len(self.values) > MOST_OF_ONE or (len(self.values) > 1 and named < 0.7))
+        if not self.is_complete or idle:
+            return 0.0
+        # Numbers that count from somewhere on are ids; those of any other kind measure something.
+        spread = max(self.numbers, default=0) - min(self.numbers, default=0)
+        counts = all(number.is_integer() for number in self.numbers) and spread < 2 * len(self.levels)
+        if self.numbers and not counts and named < (SURE if any(not n.is_integer() for n in self.numbers) else 0.4):
+            return 0.0
+        if named or ROLES["item"].bars(self.words):
+            return named
+        sides = self.named("model") > 0 or self.holds_models
+        bare = not ROLES["score"].bars(self.words) and not is_answer(self.name) and not sides
+        # Nothing but its cells may tell: most rows, or the rows of each system, differ in it.
+        return (
+            0.3
+            if bare and 4 * len(self.levels) >= len(self.values) and not (self.is_text and ANSWERS & self.tokens)
+            else 0.0
+        )
+
+    def as_score(self, asked: AskedNames) -> float:
+        """How surely it is the score."""
+        if self.scored < 0.5:
+            return 0.0
+        if self.name in asked.metrics:
+            return ASKED_FOR
+        named = self.named("score")
+        barred = ROLES["score"].bars(self.words)
+        # A column that numbers the rows, or is the same in all, measures nothing: each call of a judge was a success.
+        same = len(self.values) > 2 and len(self.levels) == 1
+        if same and "." in self.name and self.words.endswith(("_success", "_ok")):
+            return 0.0
+        if not self.numbers:  # words for right and wrong, yes and no, percentages
+            if same and not named:
+                return 0.0
+            told = any(word_score(cell) is not None and letter_grade(cell) is None for cell in self.levels)
+            # What people labelled may be whether an answer is right.
+            if told and self.words == "label":
+                return 0.5
+            # Yes and no may answer anything; passed and failed is a score whatever it is called.
+            truth = {cell.lower() for cell in self.levels} <= {*_TRUTH, *ABSENT}
+            wanted = not ROLES["score"].unless_named.isdisjoint(self.tokens)
+            weight = max(named, 0.0 if barred and (truth or wanted or not told) else 0.5 if told else 0.35)
+            return weight + 0.3 * (
+                (told or named > 0) and 0.35 < weight < SURE and self.scored == 1 and len(self.levels) > 1
+            )
+        idle = same or (len(self.values) > 2 and self.numbers == sorted({*self.numbers}))
+        if barred or self.scored < 1 or idle:
+            return named
+        return named or (0.35 if len(self.levels) <= 2 else 0.3)
+
+    def as_model(self, asked: AskedNames) -> float:
+        """How surely it is the model, or whatever else names the sides."""
+        if self.chars > NAME_CHARS or 2 * len(self.cells) < len(self.values):
+            return 0.0
+        if asked.sides and asked.sides <= self.levels:
+            return ASKED_FOR
+        # Numbers, yes and no name nothing unless the name is all that it says (`model`, and not `illegal_llm`).
+        if ROLES["model"].bars(self.words) or (self.scored == 1 and self.words not in ROLES["model"].names):
+            return 0.0
+        named = self.named("model")
+        if named < SURE and self.words in ROLES["model"].names and len(self.levels) > max(2, len(self.cells) // 4):
+            named = 0.0  # every item with a prompt of its own
+        if named and all(_SIDE.fullmatch(level) or level.lower() in SIDES for level in self.levels):
+            named = max(named, SURE)  # the arms of a test: A and B, control and treatment, v1 and v2
+        # What is called like nothing and has a few names may be what is compared.
+        few = 1 < len(self.levels) <= min(MOST_SIDES, len(self.cells) // 4) and self.is_complete and not self.is_text
+        nameless = few and self.scored < 1 and not any(role.weight(self.words) for role in ROLES.values())
+        named = max(named, 0.35 * nameless)
+        return max(
+            named, 0.7 if self.holds_models and ANSWERS.isdisjoint(self.tokens) and not is_answer(self.name) else 0.0
+        )
+
+
+def is_rated(column: SampledColumn, item: SampledColumn) -> bool:
+    """Whether a column that is called like nothing holds numbers in which the rows of one item differ.
+
+    >>> rows = [{"id": k // 2, "tone": k % 4, "hops": k // 2} for k in range(8)]
+    >>> [is_rated(SampledColumn(name, rows), SampledColumn("id", rows)) for name in ("tone", "hops", "id")]
+    [True, False, False]
+    """
+    called = any(role.weight(column.words) for role in ROLES.values()) or ROLES["score"].bars(column.words)
+    if (
+        called
+        or len(column.words) < 2
+        or not (column.numbers and column.is_measured and len(column.levels) > 2)
+        or "," in column.name
+        or column.numbers == sorted({*column.numbers})  # it counts the rows
+    ):
+        return False
+    return len({*zip(item.values, column.values, strict=True)}) > len(item.levels) < len(item.values)
+
+
+def looks_like_score(column: SampledColumn) -> bool:
+    """Whether the cells of a column may be scores, and the last part of its name is not that of counts, places or times.
+
+    >>> looks_like_score(
+    ...     SampledColumn("answer.cer_raw", [{"answer.cer_raw": k} for k in (0.5, 0.25, None, None, None)])
+    ... )
+    True
+    """
+    return (
+        len(column.levels) > 1
+        and all(map(is_score, column.cells))
+        and ROLES["score"].never.isdisjoint(words_of(column.name.rpartition(".")[2]).split("_"))
+    )
+
+
+def is_score(cell: str) -> bool:
+    """Whether a cell holds a number, a percentage, or a word for right or wrong."""
+    return (
+        as_number(cell) is not None
+        or word_score(cell) is not None
+        or percent_score(cell) is not None
+        or has_decimal_comma(cell)
+    )
