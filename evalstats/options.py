@@ -152,7 +152,7 @@ class GivenOptions:
 
 
 # Options that name columns of the data.
-OF_COLUMNS = ("cluster", "by", "over", "scenario", "contrast")
+OF_COLUMNS = ("cluster", "by", "over", "scenario", "contrast", "family")
 
 
 class UsedNames(NamedTuple):
@@ -171,7 +171,10 @@ def names_in(given: Mapping[str, Any]) -> UsedNames:
     """
 
     def texts(*options: str) -> tuple[str, ...]:
-        values: list[object] = [_several(given.get(name)) for name in options]
+        # A mapping names models, no columns.
+        values: list[object] = [
+            _several(value) for name in options if not isinstance(value := given.get(name), Mapping)
+        ]
         found = (each for value in values if isinstance(value, tuple) for each in cast("tuple[object, ...]", value))
         return tuple(
             each for each in found if isinstance(each, str) and each not in {"model", "system", "item", "none"}
@@ -410,7 +413,17 @@ Spent = Annotated[
 
 # --- items ---
 
+IrtKind = Literal["2pl", "1pl"]
+
 FormSize = Annotated[int | None, Flag("Items of the short form; default: 100, or a fifth of fewer than 500.")]
+IrtModel = Annotated[IrtKind, _DesignFlag("Curves: 2pl, a slope for each item; 1pl, one slope for all.")]
+ModelFamily = Annotated[
+    str | Mapping[str, str] | None,
+    Flag(
+        "Column with each model's family, or families by name, may be repeated: name the items on which they differ.",
+        metavar="COLUMN|MODEL=FAMILY",
+    ),
+]
 
 # --- scenarios ---
 

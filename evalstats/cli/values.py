@@ -57,9 +57,11 @@ def _unless_alone(option: Offered, values: Sequence[str]) -> str | Sequence[str]
 
 
 def pairs_of(option: Offered, texts: Sequence[str]) -> Any:
-    """Read NAME=VALUE; what follows the last equals sign is the value. A bare number is all there is, where that is taken."""
+    """Read NAME=VALUE; what follows the last equals sign is the value. A bare word or number, where taken, is all there is."""
     flag, numbers = option.flags[0], Mapping[str, float] in option.kinds
     like = option.flag.metavar if "=" in option.flag.metavar else "NAME=NUMBER, such as item=2"
+    if len(texts) == 1 and "=" not in texts[0] and option.takes(str):
+        return texts[0]
     if len(texts) == 1 and "=" not in texts[0] and option.takes(float):
         return _number(texts[0], f"{flag} {texts[0]!r} is no number; give one, or {like}")
     found: dict[str, Any] = {}

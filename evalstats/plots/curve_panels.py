@@ -52,11 +52,12 @@ def curves(
     x_title: str | Mapping[str, str] = "",
     limits: tuple[float, float] | None = None,
     percent: bool = False,
+    log: bool = True,
     note: str = "",
     ax: Any = None,
     size: Extent = None,
 ) -> Figure:
-    """Draw lines over a number on a logarithmic axis, in panels side by side (below each other on a narrow sheet).
+    """Draw lines over a number, in panels side by side (below each other on a narrow sheet).
 
     Parameters
     ----------
@@ -66,13 +67,15 @@ def curves(
     goals
         Level lines: `panel`, `estimate`, `words`.
     marks
-        Points with words: `panel`, `x`, `estimate`, `words`; and `tone`.
+        Points: `panel`, `x`, `estimate`, and any of `words` beside it, `tone`.
     x_title
         What is counted across, for all panels or for each by its title.
     limits
         The ends of the axis upwards; by itself from 0 up.
     percent
         Whether numbers upwards are percentages.
+    log
+        Whether the axis across is logarithmic.
 
     Examples
     --------
@@ -128,6 +131,7 @@ def curves(
                 x_title=titles.get(name, ""),
                 limits=limits,
                 percent=percent,
+                log=log,
                 goals=_of_panel(beside[0], name),
                 marks=_of_panel(beside[1], name),
             )
@@ -150,6 +154,7 @@ class _CurvePanel:
     x_title: str
     limits: tuple[float, float] | None
     percent: bool
+    log: bool
     goals: Columns
     marks: Columns
 
@@ -170,8 +175,12 @@ def _ranges(panel: _CurvePanel) -> tuple[tuple[float, float], tuple[float, float
     table = panel.table
     xs = [x for each in (table, panel.marks) for x in each.numbers("x") if x is not None]
     low, high = min(xs), max(xs)
-    room = (high / low) ** 0.03 if high > low else 1.1
-    across = (low / room, high * room)
+    if panel.log:
+        room = (high / low) ** 0.03 if high > low else 1.1
+        across = (low / room, high * room)
+    else:
+        room = 0.03 * (high - low) or 0.1
+        across = (low - room, high + room)
     if panel.limits is not None:
         return across, panel.limits
     most = max(value for each in (table, panel.goals) for value in each.numbers("estimate") if value is not None)
@@ -189,12 +198,12 @@ def _draw_panel(panel: _CurvePanel) -> None:
         ylim,
         most=5,
         write=lambda tick: f"{tick_words(tick)}{unit}",
-        log=True,
+        log=panel.log,
         label=panel.title,
     )
     axes.spines["bottom"].set_visible(True)
     axes.spines["bottom"].set_color(colors.line)
-    _count_axis(axes, xlim, right - 0.6 * font - inner, font, log=True)
+    _count_axis(axes, xlim, right - 0.6 * font - inner, font, log=panel.log)
     for up, line in enumerate(reversed(wrapped(panel.title, right - left, font, bold=True))):
         canvas.text(left, top - font * (0.9 + 1.25 * up), line, weight="bold")
     canvas.text(

@@ -18,12 +18,15 @@ from evalstats.document.model import (
     interval_column,
     listed,
     number_column,
+    sentence,
     works_section,
 )
 from evalstats.document.numbers import interval_words, number, with_unit
-from evalstats.grammar import conjugate, plural
+from evalstats.grammar import and_list, conjugate, plural
 
-_SHOWN = 20
+_SHOWN, _DRAWN = 20, 3
+BY_BEND = "score test of a bend in an item's curve"
+BY_FAMILY = "score test of a family beside an item's curve"
 
 
 def document(result: ItemReport) -> Document:
@@ -126,50 +129,130 @@ def _actions(result: ItemReport, turned: list[ItemRow]) -> list[str]:
         found.append(
             f"Read the {plural(len(turned), 'item')} that weaker models solve more often: a wrong key is likely."
         )
+    misfits = sum(row.misfit for row in result.rows)
+    if misfits:
+        found.append(
+            f"Read the {plural(misfits, 'item')} that no curve fits: the key, the prompt, or a guess that pays."
+        )
+    more = [row.name for row in result.families if row.n_more]
+    if more:
+        found.append(
+            f"Ask `evalstats contamination` of {and_list(more)}: items that a family knows may have been in its training."
+        )
     return found
 
 
 def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:
-    columns = (
-        Column(title="Item", kind="name"),
-        number_column(result, "Mean score", "%" if result.scale > 1 else ""),
+    misfits = sorted(
+        (row for row in result.rows if row.misfit), key=lambda row: (row.p_value or 0.0, -abs(row.bend or 0.0))
+    )
+    worst = [*misfits[:_DRAWN], *sorted(turned, key=lambda row: row.slope)]
+    drawn = list({row.key: row for row in worst}.values())[:_DRAWN]
+    figure = (result.curve_figure(drawn),) if drawn and result.groups else ()
+    slopes = (
         Column(title="Slope", kind="number", digits=2, plain=True),
         Column(title="SE", kind="number", digits=2, plain=True),
     )
 
-    def table(name: str, rows: list[ItemRow], caption: str) -> Table:
+    def table(name: str, rows: list[ItemRow], caption: str, own: tuple[Column, ...], fields: tuple[str, ...]) -> Table:
+        score = number_column(result, "Mean score", "%" if result.scale > 1 else "")
         return Table(
             id=name,
-            columns=columns,
-            rows=tuple(
-                ("/".join(part for part in row.key if part), row.share, row.slope, row.slope_error) for row in rows
-            ),
+            columns=(Column(title="Item", kind="name"), score, *own),
+            rows=tuple((row.label, row.share, *(getattr(row, each) for each in fields)) for row in rows),
             caption=caption,
             most=_SHOWN,
         )
 
     found: list[Section] = []
+    if misfits:
+        few = sum((row.bend or 0.0) < 0 for row in misfits)
+        parts = [
+            *([f"{few:,} that the strongest or weakest models solve too rarely"] if few else []),
+            *([f"{len(misfits) - few:,} that they solve too often"] if len(misfits) > few else []),
+        ]
+        words = f"Items whose answers bend away from their curve, the clearest first: {and_list(parts)}"
+        columns = (Column(title="Bend (z)", kind="number", digits=1, plain=True), Column(title="p, adjusted", kind="p"))
+        rows = table("misfit", misfits, words, columns, ("bend", "p_adjusted"))
+        heading = f"{plural(len(misfits), 'item')} that no curve fits"
+        found.append(Section(id="misfit", heading=heading, blocks=(*figure, rows)))
+    if result.families:
+        found.append(_families(result))
     if turned:
-        worst = sorted(turned, key=lambda row: row.slope)
         words = "Items that weaker models solve more often, the lowest slope first"
-        found.append(
-            Section(id="reversed", heading="Items that point the wrong way", blocks=(table("reversed", worst, words),))
-        )
+        rows = table("reversed", sorted(turned, key=lambda row: row.slope), words, slopes, ("slope", "slope_error"))
+        blocks = (*(() if misfits else figure), rows)
+        found.append(Section(id="reversed", heading="Items that point the wrong way", blocks=blocks))
     if result.sizes:
         form = sorted(
             (row for row in result.rows if row.chosen),
             key=lambda row: -row.share if result.higher_is_better else row.share,
         )
-        found.append(
-            Section(
-                id="form", heading="The short form", blocks=(table("form", form, "Chosen items, the easiest first"),)
-            )
-        )
+        rows = table("form", form, "Chosen items, the easiest first", slopes, ("slope", "slope_error"))
+        found.append(Section(id="form", heading="The short form", blocks=(rows,)))
     return tuple(found)
 
 
+def _families(result: ItemReport) -> Section:
+    """Say on how many items each family differs from other models of the same ability, and on which."""
+    rows = sorted(result.families, key=lambda row: (-row.n_more - row.n_fewer, row.name))
+    shown = [row for row in rows if row.n_more or row.n_fewer]
+    first = rows[0]
+    if not shown:
+        heading = "No family differs from others of the same ability"
+    elif len(shown) == 1 and not first.n_fewer:
+        heading = f"{first.name} solves {plural(first.n_more, 'item')} more often than its ability explains"
+    else:
+        heading = (
+            f"{and_list([row.name for row in shown])} {conjugate(len(shown), 'differ')} from others of the same ability"
+        )
+    counts = Table(
+        id="families",
+        columns=(
+            Column(title="Family", kind="name"),
+            Column(title="Models", kind="count"),
+            Column(title="Solves more often", kind="count"),
+            Column(title="Solves less often", kind="count"),
+            Column(title="Items tested", kind="count"),
+        ),
+        rows=tuple((row.name, row.models, row.n_more, row.n_fewer, row.n_tested) for row in rows),
+        caption="Items on which a family differs from other models of the same ability (false discovery rate 5%)",
+    )
+    items = Table(
+        id="family-items",
+        columns=(
+            Column(title="Item", kind="name"),
+            Column(title="Family", kind="name"),
+            Column(title="Solved by, %", kind="number", scale=100, digits=0, plain=True),
+            Column(title="Expected, %", kind="number", scale=100, digits=0, plain=True),
+            Column(title="p, adjusted", kind="p"),
+        ),
+        rows=tuple((row.label, row.family, row.share, row.expected, row.p_adjusted) for row in result.family_items),
+        caption="Share of the family's models that solve the item, and the share expected of their ability",
+        most=_SHOWN,
+    )
+    why = Text(
+        text="Models of one family err alike on what they learned alike, so these items are a sign of shared training, "
+        "contamination included."
+    )
+    return Section(
+        id="families", heading=heading, blocks=(counts, items, why) if shown else (counts,), news=bool(shown)
+    )
+
+
 def _method(result: ItemReport) -> tuple[Section, ...]:
-    texts = [known_methods()[name] for name in (result.method, BY_FORM)]
+    names = [
+        result.method,
+        BY_FORM,
+        *([] if result.fit_reason else [BY_BEND]),
+        *([BY_FAMILY] if result.families else []),
+    ]
+    texts = [known_methods()[name] for name in names]
+    tested = sum(row.p_value is not None for row in result.rows)
+    fit = (
+        result.fit_reason
+        or f"the curves of {plural(tested, 'item')} were tested for their fit, false discovery rate 5%"
+    )
     left_out = (
         f"Models were dealt into {result.folds} parts; curves and choice come from the others alone."
         if result.folds
@@ -185,6 +268,7 @@ def _method(result: ItemReport) -> tuple[Section, ...]:
                 Items(
                     items=(
                         "Items that point the wrong way: rank-sum test of the models that solve them, false discovery rate 5%.",
+                        sentence(fit[0].upper() + fit[1:]),
                         f"Marginal log-likelihood: {number(result.log_likelihood, 1)}.",
                         left_out,
                         "Random items: standard error of their mean, from its formula.",

@@ -7,6 +7,7 @@ from scipy import stats
 
 from evalstats import options as opt
 from evalstats.analysis.design.entries import chosen_entries, entry_table, measured_alike
+from evalstats.analysis.items.fit import CurveFit, ability_groups, curve_fit, families_of, family_rows
 from evalstats.analysis.items.result import AbilityRow, ItemReport, ItemRow, SizeRow
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
@@ -15,14 +16,18 @@ from evalstats.analysis.settings import recorded
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
 from evalstats.schema.data import EvalData
-from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray
+from evalstats.stats.item_fit import one_answer
 from evalstats.stats.item_quality import item_slopes
 from evalstats.stats.item_response import FEWEST_MODELS as FEWEST_CURVES
 from evalstats.stats.item_response import ItemCurves, two_parameter
 from evalstats.stats.short_form import FEWEST_MODELS, SizeError, chosen_items, form_errors
 from evalstats.table.items import ITEM_KEY
 
-METHOD = "item response curves by marginal maximum likelihood"
+METHODS = {
+    "2pl": "item response curves by marginal maximum likelihood",
+    "1pl": "item response curves with one slope by marginal maximum likelihood",
+}
 _SIZES = (10, 20, 50, 100, 200, 500, 1000)
 _USUAL, _SHARE = 100, 5
 _FOLDS = 5
@@ -36,6 +41,8 @@ def items(
     metric: opt.Metric = None,
     models: opt.Models = None,
     size: opt.FormSize = None,
+    irt: opt.IrtModel = "2pl",
+    family: opt.ModelFamily = None,
     accept: opt.Accept = (),
     contrast: opt.EntryContrast = "model",
     higher_is_better: opt.HigherIsBetter = None,
@@ -54,8 +61,13 @@ def items(
         As in `leaderboard`.
     size
         Items of the short form; by default 100, or a fifth of fewer than 500 items.
+    irt
+        "2pl": every item has a slope of its own; "1pl": all share one, as Rasch's model has it.
+    family
+        A column with the family of each model, or a mapping from models to families. Of every family of at least five models,
+        the items are named that it solves more or less often than other models of the same ability.
     seed
-        Deals the models into five parts, each of which is left out in turn.
+        Deals the models into five parts, each of which is left out in turn; and of the simulated p-values.
     on_progress
         Called as on_progress(done, 5) after each part.
 
@@ -69,14 +81,15 @@ def items(
     InputError
         If a name, column or option is unknown, or scores are not right or wrong.
     CannotAnswerError
-        If fewer than five models were measured alike, or have fewer than ten items in common.
+        If fewer than five models were measured alike, or have fewer than ten items in common; if no family is large enough.
 
     Notes
     -----
     Only items that all models answered count. The curves are `evalstats.stats.item_response.two_parameter`'s. A short form takes
     of every stratum of difficulty the item with the steepest curve, and the score on all items is predicted from a model's
     answers to it (`evalstats.stats.short_form`). Its error is measured on models that had no part in curves or choice, which
-    takes at least ten models; it holds for new models like these.
+    takes at least ten models; it holds for new models like these. With at least twenty models, the fit of every curve is tested
+    (`evalstats.stats.item_fit`); of several trials one counts there.
 
     Examples
     --------
@@ -112,47 +125,65 @@ def items(
     trials = table.n_scored.astype(np.float64)
     # Where lower is better, an item is solved by a score of 0: curves and forms are those of the mirrored metric.
     right = table.total if chosen.higher_is_better else trials - table.total
-    curves = two_parameter(right, trials)
+    same_slope = irt == "1pl"
+    families = None if family is None else families_of(family, table.systems, data)
+    curves = two_parameter(right, trials, same_slope=same_slope)
     form = chosen_items(curves, size)
     errors: tuple[SizeError, ...] = ()
     reason = None
     if len(table.names) < FEWEST_MODELS:
         reason = f"{plural(len(table.names), 'model')} are too few to leave some out; {FEWEST_MODELS} are needed"
     else:
-        wanted = sorted({size, *(each for each in _SIZES if 2 * each <= len(table))})
-        errors = form_errors(right, wanted, trials=trials, curves=curves, folds=_FOLDS, seed=seed, on_fold=on_progress)
+        errors = form_errors(
+            right,
+            sorted({size, *(each for each in _SIZES if 2 * each <= len(table))}),
+            trials=trials,
+            curves=curves,
+            same_slope=same_slope,
+            folds=_FOLDS,
+            seed=seed,
+            on_fold=on_progress,
+        )
+    answers = one_answer(right, trials, seed=seed)
+    fit = curve_fit(answers, curves, seed=seed)
+    groups, group_shares = ability_groups(curves, answers)
+    keys = table.items.select(name for name in ITEM_KEY if name in table.items.columns).to_dicts()
+    of_families, family_items, amiss = ((), (), ())
+    if families is not None:
+        places = [(key.get("task"), str(key["item"]), key.get("variant")) for key in keys]
+        of_families, family_items, amiss = family_rows(answers, curves, places, families, seed=seed)
+    # Held near 1 by their prior, slopes say little against it: the sign is tested without curves.
+    turned = np.asarray(item_slopes(right / trials).p_adjusted <= 1 - _LEVEL, dtype=np.bool_)
     dropped = int(board.counted.sum()) - len(table)
     lacking = (f"{plural(dropped, 'item')} that some model lacks are left out",) if dropped else ()
     unsettled = () if curves.converged else ("The search for the curves did not come to rest; slopes may be off",)
-    shares = right / trials
     scores = table.total / trials
     return ItemReport(
         about=chosen.facts,
         contrast=contrast,
         conf_level=_LEVEL,
-        rows=_rows(
-            table.items.select(name for name in ITEM_KEY if name in table.items.columns).to_dicts(),
-            curves,
-            shares,
-            scores.mean(axis=1),
-            form,
-        ),
+        rows=_rows(keys, curves, fit, turned=turned, share=scores.mean(axis=1), group_shares=group_shares, form=form),
         models=_models(table.names, curves, scores, sign=1.0 if chosen.higher_is_better else -1.0),
         sizes=tuple(_size_row(each, len(table), len(table.names)) for each in errors),
         sizes_reason=reason,
         size=size,
+        groups=groups,
+        fit_reason=fit.reason,
+        families=of_families,
+        family_items=family_items,
+        irt=irt,
         n_items_any=int(board.counted.sum()),
         folds=_FOLDS if errors else 0,
         log_likelihood=curves.log_likelihood,
         converged=curves.converged,
-        method=METHOD,
+        method=METHODS[irt],
         left_out=left_out,
         origin=Origin(sources=sources_of(data, board.runs), version=toolkit_version(), seed=seed),
         notes=(
             *run_notes(data, board.runs),
             *chosen.cautions,
             *board.kinds.refusal(),
-            *as_notes("fit", unsettled),
+            *as_notes("fit", (*unsettled, *amiss)),
             *board.kinds.notes("weakens"),
             *as_notes("left_out", (*lacking, *entries.notes), caution=False),
             *board.kinds.notes("note"),
@@ -161,28 +192,38 @@ def items(
 
 
 def _rows(
-    keys: list[dict[str, str | None]], curves: ItemCurves, shares: FloatArray, scores: FloatArray, form: IntArray
+    keys: list[dict[str, str | None]],
+    curves: ItemCurves,
+    fit: CurveFit,
+    *,
+    turned: BoolArray,
+    share: FloatArray,
+    group_shares: FloatArray,
+    form: IntArray,
 ) -> tuple[ItemRow, ...]:
-    # Held near 1 by their prior, slopes say little against it: the sign is tested without curves.
-    turned = item_slopes(shares).p_adjusted <= 1 - _LEVEL
-    columns = (curves.slope, curves.slope_error, curves.intercept, curves.intercept_error, scores)
-    inside = {int(at) for at in form}
+    inside = np.isin(np.arange(len(keys), dtype=np.int64), form)
+    tests = [
+        [None if np.isnan(value) else float(value) for value in each] for each in (fit.z, fit.p_value, fit.p_adjusted)
+    ]
     return tuple(
         ItemRow(
             item=str(key["item"]),
             task=key.get("task"),
             variant=key.get("variant"),
-            share=share,
-            slope=slope,
-            slope_error=slope_error,
-            intercept=intercept,
-            intercept_error=intercept_error,
+            share=float(share[at]),
+            slope=float(curves.slope[at]),
+            slope_error=float(curves.slope_error[at]),
+            intercept=float(curves.intercept[at]),
+            intercept_error=float(curves.intercept_error[at]),
             reversed=bool(turned[at]),
-            chosen=at in inside,
+            chosen=bool(inside[at]),
+            bend=tests[0][at],
+            p_value=tests[1][at],
+            p_adjusted=tests[2][at],
+            misfit=bool(fit.misfit[at]),
+            group_shares=tuple(group_shares[at].tolist()),
         )
-        for at, (key, slope, slope_error, intercept, intercept_error, share) in enumerate(
-            zip(keys, *(each.tolist() for each in columns), strict=True)
-        )
+        for at, key in enumerate(keys)
     )
 
 

@@ -1,23 +1,34 @@
 """Which items tell models apart, and how far a short form is from all items: the frozen result of `items()`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
+from scipy import special
 
+from evalstats.analysis.drawn import Size, draw
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result
 from evalstats.analysis.shown_frame import shown_frame
+from evalstats.document import model as document_model
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.grammar import plural
+from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.estimate import t_quantile
+from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.item_response import ItemCurves
+from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.raters.correction import FEWEST_LABELS, powered_mean
 from evalstats.stats.short_form import predicted_scores, probable_abilities
 from evalstats.table.metric import MetricFacts
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_GRID = 41
 BY_FORM = "prediction from a short form"
 BY_SAMPLE = "archive-assisted mean"
 
@@ -41,6 +52,14 @@ class ItemRow:
         discovery rate of 5%.
     chosen
         Whether it is part of the short form.
+    bend, p_value, p_adjusted
+        Whether its answers bend away from the curve: a standardised score, positive where the weakest and the strongest models
+        solve it more often than the curve allows, its p-value, and that adjusted by Benjamini and Hochberg. None where the
+        item is not tested.
+    misfit
+        Whether it is found that the curve does not fit, with a false discovery rate of 5%.
+    group_shares
+        Share of each group of `groups` that solves it, by one answer of each model.
     """
 
     item: str
@@ -53,6 +72,16 @@ class ItemRow:
     intercept_error: float
     reversed: bool
     chosen: bool
+    bend: float | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    misfit: bool = False
+    group_shares: tuple[float, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Task, item and variant as one name."""
+        return "/".join(part for part in self.key if part)
 
     @property
     def key(self) -> tuple[str | None, str, str | None]:
@@ -76,6 +105,66 @@ class AbilityRow:
     score: float
     ability: float
     ability_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbilityGroup:
+    """Models of similar ability: their mean, and how many they are."""
+
+    ability: float
+    n_models: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyRow:
+    """One family of models, and on how many items it differs from other models of the same ability.
+
+    Attributes
+    ----------
+    models
+        How many of the models are of this family.
+    n_more, n_fewer
+        Items that it is found to solve more often, or less often, with a false discovery rate of 5%.
+    n_tested
+        Items on which enough models differ.
+    """
+
+    name: str
+    models: int
+    n_more: int
+    n_fewer: int
+    n_tested: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyItem:
+    """An item that a family solves more or less often than other models of the same ability, and more so than any other family.
+
+    Attributes
+    ----------
+    task, item, variant
+        Its key.
+    family
+        The family.
+    share, expected
+        Share of the family's models that solve it, and what one curve for all models expects of them.
+    p_value, p_adjusted
+        By simulation from that curve; adjusted by Benjamini and Hochberg over all items and families.
+    """
+
+    item: str
+    task: str | None = None
+    variant: str | None = None
+    family: str
+    share: float
+    expected: float
+    p_value: float
+    p_adjusted: float
+
+    @property
+    def label(self) -> str:
+        """Task, item and variant as one name."""
+        return "/".join(part for part in (self.task, self.item, self.variant) if part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +213,16 @@ class ItemReport(OfMetric, Result):
         Items of the short form that is marked in `rows`.
     n_items_any
         Items that any model answered.
+    groups
+        Models of similar ability, the weakest first, whose shares `rows` give; empty with fewer than ten models.
+    fit_reason
+        Why no curve is tested for its fit; None where curves are.
+    families
+        Families of models that were set against all others; empty where none was asked for.
+    family_items
+        Items on which a family differs, the smallest p-value first.
+    irt
+        "2pl", or "1pl" where all items share a slope.
     folds
         Parts into which the models were dealt; each was left out in turn.
     log_likelihood
@@ -140,6 +239,11 @@ class ItemReport(OfMetric, Result):
     sizes: tuple[SizeRow, ...] = ()
     sizes_reason: str | None = None
     size: int
+    groups: tuple[AbilityGroup, ...] = ()
+    fit_reason: str | None = None
+    families: tuple[FamilyRow, ...] = ()
+    family_items: tuple[FamilyItem, ...] = ()
+    irt: str = "2pl"
     n_items_any: int
     folds: int
     log_likelihood: float
@@ -181,6 +285,63 @@ class ItemReport(OfMetric, Result):
             ability_error=np.array([row.ability_error for row in self.models]),
             log_likelihood=self.log_likelihood,
             converged=self.converged,
+        )
+
+    def item_curves(
+        self,
+        *items: str,
+        ax: "Axes | None" = None,
+        size: Size = None,
+        theme: Literal["light", "dark"] | None = None,
+    ) -> "Figure":
+        """Draw the curves of named items, with the share of models of similar ability that solve each.
+
+        The band is where such shares lie 19 times in 20 if the curve holds. `ax`, `size`, `theme` as in `figure()`. InputError
+        if an item is not known, or models are fewer than ten.
+        """
+        by_name = {name: row for row in self.rows for name in (row.label, row.item)}
+        for name in items:
+            if name not in by_name:
+                raise InputError(f"no item {name!r}; they are those of to_frame()")
+        return draw(self.curve_figure([by_name[name] for name in items]), ax=ax, size=size, theme=theme)
+
+    def curve_figure(self, rows: Sequence[ItemRow]) -> document_model.Figure:
+        """Return the figure of some items' curves, as a document refers to it."""
+        if not self.groups or not rows:
+            raise InputError("curves are drawn with the shares of ten or more models; name at least one item")
+        reach = max(2.5, *(abs(group.ability) for group in self.groups))
+        grid = np.linspace(-reach, reach, _GRID)
+        # Of groups that differ in size by one at most.
+        n = min(group.n_models for group in self.groups)
+        lines: dict[str, list[object]] = {name: [] for name in ("panel", "x", "estimate", "conf_low", "conf_high")}
+        points: dict[str, list[object]] = {name: [] for name in ("panel", "x", "estimate", "tone")}
+        for row in rows:
+            chance = special.expit(row.slope * grid + row.intercept)
+            low, high = zip(*(wilson_ends(float(each), n, normal_quantile(0.95)) for each in chance), strict=True)
+            lines["x"] += grid.tolist()
+            for name, values in (("estimate", chance), ("conf_low", low), ("conf_high", high)):
+                lines[name] += [100 * float(value) for value in values]
+            lines["panel"] += [row.label] * _GRID
+            points["panel"] += [row.label] * len(self.groups)
+            points["x"] += [group.ability for group in self.groups]
+            points["estimate"] += [100 * share for share in row.group_shares]
+            points["tone"] += ["plain"] * len(self.groups)
+        solved = "solve it" if self.higher_is_better else "score 0 on it"
+        return document_model.Figure(
+            id="item-curves",
+            plot="curves",
+            rows=lines,
+            options={
+                "marks": points,
+                "x_title": "Ability",
+                "limits": (-4.0, 104.0),
+                "percent": True,
+                "log": False,
+                "note": f"Dots: the share of {n} models of similar ability that {solved}. Band: where such shares lie 19 times "
+                "in 20 if the curve holds.",
+            },
+            alt=f"Curves of {and_list([row.label for row in rows])}, and the shares of models of similar ability that {solved}.",
+            caption=f"Share of models that {solved}, by ability",
         )
 
     def predicted(self, answers: EvalData | object) -> dict[str, Estimate]:
@@ -296,6 +457,10 @@ class ItemReport(OfMetric, Result):
         """One row for each item, in glossary names."""
         names = (
             "task", "item", "variant", "share", "slope", "slope_error", "intercept", "intercept_error", "reversed", "chosen",
+            "bend", "p_value", "p_adjusted", "misfit",
         )  # fmt: skip
-        texts: dict[str, type[pl.DataType]] = dict.fromkeys(("task", "item", "variant"), pl.String)
-        return pl.DataFrame({name: [getattr(row, name) for row in self.rows] for name in names}, schema_overrides=texts)
+        types: dict[str, type[pl.DataType]] = {
+            **dict.fromkeys(("task", "item", "variant"), pl.String),
+            **dict.fromkeys(("bend", "p_value", "p_adjusted"), pl.Float64),
+        }
+        return pl.DataFrame({name: [getattr(row, name) for row in self.rows] for name in names}, schema_overrides=types)

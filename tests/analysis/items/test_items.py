@@ -163,6 +163,107 @@ def test_a_saved_report_predicts_the_same(tmp_path: Path) -> None:
     assert again.predicted(new) == found.predicted(new)
 
 
+@cache
+def families() -> es.EvalData:
+    """60 models of three makers: the first knows eight hard items by heart; two items the strongest models fail."""
+    rng = np.random.default_rng(3)
+    ability, maker = rng.normal(size=60), np.repeat(["Alpha", "Beta", "Gamma"], [15, 20, 25])
+    logit = np.outer(rng.lognormal(0, 0.3, 120), ability) + rng.normal(0.3, 1.3, 120)[:, None]
+    logit[3] = logit[40] = 2.5 - 3 * ability**2
+    logit[20:28] -= 2
+    logit[20:28, maker == "Alpha"] += 7
+    right = rng.random(logit.shape) < special.expit(logit)
+    rows = [
+        {"item": f"q{i:03d}", "model": f"m{m:02d}", "maker": str(maker[m]), "score": int(right[i, m])}
+        for m in range(60)
+        for i in range(120)
+    ]
+    return es.from_frame(pl.DataFrame(rows), item="item", model="model", score="score")
+
+
+@cache
+def of_families() -> es.ItemReport:
+    return es.items(families(), size=20, family="maker")
+
+
+def test_items_that_no_curve_fits_are_named_and_drawn() -> None:
+    found = of_families()
+    assert {row.item for row in found.rows if row.misfit} >= {"q003", "q040"}
+    assert sum(row.misfit for row in found.rows) <= 3
+    assert all(row.bend is not None and row.bend < 0 for row in found.rows if row.item in ("q003", "q040"))
+    section = found.document().section("misfit")
+    assert section is not None
+    assert section.heading.endswith("no curve fits")
+    assert "item-curves" in found.document().figures
+    assert found.item_curves("q003", "q050").axes
+    with pytest.raises(es.InputError, match="no item 'q9'"):
+        found.item_curves("q9")
+
+
+def test_the_shares_drawn_are_those_of_the_models() -> None:
+    found, outcomes = of_families(), families().outcomes
+    weakest = [row.name for row in sorted(found.models, key=lambda row: row.ability)][: found.groups[0].n_models]
+    own = outcomes.filter(pl.col("model").is_in(weakest), item="q003")["score"]
+    (row,) = (row for row in found.rows if row.item == "q003")
+    assert row.group_shares[0] == pytest.approx(own.mean())
+    assert sum(group.n_models for group in found.groups) == found.n_models
+    # A band for each item, and a dot for each group.
+    figure = found.curve_figure([row])
+    assert len(figure.options["marks"]["x"]) == len(found.groups)
+    assert min(row for row in figure.rows["conf_low"] if isinstance(row, float)) >= 0
+
+
+def test_items_that_a_family_knows_are_named() -> None:
+    found = of_families()
+    known = {f"q{i:03d}" for i in range(20, 28)}
+    named = [row for row in found.family_items if row.family == "Alpha" and row.share > row.expected]
+    assert len({row.item for row in named} & known) >= 5
+    assert len({row.item for row in found.family_items} - known) <= 1
+    (alpha, *others) = sorted(found.families, key=lambda row: row.name)
+    assert (alpha.name, alpha.models, alpha.n_more) == ("Alpha", 15, len(named))
+    assert [row.models for row in others] == [20, 25]
+    document = found.document()
+    section = document.section("families")
+    assert section is not None
+    assert section.heading == f"Alpha solves {len(named)} items more often than its ability explains"
+    assert any("contamination" in action for action in document.actions)
+
+
+def test_families_by_name_are_those_of_a_column() -> None:
+    makers = dict(families().outcomes.select("model", "maker").unique().iter_rows())
+    assert es.items(families(), size=20, family=makers).family_items == of_families().family_items
+
+
+@pytest.mark.parametrize(
+    ("family", "error", "words"),
+    [
+        ({"m00": "A"}, es.CannotAnswerError, "at least 5 models; A has 1 of 60"),
+        ({"nobody": "A"}, es.InputError, "'nobody', which is no system"),
+        ("nowhere", es.InputError, "no column 'nowhere'"),
+        ("item", es.InputError, "has 120 levels of 'item'"),
+        ({f"m{m:02d}": "all" for m in range(58)}, es.CannotAnswerError, "all has 58 of 60"),
+    ],
+)
+def test_families_that_cannot_be_tested(family: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        es.items(families(), family=family)
+
+
+def test_curves_of_one_slope() -> None:
+    found = es.items(table(answers(), range(N_MODELS)), size=20, irt="1pl")
+    assert len({row.slope for row in found.rows}) == 1
+    assert sum(row.chosen for row in found.rows) == 20
+    assert "with one slope" in found.method
+    assert "the slope that they share" in found.explain()
+
+
+def test_few_models_say_nothing_of_fit() -> None:
+    found = es.items(_rows(n_models=12), size=10)
+    assert found.fit_reason == "whether curves fit takes at least 20 models; with the 12 found no misfit would show"
+    assert all(row.bend is None and not row.misfit for row in found.rows)
+    assert "Whether curves fit takes at least 20 models" in found.to_markdown()
+
+
 def _rows(**changed: Any) -> es.EvalData:
     right = answers()
     return table(right[: changed.get("n_items", 60)], range(changed.get("n_models", 12)))
