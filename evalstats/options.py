@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 # How the text of a flag becomes a value, where its type does not tell: A,B,C of names or metrics, or what a file holds.
-Reads = Literal["", "text", "names", "metrics", "amount", "shares", "weights", "labels", "ballots", "aliases", "mix"]
-OF_FILES = ("shares", "labels", "ballots", "aliases", "mix")
+Reads = Literal["", "text", "names", "metrics", "amount", "shares", "weights", "labels", "results", "aliases", "mix"]
+OF_FILES = ("shares", "labels", "results", "aliases", "mix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,6 +417,10 @@ IrtKind = Literal["2pl", "1pl"]
 
 FormSize = Annotated[int | None, Flag("Items of the short form; default: 100, or a fifth of fewer than 500.")]
 IrtModel = Annotated[IrtKind, _DesignFlag("Curves: 2pl, a slope for each item; 1pl, one slope for all.")]
+NewAnswers = Annotated[
+    object | None,
+    Flag("Results of new models on some of the items: their scores on all.", metavar="FILE", reads="results", names=()),
+]
 ModelFamily = Annotated[
     str | Mapping[str, str] | None,
     Flag(
@@ -493,7 +497,7 @@ VoteResamples = Annotated[
 Checks = Annotated[bool, _DesignFlag("Check fit, suspicious votes and drift, which takes longer.")]
 VoteLabels = Annotated[
     object | None,
-    _DesignFlag("Human votes on a random sample of the battles, to correct a judge.", metavar="FILE", reads="ballots"),
+    _DesignFlag("Human votes on a random sample of the battles, to correct a judge.", metavar="FILE", reads="results"),
 ]
 WithoutSuspects = Annotated[bool, _DesignFlag("Drop the votes that the checks flag, and report how many.")]
 

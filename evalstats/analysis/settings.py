@@ -411,7 +411,10 @@ def python_code(settings: Settings) -> str:
     arguments = {name: name for name in settings.files}
     arguments |= {name: _argument(name, value, shell) for name, value in settings.options.items()}
     for name in settings.unsaid:
-        file, read = shell.get(name), "es.read({})" if question.form == "votes" else "read_table(Path({}))"
+        results = any(
+            each.name == name and each.flag.reads == "results" for each in offered(signature_of(question.name))
+        )
+        file, read = shell.get(name), "es.read({})" if results else "read_table(Path({}))"
         lines.append(f"# {name}: as given" if file is None else f"{name} = {read.format(_literal(file))}")
     by_place = {name for name in arguments if parameters[name].kind is Parameter.POSITIONAL_OR_KEYWORD}
     written = [value if name in by_place else f"{name}={value}" for name, value in arguments.items()]

@@ -61,8 +61,8 @@ class Call:
         """Say what of a store is read; None for all."""
         if self.question.keeps == "tables":
             return None
-        # A table of labels names no column.
-        named: list[Any] = [self.given[name] for name in self.given if name != "labels"]
+        # Tables beside the data name no column.
+        named: list[Any] = [self.given[name] for name in self.given if name not in ("labels", "new")]
         asked = (named, where, self.declared)
         return Narrow(keeps=self.question.keeps, asked=asked, **more)
 

@@ -147,8 +147,8 @@ def _label_table(path: Path) -> "EvalData | pl.DataFrame":
     return read_table(path).with_columns(pl.col(pl.String).str.replace(r"^'([=+@\t\r-])", "$1"))
 
 
-def _ballots(path: Path) -> "EvalData":
-    """Read people's votes, from a store or files of votes."""
+def _results(path: Path) -> "EvalData":
+    """Read results beside those that a question is about, from a store or files: people's votes, a new model's answers."""
     from evalstats.cli.load import load
     from evalstats.store.manifest import is_store
 
@@ -183,7 +183,7 @@ _READERS: Mapping[str, Callable[[Any, Offered], Any]] = {
     "amount": _amount,
     "weights": lambda texts, _: weights_of(texts),
     "labels": lambda path, _: _label_table(path),
-    "ballots": lambda path, _: _ballots(path),
+    "results": lambda path, _: _results(path),
     "aliases": _aliases,
 }
 

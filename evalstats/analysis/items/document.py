@@ -1,6 +1,7 @@
 """What is said of the items of a benchmark: whether fewer would do, which, and which tell models apart the wrong way."""
 
-from evalstats.analysis.items.result import BY_FORM, ItemReport, ItemRow, SizeRow
+from evalstats.analysis.items.new_scores import BY_FORM, NewScore
+from evalstats.analysis.items.result import ItemReport, ItemRow, SizeRow
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level, shown_numbers
@@ -33,6 +34,8 @@ def document(result: ItemReport) -> Document:
     """Return what is said of the items of a benchmark."""
     form, turned = result.form, [row for row in result.rows if row.reversed]
     gains = _gains(form)
+    if result.new:
+        return _of_new(result, turned)
     return Document(
         kind="items",
         title=f"Which items tell models apart{placed(result.benchmark)}, and would fewer do?",
@@ -48,6 +51,83 @@ def document(result: ItemReport) -> Document:
         actions=tuple(_actions(result, turned)),
         evidence=_evidence(result, turned),
         method=_method(result),
+    )
+
+
+def _of_new(result: ItemReport, turned: list[ItemRow]) -> Document:
+    """Return what is said where new models answered some of the items: their scores first."""
+    known = [row for row in result.new if row.estimate is not None]
+    one = known[0] if len(result.new) == len(known) == 1 else None
+    what = plural(result.n_items, "item")
+    if one is not None:
+        headline = f"{one.name} scores {_score(result, one.estimate)} on all {what}, told from {one.n_items:,}"
+    elif known:
+        headline = f"The scores of {plural(len(known), 'model')} on all {what} are told from a part of them"
+    else:
+        headline = f"The answers are too few for a score on all {what}"
+    return Document(
+        kind="items",
+        title=f"How does a new model score{placed(result.benchmark)}, told from a part of the items?",
+        label="score from few items" if known else "too few answers",
+        tone="neutral" if known else "caution",
+        headline=headline,
+        number="" if one is None else _score(result, one.estimate),
+        number_words=_new_words(result, one) if one is not None else "",
+        interval=None
+        if one is None or one.estimate is None
+        else drawn_interval(one.estimate, one.ends, scale=result.scale),
+        scope=f"{what} that all {plural(result.n_models, 'model')} of the archive answered; {result.metric}",
+        answer=(_taken_as(one),) if one is not None else (_new_table(result),),
+        notes=result.notes,
+        actions=("Compare two models on the items that both answered: for a difference the archive gains nothing.",),
+        evidence=(
+            *([Section(id="sizes", heading=_headline(result), blocks=_answer(result))] if result.sizes else []),
+            *_evidence(result, turned),
+        ),
+        method=_method(result),
+    )
+
+
+def _score(result: ItemReport, value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{number(value * result.scale, 1)}{'%' if result.scale > 1 else ''}"
+
+
+def _new_words(result: ItemReport, row: NewScore) -> str:
+    if row.conf_low is None or row.conf_high is None:
+        return row.reason or ""
+    ends = interval_words(row.conf_low, row.conf_high, result.scale, 1)
+    worth = f"; worth {round(row.effective_items):,} random items alone" if row.effective_items else ""
+    return f"{level(result)} CI {ends}{worth}"
+
+
+def _taken_as(row: NewScore) -> Text:
+    if row.method == BY_FORM:
+        return Text(text="It answered the short form; the interval is that of errors for models left out.")
+    if not row.ends:
+        return Text(text="It answered all items.")
+    return Text(
+        text=f"Its {row.n_items:,} items are taken as drawn at random; had they been chosen, the score could be wrong."
+    )
+
+
+def _new_table(result: ItemReport) -> Table:
+    return Table(
+        id="new",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title="Items answered", kind="count"),
+            number_column(result, "Score", "%" if result.scale > 1 else ""),
+            interval_column(result),
+            Column(title="Worth random items", kind="count"),
+            Column(title="How"),
+        ),
+        rows=tuple(
+            (row.name, row.n_items, row.estimate, row.ends, row.effective_items, row.reason or row.method)
+            for row in result.new
+        ),
+        caption="Scores on all items of the archive; worth: random items that would tell the score as well without it",
     )
 
 
@@ -137,7 +217,7 @@ def _actions(result: ItemReport, turned: list[ItemRow]) -> list[str]:
     more = [row.name for row in result.families if row.n_more]
     if more:
         found.append(
-            f"Ask `evalstats contamination` of {and_list(more)}: items that a family knows may have been in its training."
+            f"Ask evalstats contamination about {and_list(more)}: items that a family knows may have been in its training."
         )
     return found
 
@@ -241,9 +321,10 @@ def _families(result: ItemReport) -> Section:
 
 
 def _method(result: ItemReport) -> tuple[Section, ...]:
+    by = [row.method for row in result.new if row.ends]
     names = [
         result.method,
-        BY_FORM,
+        *dict.fromkeys(by or [BY_FORM]),
         *([] if result.fit_reason else [BY_BEND]),
         *([BY_FAMILY] if result.families else []),
     ]

@@ -1,6 +1,7 @@
 """Which items tell models apart, and would fewer do? Item response curves, and short forms tried on models left out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy import stats
@@ -13,6 +14,7 @@ from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
+from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
 from evalstats.schema.data import EvalData
@@ -43,6 +45,7 @@ def items(
     size: opt.FormSize = None,
     irt: opt.IrtModel = "2pl",
     family: opt.ModelFamily = None,
+    new: opt.NewAnswers = None,
     accept: opt.Accept = (),
     contrast: opt.EntryContrast = "model",
     higher_is_better: opt.HigherIsBetter = None,
@@ -66,6 +69,9 @@ def items(
     family
         A column with the family of each model, or a mapping from models to families. Of every family of at least five models,
         the items are named that it solves more or less often than other models of the same ability.
+    new
+        Results of models that are no part of `data`, on some of its items: each one's score on all of them
+        (`ItemReport.new_scores`).
     seed
         Deals the models into five parts, each of which is left out in turn; and of the simulated p-values.
     on_progress
@@ -158,7 +164,7 @@ def items(
     lacking = (f"{plural(dropped, 'item')} that some model lacks are left out",) if dropped else ()
     unsettled = () if curves.converged else ("The search for the curves did not come to rest; slopes may be off",)
     scores = table.total / trials
-    return ItemReport(
+    report = ItemReport(
         about=chosen.facts,
         contrast=contrast,
         conf_level=_LEVEL,
@@ -189,6 +195,18 @@ def items(
             *board.kinds.notes("note"),
         ),
     )
+    if new is None:
+        return report
+    scores = report.new_scores(new)
+    suspect = [
+        f"{each.name} answered {plural(each.n_items, 'item')} on which the archive scores "
+        f"{'higher' if (each.off_random or 0.0) > 0 else 'lower'} than on a random part, so its score may be wrong"
+        for each in scores
+        if each.suspect
+    ]
+    remedy = "Draw the items at random, or run the short form"
+    cautions = tuple(Note(kind="selection", text=text, remedy=remedy) for text in suspect)
+    return replace(report, new=scores, notes=(*cautions, *report.notes))
 
 
 def _rows(

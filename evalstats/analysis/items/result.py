@@ -9,6 +9,7 @@ import polars as pl
 from scipy import special
 
 from evalstats.analysis.drawn import Size, draw
+from evalstats.analysis.items.new_scores import Archive, NewScore, by_form, by_sample
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document import model as document_model
@@ -17,11 +18,9 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import and_list, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.estimate import normal_quantile, t_quantile
+from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.item_response import ItemCurves
 from evalstats.stats.one_sample import wilson_ends
-from evalstats.stats.raters.correction import FEWEST_LABELS, powered_mean
-from evalstats.stats.short_form import predicted_scores, probable_abilities
 from evalstats.table.metric import MetricFacts
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _GRID = 41
-BY_FORM = "prediction from a short form"
-BY_SAMPLE = "archive-assisted mean"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +220,8 @@ class ItemReport(OfMetric, Result):
         Items on which a family differs, the smallest p-value first.
     irt
         "2pl", or "1pl" where all items share a slope.
+    new
+        Scores of models that are no part of the archive and answered some of its items.
     folds
         Parts into which the models were dealt; each was left out in turn.
     log_likelihood
@@ -244,6 +243,7 @@ class ItemReport(OfMetric, Result):
     families: tuple[FamilyRow, ...] = ()
     family_items: tuple[FamilyItem, ...] = ()
     irt: str = "2pl"
+    new: tuple[NewScore, ...] = ()
     n_items_any: int
     folds: int
     log_likelihood: float
@@ -344,7 +344,7 @@ class ItemReport(OfMetric, Result):
             caption=f"Share of models that {solved}, by ability",
         )
 
-    def predicted(self, answers: EvalData | object) -> dict[str, Estimate]:
+    def predicted(self, answers: EvalData | object) -> dict[str, NewScore]:
         """Return the score on all items of each system that answered the short form.
 
         The interval is that of errors as models left out had them, Student's on their number. InputError if no system
@@ -355,81 +355,75 @@ class ItemReport(OfMetric, Result):
         answers
             What `evalstats.read` gave, with the items called as here; other items are not used.
         """
-        form = self.form
+        form, archive = self.form, self._archive()
         if form is None:
             raise InputError(f"the error of a short form is not known: {self.sizes_reason}")
-        chosen = np.flatnonzero([row.chosen for row in self.rows])
-        found: dict[str, Estimate] = {}
-        curves = self.curves()
-        for name, (right, trials) in self._answers(answers).items():
-            if not trials[chosen].all():
-                continue
-            value = self._own_scale(predicted_scores(curves, chosen, right[chosen, None], trials[chosen, None])[0])
-            reach = t_quantile(self.conf_level, self.n_models) * form.estimate
-            found[name] = Estimate(
-                estimate=value,
-                std_error=form.estimate,
-                conf_low=max(0.0, value - reach),
-                conf_high=min(1.0, value + reach),
-                conf_level=self.conf_level,
-                df=float(self.n_models),
-                method=BY_FORM,
-            )
+        found = {
+            name: by_form(archive, name, right, trials)
+            for name, (right, trials) in self._answers(answers).items()
+            if trials[archive.chosen].all()
+        }
         if not found:
             raise InputError(f"no system answered all {self.size} items of the short form; its items are those chosen")
         return found
 
-    def estimated(self, answers: EvalData | object) -> dict[str, Estimate]:
-        """Return the score on all items of each system that answered a random part of them, with help of the curves.
+    def estimated(self, answers: EvalData | object, *, of: Literal["items", "domain"] = "items") -> dict[str, NewScore]:
+        """Return the score of each system that answered a random part of the items, with help of the curves.
 
         The items must have been drawn at random, whatever the models did on them. What the curves expect of a model of its
         ability is corrected by its own answers (prediction-powered), so that wrong curves cost precision and no truth. Nothing
-        is gained for the difference of two systems that answered the same items. Of a system that answered all items the score
-        is known and has no interval. CannotAnswerError if one answered fewer than 20 of the items.
+        is gained for the difference of two systems that answered the same items. CannotAnswerError if one answered fewer than
+        20 of the items.
 
         Parameters
         ----------
         answers
             What `evalstats.read` gave, with the items called as here.
+        of
+            "items": the score on the items of this archive, which is known once all are answered; "domain": on questions of which
+            these items are a sample themselves, so that the interval also carries what other items would have changed.
         """
-        curves = self.curves()
-        found: dict[str, Estimate] = {}
-        for name, (right, trials) in self._answers(answers).items():
-            known = trials > 0
-            at = np.flatnonzero(known)
-            if known.all():
-                score = self._own_scale((right / trials).mean())
-                found[name] = Estimate(
-                    estimate=score,
-                    conf_level=self.conf_level,
-                    method="mean of all items",
-                    reason="all items were answered, so their score is known and not estimated",
+        archive = self._archive()
+        return {
+            name: by_sample(archive, name, right, trials, of=of)
+            for name, (right, trials) in self._answers(answers).items()
+        }
+
+    def new_scores(self, answers: EvalData | object) -> tuple[NewScore, ...]:
+        """Return a score of each system among the answers, by `predicted` where it answered the short form and no other item.
+
+        A system that answered other items is taken to have answered a random part, as `estimated` has it; one that answered too
+        few has no score and a reason. InputError if a system is one of the models that the curves rest on.
+        """
+        archive, known, found = self._archive(), {model.name for model in self.models}, list[NewScore]()
+        for name, (right, trials) in sorted(self._answers(answers).items()):
+            if name in known:
+                raise InputError(
+                    f"{name!r} is one of the {self.n_models} models that the curves rest on, with a score of its own; give "
+                    "answers of another model, or keep it out of the archive"
                 )
+            if self.form is not None and ((trials > 0) == archive.chosen).all():
+                found.append(by_form(archive, name, right, trials))
                 continue
-            if at.size < FEWEST_LABELS:
-                raise CannotAnswerError(
-                    f"{name!r} answered {at.size} of {plural(self.n_items, 'item')}; at least {FEWEST_LABELS} are needed"
+            try:
+                found.append(by_sample(archive, name, right, trials))
+            except CannotAnswerError as error:
+                n = int((trials > 0).sum())
+                found.append(
+                    NewScore(name=name, n_items=n, estimate=None, conf_level=self.conf_level, reason=str(error))
                 )
-            ability = probable_abilities(curves, at, right[at, None], trials[at, None])
-            expected = curves.chances(ability)[:, 0]
-            told = powered_mean(
-                expected[~known],
-                expected[known],
-                right[at] / trials[at],
-                bounds=(0.0, 1.0),
-                pseudo=0.5,
-                conf_level=self.conf_level,
-            ).estimate
-            found[name] = Estimate(
-                estimate=told.estimate,
-                std_error=told.std_error,
-                conf_low=told.conf_low,
-                conf_high=told.conf_high,
-                conf_level=self.conf_level,
-                df=told.df,
-                method=BY_SAMPLE,
-            )
-        return found
+        return tuple(found)
+
+    def _archive(self) -> Archive:
+        return Archive(
+            curves=self.curves(),
+            scores=np.array([row.share for row in self.rows]),
+            chosen=np.array([row.chosen for row in self.rows]),
+            error=None if self.form is None else self.form.estimate,
+            worth=None if self.form is None else self.form.random_size,
+            conf_level=self.conf_level,
+            higher_is_better=self.higher_is_better,
+        )
 
     def _answers(self, answers: EvalData | object) -> dict[str, FloatArray]:
         """Return each system's solved trials and trials of every item of `rows`, shape (2, n_items); 0 where it has none."""
@@ -447,10 +441,6 @@ class ItemReport(OfMetric, Result):
         if not found:
             raise InputError(f"no item of {self.benchmark} with {self.metric!r} is among the answers")
         return found
-
-    def _own_scale(self, solved: float) -> float:
-        """Return a share of items solved as a score of the metric."""
-        return float(solved if self.higher_is_better else 1.0 - solved)
 
     @shown_frame
     def to_frame(self) -> pl.DataFrame:

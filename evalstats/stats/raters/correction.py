@@ -224,6 +224,7 @@ def powered_mean(
     bounds: tuple[float, float] | None = None,
     tuning: float | None = None,
     pseudo: float = 0.0,
+    finite: bool = False,
     conf_level: float = 0.95,
 ) -> PoweredMean:
     """Estimate the mean that people would give, from a judge on all items and labels on a random part of them.
@@ -238,6 +239,9 @@ def powered_mean(
     interval then stays within them. None for differences. `tuning`: the judge's weight; None: by how well it goes with the
     labels (PPI++). `pseudo`: two residuals more are counted, so far above and below their mean: half of the
     scale where scores are yes or no. A judge who agrees with all of few labels would seem never to err; not for clusters.
+    `finite`: the mean is that of these very items, of which the labels are a simple random part, and not of a domain that they
+    stand for: the more of them have labels, the less is open (Cochran 1977, Sampling Techniques, chapter 7). Neither with
+    probabilities nor with clusters.
     """
     level = check_level(conf_level)
     f_u, f, y = as_values(judged, "scores"), as_values(judged_labelled, "scores"), as_values(labels, "labels")
@@ -247,11 +251,17 @@ def powered_mean(
         raise CannotAnswerError(
             f"{y.size} labels are too few to correct a judge; at least {FEWEST_LABELS} are needed, better {FEW_LABELS}"
         )
+    if finite:
+        if probabilities is not None or clusters is not None:
+            raise InputError(
+                "the mean of these very items is told from a simple random part, without chances or clusters"
+            )
+        probabilities = np.full(y.size, y.size / (y.size + f_u.size))
     weights = _weights(probabilities, y.size)
     chance = None if probabilities is None else as_values(probabilities, "probabilities")
     codes = None if clusters is None else _shared_codes(clusters, f_u.size, y.size)
     tuned = tuning is None
-    tuning = _tuning(f_u, f, y, weights) if tuning is None else tuning
+    tuning = _tuning(f_u, f, y, weights, finite=finite) if tuning is None else tuning
     n, extra = y.size, f_u.size
     # The judge's weight was fitted to these very residuals: without it they are longer.
     longer = 1.0 / (1.0 - _leverage(f, weights)) if tuned else np.ones(n)
@@ -266,7 +276,9 @@ def powered_mean(
         ends, strata = bounds if kept else None, None
         least = 0.5 / n * (1.0 - 0.5 / n) if more else 1e-4
         if chance is not None and codes is None:
-            strata = _stratified_error(judge * f + labelled, labelled, stretch, chance, n_items=pool.size, more=more)
+            strata = _stratified_error(
+                judge * f + labelled, labelled, stretch, chance, n_items=pool.size, more=more, finite=finite
+            )
         if strata is not None:
             return _mean_estimate(value, *strata, n, None, method=method, level=level, bounds=ends, least=least)
         rest = weights * (labelled - weights @ labelled) * stretch + within * judge * (f - middle) / pool.size
@@ -315,14 +327,14 @@ def _shared_codes(clusters: tuple[ArrayLike, ArrayLike], n_judged: int, n_labels
     return as_codes(both, n_judged + n_labels)[0]
 
 
-def _tuning(f_u: FloatArray, f: FloatArray, y: FloatArray, weights: FloatArray) -> float:
+def _tuning(f_u: FloatArray, f: FloatArray, y: FloatArray, weights: FloatArray, *, finite: bool = False) -> float:
     """Return the judge's weight with the least variance, kept within 0 and 1."""
     spread = float(np.concatenate((f_u, f)).var())
     if spread <= 0:
         return 0.0
     together = float(weights @ ((f - weights @ f) * (y - weights @ y)))
     # With weights the labelled part has the variance of fewer items.
-    worth = 1.0 / float(np.square(weights).sum())
+    worth = 0.0 if finite else 1.0 / float(np.square(weights).sum())
     return float(min(max(together / ((1.0 + worth / f_u.size) * spread), 0.0), 1.0))
 
 
@@ -376,13 +388,20 @@ def corrected_values(
 
 
 def _stratified_error(
-    total: FloatArray, rest: FloatArray, stretch: FloatArray, chance: FloatArray, *, n_items: int, more: float
+    total: FloatArray,
+    rest: FloatArray,
+    stretch: FloatArray,
+    chance: FloatArray,
+    *,
+    n_items: int,
+    more: float,
+    finite: bool = False,
 ) -> tuple[float, float] | None:
     """Return the standard error and degrees of freedom of a mean whose labels were drawn from strata; None where they were not.
 
-    `total`, `rest`: what is averaged, and its part that only labels tell. Labels of one chance are one stratum; where the
-    strata have as many items as there are, they were drawn in this number. Cochran 1977, Sampling Techniques, section 5A; degrees
-    of freedom by Satterthwaite.
+    `total`, `rest`: what is averaged, and its part that only labels tell. `finite`: the items are all there are. Labels of one
+    chance are one stratum; where the strata have as many items as there are, they were drawn in this number. Cochran 1977,
+    Sampling Techniques, section 5A; degrees of freedom by Satterthwaite.
     """
     drawn = _strata(chance, n_items)
     if drawn is None:
@@ -393,7 +412,7 @@ def _stratified_error(
     spread = (squares + 2.0 * more**2) / (n - 1.0 + (2.0 if more else 0.0))
     parts = np.square(size / n_items) * spread / n * np.clip(1.0 - n / size, 0.0, 1.0)
     weights = (1.0 / chance) / (1.0 / chance).sum()
-    among = float(weights @ np.square(total - weights @ total)) / n_items
+    among = 0.0 if finite else float(weights @ np.square(total - weights @ total)) / n_items
     variance = float(parts.sum()) + among
     if variance <= 0:
         return 0.0, 1.0

@@ -264,6 +264,90 @@ def test_few_models_say_nothing_of_fit() -> None:
     assert "Whether curves fit takes at least 20 models" in found.to_markdown()
 
 
+def test_new_models_have_scores_by_what_they_answered(tmp_path: Path) -> None:
+    """The short form and no more: predicted. A part: estimated. Too few: a reason. All: known."""
+    new, rng = answers()[:, N_MODELS], np.random.default_rng(1)
+    chosen = np.array([row.chosen for row in report().rows])
+    parts = {
+        "form": chosen,
+        "part": np.isin(np.arange(N_ITEMS), rng.choice(N_ITEMS, 50, replace=False)),
+        "few": np.arange(N_ITEMS) < 7,
+        "whole": np.ones(N_ITEMS, dtype=bool),
+    }
+    rows = [
+        {"item": f"q{i:03d}", "model": name, "score": int(new[i])}
+        for name, part in parts.items()
+        for i in np.flatnonzero(part)
+    ]
+    some = es.from_frame(pl.DataFrame(rows), item="item", model="model", score="score")
+    found = es.items(table(answers(), range(N_MODELS)), size=20, new=some)
+    of = {row.name: row for row in found.new}
+    assert of["form"].estimate == found.predicted(some)["form"].estimate
+    assert of["part"] == found.estimated(some.where(model="part"))["part"]
+    assert (of["few"].estimate, of["whole"].estimate) == (None, new.mean())
+    assert "at least 20" in str(of["few"].reason)
+    assert of["part"].effective_items is not None
+    assert of["part"].effective_items > 50
+    document = found.document()
+    assert document.headline == "The scores of 3 models on all 120 items are told from a part of them"
+    assert "for a difference the archive gains nothing" in " ".join(document.actions)
+    found.save(tmp_path / "r.json")
+    assert es.load_result(tmp_path / "r.json") == found
+
+
+def test_a_model_of_the_archive_is_not_new() -> None:
+    with pytest.raises(es.InputError, match="'m03' is one of the 24 models"):
+        es.items(table(answers(), range(N_MODELS)), size=20, new=table(answers(), range(3, 4)))
+
+
+def test_easy_items_are_no_random_part() -> None:
+    new = answers()[:, : N_MODELS + 1].copy()
+    new[np.argsort(new.mean(axis=1))[:80], -1] = np.nan
+    found = es.items(table(answers(), range(N_MODELS)), size=20, new=table(new, range(N_MODELS, N_MODELS + 1)))
+    (note,) = (note for note in found.notes if note.kind == "selection")
+    assert note.line == (
+        "m24 answered 40 items on which the archive scores higher than on a random part, so its score may be wrong. "
+        "Draw the items at random, or run the short form."
+    )
+    assert found.document().headline.startswith("m24 scores")
+
+
+def test_these_items_and_a_domain() -> None:
+    """The more of the archive's items are answered, the less is open of their score, and not of a domain's."""
+    found, new = report(), answers()[:, : N_MODELS + 1].copy()
+    new[np.random.default_rng(2).permutation(N_ITEMS)[:20], -1] = np.nan
+    answered = table(new, range(N_MODELS, N_MODELS + 1))
+    of_items, of_domain = found.estimated(answered)["m24"], found.estimated(answered, of="domain")["m24"]
+    assert None not in (of_items.std_error, of_domain.std_error)
+    # Without help: s sqrt((1 - 100/120) / 100) against s / sqrt(100).
+    assert of_items.std_error / of_domain.std_error < 0.6
+    whole = found.estimated(table(answers(), range(N_MODELS, N_MODELS + 1)), of="domain")["m24"]
+    assert whole.conf_low is not None
+    assert "domain" in of_domain.method
+    with pytest.raises(es.InputError, match="'items' or 'domain'"):
+        found.estimated(answered, of="all")  # type: ignore[arg-type]
+
+
+def test_intervals_of_a_domain_hold_its_score() -> None:
+    """Archives drawn from a domain, and the model's score on the whole of it."""
+    rng, held = np.random.default_rng(14), []
+    slope, ability = rng.lognormal(0, 0.4, 3000), rng.normal(size=21)
+    logit = np.outer(slope, ability) + rng.normal(0, 1.2, 3000)[:, None]
+    truth = special.expit(logit[:, 20]).mean()
+    for _ in range(25):
+        right = (rng.random((150, 21)) < special.expit(logit[rng.choice(3000, 150, replace=False)])).astype(float)
+        found = es.items(table(right, range(12)), size=20)
+        for m in (20,):
+            part = np.full(right.shape, np.nan)
+            drawn = rng.choice(150, 100, replace=False)
+            part[drawn, m] = right[drawn, m]
+            told = found.estimated(table(part, range(m, m + 1)), of="domain")[f"m{m}"]
+            assert told.conf_low is not None
+            assert told.conf_high is not None
+            held.append(told.conf_low <= truth <= told.conf_high)
+    assert np.mean(held) >= 0.84  # 2.5 standard errors of 25 archives below 95%
+
+
 def _rows(**changed: Any) -> es.EvalData:
     right = answers()
     return table(right[: changed.get("n_items", 60)], range(changed.get("n_models", 12)))
