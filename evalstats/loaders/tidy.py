@@ -38,7 +38,7 @@ from evalstats.schema.column_names import Presumed
 from evalstats.schema.columns import KEYS, NAMED_TRIALS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.data import UNNAMED
 from evalstats.schema.metrics import says_percent
-from evalstats.schema.tables import combinations_in
+from evalstats.schema.tables import combinations_in, is_constant
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.
 DEFAULT_BENCHMARK = UNNAMED
@@ -536,7 +536,11 @@ class Tidier:
             pl.col("score").filter(~pl.col("score").is_in([0.0, end])).first().alias(f"not {end}") for end in (1, 100)
         ]
         ends = [pl.col("score").min().alias("low"), pl.col("score").max().alias("high")]
-        seen = frame.group_by("benchmark", "metric", maintain_order=True).agg(*ends, *others)
+        about = "benchmark", "metric"
+        if frame.height and is_constant(frame["benchmark"]) and is_constant(frame["metric"]):
+            seen = frame.select(pl.col(about).first(), *ends, *others)
+        else:
+            seen = frame.group_by(about, maintain_order=True).agg(*ends, *others)
         for benchmark, metric, low, high, *between in seen.iter_rows():
             for score in (low, high, *between):
                 self._ranges.add(benchmark, metric, score)

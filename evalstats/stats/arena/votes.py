@@ -69,8 +69,9 @@ class VoteRows:
     def take(self, rows: ArrayLike) -> "VoteRows":
         """Return some rows (a boolean mask or indices), with the same numbering of models and clusters."""
         at = np.asarray(rows)
-        columns: dict[str, Any] = {name: getattr(self, name)[at] for name in _COLUMNS}
-        return replace(self, **columns, clusters=tuple(codes[at] for codes in self.clusters))
+        at = np.flatnonzero(at) if at.dtype == np.bool_ else at  # which is quicker for many columns
+        columns: dict[str, Any] = {name: getattr(self, name).take(at, axis=0) for name in _COLUMNS}
+        return replace(self, **columns, clusters=tuple(codes.take(at) for codes in self.clusters))
 
     def heavy(self) -> "VoteRows":
         """Return the rows that have some weight."""
