@@ -1,7 +1,6 @@
 """Files and folders that are written whole or not at all, and never through a link that somebody laid for them."""
 
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Callable, Collection, Generator
@@ -34,7 +33,7 @@ def whole_file(path: Path, *, on_part: Callable[[Path], None] = _nobody) -> Gene
         with path.open("wb") as stream:
             yield stream
         return
-    part = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}.part")
+    part = path.with_name(f".{path.name[:_LONGEST_NAME]}.{os.urandom(8).hex()}.part")
     on_part(part)
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)

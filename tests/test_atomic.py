@@ -60,8 +60,8 @@ def test_a_link_in_wait_under_the_old_name_is_not_followed(tmp_path: Path) -> No
 def test_a_part_that_is_there_is_no_place_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    monkeypatch.setattr("secrets.token_hex", lambda _n: "known")
-    (tmp_path / ".a.known.part").symlink_to(victim)
+    monkeypatch.setattr("os.urandom", bytes)
+    (tmp_path / f".a.{bytes(8).hex()}.part").symlink_to(victim)
     with pytest.raises(FileExistsError):
         write_whole(tmp_path / "a", "text")
     assert victim.read_text() == "precious"

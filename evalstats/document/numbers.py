@@ -123,6 +123,17 @@ def share_in_percent(share: float) -> str:
     return f"{100 * share:.2g}%" if abs(share) < 0.995 else f"{100 * share:.0f}%"
 
 
+def e_value_words(value: float | None) -> str:
+    """Write an e-value with three digits; None is one too large to hold.
+
+    >>> e_value_words(0.0123), e_value_words(34.567), e_value_words(2365666.8), e_value_words(None)
+    ('0.0123', '34.6', '2.4e+06', 'over 1e300')
+    """
+    if value is None:
+        return "over 1e300"
+    return f"{value:.3g}" if value < 10_000 else f"{value:.1e}"
+
+
 def p_words(p: float | None) -> str:
     """Write a p-value as running text does.
 

@@ -11,9 +11,7 @@ from evalstats.analysis.compare.difference import Difference, effect_rows
 from evalstats.analysis.compare.flips import flip_signs, flipped_items
 from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
 from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
-from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
 from evalstats.analysis.compare.slices import loss_slices
-from evalstats.analysis.compare.unpaired import unpaired_comparison
 from evalstats.analysis.compare.verdict import (
     Judged,
     at_margin,
@@ -369,6 +367,8 @@ def _answer(
     table, dropped = passing(table, wanted_pass(asked.pass_hat, asked.pass_at))
     departures = as_notes("plan", () if account is None else account.departures)
     if unpaired:
+        from evalstats.analysis.compare.unpaired import unpaired_comparison  # its imports take long, too
+
         result = unpaired_comparison(
             data,
             table,
@@ -541,8 +541,11 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
     """Estimate the difference on all paired items, and judge it."""
     metric, paired, margin, scores = design.metric, design.paired, design.margin, design.scores()
     found = design.difference(scores, method=design.method if design.widened_by is None else "auto", further=True)
-    watched = None
+    watched = watched_at_margin = None
     if design.sequential:
+        # A comparison that is not watched needs none of the betting.
+        from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
+
         watched = sequential_account(
             design.table,
             clusters=design.clusters,
@@ -550,6 +553,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
             planned_n=design.planned_n,
             margin=margin,
         )
+        watched_at_margin = sequential_at_margin(watched)
         found = as_difference(watched, found)
     elif paired.passes is None and design.labels is None:
         same = same_items_row(paired.items, paired.systems, design.trials, conf_level=design.conf_level)
@@ -567,7 +571,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         stands = at_margin(found, scores, metric, margin, design.conf_level)
     else:
         ends = watched.equivalence_low, watched.equivalence_high
-        stands = withheld(sequential_at_margin(watched), "; ".join(found.no_equivalence) or None)
+        stands = withheld(watched_at_margin, "; ".join(found.no_equivalence) or None)
     stands = withheld(stands, open_direction(metric.name) if metric.direction == "asked" else None)
     if loss is None and gain is not None:
         found = replace(found, no_equivalence=(*found.no_equivalence, gain))

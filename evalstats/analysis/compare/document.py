@@ -6,7 +6,6 @@ from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.changed_items import flipped_section, gained, worst_items
 from evalstats.analysis.compare.method import method_sections, sized, times_needed
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, LevelDifferences
-from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.design.averages import weighted_words
 from evalstats.analysis.design.comparability import graver, invalidating
@@ -28,7 +27,16 @@ from evalstats.document.model import (
     interval_column,
     number_column,
 )
-from evalstats.document.numbers import declared, interval_words, number, p_words, rounded_up, scaled, with_unit
+from evalstats.document.numbers import (
+    declared,
+    e_value_words,
+    interval_words,
+    number,
+    p_words,
+    rounded_up,
+    scaled,
+    with_unit,
+)
 from evalstats.errors import Option
 from evalstats.grammar import and_list, conjugate, plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS

@@ -10,7 +10,7 @@ import polars as pl
 from evalstats.analysis.compare.difference import Difference, PairedScores
 from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, Unit
 from evalstats.analysis.result import MethodRow, method_row, notes
-from evalstats.document.numbers import declared, p_value, scaled
+from evalstats.document.numbers import declared, e_value_words, p_value, scaled
 from evalstats.errors import CannotAnswerError
 from evalstats.grammar import plural
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
@@ -363,14 +363,3 @@ def sequential_at_margin(account: SequentialAccount) -> AtMargin | None:
         noninferior_p=account.noninferior_p,
         equivalence_p=account.equivalence_p,
     )
-
-
-def e_value_words(value: float | None) -> str:
-    """Write an e-value with three digits; None is one too large to hold.
-
-    >>> e_value_words(0.0123), e_value_words(34.567), e_value_words(2365666.8), e_value_words(None)
-    ('0.0123', '34.6', '2.4e+06', 'over 1e300')
-    """
-    if value is None:
-        return "over 1e300"
-    return f"{value:.3g}" if value < 10_000 else f"{value:.1e}"

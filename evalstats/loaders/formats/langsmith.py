@@ -9,11 +9,11 @@ file's or the experiment's name.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
-from statistics import fmean
 from typing import Any, Final
 
 import polars as pl
@@ -224,7 +224,7 @@ class _Reader:
     def mean(self, values: list[object]) -> float | None:
         self.file.count(_SEVERAL)
         numbers = [number for value in values if (number := as_number(value)) is not None]
-        return fmean(numbers) if numbers else None
+        return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -13,7 +13,6 @@ from evalstats.analysis.compare.difference import PairedScores, paired_differenc
 from evalstats.analysis.compare.sequential import (
     as_difference,
     as_estimate,
-    e_value_words,
     finishing_order,
     sequential_account,
     sequential_at_margin,
@@ -21,6 +20,7 @@ from evalstats.analysis.compare.sequential import (
 )
 from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.analysis.result import json_safe
+from evalstats.document.numbers import e_value_words
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.betting import betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.sequential import asymptotic_cs, normal_mixture_cs
