@@ -220,6 +220,7 @@ class _Table:
         self.judges = [c for c in named if c.words.endswith(("name", "model", "id", *JUDGES))]
         self.judge = next((c for c in self.judges if len(c.levels) > 1), None)
         self.crossed = crossed_names(column.name for column in self.free)
+        self.pairs = {pattern.replace("*", side) for side, pattern in product(*self.crossed)}
 
     def _metric(self) -> SampledColumn | None:
         """Return the column that names metrics: called so, with the same few levels again and again, and beside scores."""
@@ -279,6 +280,9 @@ class _Table:
             if len(columns) > 1 == len(alike) and not {"score", option[:-1]} & {*self.given.columns}:
                 # The epochs of a training are no repetitions.
                 found.append((1.0 if "epoch" not in columns[0].tokens else 0.6, columns, option))
+        crossed = tuple(column for column in self.free if column.name in self.pairs)
+        if crossed and all(column.scored == 1 for column in crossed) and "judge" not in self.given.columns:
+            found.append((0.6, crossed, "judges"))  # criteria by judge
         return found
 
     def _scores(self) -> list[tuple[float, tuple[SampledColumn, ...]]]:
@@ -451,8 +455,6 @@ class _Table:
         wanted = [column for column in numbers if column.name in self.asked.sides]
         by_model = [column for column in numbers if names_a_model(column.name)]
         by_side = [column for column in numbers if SIDES & column.tokens]
-        sides, patterns = self.crossed
-        crossed = {pattern.replace("*", side) for pattern in patterns for side in sides}
         found: list[_Fit] = []
         long = any(c.named("score") for c in numbers) or any(weight >= SURE for weight, _ in self._models())
         named_so = not long and len(by_side) == 2 and all(column.words in SIDES for column in by_side)
@@ -467,7 +469,7 @@ class _Table:
             if len({bool(column.numbers) for column in scores}) > 1:
                 continue  # words in one and numbers in another are not of one metric
             # Columns of several metrics are not one model each.
-            if scores is not wanted and not crossed.isdisjoint(column.name for column in scores):
+            if scores is not wanted and not self.pairs.isdisjoint(column.name for column in scores):
                 continue
             taken = {*scores}
             left = [column for column in self.columns if column not in taken]
@@ -500,6 +502,8 @@ class _Table:
     def _listed(self, columns: Sequence[SampledColumn], called: str) -> str:
         """Write columns as a map does; with a star what is no metric, and all of an object or list or called alike as scores."""
         names = [column.name for column in columns]
+        if called == "judges" and {*names} == self.pairs:
+            return ",".join(self.crossed[1])
         if called != "score" and self.asked.sides.isdisjoint(names):
             head, tail = _shared_start(names), _shared_start([name[::-1] for name in names])[::-1]
             alike = [c.name for c in self.columns if side_in(c.name, [f"{head}*{tail}"])]
@@ -535,9 +539,8 @@ class _Table:
         sure = bool(named) and (known or bool(self.asked.sides and self.asked.sides <= {*sides}))
         weight = 2.3 if sure else 1.9 if len(scores) > 1 else 1.5
         found: list[_Fit] = []
-        own = {column.name for columns in of.values() for column in columns}
         for of_item, item in items if scores else ():
-            if item is not None and item.name in own:
+            if item is not None and item.name in self.pairs:
                 continue
             repeated = item is not None and len(item.levels) < self.n_rows
             options = [f"item={item.source if item else ROW}", f"models={','.join(named or scores)}"]

@@ -75,10 +75,10 @@ ROLES: Final[Mapping[str, Role]] = {
         w100="item item_id id idx index uid uuid question_id sample_id example_id instance_id problem_id task_id doc_id case_id "
         "test_id prompt_id qid sample_idx seg_id segment_id scenario_id record_id trace_id dataset_item_id test_case_id "
         "test_case_name query_id sentence_id utt_id image_id video_id conversation_id dialog_id dialogue_id ticket_id hit_id "
-        "puzzle_id row_id case_number question_number test_number question_no doc document",
+        "puzzle_id row_id case_number question_number test_number question_no",
         w95="example instance sample key question_# test_name conversation dialogue dialog",
         w70="request_id question query prompt problem input instruction test test_case case task episode no # nr number src "
-        "source_text",
+        "source_text doc document",
         w40="name title description user_input utterance sentence goal behavior behaviour",
         never=f"{_WHO} session run model worker account experiment system batch trial time date ts timestamp at created updated",
     ),
@@ -215,16 +215,19 @@ def names_a_repetition(text: str) -> str:
 
 
 def names_a_judge(text: str) -> bool:
-    """Whether a text, in plain words, names a judge: with a number, a letter or a model.
+    """Whether a text, in plain words, names a judge, or its score: with a number, a letter or a model.
 
-    >>> names_a_judge("rater_1"), names_a_judge("gpt4_judge"), names_a_judge("judge_accuracy"), names_a_judge("judge")
-    (True, True, False, False)
+    >>> [
+    ...     names_a_judge(text)
+    ...     for text in ("rater_1", "gpt4_judge", "judge_2_score", "judge_accuracy", "judge_1_confidence")
+    ... ]
+    [True, True, True, False, False]
     """
     words = text.split("_")
     others = [word for word in words if word not in JUDGES | {"human"}]
-    return len(others) < len(words) and any(
-        len(word) == 1 or word.isdecimal() or names_a_model(word) for word in others
-    )
+    rest = [word for word in others if word not in {"score", "rating"}]
+    told = names_a_model("-".join(rest)) or (bool(rest) and all(len(word) == 1 or word.isdecimal() for word in rest))
+    return len(others) < len(words) and told and not ROLES["score"].bars(text)
 
 
 def is_known_benchmark(text: str) -> bool:

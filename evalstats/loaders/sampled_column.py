@@ -117,7 +117,9 @@ class SampledColumn:
         if place.isdecimal() and is_called_score(listed):
             return listed
         kind = _NUMBERED.sub(lambda part: "*" if names_a_repetition(part[0]) else part[0], self.words)
-        return kind if "*" in kind and self.words not in ROLES["trial"].names else ""
+        of_what = kind.replace("*", "").strip("_")
+        is_one = "*" in kind and self.words not in ROLES["trial"].names
+        return kind if is_one and not (of_what and ROLES["score"].bars(of_what)) else ""
 
     def named(self, role: str) -> float:
         """How surely it has a role by its name."""
@@ -161,7 +163,7 @@ class SampledColumn:
         # A column that numbers the rows, or is the same in all, measures nothing: each call of a judge was a success.
         same = len(self.values) > 2 and len(self.levels) == 1
         if same and "." in self.name and self.words.endswith(("_success", "_ok")):
-            return 0.0
+            return 0.3
         if not self.numbers:  # words for right and wrong, yes and no, percentages
             if same and not named:
                 return 0.0

@@ -16,7 +16,6 @@ from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, Sin
 from evalstats.loaders.binder import NOTHING_FITS, Assignment, as_options, assigned
 from evalstats.loaders.blocks import (
     EACH,
-    KEY,
     SHOWN_COLUMNS,
     TableBlock,
     flat,
@@ -397,8 +396,6 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         found = assigned(columns, flat_rows, asked)
     has = f" (this one has the columns {comma_list(columns, SHOWN_COLUMNS)})" if len(columns) > 1 else ""
     whole = [[*([f"rows={path}"] if path else []), *each.options] for each in found if each.is_whole]
-    if head.shape in {"array", "lines"}:
-        whole = [*_crossed(records_of_head(head), asked), *whole]
     faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
     named = any(option.startswith("model") for options in lines or whole for option in options)
@@ -431,21 +428,6 @@ def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best
     if has_items_across(columns, rows):
         return "Its rows are models and its columns items; turn it round: a row for each item, a column for each model"
     return ""
-
-
-def _crossed(records: Sequence[Record], asked: AskedNames) -> Iterator[list[str]]:
-    """Yield maps of records that hold an object of numbers for each judge, or for each metric where it is one number."""
-    for each in listings(records):
-        scores = [name for name in each.first if name != KEY]
-        numbers = all(type(each.first[name]) in {int, float, bool} for name in scores)
-        if not numbers or not re.fullmatch(r"[\w .-]+\*", each.path) or not re.fullmatch(r"[\w .-]+", "".join(scores)):
-            continue
-        rows = [flat(row) for row in islice(rows_at(records, each.path), _LOOKED_AT)]
-        known = {"judge" if len(scores) > 1 else "metric": KEY, "score": ",".join(scores)}
-        best = assigned([*rows[0]], rows, asked, ColumnMap.from_pairs([*known.items(), ("score", scores[0])]))[0]
-        about = [option for option in best.options if option.partition("=")[0] not in known]
-        if best.is_whole:
-            yield [f"rows={each.path}", *about, *(f"{name}={column}" for name, column in known.items())]
 
 
 def _without_scores(columns: Sequence[str], rows: Sequence[Record]) -> str:

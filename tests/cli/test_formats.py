@@ -32,13 +32,13 @@ def test_judges_and_criteria_inside_a_record_are_shown_with_options_that_read_th
     path.write_text(json.dumps([{"id": f"q{k}", "model": model, "scores": given} for k in range(3) for model in "ab"]))
     shown = CliRunner().invoke(app, ["formats", str(path)]).output.partition("These may fit: ")[2].partition(";")[0]
     options = shlex.split(shown)[1::2]
-    assert options[0] == "rows=scores.*"
+    assert options[1] == "judges=scores.*.tone,scores.*.fact"
     outcomes = read(path, column_map=ColumnMap.from_options(options)).outcomes
     assert outcomes.filter(item="q0", model="a").sort("judge", "metric").select("judge", "metric", "score").rows() == [
-        ("x", "fact", 5.0),
-        ("x", "tone", 4.0),
-        ("y", "fact", 4.0),
-        ("y", "tone", 3.0),
+        ("x", "scores.fact", 5.0),
+        ("x", "scores.tone", 4.0),
+        ("y", "scores.fact", 4.0),
+        ("y", "scores.tone", 3.0),
     ]
 
 

@@ -253,6 +253,9 @@ HEADERS: Final = [
     Header("id:id epoch_1:right epoch_2:right epoch_3:right", "item=id trials=epoch_1,epoch_2,epoch_3"),
     Header("id:id gpt-4o_score:share claude-3-5-sonnet_score:share", "item=id models=*_score", _COMPARE),
     Header("id:id bleu_1:share bleu_2:share bleu_3:share", "item=id score=bleu_1,bleu_2,bleu_3", "score --metric bleu_1"),
+    Header("id:id seed_1_score:share seed_1_latency_ms:ms seed_2_score:share seed_2_latency_ms:ms", "item=id trials=seed_1_score,seed_2_score"),
+    Header("id:id judge_1_score:ten judge_1_confidence:share judge_2_score:ten judge_2_confidence:share", "item=id judges=judge_1_score,judge_2_score"),
+    Header("id:id seed_1_latency_ms:ms seed_2_latency_ms:ms", ""),
     Header("id:id judge_accuracy:likert judge_clarity:likert", "item=id score=judge_accuracy,judge_clarity"),
     # What readers brought.
     Header("doc:id system:side ROUGE-1:points ROUGE-2:points ROUGE-L:points", "item=doc score=ROUGE-1,ROUGE-2,ROUGE-L model=system", "leaderboard --metric ROUGE-L"),

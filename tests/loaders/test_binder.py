@@ -132,6 +132,7 @@ ASKED = {
     "pregunta:text modelo:side correcta:right",
     "identifiant:id modèle:model note:ten",
     "Frage-ID:id Modell:side Punktzahl:comma",
+    "id:id seed_1_latency_ms:ms seed_2_latency_ms:ms",
     "id:id epoch_1:right epoch_2:right epoch_3:right",
     "id:id label:expected prediction:picked",
     "id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms",

@@ -189,11 +189,6 @@ def test_a_frame_has_them_as_arguments() -> None:
         ("t.csv", "model,a,b,c,d,e\nx,1,0,1,1,0\ny,1,1,1,0,0\n", "Its rows are models and its columns items"),
         ("t.csv", "id,name,note,a,b\nq,x,y\n", "rows of 3 cells below a header of 5"),
         ("README.md", "# hi\n", "no result files among README.md; they end in .csv"),
-        (
-            "t.jsonl",
-            [{"id": k, "eval": {"response": f"so {k}", "success": True}} for k in range(9)],
-            "score the answers first",
-        ),
     ],
 )
 def test_what_no_map_makes_results_of_is_refused_in_words(
@@ -384,3 +379,10 @@ def test_two_systems_in_one_file_need_no_names(tmp_path: Path) -> None:
     path.write_text("\n".join(["qid,llm,ok", *rows, "q1,third,1"]))
     with pytest.raises(InputError, match=r"two sides are needed, and .* holds 3 systems \(old, new, third\)"):
         run("compare", path)
+
+
+def test_calls_that_all_succeeded_are_asked_about(tmp_path: Path) -> None:
+    records = [{"id": k, "eval": {"response": f"so {k}", "success": True}} for k in range(9)]
+    (tmp_path / "t.jsonl").write_bytes(encoded("t.jsonl", records))
+    with pytest.raises(InputError, match=r"These may fit: .*score='?eval.success"):
+        read(tmp_path / "t.jsonl")
