@@ -36,6 +36,9 @@ class SizeError:
         Places, on average, between a model's rank by the form and its rank on all items, among all other models.
     random_error
         Root mean square error of the mean of as many items drawn at random, from its formula.
+    difference_error, random_difference_error
+        The same of the difference of two models that answer the same items: by the form, for models left out together (NaN where
+        each was left out alone), and by as many random items.
     """
 
     size: int
@@ -43,6 +46,8 @@ class SizeError:
     largest_error: float
     rank_error: float
     random_error: float
+    difference_error: float
+    random_difference_error: float
 
 
 def chosen_items(curves: ItemCurves, size: int) -> IntArray:
@@ -155,6 +160,11 @@ def form_errors(
         if on_fold:
             on_fold(done + 1, folds)
     spread = shares.var(axis=0, ddof=1).mean()
+    # Of two models on one item the mean variance of the difference, over all pairs.
+    together = (shares.sum(axis=1).var(ddof=1) - n_models * spread) / (n_models * (n_models - 1))
+    apart = max(2.0 * float(spread - together), 0.0)
+    # A part of one model has no pair.
+    freedom = n_models - len(parts) or math.nan
     others = ~np.eye(n_models, dtype=bool)
     above = (scores[:, None] > scores) & others
     return tuple(
@@ -164,6 +174,13 @@ def form_errors(
             largest_error=float(np.abs(each - scores).max()),
             rank_error=float(np.abs(((scores[:, None] > each) & others).sum(axis=0) - above.sum(axis=0)).mean()),
             random_error=math.sqrt(float(spread) / size * (1.0 - size / n_items)),
+            # Over pairs the mean squared difference of two errors is twice their variance.
+            difference_error=math.sqrt(
+                2.0
+                * sum(float(np.square((each - scores)[out] - (each - scores)[out].mean()).sum()) for out in parts)
+                / freedom
+            ),
+            random_difference_error=math.sqrt(apart / size * (1.0 - size / n_items)),
         )
         for size, each in zip(sizes, found, strict=True)
     )

@@ -69,6 +69,21 @@ def test_the_error_of_random_items_is_that_of_samples() -> None:
     assert found.random_error == pytest.approx(seen, rel=0.02)  # 4,000 draws of 12 models: 1% is one standard error
 
 
+def test_the_error_of_a_difference_is_that_of_pairs_left_out_together() -> None:
+    right = simulated(np.random.default_rng(11), 80, 20)
+    (found,) = form_errors(right, [20], seed=4)
+    squares, random, scores = [], [], right.mean(axis=0)
+    for out in np.array_split(np.random.default_rng(4).permutation(20), 5):
+        curves = two_parameter(np.delete(right, out, axis=1))
+        form = chosen_items(curves, 20)
+        error = predicted_scores(curves, form, right[np.ix_(form, out)]) - scores[out]
+        squares += [(error[i] - error[j]) ** 2 for i in range(len(out)) for j in range(i)]
+    for i in range(20):
+        random += [np.var(right[:, i] - right[:, j], ddof=1) / 20 * (1 - 20 / 80) for j in range(i)]
+    assert found.difference_error == pytest.approx(math.sqrt(np.mean(squares)), rel=1e-6)
+    assert found.random_difference_error == pytest.approx(math.sqrt(np.mean(random)), rel=1e-9)
+
+
 def test_a_form_errs_less_than_random_items() -> None:
     found = form_errors(simulated(np.random.default_rng(6), 400, 40), [20, 100])
     assert all(each.score_error < each.random_error for each in found)

@@ -204,7 +204,7 @@ def _actions(result: ItemReport, turned: list[ItemRow]) -> list[str]:
         found.append(
             f"Run the {result.size:,} chosen items (marked in the CSV) on a new model; predicted() in Python gives its score."
         )
-        found.append("Compare two models on all items: a short form's error is of the size of most differences.")
+        found.append(_on_differences(result))
     if turned:
         found.append(
             f"Read the {plural(len(turned), 'item')} that weaker models solve more often: a wrong key is likely."
@@ -220,6 +220,16 @@ def _actions(result: ItemReport, turned: list[ItemRow]) -> list[str]:
             f"Ask evalstats contamination about {and_list(more)}: items that a family knows may have been in its training."
         )
     return found
+
+
+def _on_differences(result: ItemReport) -> str:
+    form = result.form
+    if form is None or form.difference_error is None or form.difference_size is None:
+        return "Compare two models on all items: a short form's error is of the size of most differences."
+    error, size = with_unit(number(form.difference_error * result.scale, 1), result.unit), form.difference_size
+    return (
+        f"Compare two models on all items: the form's error of a difference, {error}, is that of {size:,} random items."
+    )
 
 
 def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:

@@ -257,9 +257,6 @@ def _models(names: tuple[str, ...], curves: ItemCurves, scores: FloatArray, *, s
 
 def _size_row(found: SizeError, n_items: int, n_models: int) -> SizeRow:
     low, high = (np.sqrt(n_models / stats.chi2.ppf(at, n_models)) for at in ((1 + _LEVEL) / 2, (1 - _LEVEL) / 2))
-    # By the formula of a mean of random items; where all items say the same of every model, one of them is enough.
-    ratio = found.score_error / max(found.random_error, 1e-9)
-    alike = 1.0 / (ratio**2 * (1.0 / found.size - 1.0 / n_items) + 1.0 / n_items)
     return SizeRow(
         estimate=found.score_error,
         conf_low=found.score_error * float(low),
@@ -270,5 +267,13 @@ def _size_row(found: SizeError, n_items: int, n_models: int) -> SizeRow:
         largest_error=found.largest_error,
         rank_error=found.rank_error,
         random_error=found.random_error,
-        random_size=max(1, round(alike)),
+        random_size=_as_good(found.score_error, found.random_error, found.size, n_items),
+        difference_error=found.difference_error,
+        difference_size=_as_good(found.difference_error, found.random_difference_error, found.size, n_items),
     )
+
+
+def _as_good(error: float, random_error: float, size: int, n_items: int) -> int:
+    """Return how many random items err as little, by the formula of their mean; where all items say the same, one is enough."""
+    ratio = error / max(random_error, 1e-9)
+    return max(1, round(1.0 / (ratio**2 * (1.0 / size - 1.0 / n_items) + 1.0 / n_items)))

@@ -182,6 +182,10 @@ class SizeRow(Estimate):
         Root mean square error of the mean of as many random items.
     random_size
         Random items that would err as little.
+    difference_error
+        Root mean square error of the difference of two models that answer the form; None in results of older versions.
+    difference_size
+        Random items on which a difference would err as little.
     """
 
     estimate: float
@@ -190,6 +194,8 @@ class SizeRow(Estimate):
     rank_error: float
     random_error: float
     random_size: int
+    difference_error: float | None = None
+    difference_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
