@@ -9,6 +9,7 @@ from evalstats.analysis.design.dependence import dependence_table, partitions_na
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
+from evalstats.analysis.leaderboard.new_task import new_task
 from evalstats.analysis.leaderboard.result import TIED, Leaderboard, PairRow
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed
@@ -678,7 +679,7 @@ def _records(result: Leaderboard) -> Section | None:
     return Section(id="records", heading=heading, blocks=(table,))
 
 
-_EVIDENCE = (_ranks, _pairs, _records, _resolution, _comparability, _dependence, _missing, _winner, _omnibus)
+_EVIDENCE = (_ranks, _pairs, new_task, _records, _resolution, _comparability, _dependence, _missing, _winner, _omnibus)
 
 
 # --- the method ---
@@ -699,7 +700,8 @@ def _method_sections(result: Leaderboard) -> tuple[Section, ...]:
         how = f"tested by permutation for groups along {tested}, of which a sample would be the clusters"
         how = how if result.dependence else "no column could test it"
         independent = f"The {'clusters' if result.clusters else 'items'} are independent of one another: {how}"
-    beside = [each.method for each in (result.winner, result.omnibus, *result.rows) if each is not None]
+    others = (result.winner, result.omnibus, result.new_task, *result.rows)
+    beside = [each.method for each in others if each is not None]
     works = {
         work
         for name in (result.method, result.rank_method, *beside)
@@ -726,6 +728,8 @@ def _paragraphs(result: Leaderboard) -> list[str]:
     paragraphs = [_described(f"Pairs: {result.method}, because {result.method_reason}.", result.method, said)]
     if any(row.rank_low is not None for row in result.rows):
         paragraphs.append(_described(f"Ranks: {result.rank_method}.", result.rank_method, said))
+    if (new := result.new_task) is not None:
+        paragraphs.append(_described(f"Ranks on a new {new.factor}: {new.reason or new.method}.", new.method, said))
     winner = result.winner
     if winner is not None and winner.method:
         paragraphs.append(_described(f"The score at the top: {winner.method}.", winner.method, said))

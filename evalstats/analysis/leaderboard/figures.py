@@ -7,11 +7,11 @@ from string import ascii_letters
 from typing import Any
 
 from evalstats.analysis.design.entries import ComparabilityGraph, ItemGroup
-from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
+from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, NewTask, PairRow
 from evalstats.analysis.result import shown_numbers
-from evalstats.document.model import Figure
+from evalstats.document.model import Column, Figure, Table
 from evalstats.document.numbers import interval, scaled
-from evalstats.grammar import comma_list, plural
+from evalstats.grammar import comma_list, plural, plural_of
 
 MOST_MODELS = 60
 MOST_PAIRS = 30
@@ -60,6 +60,41 @@ def ranks(result: Leaderboard) -> Figure:
             "Scores with intervals; the pale bar shows possible ranks for all models jointly, the dark one "
             "for that model alone."
         ),
+    )
+
+
+def new_task(result: Leaderboard, found: NewTask) -> Figure:
+    """Return the figure of the ranks left open on a new task, beside those on the tasks at hand; at most 60 models."""
+    rows = found.rows[:MOST_MODELS]
+    at_hand = [result.row(row.name) for row in rows]
+    columns = (
+        Column(title="Model", kind="name"),
+        Column(title="Ranks here", kind="amount"),
+        Column(title=f"On a new {found.factor}", kind="amount"),
+        Column(title="Median", kind="number", digits=1, plain=True),
+        Column(title=f"{plural_of(found.factor).capitalize()} inside (%)", kind="number", scale=100, digits=0),
+    )
+    cells = tuple(
+        (row.name, own.ranks.replace("-", "–"), row.ranks.replace("-", "–"), row.rank_median, row.share_inside)
+        for row, own in zip(rows, at_hand, strict=True)
+    )
+    level = f"{100 * found.conf_level:g}%"
+    here = f"these {found.n_tasks} together (dark, all models jointly)"
+    caption = f"Ranks left open on a new {found.factor} (pale, {level} for each model) and on {here}"
+    return Figure(
+        id="new-task",
+        plot="ranks",
+        rows={
+            "model": [row.name for row in rows],
+            "rank_low": [row.rank_low for row in rows],
+            "rank_high": [row.rank_high for row in rows],
+            "rank_low_marginal": [own.rank_low for own in at_hand],
+            "rank_high_marginal": [own.rank_high for own in at_hand],
+        },
+        options={"title": f"Ranks on a new {found.factor}"},
+        alt=f"Ranks left open for {plural(len(rows), 'model')} on a {found.factor} not yet seen, from {found.n_tasks} at hand.",
+        caption=caption,
+        table=Table(id="new-task", columns=columns, rows=cells, caption=caption, most=MOST_MODELS),
     )
 
 

@@ -52,6 +52,7 @@ from evalstats.analysis.leaderboard.checks import (
     other_leaders,
     tails_of_the_best,
 )
+from evalstats.analysis.leaderboard.new_task import new_task_of
 from evalstats.analysis.leaderboard.published import published_leaderboard
 from evalstats.analysis.leaderboard.ranks import BoardScores, Ranking, RankingOptions, ranking
 from evalstats.analysis.leaderboard.result import Leaderboard, snapped_pairs, snapped_rows
@@ -452,6 +453,7 @@ def _answer(
         dependence_of=f"{head} against the mean of the others",
         these_items=these,
         other_leaders=other_leaders(board, asked, clusters, best) if graph.connected and board.labels is None else (),
+        new_task=new_task_of(board, asked.conf_level),
         origin=Origin(sources=sources_of(data, board.runs), version=toolkit_version(), seed=asked.seed),
         notes=(
             *recorded_notes(data, board.runs),

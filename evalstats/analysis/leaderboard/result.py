@@ -194,6 +194,64 @@ class OtherLeader:
     best: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTaskRow:
+    """The ranks left open for one model on a task not yet seen.
+
+    Attributes
+    ----------
+    rank_low, rank_high
+        Ends of the interval, which holds for this model by itself.
+    rank_median
+        Median of its ranks on the tasks at hand; models with equal scores on a task share the mean of their places.
+    share_inside
+        Share of the tasks on which its rank lies in the interval that the others give; None where these are too few.
+    """
+
+    name: str
+    rank_low: int
+    rank_high: int
+    rank_median: float
+    share_inside: float | None = None
+
+    @property
+    def ranks(self) -> str:
+        """The interval in words: "1-3"."""
+        return f"{self.rank_low}" if self.rank_low == self.rank_high else f"{self.rank_low}-{self.rank_high}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask:
+    """Which rank each model will have on a task that was drawn as those at hand were (conformal prediction).
+
+    Attributes
+    ----------
+    factor
+        Of what a new level is meant: tasks, or what is averaged over.
+    n_tasks, n_left_out
+        Tasks at hand, and those on which no item has a score of every model.
+    conf_level
+        Probability that a model's rank on the new task is in its interval.
+    rows
+        One for each model with a score, in the order of the lines; empty where there is a `reason`.
+    share_together
+        Share of the tasks on which all models at once have a rank in the interval that the others give.
+    method
+        Name of the method; "" where there is a `reason`.
+    reason
+        Why there are no intervals, with how many tasks would be needed.
+    """
+
+    factor: str
+    n_tasks: int
+    conf_level: float
+    n_left_out: int = 0
+    rows: tuple[NewTaskRow, ...] = ()
+    share_together: float | None = None
+    method: str = ""
+    reason: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Leaderboard(OfMetric, Result):
     """How do all models stand, and which ranks are certain? The answer, and how it was reached.
@@ -223,6 +281,8 @@ class Leaderboard(OfMetric, Result):
         Where a factor that nobody declared is the clusters: what would be shown if items were independent.
     other_leaders
         Other averages by which another model leads, or the one best is not.
+    new_task
+        Which rank each model will have on a task not yet seen, where there are several tasks.
     basis
         What the comparisons rest on: the same items for all, or for each pair the items it shares.
     different
@@ -279,6 +339,7 @@ class Leaderboard(OfMetric, Result):
     dependence_of: str = ""
     these_items: PairsOfTheseItems | None = None
     other_leaders: tuple[OtherLeader, ...] = ()
+    new_task: NewTask | None = None
     origin: Origin = field(default_factory=Origin)
     notes: tuple[Note, ...] = ()
 
@@ -393,14 +454,17 @@ class Leaderboard(OfMetric, Result):
 
     @shown_frame
     def to_frame(self) -> pl.DataFrame:
-        """One row for each model, in glossary names; `top_k` for each k asked for."""
+        """One row for each model, in glossary names; `top_k` for each k asked for, ranks on a new task where there are tasks."""
         rows: list[dict[str, Any]] = []
+        elsewhere = {} if self.new_task is None else {row.name: row for row in self.new_task.rows}
         for row in self.rows:
             values = {
                 each.name: getattr(row, each.name) for each in dataclasses.fields(row) if each.name not in _NO_COLUMN
             }
             values.update({f"top_{k}": inside for k, inside in values.pop("top")})
             values.update(tied_with=", ".join(row.tied_with) or None, runs=", ".join(row.runs) or None)
+            if new := elsewhere.get(row.name):
+                values.update(rank_low_new_task=new.rank_low, rank_high_new_task=new.rank_high)
             rows.append({"model": values.pop("name"), **values})
         return pl.DataFrame(rows, schema_overrides=_ROW_TYPES, infer_schema_length=None)
 
