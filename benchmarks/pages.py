@@ -37,6 +37,7 @@ BUDGET: Final[Mapping[str, tuple[int, int]]] = {
     "contamination": (140, 1300),
     "frontier": (110, 1450),
     "items": (230, 2600),
+    "reliability": (300, 2600),
     "judges": (430, 2400),
     "lab-live": (420, 4000),
     "leaderboard": (500, 2900),  # also says what it can tell apart, and what missing scores could do

@@ -31,6 +31,8 @@ from evalstats.analysis.overview.overview import overview as overview
 from evalstats.analysis.overview.result import Overview as Overview
 from evalstats.analysis.power.power import power as power
 from evalstats.analysis.power.result import PowerPlan as PowerPlan
+from evalstats.analysis.reliability.reliability import reliability as reliability
+from evalstats.analysis.reliability.result import ReliabilityReport as ReliabilityReport
 from evalstats.analysis.result import show as show
 from evalstats.analysis.saved import load_result as load_result
 from evalstats.analysis.scenarios.result import ScenarioModel as ScenarioModel

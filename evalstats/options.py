@@ -152,7 +152,7 @@ class GivenOptions:
 
 
 # Options that name columns of the data.
-OF_COLUMNS = ("cluster", "by", "over", "scenario", "contrast", "family")
+OF_COLUMNS = ("cluster", "by", "over", "scenario", "contrast", "family", "object", "facets")
 
 
 class UsedNames(NamedTuple):
@@ -177,7 +177,9 @@ def names_in(given: Mapping[str, Any]) -> UsedNames:
         ]
         found = (each for value in values if isinstance(value, tuple) for each in cast("tuple[object, ...]", value))
         return tuple(
-            each for each in found if isinstance(each, str) and each not in {"model", "system", "item", "none"}
+            each
+            for each in found
+            if isinstance(each, str) and each not in {"model", "system", "item", "trial", "benchmark", "none"}
         )
 
     metrics = texts("metric")
@@ -246,7 +248,7 @@ Head = Annotated[str | None, Flag("Compare all others with this model.", names=(
 PilotBaseline = Annotated[str | None, Flag("One system of the pilot.", names=("contrast",))]
 PilotCandidate = Annotated[str | None, Flag("The other system of the pilot.", names=("contrast",))]
 Models = Annotated[
-    Sequence[str] | None, Flag("Models to keep: A,B,C; default: all.", reads="names", names=("contrast",))
+    Sequence[str] | None, Flag("Models to keep: A,B,C; default: all.", reads="names", names=("contrast", "object"))
 ]
 Contrast = Annotated[str, _DesignFlag("Column that names the sides: model, run or another one.")]
 EntryContrast = Annotated[str, _DesignFlag("Column that names the entries: model, run or another one.")]
@@ -427,6 +429,23 @@ ModelFamily = Annotated[
         "Column with each model's family, or families by name, may be repeated: name the items on which they differ.",
         metavar="COLUMN|MODEL=FAMILY",
     ),
+]
+
+# --- reliability ---
+
+MeasuredObject = Annotated[str, Flag("Column whose levels are told apart: model, system or another.")]
+Facets = Annotated[
+    str | Sequence[str] | None,
+    Flag(
+        "What a score could have had another level of: item, trial, judge, benchmark or another column; may be repeated; "
+        "default: item, and trial if there are several.",
+        "--facet",
+        metavar="COLUMN",
+    ),
+]
+FixedFacets = Annotated[
+    str | Sequence[str],
+    _DesignFlag("Facet whose levels are the only ones of interest; may be repeated.", "--fixed", metavar="COLUMN"),
 ]
 
 # --- scenarios ---

@@ -144,6 +144,13 @@ QUESTIONS: Mapping[str, Question] = {
             step="fitting curves of items, with models left out in turn",
         ),
         Question(
+            name="reliability",
+            asks="Would other items, trials, scaffolds or judges give the same order?",
+            result="ReliabilityReport",
+            page="reliability",
+            keeps="columns",
+        ),
+        Question(
             name="power",
             asks="How many items, trials or clusters do I need?",
             result="PowerPlan",

@@ -37,7 +37,7 @@ CHAPTERS: Final = {
     "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified", "unpaired"),
     "paired differences": ("paired",),
     "bootstrap": ("bootstrap", "resample_law"),
-    "clusters and factors": ("clusters", "factor_dependence", "runs", "trials", "reliability"),
+    "clusters and factors": ("clusters", "factor_dependence", "runs", "trials"),
     "many models": ("many",),
     "multiplicity": (
         "many/max_t",
@@ -78,6 +78,7 @@ CHAPTERS: Final = {
         "rasch",
         "short_form",
     ),
+    "reliability": ("reliability", "variance_components"),
     "planning": ("planning",),
 }
 

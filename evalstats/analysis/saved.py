@@ -34,6 +34,7 @@ RESULTS = {
     "PowerPlan": "evalstats.analysis.power.result",
     "Means": "evalstats.analysis.mixed.means",
     "MixedModel": "evalstats.analysis.mixed.result",
+    "ReliabilityReport": "evalstats.analysis.reliability.result",
     "ScenarioModel": "evalstats.analysis.scenarios.result",
     "Leaderboard": "evalstats.analysis.leaderboard.result",
     "Overview": "evalstats.analysis.overview.result",

@@ -91,6 +91,33 @@ def _items() -> Result:
     return replace(found, notes=(_MADE_UP, *found.notes))
 
 
+def _reliability() -> Result:
+    """Ten models under five scaffolds on 40 tasks: a scaffold suits some models better than others."""
+    from evalstats.analysis.reliability.reliability import reliability
+    from evalstats.loaders.frames import from_frame
+
+    draw = np.random.default_rng(_SEED)
+    logit = (
+        draw.normal(0.0, 0.7, (10, 1, 1))
+        + draw.normal(0.0, 0.4, (1, 5, 1))
+        + draw.normal(0.0, 1.2, (1, 1, 40))
+        + draw.normal(0.0, 0.45, (10, 5, 1))
+        + draw.normal(0.0, 0.6, (10, 1, 40))
+    )
+    right = draw.random(logit.shape) < 1.0 / (1.0 + np.exp(-logit))
+    rows = [
+        {"item": f"task-{i:02d}", "model": f"model-{m:02d}", "scaffold": f"scaffold-{s}", "score": int(right[m, s, i])}
+        for m in range(10)
+        for s in range(5)
+        for i in range(40)
+    ]
+    data = from_frame(
+        pl.DataFrame(rows), item="item", model="model", system="scaffold", score="score", benchmark="@agent tasks"
+    )
+    found = reliability(data, facets=["scaffold", "item"])
+    return replace(found, notes=(_MADE_UP, *found.notes))
+
+
 def _contamination() -> Result:
     """Nine models on 400 items, of which half are public; one of them scores 25 points more on these."""
     from evalstats.analysis.contamination.contamination import contamination
@@ -243,6 +270,7 @@ _MADE = (
     _gap,
     _leaderboard,
     _power,
+    _reliability,
     _scenarios,
     _score,
 )

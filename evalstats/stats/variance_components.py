@@ -33,7 +33,7 @@ class VarianceComponents:
         What each nested factor is nested in.
     levels
         Levels of each factor: of the object of measurement, which comes first, all; of a facet, as many as each object meets
-        (in each level that the facet is nested in), on harmonic average and rounded.
+        (in each level that the facet is nested in), levels of unequal size counted by their shares, rounded.
     effects
         Combinations of factors, a component for each; the last is the residual.
     variances
@@ -116,7 +116,7 @@ def variance_components(
     """
     values = as_values(means, "scores")
     coded = {name: as_codes(codes, len(values), name)[0] for name, codes in factors.items()}
-    measured, *facets = coded
+    measured = next(iter(coded))
     _refuse_single_levels(coded, counts, repetition)
     inside = {
         name: tuple(other for other in coded if other != name and nested_in(codes, coded[other]))
@@ -138,9 +138,7 @@ def variance_components(
     if is_constant(values) and not within:
         raise CannotAnswerError("all scores are equal, so they have no variance to split")
     df, weights = _layout(effects, codes, n_scores, repetition)
-    levels = {measured: int(coded[measured].max()) + 1} | {
-        name: _met(coded, name, (measured, *inside.get(name, ()))) for name in facets
-    }
+    levels = {measured: int(coded[measured].max()) + 1} | _effective_levels(coded, inside, n_scores)
     if repetition:
         levels[repetition] = max(1, round(len(values) / float((1.0 / n_scores).sum())))
     shape = _balanced_shape(coded, inside, n_scores)
@@ -218,11 +216,32 @@ def _joint(columns: Sequence[IntArray]) -> IntArray:
     return codes
 
 
-def _met(coded: Mapping[str, IntArray], name: str, among: Sequence[str]) -> int:
-    """Return how many levels of a facet occur together with each level of others, on harmonic average."""
-    groups = _joint([coded[other] for other in dict.fromkeys(among)])
-    pairs = np.unique(np.stack([groups, coded[name]]), axis=1)[0]
-    return max(1, round(1.0 / float((1.0 / np.bincount(pairs)).mean())))
+def _effective_levels(
+    coded: Mapping[str, IntArray], inside: Mapping[str, Sequence[str]], n_scores: FloatArray
+) -> dict[str, int]:
+    """Return how many levels of each facet the mean of an object rests on, in each level of what it is nested in.
+
+    The inverse of the sum of squared shares of its scores, averaged over objects: with a component of variance for these
+    levels, its part in the variance of the mean is the component over this number (Brennan 2001, section 7.2).
+    """
+    measured, *facets = coded
+
+    def number(names: Sequence[str]) -> float:
+        return 1.0 / float(_held(coded[measured], _joint([coded[name] for name in names]), n_scores, share=True).mean())
+
+    found: dict[str, int] = {}
+    for name in facets:
+        parents = [other for other in inside.get(name, ()) if other != measured]
+        levels = number([measured, *parents, name])
+        found[name] = max(1, round(levels / number([measured, *parents]) if parents else levels))
+    return found
+
+
+def _held(outer: IntArray, inner: IntArray, n_scores: FloatArray, *, share: bool = False) -> FloatArray:
+    """Return the sum over inner levels of n^2/N in every outer level of N scores; with `share`, of (n/N)^2."""
+    n, first = np.bincount(inner, weights=n_scores), np.unique(inner, return_index=True)[1]
+    total = np.bincount(outer, weights=n_scores)
+    return np.asarray(np.bincount(outer[first], weights=n**2) / total ** (2 if share else 1), dtype=np.float64)
 
 
 def _layout(
@@ -233,20 +252,22 @@ def _layout(
 ) -> tuple[FloatArray, FloatArray]:
     """Return degrees of freedom, and what of each component expected mean squares hold, from the levels that were met."""
     free: dict[tuple[str, ...], float] = {}
-    scores: list[float] = []
     for effect in effects:
-        repeated = repetition in effect
-        n = float(n_scores.sum()) if repeated else float(codes[effect].max() + 1)
+        n = float(n_scores.sum()) if repetition in effect else float(codes[effect].max() + 1)
         free[effect] = n - 1.0 - sum(df for other, df in free.items() if set(other) < set(effect))
-        per_level = np.bincount(codes[effect], weights=n_scores)
-        scores.append(1.0 if repeated else 1.0 / float((1.0 / per_level).mean()))
         if free[effect] < 1:
             raise CannotAnswerError(
                 f"too few cells to estimate what is particular to a combination of {' and '.join(effect)}: "
                 f"{round(n):,} of them were met. Name fewer facets, or add results that cross them"
             )
-    holds = np.array([[set(effect) <= set(other) for other in effects] for effect in effects], dtype=np.float64)
-    return np.array(list(free.values())), holds * np.array(scores)
+    weights = np.zeros((len(effects), len(effects)))
+    for i, effect in enumerate(effects):
+        for j, other in enumerate(effects):
+            if repetition in other:
+                weights[i, j] = 1.0
+            elif set(effect) <= set(other):
+                weights[i, j] = float(_held(codes[effect], codes[other], n_scores).mean())
+    return np.array(list(free.values())), weights
 
 
 def _balanced_shape(
@@ -334,4 +355,6 @@ def object_scores(factors: Mapping[str, ArrayLike], means: ArrayLike) -> FloatAr
     )
     own = int(coded[measured].max()) + 1
     others = np.asarray(hstack(columns, format="csr")[:, own:] @ effects[own:], dtype=np.float64)
-    return centre + effects[:own] + float(others.mean())
+    # Solved to 13 digits: what differs less is equal, such as two scores that share the first place.
+    scale = float(np.abs(values).max())
+    return np.round((centre + effects[:own] + float(others.mean())) / scale, 10) * scale

@@ -43,6 +43,7 @@ COMMENT_TAGS = {
 FEW = (
     "comparison_trials_clusters", "comparisons_by_three_metrics", "score_clusters", "leaderboard_published", "mixed_binomial",
     "means_of_mixed", "contamination_twins", "frontier_of_cost", "items_of_few_models", "power_from_a_pilot", "gap_of_four",
+    "reliability_of_scaffolds",
     "scenarios_graded", "arena_covariates", "hostile audit", "hostile judges", "hostile changes", "hostile overview",
     "scores_by_macro_average",
 )  # fmt: skip

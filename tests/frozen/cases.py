@@ -722,6 +722,40 @@ def items_of_few_models() -> es.ItemReport:
     return es.items(_item_pool(7), size=8)
 
 
+def _board_of_scaffolds(n_trials: int = 1, *, missing: bool = False) -> es.EvalData:
+    rng = np.random.default_rng(22)
+    chance = rng.normal(0, 0.8, (8, 1, 1)) + rng.normal(0, 1, (1, 1, 20)) + rng.normal(0, 0.6, (8, 4, 1))
+    return es.from_frame(
+        pl.DataFrame(
+            [
+                {
+                    "item": f"t{i:02d}",
+                    "model": f"m{m}",
+                    "scaffold": f"s{s}",
+                    "trial": trial,
+                    "score": int(rng.random() < 1 / (1 + np.exp(-chance[m, s, i]))),
+                }
+                for m in range(8)
+                for s in range(4)
+                if not (missing and (m + s) % 4 == 0)
+                for i in range(20)
+                for trial in range(n_trials)
+            ]
+        ),
+        item="item", model="model", system="scaffold", trial="trial", score="score",
+    )  # fmt: skip
+
+
+@case
+def reliability_of_scaffolds() -> es.ReliabilityReport:
+    return es.reliability(_board_of_scaffolds(2), facets=["scaffold", "item", "trial"])
+
+
+@case
+def reliability_of_a_partial_board() -> es.ReliabilityReport:
+    return es.reliability(_board_of_scaffolds(missing=True), facets=["scaffold", "item"])
+
+
 @case
 def power_of_a_difference() -> es.PowerPlan:
     return es.power(delta="5pp", discordance=0.3)

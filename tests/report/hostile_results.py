@@ -22,6 +22,7 @@ from evalstats import (
     leaderboard,
     overview,
     power,
+    reliability,
     scenarios,
     score,
 )
@@ -154,6 +155,26 @@ def _items() -> Result:
     ]
     data = from_frame(pl.DataFrame(rows), item="item", model="model", score=METRIC, benchmark=f"@{BENCHMARK}")
     return items(data, size=20)
+
+
+def _reliability() -> Result:
+    draw = np.random.default_rng(12)
+    scaffolds = ("<b onclick='window.hit=1'>scaffold</b>", "|`plain`|", SCENARIOS[1])
+    rows = [
+        {
+            "item": f"<u>item {i}</u>|`x`",
+            "model": name,
+            "<i>scaffold": scaffold,
+            METRIC: int(place / 4 - 1 + draw.logistic() > 0),
+        }
+        for place, name in enumerate(MODELS)
+        for scaffold in scaffolds
+        for i in range(12)
+    ]
+    data = from_frame(
+        pl.DataFrame(rows), item="item", model="model", variant="<i>scaffold", score=METRIC, benchmark=f"@{BENCHMARK}"
+    )
+    return reliability(data, facets=["<i>scaffold", "item"])
 
 
 RESULTS: Mapping[str, Callable[[], Result]] = {
