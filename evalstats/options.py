@@ -372,6 +372,10 @@ Resamples = Annotated[int, _DesignFlag("Number of bootstrap resamples.", "--resa
 Seed = Annotated[int, _DesignFlag("Random seed.")]
 Top = Annotated[Sequence[int], Flag("Report which models may be among the K best; may be repeated.", metavar="K")]
 
+AddPosterior = Annotated[
+    bool, Flag("Add P(better), credible intervals and expected losses, under several priors, beside the intervals.")
+]
+
 # --- compare ---
 
 IntervalMethod = Literal["auto", "tango", "augmented-t", "t", "cr2"]

@@ -58,6 +58,7 @@ from evalstats.analysis.design.runs import (
     wanted_pass,
 )
 from evalstats.analysis.design.suite import as_one
+from evalstats.analysis.posterior.result import with_posterior
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import MethodRow, Origin, estimated, method_row
@@ -133,6 +134,7 @@ def compare(
     missing: opt.Missing = None,
     plan: Plan | None = None,
     labels: opt.Labels = None,
+    posterior: opt.AddPosterior = False,
     seed: opt.Seed = 0,
 ) -> Comparison | Comparisons:
     """Compare two systems on the items that both answered: candidate minus baseline.
@@ -215,6 +217,8 @@ def compare(
         model and value (or item and a column for each side), on the scale of the scores. The difference is then the
         prediction-powered one, which the judge's errors do not bend. Labelled items must be a random part, or `label_prob` hold
         the chance of each; at least 20 need labels for both sides.
+    posterior
+        Whether to add the posterior beside the interval, as `Comparison.posterior` gives it.
     seed
         For permutations and random sign flips; intervals do not depend on it.
 
@@ -255,7 +259,8 @@ def compare(
         )
     sides = data.written(baseline), data.written(candidate)
     if metric is None or isinstance(metric, str):
-        return _answer(data.with_metric(metric, higher_is_better=higher_is_better), *sides, asked)
+        found = _answer(data.with_metric(metric, higher_is_better=higher_is_better), *sides, asked)
+        return with_posterior(found) if posterior else found
     _check_metrics(several, asked)
     return _answer_each(data, *sides, asked, several)
 
@@ -322,7 +327,7 @@ def _answer_each(
                 raise
             # Of several, the reader has to know which.
             raise type(error)(f"metric {name!r}: {error}") from error
-        p = found.p_value
+        p, found = found.p_value, with_posterior(found) if asked.posterior else found
         rows.append(replace(found, p_adjusted=None if p is None else min(1.0, len(metrics) * p)))
     plan: Plan | None = asked.plan
     level = asked.conf_level if asked.conf_level is not None or plan is None else plan.conf_level
@@ -651,6 +656,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         sequential=watched,
         missing=replace(missing, withheld=ruled.withheld),
         labels=found.labels,
+        cluster_moments=design.cluster_moments(found, scores),
         flipped=flipped_items(paired, design.data.runs),
         effects=effect_rows(found, scores, design.conf_level) if plain else (),
         costs=cost_rows(paired, clusters=design.clusters, conf_level=design.conf_level),

@@ -23,6 +23,7 @@ from evalstats.document.model import Note
 from evalstats.grammar import plural_of
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
+from evalstats.stats.posterior import ClusterMoments
 from evalstats.stats.stratified import Strata
 from evalstats.table.items import level_places
 from evalstats.table.metric import MetricFacts
@@ -142,6 +143,11 @@ class PairedDesign:
             margin=self.margin,
             runs=scores.runs,
         )
+
+    def cluster_moments(self, found: Difference, scores: PairedScores) -> ClusterMoments | None:
+        """Return what a posterior needs where clusters of one kind decide, and nothing else does."""
+        alone = found.headline.method == "CR2, Satterthwaite df" and len(scores.clusters) == 1
+        return ClusterMoments.of(scores.differences, scores.clusters[0]) if alone and self.labels is None else None
 
     def without_claims(self, found: Difference) -> Difference:
         """Forbid any claim where items clearly go by a factor with too few levels."""

@@ -11,6 +11,7 @@ from evalstats.analysis.design.averages import weighted_words
 from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.design.dependence import dependence_table, partitions_named
 from evalstats.analysis.design.metric import asked_direction, direction_notes
+from evalstats.analysis.posterior.document import beside_sections
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import (
@@ -72,6 +73,7 @@ def document(result: Comparison) -> Document:
     findings = tuple(Text(text=_varies(result, found)) for found in result.findings[:_FINDINGS_SHOWN])
     evidence = () if refused else tuple(part for section in _EVIDENCE if (part := section(result)) is not None)
     effects = None if refused else _effects(result)
+    beside = None if refused or result.posterior_beside is None else beside_sections(result.posterior_beside)
     return Document(
         kind="compare",
         title=f"Is {result.candidate.name} better than {result.baseline.name}{placed(result.benchmark)}?",
@@ -82,11 +84,13 @@ def document(result: Comparison) -> Document:
         number_words="" if refused else words,
         interval=None if refused else figures.drawn(result, p_beside(result)),
         scope=_scope(result),
-        answer=() if refused else (*findings, *(() if figure is None else (figure,))),
+        answer=()
+        if refused
+        else (*findings, *([] if beside is None else [beside[0]]), *([] if figure is None else [figure])),
         notes=notes_of(result),
         actions=tuple(_actions(result)),
         worst=worst_items(result, evidence),
-        evidence=evidence,
+        evidence=evidence if beside is None else (*evidence, beside[1]),
         method=(*method_sections(result, refused=refused), *(() if effects is None else (effects,))),
     )
 

@@ -12,6 +12,7 @@ from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.new_task import new_task
 from evalstats.analysis.leaderboard.result import TIED, Leaderboard, PairRow
 from evalstats.analysis.method_texts import texts_for
+from evalstats.analysis.posterior.document import beside_sections
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level
 from evalstats.document.model import (
@@ -77,6 +78,7 @@ def document(result: Leaderboard) -> Document:
     value, words, drawn = _number(result)
     users = f", on different {result.different}" if result.different and result.whole else ""
     limits = [] if label in ("no ranks", "no overall rank") else _limits(result)
+    beside = None if result.posterior_beside is None else beside_sections(result.posterior_beside)
     whole = Document(
         kind="leaderboard",
         title=f"Which {result.contrast} is best{placed(result.benchmark)}?",
@@ -87,10 +89,13 @@ def document(result: Leaderboard) -> Document:
         number_words=words,
         interval=drawn,
         scope=_scope(result),
-        answer=(replace(figures.ranks(result), table=_models(result)),),
+        answer=(replace(figures.ranks(result), table=_models(result)), *([] if beside is None else [beside[0]])),
         notes=(*_by_other_averages(result), *result.notes),
         actions=tuple(_actions(result)),
-        evidence=tuple(section for each in _EVIDENCE if (section := each(result)) is not None),
+        evidence=(
+            *(section for each in _EVIDENCE if (section := each(result)) is not None),
+            *([] if beside is None else [beside[1]]),
+        ),
         method=_method_sections(result),
     )
     # Of two models the answer is the same either way.

@@ -57,6 +57,7 @@ from evalstats.analysis.leaderboard.published import published_leaderboard
 from evalstats.analysis.leaderboard.ranks import BoardScores, Ranking, RankingOptions, ranking
 from evalstats.analysis.leaderboard.result import Leaderboard, snapped_pairs, snapped_rows
 from evalstats.analysis.leaderboard.rows import corrected, dated, model_rows, pair_rows
+from evalstats.analysis.posterior.result import with_posterior
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Origin, notes
@@ -111,6 +112,7 @@ def leaderboard(
     weights: opt.Weights = None,
     labels: opt.Labels = None,
     plan: DeclaredPlan | None = None,
+    posterior: opt.AddPosterior = False,
     seed: opt.Seed = 0,
 ) -> Leaderboard:
     """Compare all models on shared items, and give each the set of ranks that the data allow.
@@ -155,6 +157,8 @@ def leaderboard(
     labels
         People's labels of a part of the items, for every model, where a judge gave the scores, as in `compare`. Models are then
         compared on the items that all of them have.
+    posterior
+        Whether to add the posterior of the ranks beside the rank sets, as `Leaderboard.posterior` gives it.
     seed
         For random sign flips, where there are too many patterns to list.
 
@@ -194,7 +198,8 @@ def leaderboard(
     data = as_data(data, asked.names())
     data = data if plan is None else with_plan(data, plan)
     found = _unplanned(data, asked) if plan is None else _planned(data, plan, asked)
-    return replace(found, rows=dated(found.rows, data))
+    found = replace(found, rows=dated(found.rows, data))
+    return with_posterior(found) if posterior else found
 
 
 def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:

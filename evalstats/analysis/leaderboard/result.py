@@ -13,10 +13,15 @@ import polars as pl
 from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.design.entries import ComparabilityGraph, EntryDifference
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
+from evalstats.analysis.posterior.difference import need_direction
+from evalstats.analysis.posterior.difference import prior_scale as usual_scale
+from evalstats.analysis.posterior.ranks import ranks_posterior
+from evalstats.analysis.posterior.result import RankPosterior
 from evalstats.analysis.result import Estimate, OfMetric, Origin, RankedRow, Result, row_named
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
-from evalstats.grammar import plural
+from evalstats.errors import CannotAnswerError, Option
+from evalstats.grammar import and_list, plural
 from evalstats.stats.many.multiplicity import Omnibus
 from evalstats.stats.unpaired import detectable_difference
 from evalstats.table.metric import MetricFacts
@@ -301,6 +306,8 @@ class Leaderboard(OfMetric, Result):
         Why there is no test of all models at once; None where there is.
     dependence_of
         Of which difference `dependence` speaks.
+    posterior_beside
+        The posterior of the ranks, where it was asked for with the leaderboard.
     """
 
     about: MetricFacts
@@ -340,6 +347,7 @@ class Leaderboard(OfMetric, Result):
     these_items: PairsOfTheseItems | None = None
     other_leaders: tuple[OtherLeader, ...] = ()
     new_task: NewTask | None = None
+    posterior_beside: RankPosterior | None = None
     origin: Origin = field(default_factory=Origin)
     notes: tuple[Note, ...] = ()
 
@@ -444,6 +452,64 @@ class Leaderboard(OfMetric, Result):
                 entry = dataclasses.replace(entry, verdict="not compared")
             found.append(entry)
         return tuple(found)
+
+    def posterior(self, *, prior_scale: float | None = None, conf_level: float | None = None) -> RankPosterior:
+        """Return how probable each rank of each model is, and what choosing each would cost: beside the rank sets.
+
+        Parameters
+        ----------
+        prior_scale
+            Scale of the usual prior of the standard deviation between models (half-Cauchy), in the metric's own unit. None: a
+            tenth of the score's range; of a score without bounds a fifth of the standard deviation of its items.
+        conf_level
+            How much of its posterior a model's range of ranks holds; None: the level of the leaderboard.
+
+        Raises
+        ------
+        CannotAnswerError
+            If some pair of models is not compared, as with `baseline` or where models share too few items, or has no standard
+            error.
+        InputError
+            If an option is out of its range, or which way is better is not known.
+
+        Notes
+        -----
+        It needs the scores and the standard errors of all pairs, which a saved leaderboard has. Half and double the prior's
+        scale, and a sceptic's quarter of it, always stand beside;
+        `evalstats.stats.many.rank_probabilities` has the model.
+
+        Examples
+        --------
+        >>> import evalstats as es
+        >>> found = es.leaderboard(es.datasets.tenacious_held_out(), cluster="none").posterior()
+        >>> [(row.model, round(row.p_first, 2)) for row in found.usual]
+        [('trained', 1.0), ('baseline', 0.0)]
+        """
+        need_direction(self.about)
+        names = [row.name for row in self.rows]
+        pairs = {(pair.first, pair.second): pair for pair in self.pairs}
+        if not self.whole or len(pairs) < len(names) * (len(names) - 1) // 2:
+            why = f"only those with {self.baseline} are" if self.baseline else "some are not"
+            raise CannotAnswerError(
+                f"a posterior of ranks takes every pair of models as compared, and {why}; leave out the baseline, or name "
+                f"models that answered the same items with {Option('models')}"
+            )
+        spreads = [row.std_error * math.sqrt(row.n_items or 0) for row in self.rows if row.std_error is not None]
+        scores = {row.name: row.estimate for row in self.rows if row.estimate is not None}
+        if lost := [name for name in names if name not in scores]:
+            raise CannotAnswerError(f"{lost[0]} has no score; leave it out with {Option('models')}")
+        best = self.best()
+        return ranks_posterior(
+            scores,
+            pairs,
+            self.about,
+            contrast=self.contrast,
+            scale=usual_scale(self.about, prior_scale, max(spreads, default=None)),
+            conf_level=self.conf_level if conf_level is None else conf_level,
+            beside=f"{and_list(best, 3)} could be best" if best else "no rank is certain",
+            origin=dataclasses.replace(self.origin, settings=None),
+            notes=tuple(note for note in self.notes if note.kind in ("simulated", "withheld")),
+        )
 
     def row(self, name: str) -> LeaderboardRow:
         """Return one model's line.
