@@ -14,11 +14,11 @@ from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special, stats
+from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count, check_level, few_items
-from evalstats.stats.estimate import IntervalEstimate
+from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.roots import bracketed_roots
 
 PassKind = Literal["hat", "at"]
@@ -136,7 +136,7 @@ class BetaBinomial:
     def region(self, conf_level: float) -> FloatArray:
         """Return means and correlations along the edge of the profile-likelihood region of one number; shape (n, 2)."""
         profile = _Profile.of(self.trials, self.right)
-        cut = self.log_likelihood - 0.5 * float(stats.chi2.ppf(conf_level, 1))
+        cut = self.log_likelihood - 0.5 * normal_quantile(conf_level) ** 2
         low, high = profile.places(cut, float(special.logit(self.correlation)))
         # Close together near the ends, where the edge turns back.
         r = special.expit(low + (high - low) * 0.5 * (1.0 - np.cos(np.linspace(0.0, np.pi, _REGION))))
@@ -200,6 +200,8 @@ def any_law_intervals(
     >>> round(low, 2), round(high, 2)
     (0.2, 0.77)
     """
+    from scipy import optimize, stats  # slow to load, and every comparison imports this module
+
     n, c, rates = _whole(trials, "trials"), _whole(right, "successes"), np.linspace(0.0, 1.0, _RATES)
     cells, counts = np.unique(np.column_stack([n, c]), axis=0, return_counts=True)
     chance = np.asarray(stats.binom.pmf(cells[:, 1:], cells[:, :1], rates), dtype=np.float64)
@@ -214,7 +216,7 @@ def any_law_intervals(
             break
         weights = weights * gain
     best = chance @ weights
-    cut = log_likelihood(best) - 0.5 * float(stats.chi2.ppf(check_level(conf_level), 1))
+    cut = log_likelihood(best) - 0.5 * normal_quantile(check_level(conf_level)) ** 2
     # Planes that touch the region of laws that fit: no law beyond one fits as well. They serve every k.
     planes: list[FloatArray] = []
 

@@ -28,8 +28,8 @@ WHOLE = frozenset({
     "arena_of_labels", "comparison_shipped", "comparison_of_different_users",
     "comparisons_by_three_metrics", "score_clusters", "leaderboard_baseline_clusters",
     "scenarios_rut", "arena_simulated", "gap_of_outcomes", "contamination_split",
-    "frontier_of_cost", "items_short_form", "power_of_a_difference", "reliability_of_scaffolds", "judges_of_labels", "audit_of_scores", "overview_of_trials",
-    "changes_of_weeks",
+    "frontier_of_cost", "items_short_form", "power_of_a_difference", "judges_of_labels", "audit_of_scores", "overview_of_trials",
+    "changes_of_weeks", "reliability_of_scaffolds",
 })  # fmt: skip
 _MASKS = (
     (re.compile(re.escape(tempfile.gettempdir()) + r"[\w./-]*"), "FOLDER"),
