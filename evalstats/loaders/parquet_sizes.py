@@ -27,6 +27,7 @@ _TAIL: Final = struct.Struct("<I4s")
 # Values of a column that is written out take this much each, at least.
 _CELL_BYTES: Final = 8
 _MAX_DEPTH: Final = 32
+_BLOCKS_READ: Final = 6  # blocks that are read at once, where they are small: some 300,000 rows
 _INSTEAD: Final = "write the file again in smaller row groups, or, if you trust it,"
 # Kinds of values in the compact protocol, and fields of the footer's structures by their numbers there.
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
@@ -91,7 +92,7 @@ def parquet_frames(
             kept = [name for name, dtype in scan.collect_schema().items() if keep(name, dtype)]
             scan = scan.select(by_name(kept))  # a bare name such as "*" or "^a$" would be a pattern
             height = scan.select(pl.len()).collect().item()
-            yield from sliced(scan, height, rows_at_once(path, most_rows, kept))
+            yield from sliced(scan, height, most_rows, rows_at_once(path, _BLOCKS_READ * most_rows, kept))
     except PARQUET_FAULTS as error:
         raise UnreadableFileError(
             f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again, or fetch it again"

@@ -68,22 +68,28 @@ def pieces(frame: pl.DataFrame, most_bytes: int) -> Iterator[pl.DataFrame]:
         yield from pieces(frame.slice(first, rows), most_bytes)
 
 
-def sliced(scan: pl.LazyFrame, height: int, most_rows: int) -> Iterator[tuple[int, pl.DataFrame]]:
+def sliced(
+    scan: pl.LazyFrame, height: int, most_rows: int, most_read: int | None = None
+) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yield the rows of a Parquet file as frames, each with the number of its first row.
+
+    So many rows are read at once as `most_read` says, by default one frame: a row group is unpacked anew for each of its parts.
 
     A value that stands once in the file may be that of every row: so the first frame is small, each later one is at most four
     times as long, and none takes more than `BLOCK_BYTES` once its texts are written out.
     """
-    first, rows = 0, min(_FIRST_ROWS, most_rows)
+    most_read = most_read or most_rows
+    first, rows = 0, min(_FIRST_ROWS, most_read)
     while first < height:
         frame = scan.slice(first, rows).collect()
         at = first
-        for piece in pieces(frame, BLOCK_BYTES):
-            yield at, piece
-            at += piece.height
+        for part in frame.iter_slices(most_rows):
+            for piece in pieces(part, BLOCK_BYTES):
+                yield at, piece
+                at += piece.height
         first += rows
         fitting = rows * BLOCK_BYTES // max(1, held_bytes(frame))
-        rows = max(1, min(4 * rows, fitting, most_rows))
+        rows = max(1, min(4 * rows, fitting, most_read))
 
 
 class HeldOnce:

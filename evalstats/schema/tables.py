@@ -406,9 +406,9 @@ def levels_of(column: pl.Series) -> list[Any]:
     """
     if len(column) < _FEW:
         return sorted({value for value in column.to_list() if value is not None})
-    if is_constant(column):
-        return [] if column[0] is None else [column[0]]
-    return column.drop_nulls().unique().sort().to_list()
+    # A part of a long column is most often of one level.
+    parts = [part[:1] if is_constant(part) else part.unique() for part in column.get_chunks()]
+    return pl.concat(parts).drop_nulls().unique().sort().to_list()
 
 
 def combinations_in(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
