@@ -393,6 +393,9 @@ def is_constant(column: pl.Series) -> bool:
     """Whether all rows have one value, or none has any."""
     if nulls := column.null_count():
         return nulls == len(column)
+    flags = column.flags
+    if len(column) and (flags["SORTED_ASC"] or flags["SORTED_DESC"]):  # as what Polars filled with one value is
+        return bool(column[0] == column[-1])
     # A text that varies most often ends on another value than it begins with.
     ends_alike = not len(column) or column.dtype != pl.String or column[0] == column[-1]
     return ends_alike and bool((column == column[:1]).all())

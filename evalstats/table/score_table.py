@@ -87,13 +87,18 @@ class ScoreTable:
         codes, first = item_codes(keys[0] if alike else pl.concat(keys), key)
         codes = np.tile(codes, len(parts)) if alike else codes
         shape = len(first), len(systems)
-        n_scored, n_lost = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
+        # Zeros that nothing is written to take no memory: most often no score is lost.
+        n_scored, n_lost = np.empty(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
         total, total_sq = np.empty(shape), np.empty(shape)
         ends = np.cumsum([part.height for part in parts])
         for j, (part, own) in enumerate(zip(parts, np.split(codes, ends[:-1]), strict=True)):
-            n_scored[:, j], n_lost[:, j], total[:, j], total_sq[:, j] = _sums(part, own, len(first))
-        n_lost = trials_meant(n_scored + n_lost)
-        n_lost -= n_scored
+            n_scored[:, j], lost, total[:, j], total_sq[:, j] = _sums(part, own, len(first))
+            if lost is not None:
+                n_lost[:, j] = lost
+        present = n_scored + n_lost
+        meant = trials_meant(present)
+        n_lost = n_lost if meant is present else meant - n_scored
+        del present, meant
         items = items_with_levels(pl.concat(parts), wanted, codes, first, key=key)
         if "variant" in key and not is_constant(items["variant"]):
             own = [pl.col(name).cast(pl.String) for name in key if name != "variant"]
@@ -281,10 +286,10 @@ class ScoreTable:
         return replace(found, steps=steps, metric=replace(metric, kind="binary") if steps == 1 else metric)
 
 
-def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Floats, Floats, Floats, Floats]:
+def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Floats, Floats | None, Floats, Floats]:
     """Return how many trials of every item have a score and have none, and sums of scores and of their squares.
 
-    `rows` are those of one system, `codes` their items.
+    `rows` are those of one system, `codes` their items. None where every trial has a score.
     """
     counts = None
     if "trial" in rows.columns and "n_trials" in rows.columns:
@@ -300,7 +305,7 @@ def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Floats, Float
 
     is_scored, scores = rows["status"] == "scored", of_trials(rows["score"])
     n_scored = summed(of_trials(is_scored))
-    n_lost = np.zeros(n_items) if is_scored.all() else summed(of_trials(rows["status"].is_in(["error", "unscored"])))
+    n_lost = None if is_scored.all() else summed(of_trials(rows["status"].is_in(["error", "unscored"])))
     # A sum of three numbers depends on their order, which must not be that of the rows.
     order = np.lexsort((scores, codes)) if n_scored.max(initial=0) > 2 else slice(None)
     return n_scored, n_lost, summed(scores, order), summed(of_trials(rows["score"] * rows["score"]), order)

@@ -1,5 +1,6 @@
 """What check_table lets through, what it mends, and what it refuses with the row, the value and the remedy."""
 
+import math
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -12,7 +13,15 @@ from hypothesis import strategies as st
 
 from evalstats.errors import InputError
 from evalstats.schema.columns import column_names, schema_of
-from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns, frame_from_rows
+from evalstats.schema.tables import (
+    as_polars,
+    check_table,
+    empty_table,
+    factor_columns,
+    frame_from_rows,
+    is_constant,
+    levels_of,
+)
 
 
 def outcome(**changes: object) -> dict[str, Any]:
@@ -273,3 +282,31 @@ def test_numbers_at_the_limits_are_taken() -> None:
     for values in ([1e70, -1e70], [1e-70, 0.0], [0.0, 0.0], [1e-200, 1.0]):
         table = outcomes(*(outcome(item=str(row), score=value) for row, value in enumerate(values)))
         assert table["score"].to_list() == values
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pl.Series(["a"]).new_from_index(0, 3), True),
+        (pl.Series(["b", "a"]).sort(), False),
+        (pl.Series([2, 2]).sort(descending=True), True),
+        (pl.Series([1.0, math.nan]).sort(), False),
+        (pl.Series(["a", "b", "a"]), False),
+        (pl.Series([["a"], ["a"]]), True),
+        (pl.Series([["a"], ["b"]]), False),
+        (pl.Series(["a", None]), False),
+        (pl.Series([None, None], dtype=pl.String), True),
+        (pl.Series([], dtype=pl.String), True),
+    ],
+)
+def test_a_column_of_one_value_is_known_whether_or_not_it_is_known_to_be_sorted(
+    column: pl.Series, expected: bool
+) -> None:
+    assert is_constant(column) is expected
+    assert is_constant(pl.concat([column.head(1), column.slice(1)])) is expected
+
+
+def test_levels_of_a_column_in_parts_are_those_of_the_whole() -> None:
+    parts = [["a"] * 800, [None, "c", "a"] * 300, [None] * 900, ["b"] * 2]
+    column = pl.concat([pl.Series(part, dtype=pl.String) for part in parts])
+    assert levels_of(column) == levels_of(column.rechunk()) == levels_of(column.cast(pl.Categorical)) == ["a", "b", "c"]
