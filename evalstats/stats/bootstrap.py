@@ -171,7 +171,8 @@ def bca_law(values: ArrayLike, *, conf_level: float = 0.95) -> IntervalEstimate:
 def acceleration(influence: FloatArray) -> float:
     """Return BCa's acceleration, sum(u^3)/(6 sum(u^2)^1.5), from units' influence u: skewness/(6 root n) for a mean."""
     scaled = influence / float(np.abs(influence).max())
-    return float((scaled**3).sum()) / (6.0 * float((scaled**2).sum()) ** 1.5)
+    squares = scaled**2
+    return float((squares * scaled).sum()) / (6.0 * float(squares.sum()) ** 1.5)  # a power of 3 takes ten times as long
 
 
 def corrected_tails(share_below: float, a: float, conf_level: float) -> tuple[float, float] | None:
