@@ -1,7 +1,6 @@
 """What all results share: saved and loaded, told as a document, drawn, and written in any format."""
 
 import dataclasses
-import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from evalstats.analysis.settings import Settings, with_repeat
 from evalstats.atomic import write_whole
 from evalstats.document import formats, latex, pandoc
 from evalstats.document import model as document_model
+from evalstats.document.escape import as_json
 from evalstats.document.model import Column, Document, Note, NoteKind
 from evalstats.errors import InputError
 from evalstats.grammar import and_list
@@ -283,9 +283,8 @@ class Result:
 
         InputError if the file cannot be written.
         """
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         try:
-            write_whole(Path(path), text + "\n")
+            write_whole(Path(path), as_json(self.to_dict(), indent=1) + "\n")
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 

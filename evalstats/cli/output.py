@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from evalstats.atomic import write_whole
 from evalstats.cli.options import OutputStyle
-from evalstats.document.escape import SERVICE, clean, wrapped
+from evalstats.document.escape import SERVICE, as_json, clean, wrapped
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ def table_written(table: "Table", values: Any, style: OutputStyle) -> str:
 
 def json_text(values: Any, *, indent: int | None = 2) -> str:
     """Return values as JSON in which no character is unseen."""
-    return _UNSEEN.sub(_escaped, json.dumps(values, indent=indent, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(values, ensure_ascii=False, allow_nan=False) if indent is None else as_json(values, indent=indent)
+    return _UNSEEN.sub(_escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:

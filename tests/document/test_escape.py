@@ -2,12 +2,14 @@
 
 import csv
 import io
+import json
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.document.escape import for_csv, for_html, for_markdown, for_typst, one_line
+from evalstats.document.escape import as_json, for_csv, for_html, for_markdown, for_typst, one_line
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -78,3 +80,21 @@ def test_markdown_starts_no_block_and_no_link(text: str) -> None:
     pypandoc = pytest.importorskip("pypandoc")
     shown = pypandoc.convert_text(for_markdown(text), "html", format="gfm").strip()
     assert shown == f"<p>{text}</p>"
+
+
+_PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+_KEYED = st.recursive(_PLAIN, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+@given(_KEYED, st.sampled_from([1, 2]))
+def test_json_is_that_of_the_standard_library(values: object, indent: int) -> None:
+    assert as_json(values, indent=indent) == json.dumps(values, indent=indent, ensure_ascii=False)
+
+
+def test_numbers_that_json_does_not_know_are_refused() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        as_json([math.nan], indent=1)
+
+
+def test_half_a_character_stays_in_json() -> None:
+    assert as_json(["a\udc80"], indent=1) == '[\n "a\udc80"\n]'
