@@ -66,7 +66,8 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def shares_items(self, other: "Contents") -> bool | None:
         """Whether the items of another table are the same; None where that is not clear."""
         both = self.questions.keys() & other.questions.keys()
-        fewer = min(len(self.questions), len(other.questions))
+        if not (fewer := min(len(self.questions), len(other.questions))):
+            return None  # its rows have no names
         if len(both) > _SHARED * fewer and not all(map(str.isdecimal, both)):
             return True
         # Numbers may count the items of each file anew.

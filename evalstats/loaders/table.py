@@ -190,7 +190,7 @@ def contents_of(path: Path, map_: ColumnMap, asked: AskedNames, columns: ColumnM
         names = list(dict.fromkeys(name for record in records for name in record))
     item = _source(found, "item")
     says = frozenset({*found.columns, *found.constants, *names})
-    if {"benchmark", "task"} & says or item not in names:
+    if {"benchmark", "task"} & says:
         return None
     asking = next((name for name in names if name != item and is_usual_text(name, "question")), "")
     questions = {text: as_text(row.get(asking)) or "" for row in records if (text := as_text(row.get(item)))}
@@ -201,7 +201,7 @@ def contents_of(path: Path, map_: ColumnMap, asked: AskedNames, columns: ColumnM
     is_whole = len(records) < _LOOKED_AT and (len(head.data) < HEAD_BYTES or head.shape == "object")
 
     def every_item() -> frozenset[str]:
-        if is_whole and head.shape != "parquet":
+        if item not in names or (is_whole and head.shape != "parquet"):
             return frozenset(questions)
         blocks = open_table(head, found.rows, lenient=True, deep=found.paths).blocks()
         return frozenset(text for block in blocks for text in text_of(block.cells(safe_name(item))).drop_nulls())

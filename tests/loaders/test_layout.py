@@ -246,3 +246,14 @@ def test_two_models_of_the_same_scores_are_two_and_an_old_copy_is_asked_about(tm
     assert {*read(tmp_path).outcomes["system"]} == {"gpt-4o", "o1"}
     written(tmp_path, {"gpt-4o/backup/r.csv": 4})
     assert "leave it out if it is an old copy" in told(read(tmp_path))
+
+
+def test_a_table_whose_rows_have_no_names_is_a_part_of_its_layout(tmp_path: Path) -> None:
+    for model, task in product(("gpt-4o", "o1"), ("gsm8k", "arc")):
+        path = tmp_path / model / f"{task}.csv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("correct\n1\n0\n" if task == "arc" else "id,correct\na,1\nb,0\n")
+    data = read(tmp_path)
+    assert {*data.outcomes.select("system", "benchmark").unique().rows()} == {
+        *product(("gpt-4o", "o1"), ("gsm8k", "arc"))
+    }
