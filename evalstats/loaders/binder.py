@@ -212,7 +212,7 @@ class _Table:
         taken = {column_named(each) for name, found in given.columns.items() for each in found if name not in _CORE}
         self.columns = [column for column in columns if column.name not in taken]
         self.free = [column for column in self.columns if column.name not in asked.factors]
-        self.like_items = {column for column in self.free if column.named("item") or column.as_item()}
+        self.like_items = {column for column in self.free if column.named("item") or column.as_item}
         self.metric = self._metric()
         named = [
             c for c in self.columns if JUDGES & c.tokens and c.is_complete and not c.scored and c.chars < NAME_CHARS
@@ -232,9 +232,7 @@ class _Table:
             plainly = weight >= SURE and not (JUDGES & column.tokens and column.holds_models)
             # What is called name names metrics where something else names the items.
             by_chance = column.words == "name" and self.n_rows > 2
-            if few and (
-                plainly or (by_chance and any(c is not column and c.as_item() >= 0.85 for c in self.like_items))
-            ):
+            if few and (plainly or (by_chance and any(c is not column and c.as_item >= 0.85 for c in self.like_items))):
                 return column
         return None
 
@@ -258,7 +256,7 @@ class _Table:
             return [(ASKED_FOR, self._fixed("item"))]
         # A factor may be the item too, as its clusters are.
         pool = [c for c in self.columns if c.name not in self.asked.factors or c.named("item") >= SURE]
-        weighed = _ranked(pool, lambda column: column.as_item())
+        weighed = _ranked(pool, lambda column: column.as_item)
         ids = [column for weight, column in weighed if weight >= 0.85 and not column.is_text]
         # Texts are no items where there is an id; where each stands once for a system they are.
         texts = [column for _, column in weighed if ids and (column.is_text or column.words in ASKED)]

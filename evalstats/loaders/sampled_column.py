@@ -90,7 +90,7 @@ class SampledColumn:
     @cached_property
     def holds_models(self) -> bool:
         """Whether most of its cells look like names of models."""
-        if max(map(len, self.levels), default=NAME_CHARS) >= NAME_CHARS:
+        if self.scored == 1 or max(map(len, self.levels), default=NAME_CHARS) >= NAME_CHARS:
             return False
         return 2 * sum(n for cell, n in Counter(self.cells).items() if names_a_model(cell)) > len(self.cells)
 
@@ -125,6 +125,7 @@ class SampledColumn:
         """How surely it has a role by its name."""
         return ROLES[role].weight(self.words)
 
+    @cached_property
     def as_item(self) -> float:
         """How surely it is the item."""
         named = self.named("item")
@@ -226,7 +227,7 @@ def is_rated(column: SampledColumn, item: SampledColumn) -> bool:
 
 
 def looks_like_score(column: SampledColumn) -> bool:
-    """Whether the cells of a column may be scores, and the last part of its name is not that of counts, places or times.
+    """Whether the cells of a column may be scores, and the last part of its name is not that of counts, places or answers.
 
     >>> looks_like_score(
     ...     SampledColumn("answer.cer_raw", [{"answer.cer_raw": k} for k in (0.5, 0.25, None, None, None)])
@@ -236,7 +237,7 @@ def looks_like_score(column: SampledColumn) -> bool:
     return (
         len(column.levels) > 1
         and all(map(is_score, column.cells))
-        and ROLES["score"].never.isdisjoint(words_of(column.name.rpartition(".")[2]).split("_"))
+        and (ROLES["score"].never | ANSWERS).isdisjoint(words_of(column.name.rpartition(".")[2]).split("_"))
     )
 
 

@@ -330,7 +330,9 @@ class ScoreTableLoader(SingleFileLoader):
             return self._board(head)
         if head.shape not in {"text", "array", "lines"}:
             return None
-        records = [flat(flat(dict(record))) for record in records_of_head(head)]
+        records = records_of_head(head)
+        if head.shape != "text":
+            records = [flat(flat(dict(record))) for record in records]
         columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
         columns, records = parted(columns, list[Record](records))
         if (summary := summary_in(columns, records)) is not None:

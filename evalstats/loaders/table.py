@@ -306,7 +306,7 @@ def _sampled(head: Head) -> tuple[list[str], list[dict[str, object]]]:
             rows = [record for record in records_of_head(head) if len(record) == width or not width]
     except (*PARQUET_FAULTS, UnreadableFileError):
         pass
-    records = [flat(dict(row)) for row in rows[:_LOOKED_AT]]
+    records = [dict(row) if head.shape == "text" else flat(dict(row)) for row in rows[:_LOOKED_AT]]
     named = head.columns or dict.fromkeys(name for record in records for name in record) or sorted(head.keys)
     return [name for name in (named if head.shape in _SHAPES or records else ()) if name], records
 
