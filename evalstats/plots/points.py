@@ -121,7 +121,7 @@ class _Plot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Curve:
-    """A line through the points, with its band if it has one; `steps` is a line of stairs."""
+    """A line through the points, with its band if it has one; `steps` are stairs, shaded below."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -217,7 +217,7 @@ def frontier(
     ax: Any = None,
     size: Extent = None,
 ) -> Figure:
-    """Draw score against cost with intervals both ways, and the line of stairs that no other system beats.
+    """Draw score against cost with intervals both ways, and shaded what others beat: below the stairs.
 
     The cost axis is logarithmic where costs differ by more than tenfold.
 
@@ -440,6 +440,11 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
     for curve in plot.curves:
         if curve.low is not None and curve.high is not None:
             axes.fill_between(curve.x, curve.low, curve.high, color=canvas.colors.band, linewidth=0, zorder=0.7)
+        if curve.look == "steps":
+            # What the stairs beat is shaded: a line would lie on the intervals of cost, and hide where they end.
+            style: dict[str, Any] = {"step": "post", "color": canvas.colors.good, "alpha": 0.13, "linewidth": 0}
+            axes.fill_between(curve.x, curve.y, plot.up.limits[0], zorder=0.7, **style)
+            continue
         axes.plot(curve.x, curve.y, zorder=1.5, **_curve_style(canvas.colors, font, curve.look))
     for point in plot.points:
         _draw_point(axes, canvas, point)
@@ -502,8 +507,6 @@ def _curve_style(colors: Any, font: float, look: str) -> dict[str, Any]:
     looks: dict[str, dict[str, Any]] = {
         "line": {"color": colors.ink, "linewidth": 0.13 * font},
         "dashed": {"color": colors.muted, "linewidth": 0.1 * font, "linestyle": (0, (5, 3))},
-        # Broad and pale: no interval.
-        "steps": {"color": colors.good, "linewidth": 0.4 * font, "alpha": 0.35, "drawstyle": "steps-post"},
     }
     return looks[look]
 

@@ -1,5 +1,7 @@
 """Scatter and frontier: every point with both intervals, and names that cover nothing."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from evalstats.plots import frontier, scatter
@@ -53,10 +55,11 @@ def test_points_without_intervals_are_diamonds() -> None:
 
 def test_the_frontier_is_stairs_through_its_points_to_the_edge() -> None:
     axes = panels(frontier(COSTS))[0]
-    stairs = next(line for line in axes.lines if line.get_drawstyle() == "steps-post")
-    best = [(c, e) for c, e, on in zip(COSTS["cost"], COSTS["estimate"], COSTS["on_frontier"], strict=True) if on]
-    assert list(zip(stairs.get_xdata(), stairs.get_ydata(), strict=True))[:-1] == sorted(best)
-    assert stairs.get_xdata()[-1] == axes.get_xlim()[1]
+    (shaded,) = axes.collections
+    best = sorted((c, e) for c, e, on in zip(COSTS["cost"], COSTS["estimate"], COSTS["on_frontier"], strict=True) if on)
+    corners = {tuple(corner) for corner in shaded.get_paths()[0].vertices.tolist()}
+    assert {*best, *((after[0], before[1]) for before, after in pairwise(best))} <= corners
+    assert (axes.get_xlim()[1], best[-1][1]) in corners
 
 
 def test_costs_that_differ_tenfold_stand_on_a_logarithmic_axis() -> None:
