@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evalstats.plots.cells import heatmap
     from evalstats.plots.changes import bars, dumbbell, waterfall
-    from evalstats.plots.curve_panels import curves, sequence
+    from evalstats.plots.curve_panels import cumulative, curves, sequence
     from evalstats.plots.dates import histories, timeline
     from evalstats.plots.intervals import caterpillar, forest
     from evalstats.plots.points import frontier, scatter
@@ -29,6 +29,7 @@ _WHERE = {
     "bars": "changes",
     "caterpillar": "intervals",
     "critical_differences": "rank_sets",
+    "cumulative": "curve_panels",
     "curves": "curve_panels",
     "dumbbell": "changes",
     "forest": "intervals",
@@ -46,6 +47,7 @@ __all__ = [
     "bars",
     "caterpillar",
     "critical_differences",
+    "cumulative",
     "curves",
     "dumbbell",
     "forest",

@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from evalstats.document.numbers import interval, number
+from evalstats.errors import InputError
 from evalstats.plots.canvas import (
     SMALL,
     Canvas,
@@ -183,7 +184,8 @@ def _ranges(panel: _CurvePanel) -> tuple[tuple[float, float], tuple[float, float
         across = (low - room, high + room)
     if panel.limits is not None:
         return across, panel.limits
-    most = max(value for each in (table, panel.goals) for value in each.numbers("estimate") if value is not None)
+    values = [*table.numbers("estimate"), *table.numbers("conf_high"), *panel.goals.numbers("estimate")]
+    most = max(value for value in values if value is not None)
     return across, (0.0, 1.08 * most)
 
 
@@ -398,65 +400,92 @@ def sequence(
     low, high = limits_of([*ends, *(means[place] for place in late), 0.0, margin, None if margin is None else -margin])
     digits = min(digits_within(high - low), 2)
 
+    path = _Path(
+        n=n,
+        values=means,
+        limits=(low, high),
+        said=f"{number(means[-1], digits, sign=True)} {interval(lows[-1], highs[-1], 1, digits, sign=True)}",
+        ends=[both if inf not in (-both[0], both[1]) else None for both in zip(lows, highs, strict=True)],
+        title=title,
+        x_title=x_title,
+        note=note,
+        label="sequence",
+    )
+
     def figure(sheet: Sheet) -> Canvas:
-        font = sheet.font
-        said = f"{number(means[-1], digits, sign=True)} {interval(lows[-1], highs[-1], 1, digits, sign=True)}"
-        room = sheet.width - text_width(said, font, bold=True) - font
-        heads = wrapped(title, room, SMALL * font, bold=True)
-        apart = len(heads) not in (1, 2) or room < 10 * font
-        heads = wrapped(title, sheet.width, SMALL * font, bold=True) if apart else heads
-        notes = wrapped(note, sheet.width, SMALL * font)
-        top = font * (1.3 * SMALL * len(heads) + (1.4 if apart else 0.2) + 0.5)
-        foot = font * (3.2 + 1.25 * SMALL * len(notes))
-        tall = 20.0 * font if sheet.most is None else max(min(20.0 * font, sheet.most - top - foot), 4 * font)
-        canvas = sheet.canvas(top + tall + foot)
-        bottom = canvas.height - foot
-        canvas.small_lines(heads, 0.6 * font, step=1.3, weight="bold")
-        color = canvas.tone(tone)
-        y = top - 0.9 * font if apart else 0.6 * font
-        canvas.text(
-            canvas.width, y, said, align="right", weight="bold", color=color if tone != "neutral" else canvas.colors.ink
-        )
-        far = max(n[-1], 2)
-        axes, left = canvas.graph(
-            (0.0, top, canvas.width - font, bottom),
-            (0, far),
-            (low, high),
-            most=5,
-            write=lambda tick: tick_words(tick, sign=True),
-            label="sequence",
-        )
-        _count_axis(axes, (0, far), canvas.width - font - left, font, log=False)
+        color = tone_color(sheet.colors, tone)
+        canvas, axes = _path_panel(sheet, path, color if tone != "neutral" else sheet.colors.ink)
         _draw_sequence(axes, canvas, (n, means, lows, highs), color, margin=margin, filled=tone != "neutral")
         if planned is not None and planned <= n[-1]:
-            axes.axvline(planned, color=canvas.colors.muted, linewidth=0.07 * font, linestyle=(0, (4, 3)), zorder=0.9)
+            style = {"linewidth": 0.07 * canvas.font, "linestyle": (0, (4, 3)), "zorder": 0.9}
+            axes.axvline(planned, color=canvas.colors.muted, **style)
         if crossing is not None:
             _mark_crossing(axes, canvas, crossing, crossing_words, low if means[-1] > 0 else high)
-        unit = (canvas.width - font - left) / far
-        looks = _spaced_looks(n, unit)
-        ends_of = [(lows[place], highs[place]) if inf not in (-lows[place], highs[place]) else None for place in looks]
-        words = f"{x_title.partition(',')[0]} "
-        canvas.tooltips(
-            [
-                (f"{words}{tick_words(n[place])}".strip(), with_interval(means[place], both, 2, sign=True))
-                for place, both in zip(looks, ends_of, strict=True)
-            ],
-            [(left + n[place] * unit, top + (high - means[place]) / (high - low) * (bottom - top)) for place in looks],
-            (left, top, canvas.width, bottom),
-            (font, 4 * font),
-        )
-        canvas.text(
-            (left + canvas.width) / 2,
-            bottom + 2.2 * font,
-            x_title,
-            align="center",
-            letters=SMALL,
-            color=canvas.colors.muted,
-        )
-        canvas.small_lines(notes, bottom + 3.5 * font)
         return canvas
 
     return drawn(ax, size, figure)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Path:
+    """A line over the observations in their order: its values, what is written around it, and what its looks say."""
+
+    n: Sequence[float]
+    values: Sequence[float]
+    limits: tuple[float, float]
+    said: str
+    ends: Sequence[tuple[float, float] | None]
+    title: str
+    x_title: str
+    note: str
+    label: str
+
+
+def _path_panel(sheet: Sheet, path: _Path, said_color: str) -> tuple[Canvas, Any]:
+    """Return the canvas with all that stands around a path, and the axes that it is drawn on."""
+    font, (low, high) = sheet.font, path.limits
+    room = sheet.width - text_width(path.said, font, bold=True) - font
+    heads = wrapped(path.title, room, SMALL * font, bold=True)
+    apart = len(heads) not in (1, 2) or room < 10 * font
+    heads = wrapped(path.title, sheet.width, SMALL * font, bold=True) if apart else heads
+    notes = wrapped(path.note, sheet.width, SMALL * font)
+    top = font * (1.3 * SMALL * len(heads) + (1.4 if apart else 0.2) + 0.5)
+    foot = font * (3.2 + 1.25 * SMALL * len(notes))
+    tall = 20.0 * font if sheet.most is None else max(min(20.0 * font, sheet.most - top - foot), 4 * font)
+    canvas = sheet.canvas(top + tall + foot)
+    bottom = canvas.height - foot
+    canvas.small_lines(heads, 0.6 * font, step=1.3, weight="bold")
+    y = top - 0.9 * font if apart else 0.6 * font
+    canvas.text(canvas.width, y, path.said, align="right", weight="bold", color=said_color)
+    far = max(path.n[-1], 2)
+    axes, left = canvas.graph(
+        (0.0, top, canvas.width - font, bottom),
+        (0, far),
+        (low, high),
+        most=5,
+        write=lambda tick: tick_words(tick, sign=True),
+        label=path.label,
+    )
+    _count_axis(axes, (0, far), canvas.width - font - left, font, log=False)
+    unit = (canvas.width - font - left) / far
+    looks = _spaced_looks(path.n, unit)
+    words, up = f"{path.x_title.partition(',')[0]} ", (bottom - top) / (high - low)
+    canvas.tooltips(
+        [
+            (
+                f"{words}{tick_words(path.n[place])}".strip(),
+                with_interval(path.values[place], path.ends[place], 2, sign=True),
+            )
+            for place in looks
+        ],
+        [(left + path.n[place] * unit, top + (high - path.values[place]) * up) for place in looks],
+        (left, top, canvas.width, bottom),
+        (font, 4 * font),
+    )
+    style: dict[str, Any] = {"align": "center", "letters": SMALL, "color": canvas.colors.muted}
+    canvas.text((left + canvas.width) / 2, bottom + 2.2 * font, path.x_title, **style)
+    canvas.small_lines(notes, bottom + 3.5 * font)
+    return canvas, axes
 
 
 def _spaced_looks(n: Sequence[float], unit: float) -> list[int]:
@@ -512,3 +541,82 @@ def _mark_crossing(axes: Any, canvas: Canvas, at: float, words: str, edge: float
         zorder=4,
         **style,
     )
+
+
+# --- a sum over observations in their order ---
+
+
+def cumulative(
+    rows: object,
+    *,
+    title: str = "",
+    x_title: str = "",
+    stretch: tuple[float, float] | None = None,
+    tone: str = "neutral",
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw how a difference adds up over observations in their order, in the band where it stays if the order is random.
+
+    A straight line is a difference that is alike all along; where the line is steep the difference arises.
+
+    Parameters
+    ----------
+    rows
+        A row for each place: `n`, `estimate` (the sum so far over the number of all); if known `conf_low`, `conf_high`.
+    title, x_title
+        What the axes measure.
+    stretch
+        The first and the last observation of a stretch that is shaded.
+    tone
+        The tone of the stretch.
+
+    Examples
+    --------
+    >>> rows = {"n": [0, 20, 40], "estimate": [0, 0, 5], "conf_low": [-2, 0.5, 3], "conf_high": [2, 4.5, 7]}
+    >>> [text.get_text() for text in cumulative(rows, title="Difference", stretch=(21, 40)).axes[0].texts]
+    ['Difference', '+5.00']
+    """
+    table = columns_of(rows, "cumulative")
+    for name in ("n", "estimate"):
+        table.need(name)
+    known = [
+        (at, value, both)
+        for at, value, both in zip(table.numbers("n"), table.numbers("estimate"), table.intervals(), strict=True)
+        if at is not None and value is not None
+    ]
+    if not known:
+        raise InputError("cumulative needs numbers in columns 'n' and 'estimate'; no row has both")
+    n, totals, ends = [row[0] for row in known], [row[1] for row in known], [row[2] for row in known]
+    low, high = limits_of([*totals, *(end for both in ends if both is not None for end in both), 0.0])
+    path = _Path(
+        n=n,
+        values=totals,
+        limits=(low, high),
+        said=number(totals[-1], min(digits_within(high - low), 2), sign=True),
+        ends=ends,
+        title=title,
+        x_title=x_title,
+        note=note,
+        label="cumulative",
+    )
+
+    def figure(sheet: Sheet) -> Canvas:
+        canvas, axes = _path_panel(sheet, path, sheet.colors.ink)
+        font, colors = canvas.font, canvas.colors
+        banded = [(at, *both) for at, both in zip(n, ends, strict=True) if both is not None]
+        if len(banded) > 1:
+            at, lows, highs = zip(*banded, strict=True)
+            axes.fill_between(at, lows, highs, color=colors.band, linewidth=0, zorder=0.8)
+            for edge in (lows, highs):
+                axes.plot(at, edge, color=colors.muted, linewidth=0.06 * font, zorder=0.9)
+        if stretch is not None:
+            color = tone_color(colors, tone)
+            axes.axvspan(stretch[0] - 1, stretch[1], color=color, alpha=0.16, linewidth=0, zorder=0.85)
+        axes.axhline(0.0, color=colors.ink, linewidth=0.09 * font, zorder=1)
+        axes.plot(n, totals, color=colors.ink, linewidth=0.16 * font, zorder=2.5, clip_on=False)
+        axes.plot([n[-1]], [totals[-1]], zorder=3, **point_style(colors, colors.ink, font))
+        return canvas
+
+    return drawn(ax, size, figure)

@@ -179,14 +179,92 @@ def order_drift(values: ArrayLike, *, sizes: ArrayLike | None = None) -> Drift |
     if v.size < _FEWEST or is_constant(v):
         return None
     shares = as_sizes(sizes, v.size)
-    residuals = shares * (v - np.average(v, weights=shares))
-    spread = math.sqrt(float(np.square(residuals).mean()))
-    distance = float(np.abs(np.cumsum(residuals)).max()) / (spread * math.sqrt(v.size))
-    half = v.size // 2
+    strayed, scale = _strayed(v, shares)
+    distance, half = float(np.abs(strayed).max()) / scale, v.size // 2
     return Drift(
         p_value=positive_p(float(special.kolmogorov(distance))),
         first_half=float(np.average(v[:half], weights=shares[:half])),
         second_half=float(np.average(v[half:], weights=shares[half:])),
+    )
+
+
+def _strayed(v: FloatArray, shares: FloatArray) -> tuple[FloatArray, float]:
+    """Return the running sum of residuals, and what it is measured by: sd sqrt(n)."""
+    residuals = shares * (v - np.average(v, weights=shares))
+    return np.cumsum(residuals), math.sqrt(float(np.square(residuals).sum()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CumulativeMean:
+    """A mean as it adds up over the units in their order.
+
+    Attributes
+    ----------
+    totals
+        Shape (n_units + 1,), from 0 to the mean: the sum up to each unit over the sum of all sizes, in the unit of the data.
+    lows, highs
+        The band around the straight line to the mean in which all of `totals` lies with probability `conf_level` (at least,
+        for few units) if the order is random. Same shape.
+    first, last
+        The stretch of units, counted from 1, that strays most from the mean; it is the shorter one where a beginning and
+        the rest stray alike.
+    inside, outside
+        The mean of the stretch, and that of all other units.
+    p_value
+        As in `order_drift`: at most 1 - conf_level exactly where `totals` leave the band.
+    """
+
+    totals: FloatArray
+    lows: FloatArray
+    highs: FloatArray
+    first: int
+    last: int
+    inside: float
+    outside: float
+    p_value: float
+    conf_level: float
+
+
+def cumulative_mean(
+    values: ArrayLike, *, sizes: ArrayLike | None = None, conf_level: float = 1 - _CLEAR
+) -> CumulativeMean | None:
+    """Add a mean up over the units in their order, with the band of a random order.
+
+    The band is that of a Brownian bridge, of one width all along: what the CUSUM test with ordinary residuals rejects
+    outside. Of 4,000 to 10,000 random orders of normal, skewed, and right-or-wrong values, 0.0 to 0.1% leave the 99% band at 20
+    units, 0.2 to 0.9% at 200 and 0.8 to 1.2% at 1,000. The stretch is picked since it stands out, so its mean is exaggerated.
+    Under 20 units and equal values give None.
+
+    Examples
+    --------
+    >>> found = cumulative_mean([0.0] * 60 + [1.0] * 20 + [0.0] * 20)
+    >>> found.first, found.last, found.inside, found.outside
+    (61, 80, 1.0, 0.0)
+    """
+    drift, level = order_drift(values, sizes=sizes), check_level(conf_level)
+    if drift is None:
+        return None
+    v = as_values(values)
+    shares = as_sizes(sizes, v.size)
+    strayed, scale = _strayed(v, shares)
+    path, whole = np.concatenate([[0.0], strayed]), float(shares.sum())
+    line = np.concatenate([[0.0], np.cumsum(shares)]) * float(np.average(v, weights=shares)) / whole
+    half = float(special.kolmogi(1.0 - level)) * scale / whole
+    start, end = sorted((int(path.argmin()), int(path.argmax())))
+    if 2 * (end - start) > v.size and (start == 0 or end == v.size):
+        start, end = (end, v.size) if start == 0 else (0, start)
+    within = np.zeros(v.size, dtype=np.bool_)
+    within[start:end] = True
+    return CumulativeMean(
+        totals=np.concatenate([[0.0], np.cumsum(shares * v)]) / whole,
+        lows=line - half,
+        highs=line + half,
+        first=start + 1,
+        last=end,
+        inside=float(np.average(v[within], weights=shares[within])),
+        outside=float(np.average(v[~within], weights=shares[~within])),
+        p_value=drift.p_value,
+        conf_level=level,
     )
 
 

@@ -168,6 +168,12 @@ LOOKS: dict[str, list[Any]] = {
     "conf_low": [None, *[8.0 + 10 / k - 90 / k**0.5 for k in range(2, 201)]],
     "conf_high": [None, *[8.0 + 10 / k + 90 / k**0.5 for k in range(2, 201)]],
 }
+SUMS: dict[str, list[Any]] = {
+    "n": list(range(121)),
+    "estimate": [0.02 * k + 0.4 * min(max(k - 60, 0), 30) for k in range(121)],
+    "conf_low": [0.12 * k - 5.5 for k in range(121)],
+    "conf_high": [0.12 * k + 5.5 for k in range(121)],
+}
 PERIODS: dict[str, list[Any]] = {
     "model": [name for name in ALIKE for _ in range(8)],
     "period": [f"2025-{month:02d}" for _ in ALIKE for month in range(1, 9)],
@@ -261,6 +267,14 @@ GALLERY: dict[str, partial[Figure]] = {
         planned=150,
         tone="good",
         note="band along 0: margin ±5.00 pp; dashed: 150 items planned",
+    ),
+    "cumulative": _with(
+        plots.cumulative,
+        SUMS,
+        title="Difference in correct, candidate minus baseline, added up (percentage points)",
+        x_title="Items, in the order of the files",
+        stretch=(61, 90),
+        note="Shaded: the items that differ most from the others.",
     ),
     "timeline": _with(plots.timeline, PERIODS, title="points, by month"),
     "histories": _with(

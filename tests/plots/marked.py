@@ -12,6 +12,7 @@ NUMBER = re.compile(r"(?<![\w.-])[+−]?\d[\d,]*(?:\.\d+)?(?![\w.]*\d)")
 NAMES = ("model", "label", "level", "line", "model_a", "scenario")
 # Figures of which some rows share a mark.
 SHARED = {
+    "cumulative": "looks nearer than five pixels to the next are told by it",
     "sequence": "looks nearer than five pixels to the next are told by it",
 }
 

@@ -3,6 +3,7 @@
 import pytest
 
 from evalstats import plots
+from evalstats.errors import InputError
 from tests.plots.drawing import intervals, panels, points, texts
 from tests.plots.gallery import (
     COVER,
@@ -16,6 +17,7 @@ from tests.plots.gallery import (
     POWERS,
     SHARES,
     STEPS,
+    SUMS,
 )
 
 
@@ -86,3 +88,33 @@ def test_few_levels_are_a_forest_and_of_many_the_ends_are_named() -> None:
     _, many = panels(figure)
     assert sum("an-item" in text for text in texts(figure)) == 8
     assert len(many.collections) == 2
+
+
+def test_a_sum_runs_in_its_band_and_its_stretch_is_shaded() -> None:
+    axes = panels(plots.cumulative(SUMS, stretch=(61, 90)))[0]
+    line = next(
+        line for line in axes.lines if len(line.get_xdata()) == 121 and list(line.get_ydata()) == SUMS["estimate"]
+    )
+    assert list(line.get_xdata()) == SUMS["n"]
+    edges = [list(each.get_ydata()) for each in axes.lines]
+    assert SUMS["conf_low"] in edges
+    assert SUMS["conf_high"] in edges
+    shaded = [
+        each.get_extents()
+        for patch in axes.patches
+        for each in [patch.get_path().transformed(patch.get_patch_transform())]
+    ]
+    assert any((box.x0, box.x1) == (60, 90) for box in shaded)
+
+
+def test_a_sum_without_a_band_is_drawn_and_one_without_numbers_refused() -> None:
+    axes = panels(plots.cumulative({"n": [0, 1, 2], "estimate": [0.0, 1.0, 1.0]}))[0]
+    assert not axes.collections
+    with pytest.raises(InputError, match="no row has both"):
+        plots.cumulative({"n": [0, 1], "estimate": [None, None]})
+
+
+def test_no_band_is_cut_at_the_top() -> None:
+    rows = {"x": [10, 100], "estimate": [1.0, 0.5], "conf_low": [0.5, 0.2], "conf_high": [3.0, 1.0]}
+    (axes,) = panels(plots.curves(rows))
+    assert axes.get_ylim()[1] >= 3.0

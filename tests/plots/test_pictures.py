@@ -99,12 +99,13 @@ def figures(data: str) -> Iterator[tuple[str, Any, dict[str, Any], dict[str, Any
     looks = {name: [v for v in rows[name] if v is not None] for name in ("estimate", "conf_low", "conf_high")}
     shortest = min(map(len, looks.values()))
     looks = {name: v[:shortest] for name, v in looks.items()} | {"n": list(range(1, shortest + 1))}
+    yield "cumulative", plots.cumulative, looks, {"title": "Difference (points)", "x_title": "Items", "stretch": (1, 2)}
     yield "sequence", plots.sequence, looks, {"title": "Difference (points)", "x_title": "Items"}
 
 
 # Of so many names not all are asked for: the ends of many lines, points and levels.
 LEFT_OUT = {"timeline", "caterpillar", "scatter", "frontier"}
-NAMELESS = {"curves", "sequence"}
+NAMELESS = {"cumulative", "curves", "sequence"}
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)

@@ -11,6 +11,7 @@ from evalstats.analysis.compare.difference import Difference, effect_rows
 from evalstats.analysis.compare.flips import flip_signs, flipped_items
 from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
 from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
+from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin, uneven_order
 from evalstats.analysis.compare.slices import loss_slices
 from evalstats.analysis.compare.verdict import (
     Judged,
@@ -548,9 +549,6 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
     found = design.difference(scores, method=design.method if design.widened_by is None else "auto", further=True)
     watched = watched_at_margin = None
     if design.sequential:
-        # A comparison that is not watched needs none of the betting.
-        from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
-
         watched = sequential_account(
             design.table,
             clusters=design.clusters,
@@ -654,6 +652,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         equivalence_high=None if design.too_few else ends[1],
         at_margin=stands,
         sequential=watched,
+        uneven=uneven_order(paired, design.clusters) if plain and watched is None else None,
         missing=replace(missing, withheld=ruled.withheld),
         labels=found.labels,
         cluster_moments=design.cluster_moments(found, scores),
@@ -789,7 +788,7 @@ def _invalid(result: Comparison, reason: str) -> Comparison:
         "smallest_p",
         "equivalence_low",
     )
-    unknown += ("equivalence_high", "at_margin", "these_items", "sequential")
+    unknown += ("equivalence_high", "at_margin", "these_items", "sequential", "uneven")
     return replace(
         result,
         verdict="invalid",

@@ -463,6 +463,24 @@ def _looks(result: Comparison) -> Section | None:
     return Section(id="looks", heading=head, blocks=(Text(text=text),))
 
 
+def _order(result: Comparison) -> Section | None:
+    """Say which stretch of the items differs from the others, where the order matters."""
+    found = result.uneven
+    if found is None:
+        return None
+    inside, outside = shown(result, found.inside), shown(result, found.outside)
+    head = (
+        f"{found.unit.capitalize()}s {found.first:,} to {found.last:,} differ from the rest: {inside} against {outside}"
+    )
+    order = "they were finished" if found.order == "timestamp" else "the files have them"
+    text = (
+        f"In the order in which {order}, the difference adds up unevenly ({p_words(found.p_value)}, CUSUM test). This stretch is "
+        f"picked since it stands out, so it exaggerates. If its {found.unit}s share something, name that with "
+        f"{Option('cluster')}."
+    )
+    return Section(id="order", heading=head, blocks=(Text(text=text), figures.uneven(result, found)))
+
+
 def _hidden_groups(result: Comparison) -> Section | None:
     """Say what items share that nobody declared, and what they would give if they were independent."""
     these = result.these_items
@@ -595,7 +613,7 @@ def _costs(result: Comparison) -> Section | None:
 
 
 _EVIDENCE = (
-    _scores, _labels, _by_group, _margin, _looks, flipped_section, _hidden_groups, _missing, _methods, _costs,
+    _scores, _labels, _by_group, _margin, _looks, _order, flipped_section, _hidden_groups, _missing, _methods, _costs,
 )  # fmt: skip
 
 

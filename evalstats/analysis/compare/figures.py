@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from evalstats.analysis.compare.result import DECIDED, Comparison, Comparisons, GroupRow, Verdict
+from evalstats.analysis.compare.result import DECIDED, Comparison, Comparisons, GroupRow, UnevenOrder, Verdict
 from evalstats.analysis.costs import WORDS
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Estimate, as_columns
@@ -259,6 +259,32 @@ def narrowing(result: Comparison) -> Figure | None:
         },
         alt=f"The running difference in {account.metric} with its {100 * account.conf_level:.5g}% confidence sequence; {said}.",
         caption="The running difference with the interval that holds at every look.",
+    )
+
+
+def uneven(result: Comparison, found: UnevenOrder) -> Figure:
+    """Return how the difference adds up over the units in their order, with the band of random orders."""
+    unit = {"pp": "percentage points"}.get(result.unit, result.unit)
+    order = "of finishing" if found.order == "timestamp" else "of the files"
+    columns = zip(*found.path, strict=True)
+    rows: dict[str, list[Any]] = {
+        name: [value * (1 if name == "n" else result.scale) for value in column]
+        for name, column in zip(("n", "estimate", "conf_low", "conf_high"), columns, strict=True)
+    }
+    stretch = f"{found.unit}s {found.first:,} to {found.last:,}"
+    return Figure(
+        id="order",
+        plot="cumulative",
+        rows=rows,
+        options={
+            "title": f"{result.candidate.name} minus {result.baseline.name} in {result.metric}, added up"
+            + (f" ({unit})" if unit else ""),
+            "x_title": f"{found.unit.capitalize()}s, in the order {order}",
+            "stretch": (found.first, found.last),
+        },
+        alt=f"The difference as it adds up over {plural(found.n_units, found.unit)}; {stretch} stand out.",
+        caption=f"The difference as it adds up over the {found.unit}s in the order {order}; 99% of random orders stay within the "
+        f"band. Shaded: {stretch}.",
     )
 
 

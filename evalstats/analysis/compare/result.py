@@ -104,6 +104,37 @@ class SequentialAccount(Estimate):
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnevenOrder:
+    """A difference that adds up unevenly over the units in their order, more so than 99% of random orders do.
+
+    Numbers are in the metric's own unit. Units `first` to `last`, counted from 1, stray most from the mean difference: theirs is
+    `inside`, that of the others `outside`. They are picked for that, so `inside` is exaggerated.
+
+    Attributes
+    ----------
+    unit, order
+        What the units are, and how they are ordered: by time, or as the files have them.
+    n_units
+        Number of units.
+    p_value
+        Of the CUSUM test with ordinary residuals, against an order that has nothing to do with the differences.
+    path
+        (n, sum of the differences of the first n units over the number of all, low, high) at up to 200 n; low and high are the
+        ends of the band of 99% of random orders.
+    """
+
+    unit: Unit
+    order: Order
+    n_units: int
+    first: int
+    last: int
+    inside: float
+    outside: float
+    p_value: float
+    path: tuple[tuple[int, float, float, float], ...]
+
+
 Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inconclusive"]
 # Verdicts that claim something.
 DECIDED: tuple[Verdict, ...] = ("better", "worse", "equivalent")
@@ -343,6 +374,8 @@ class Comparison(OfMetric, Result, Estimate):
         Cost, time and tokens of both sides, and their ratio.
     sequential
         The interval and p that hold at every look, where they were asked for.
+    uneven
+        How the difference adds up over the items in their order, where that is uneven; None where nothing speaks for it.
     other_averages
         Other averages over the levels of a factor, each with its verdict.
     by, groups
@@ -391,6 +424,7 @@ class Comparison(OfMetric, Result, Estimate):
     costs: tuple[CostRow, ...] = ()
     run_differences: tuple[RunDifference, ...] = ()
     sequential: SequentialAccount | None = None
+    uneven: UnevenOrder | None = None
     dependence: tuple[ItemFactor, ...] = ()
     these_items: TheseItems | None = None
     findings: tuple[LevelDifferences, ...] = ()

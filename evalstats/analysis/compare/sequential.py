@@ -8,14 +8,21 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.compare.difference import Difference, PairedScores
-from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, Unit
+from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, UnevenOrder, Unit
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.numbers import declared, e_value_words, p_value, scaled
 from evalstats.errors import CannotAnswerError
 from evalstats.grammar import plural
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
-from evalstats.stats.sequential import ConfidenceSequence, asymptotic_cs, normal_mixture_cs, order_drift
+from evalstats.stats.sequential import (
+    PATH_POINTS,
+    ConfidenceSequence,
+    asymptotic_cs,
+    cumulative_mean,
+    normal_mixture_cs,
+    order_drift,
+)
 from evalstats.table.items import HELPER, ITEM_KEY, Floats, Ints
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
@@ -153,6 +160,33 @@ def sequential_account(
     )
     account = _with_checks(account, units, metric, planned_n)
     return account if margin is None else _with_margin(account, units, metric, margin)
+
+
+def uneven_order(table: ScoreTable, clusters: tuple[str, ...]) -> UnevenOrder | None:
+    """Return how the difference adds up over the items in their order, where that is clearly uneven; else None.
+
+    Clusters are the units where there are some; of clusters that cross nothing is said.
+    """
+    try:
+        units = _units(table, clusters)
+    except CannotAnswerError:
+        return None
+    found = cumulative_mean(units.values, sizes=units.sizes)
+    if found is None or found.p_value > 1 - found.conf_level:
+        return None
+    n = units.values.size
+    places: Ints = np.union1d(np.rint(np.linspace(0, n, PATH_POINTS)), [found.first - 1, found.last]).astype(np.int64)
+    return UnevenOrder(
+        unit=units.unit,
+        order=units.finished.order,
+        n_units=n,
+        first=found.first,
+        last=found.last,
+        inside=found.inside,
+        outside=found.outside,
+        p_value=found.p_value,
+        path=tuple((int(at), float(found.totals[at]), float(found.lows[at]), float(found.highs[at])) for at in places),
+    )
 
 
 def _units(table: ScoreTable, clusters: tuple[str, ...]) -> _Units:

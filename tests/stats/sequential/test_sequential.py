@@ -28,6 +28,7 @@ from evalstats.stats.sequential import (
     as_sizes,
     asymptotic_cs,
     best_rho,
+    cumulative_mean,
     is_steady,
     mixture_half_width,
     normal_mixture_cs,
@@ -337,10 +338,59 @@ def test_drift_is_found_where_it_is_and_seldom_where_not():
     assert np.mean(moved) > 0.95
 
 
+def test_a_cumulative_mean_by_its_definition():
+    """Sums by a plain loop; the band leaves the path exactly where the test rejects; its width is Kolmogorov's quantile."""
+    rng = np.random.default_rng(19)
+    for n in (20, 57, 200):
+        d = right_or_wrong(rng, n) + np.where(np.arange(n) < n // 3, 0.3, 0.0)
+        found = cumulative_mean(d, conf_level=0.95)
+        assert found.totals == pytest.approx([sum(d[:k]) / n for k in range(n + 1)])
+        middle = (found.lows + found.highs) / 2
+        assert middle == pytest.approx([d.mean() * k / n for k in range(n + 1)])
+        half = stats.kstwobign.ppf(0.95) * d.std() / math.sqrt(n)
+        assert found.highs - middle == pytest.approx(np.full(n + 1, half))
+        outside = (found.totals < found.lows) | (found.totals > found.highs)
+        assert outside.any() == (found.p_value <= 0.05) == (order_drift(d).p_value <= 0.05)
+
+
+@given(st.lists(st.integers(-2, 3), min_size=20, max_size=60).filter(lambda values: len(set(values)) > 1))
+@settings(max_examples=40, deadline=None)
+def test_the_stretch_strays_as_far_as_any(values):
+    """Every stretch is tried: none has a larger sum of residuals, and its mean and that of the others are as they are told."""
+    d = np.array(values, dtype=float)
+    found = cumulative_mean(d)
+    residuals = d - d.mean()
+    largest = max(abs(residuals[i:j].sum()) for i in range(d.size) for j in range(i + 1, d.size + 1) if j - i < d.size)
+    picked = slice(found.first - 1, found.last)
+    assert abs(residuals[picked].sum()) == pytest.approx(largest, abs=1e-9)
+    assert found.inside == pytest.approx(d[picked].mean())
+    assert found.outside == pytest.approx(np.delete(d, np.arange(d.size)[picked]).mean())
+
+
+def test_units_of_several_items_add_up_as_their_items_do():
+    rng = np.random.default_rng(20)
+    d, sizes = rng.normal(size=30), rng.integers(1, 6, size=30)
+    found = cumulative_mean(d, sizes=sizes)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    each = np.repeat(d, sizes)
+    assert found.totals == pytest.approx([each[:k].sum() / each.size for k in ends])
+
+
+def test_a_random_order_seldom_leaves_the_band():
+    """Also of skewed values and few units, for which the band is too wide rather than too narrow."""
+    rng = np.random.default_rng(21)
+    for draw in (lambda: rng.exponential(size=60), lambda: right_or_wrong(rng, 25), lambda: rng.normal(size=300)):
+        found = [each for each in (cumulative_mean(draw(), conf_level=0.95) for _ in range(1000)) if each is not None]
+        left = [bool(((f.totals < f.lows - 1e-12) | (f.totals > f.highs + 1e-12)).any()) for f in found]
+        assert np.mean(left) <= 0.05 + allowance(len(left), 0.05)
+
+
 def test_drift_is_not_asked_of_few_or_equal_units():
     assert order_drift(np.arange(19.0)) is None
     assert order_drift(np.ones(50)) is None
     assert is_steady(np.ones(50))
+    assert cumulative_mean(np.arange(19.0)) is None
+    assert cumulative_mean(np.ones(50)) is None
 
 
 def test_with_drift_the_interval_is_that_of_all_units_alone():
