@@ -43,7 +43,7 @@ def test_definition(n_tasks: int, digits: int, conf_level: float) -> None:
 
 @given(st.integers(0, 1000), st.integers(2, 6), st.integers(19, 24))
 def test_symmetries(seed: int, n_models: int, n_tasks: int) -> None:
-    """Order of tasks says nothing, that of models goes along, turned scores turn ranks, and only order within tasks counts."""
+    """The order of tasks says nothing, that of models goes along, turned scores turn ranks, only order within tasks counts."""
     rng = np.random.default_rng(seed)
     scores = np.round(rng.normal(0, 1, (n_tasks, n_models)), 1)
     found, order = new_task_ranks(scores), rng.permutation(n_models)
