@@ -10,9 +10,8 @@ from evalstats.analysis.leaderboard.board import Board
 from evalstats.analysis.leaderboard.result import Leaderboard, NewTask, NewTaskRow
 from evalstats.document.model import Section, Text
 from evalstats.document.numbers import share_in_percent
-from evalstats.errors import CannotAnswerError
-from evalstats.grammar import plural_of
-from evalstats.stats.many.task_ranks import new_task_ranks
+from evalstats.grammar import plural, plural_of
+from evalstats.stats.many.task_ranks import new_task_ranks, tasks_needed
 
 
 def new_task_of(board: Board, conf_level: float) -> NewTask | None:
@@ -30,10 +29,10 @@ def new_task_of(board: Board, conf_level: float) -> NewTask | None:
         return None
     label = label_of(column, board.data.factor_names())
     found = NewTask(factor=label, n_tasks=len(means), n_left_out=len(values) - len(means), conf_level=conf_level)
-    try:
-        ranks = new_task_ranks(means if board.metric.higher_is_better else -means, conf_level=conf_level)
-    except CannotAnswerError as error:
-        return replace(found, reason=str(error))
+    if len(means) < (needed := tasks_needed(conf_level)):
+        few = f"{plural(len(means), label)} are too few to predict a rank at {100 * conf_level:g}%; at least {needed} are needed"
+        return replace(found, reason=few)
+    ranks = new_task_ranks(means if board.metric.higher_is_better else -means, conf_level=conf_level)
     rows = tuple(
         NewTaskRow(
             name=name,

@@ -79,7 +79,7 @@ def new_task_ranks(scores: ArrayLike, *, conf_level: float = 0.95) -> TaskRanks:
 
     Simulated at 95%, 10 models: exchangeable tasks (20, 40, 100) are covered .97, .97, .97, and .97 with scores so coarse that
     most tie; tasks of five families .98. One of a sixth family: .91, while `inside` says .98. Tasks that drift in time:
-    .96 for 20 tasks.
+    .96.
 
     Examples
     --------

@@ -64,9 +64,7 @@ def test_where_lower_is_better_ranks_turn() -> None:
 def test_too_few_tasks_say_how_many_are_needed() -> None:
     found = es.leaderboard(suite(12))
     assert found.new_task is not None
-    assert found.new_task.reason == (
-        "12 tasks are too few to say which rank a model has on another at 95%; at least 19 are needed"
-    )
+    assert found.new_task.reason == ("12 tasks are too few to predict a rank at 95%; at least 19 are needed")
     assert not found.new_task.rows
     assert "rank_low_new_task" not in found.to_frame().columns
     assert not any(each.id == "new-task" for each in found.document().evidence)
