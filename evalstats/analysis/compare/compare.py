@@ -49,6 +49,7 @@ from evalstats.analysis.design.dependence import crossed_factors
 from evalstats.analysis.design.different_users import unpaired_arms
 from evalstats.analysis.design.labels import labels_of, refuse_with_labels
 from evalstats.analysis.design.metric import Metric, both_systems, direction_notes, margin_in_unit, open_direction
+from evalstats.analysis.design.reliability import reliability_of_each
 from evalstats.analysis.design.runs import (
     draws_note,
     paired_trials,
@@ -659,6 +660,9 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         flipped=flipped_items(paired, design.data.runs),
         effects=effect_rows(found, scores, design.conf_level) if plain else (),
         costs=cost_rows(paired, clusters=design.clusters, conf_level=design.conf_level),
+        reliability=reliability_of_each(paired, clusters=design.clusters, conf_level=design.conf_level)
+        if plain
+        else (),
         origin=Origin(sources=sources_of(design.data, paired.runs), version=toolkit_version(), seed=design.seed),
         notes=_notes(
             design,

@@ -11,6 +11,7 @@ from evalstats.analysis.design.averages import weighted_words
 from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.design.dependence import dependence_table, partitions_named
 from evalstats.analysis.design.metric import asked_direction, direction_notes
+from evalstats.analysis.design.reliability import reliability_figure
 from evalstats.analysis.posterior.document import beside_sections
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.score.result import Score
@@ -36,6 +37,7 @@ from evalstats.document.numbers import (
     p_words,
     rounded_up,
     scaled,
+    share_in_percent,
     with_unit,
 )
 from evalstats.errors import Option
@@ -612,8 +614,21 @@ def _costs(result: Comparison) -> Section | None:
     return Section(id="costs", heading=head, blocks=tuple(blocks), news=bool(settled))
 
 
+def _reliability(result: Comparison) -> Section | None:
+    """Say how often all trials of an item succeed, and any, for the trials run."""
+    if not result.reliability:
+        return None
+    names = (result.baseline.name, result.candidate.name)
+    k = min(each.n_trials for each in result.reliability)
+    ends = [next(row.estimate for row in each.of("hat") if row.k == k) for each in result.reliability]
+    shares = " and ".join(f"{share_in_percent(end or 0.0)} ({name})" for name, end in zip(names, ends, strict=True))
+    figure = reliability_figure([*zip(names, result.reliability, strict=True)], result.conf_level)
+    return Section(id="reliability", heading=f"All of {k} trials of an item succeed for {shares}", blocks=figure)
+
+
 _EVIDENCE = (
-    _scores, _labels, _by_group, _margin, _looks, _order, flipped_section, _hidden_groups, _missing, _methods, _costs,
+    _scores, _labels, _by_group, _margin, _looks, _order, flipped_section, _hidden_groups, _missing, _reliability, _methods,
+    _costs,
 )  # fmt: skip
 
 

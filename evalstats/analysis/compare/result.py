@@ -13,6 +13,7 @@ from evalstats.analysis.costs import CostRow
 from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.design.labels import LabelAccount
+from evalstats.analysis.design.reliability import Reliability
 from evalstats.analysis.posterior.difference import difference_posterior, need_direction
 from evalstats.analysis.posterior.difference import prior_scale as usual_scale
 from evalstats.analysis.posterior.result import Posterior
@@ -372,6 +373,8 @@ class Comparison(OfMetric, Result, Estimate):
         Effect sizes beside the difference: probability of superiority, d_z, odds ratio.
     costs
         Cost, time and tokens of both sides, and their ratio.
+    reliability
+        pass^k and pass@k by k of the baseline and of the candidate, where there are trials of a right-or-wrong score.
     sequential
         The interval and p that hold at every look, where they were asked for.
     uneven
@@ -422,6 +425,7 @@ class Comparison(OfMetric, Result, Estimate):
     texts: tuple[ItemTexts, ...] = ()
     effects: tuple[MethodRow, ...] = ()
     costs: tuple[CostRow, ...] = ()
+    reliability: tuple[Reliability, ...] = ()
     run_differences: tuple[RunDifference, ...] = ()
     sequential: SequentialAccount | None = None
     uneven: UnevenOrder | None = None

@@ -15,6 +15,7 @@ from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.trials import suite_pass
 from evalstats.table.items import Ints
 from evalstats.table.metric import MetricFacts, PassKind
+from evalstats.table.score_table import ScoreTable
 
 # Of the check of the Beta-binomial law: below it nothing is extrapolated.
 LACK_OF_FIT = 0.05
@@ -110,6 +111,26 @@ def reliability(
     rows += [PassRow(**estimated(each.estimate), kind=each.kind, k=each.k, extrapolated=True) for each in found]
     rows.sort(key=lambda row: (_KINDS.index(row.kind), row.k))
     return Reliability(n_trials=n, rows=tuple(rows), fit_p=found[0].fit_p)
+
+
+def reliability_of_each(table: ScoreTable, *, clusters: Sequence[str], conf_level: float) -> tuple[Reliability, ...]:
+    """Return pass^k and pass@k of every system of a table for the trials run, in its order; empty where one has none."""
+    if not np.allclose(table.total, np.rint(table.total)):
+        return ()
+    codes = [table.codes(name) for name in clusters]
+    found = [
+        reliability(
+            table.metric,
+            table.n_scored[:, j],
+            np.rint(table.total[:, j]).astype(np.int64),
+            conf_level=conf_level,
+            clusters=[each for each in codes if len(np.unique(each)) < len(each)],
+            extrapolate=False,
+        )
+        for j in range(len(table.names))
+    ]
+    known = tuple(each for each in found if each is not None)
+    return known if len(known) == len(found) else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,7 +121,7 @@ def score(
     name
         A run, system or model (or a level of `contrast`); None for all systems on all benchmarks.
     metric, cluster, conf_level, contrast, higher_is_better, pass_hat, pass_at, runs, run_sd, average, over, weights
-        As in `compare`.
+        As in `compare`; pass^k and pass@k of up to four times the trials that were run are extrapolated, and said to be.
     against
         A published number to hold the score against, in the metric's own unit or as "87%"; it is taken as it stands unless
         one of the next two says how precise it is.

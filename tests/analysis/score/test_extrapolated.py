@@ -105,3 +105,16 @@ def test_others_say_where_it_is_extrapolated() -> None:
         es.compare(data, "a", "b", pass_hat=8)
     with pytest.raises(CannotAnswerError, match="only score extrapolates"):
         es.leaderboard(data, pass_hat=8)
+
+
+def test_a_comparison_shows_both_systems_for_the_trials_run() -> None:
+    data = data_of(system("a", [0.5] * 20), system("b", [0.6] * 20, seed=1))
+    found = es.compare(data, "a", "b")
+    alone = [es.score(data, name).reliability for name in ("a", "b")]
+    for of_pair, own in zip(found.reliability, alone, strict=True):
+        assert own is not None
+        assert of_pair.rows == tuple(row for row in own.rows if not row.extrapolated)
+    section = next(each for each in found.document().evidence if each.id == "reliability")
+    assert "All of 4 trials of an item succeed for" in section.heading
+    once = data_of(rows_of("a", [1.0, 0.0] * 10), rows_of("b", [1.0] * 15 + [0.0] * 5))
+    assert es.compare(once, "a", "b").reliability == ()
