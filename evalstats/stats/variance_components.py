@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, hstack
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsqr
 
 from evalstats.errors import CannotAnswerError, InputError
@@ -98,8 +99,8 @@ def variance_components(
     InputError
         Two rows for one cell; values that are not finite.
     CannotAnswerError
-        A factor with one level; two factors that change together, so that nothing separates them; too few cells to tell a
-        component; scores that are all equal.
+        A factor with one level; two factors that change together, or groups of objects without a level of a facet in common,
+        so that nothing separates them; too few cells to tell a component; scores that are all equal.
 
     Notes
     -----
@@ -123,6 +124,7 @@ def variance_components(
         for name, codes in coded.items()
     }
     _refuse_confounded(inside, measured)
+    _refuse_separate(coded, inside)
     n_scores = np.ones(len(values)) if counts is None or repetition is None else as_values(counts, "counts")
     names = [*coded, *([repetition] if repetition else [])]
     if repetition:
@@ -206,6 +208,23 @@ def _refuse_confounded(inside: Mapping[str, Sequence[str]], measured: str) -> No
         for other in parents:
             if name in inside[other]:
                 raise CannotAnswerError(f"{name} and {other} change together and cannot be separated; name one of them")
+
+
+def _refuse_separate(coded: Mapping[str, IntArray], inside: Mapping[str, Sequence[str]]) -> None:
+    """Refuse groups of objects that share no level of a facet, between which a difference may be the facet's as well."""
+    measured, *facets = coded
+    n = int(coded[measured].max()) + 1
+    for name in facets:
+        if measured in inside[name]:
+            continue
+        size = n + int(coded[name].max()) + 1
+        links = csr_array((np.ones(len(coded[name])), (coded[measured], n + coded[name])), shape=(size, size))
+        groups = int(connected_components(links, directed=False)[0])
+        if groups > 1:
+            raise CannotAnswerError(
+                f"the levels of {measured} fall into {groups} groups without a {name} in common, so that between groups what "
+                f"{measured} and {name} do cannot be separated. Add results that link them, keep one group, or leave {name} out"
+            )
 
 
 def _joint(columns: Sequence[IntArray]) -> IntArray:

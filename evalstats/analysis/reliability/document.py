@@ -282,7 +282,7 @@ def _chances(row: FirstPlaceRow) -> str:
 def _renewed(row: FirstPlaceRow, result: ReliabilityReport) -> str:
     if len(row.renewed) > 1:
         return f"all: {and_list([plural_of(name) for name in row.renewed])}"
-    name = row.renewed[0]
+    name = next(iter(row.renewed))
     n = row.n or result.facet(name).n_each
     return f"{n:,} other {name if n == 1 else plural_of(name)}"
 

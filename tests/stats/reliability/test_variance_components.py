@@ -202,6 +202,12 @@ ONE = np.arange(12)
         ({"model": ONE % 3, "item": ONE // 3, "task": ONE // 3}, {}, CannotAnswerError, "item and task change together"),
         ({"model": ONE % 3, "item": ONE % 2}, {}, InputError, "6 rows stand for a cell that another row has"),
         ({"model": ONE // 2, "item": (ONE + 1) // 2}, {}, CannotAnswerError, "too few cells"),
+        (
+            {"model": ONE // 3, "scaffold": ONE // 6 * 2 + ONE % 2, "item": ONE % 3},
+            {},
+            CannotAnswerError,
+            "fall into 2 groups without a scaffold in common",
+        ),
         ({"model": ONE % 3}, {}, InputError, "needs a facet"),
         ({"model": ONE % 3, "item": ONE // 3}, {"repetition": "trial"}, CannotAnswerError, "more than one trial"),
     ],
