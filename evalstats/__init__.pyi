@@ -29,6 +29,8 @@ from evalstats.analysis.mixed.result import MixedModel as MixedModel
 from evalstats.analysis.overview.changes_result import Changes as Changes
 from evalstats.analysis.overview.overview import overview as overview
 from evalstats.analysis.overview.result import Overview as Overview
+from evalstats.analysis.posterior.result import Posterior as Posterior
+from evalstats.analysis.posterior.result import RankPosterior as RankPosterior
 from evalstats.analysis.power.power import power as power
 from evalstats.analysis.power.result import PowerPlan as PowerPlan
 from evalstats.analysis.reliability.reliability import reliability as reliability

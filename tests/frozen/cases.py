@@ -713,6 +713,21 @@ def _item_pool(n_models: int, n_items: int = 60) -> es.EvalData:
 
 
 @case
+def posterior_of_clusters() -> es.Posterior:
+    return comparison_margin().posterior()
+
+
+@case
+def posterior_of_changes() -> es.Posterior:
+    return scenarios_graded().posterior(prior_scale=0.5)
+
+
+@case
+def posterior_of_ranks() -> es.RankPosterior:
+    return leaderboard_of_eight().posterior()
+
+
+@case
 def items_short_form() -> es.ItemReport:
     return es.items(_item_pool(14))
 

@@ -29,7 +29,7 @@ WHOLE = frozenset({
     "comparisons_by_three_metrics", "score_clusters", "leaderboard_baseline_clusters",
     "scenarios_rut", "arena_simulated", "gap_of_outcomes", "contamination_split",
     "frontier_of_cost", "items_short_form", "power_of_a_difference", "judges_of_labels", "audit_of_scores", "overview_of_trials",
-    "changes_of_weeks", "reliability_of_scaffolds",
+    "changes_of_weeks", "reliability_of_scaffolds", "posterior_of_clusters", "posterior_of_ranks",
 })  # fmt: skip
 _MASKS = (
     (re.compile(re.escape(tempfile.gettempdir()) + r"[\w./-]*"), "FOLDER"),

@@ -191,6 +191,7 @@ RESULTS: Mapping[str, Callable[[], Result]] = {
     "lab-live": _lab_live,
     "leaderboard": lambda: leaderboard(table(5)),
     "overview": lambda: overview(table()),
+    "posterior": lambda: compare(table(), *MODELS[:2]).posterior(),
     "power": lambda: power(pilot=table(2), baseline=MODELS[0], candidate=MODELS[1], delta="5pp"),
     "scenarios": lambda: scenarios(table(4, 120)),
     "score": lambda: score(table(2), MODELS[0]),

@@ -1,14 +1,19 @@
 """Where models break: the frozen result of `scenarios()`."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import polars as pl
 
+from evalstats.analysis.posterior.difference import difference_posterior, need_direction
+from evalstats.analysis.posterior.difference import prior_scale as usual_scale
+from evalstats.analysis.posterior.result import Posterior
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, frame_of, row_named
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.posterior import TLikelihood
 from evalstats.table.metric import MetricFacts
 
 DropVerdict = Literal["drop", "gain", "not shown", "invalid"]
@@ -485,6 +490,57 @@ class ScenarioModel(OfMetric, Result):
         """Return one drop; an unknown name is an `InputError` that names the closest."""
         rows = [row for row in self.drops if row.model == row_named(self.drops, model, key="model").model]
         return row_named(rows, scenario, what="scenario", key="scenario")
+
+    def posterior(
+        self, *, margin: float | None = None, prior_scale: float | None = None, conf_level: float | None = None
+    ) -> Posterior:
+        """Return how probable it is that each model does worse in each scenario than in the reference: beside the table.
+
+        Parameters
+        ----------
+        margin
+            The largest change that does not matter, in the metric's own unit.
+        prior_scale
+            Scale of the usual prior of a change, in the metric's own unit; None: a tenth of the score's range. A score without
+            bounds needs one.
+        conf_level
+            How much of the posterior a credible interval holds; None: the level of the result.
+
+        Raises
+        ------
+        CannotAnswerError
+            If no change has a standard error.
+        InputError
+            If an option is out of its range, or which way is better is not known.
+
+        Notes
+        -----
+        Each change is taken by itself, from its estimate, standard error and degrees of freedom; nothing is adjusted for their
+        number. Priors are those of `Comparison.posterior`.
+        """
+        need_direction(self.about)
+        if not self.drops:
+            raise CannotAnswerError("there is no posterior: no change between scenarios is estimated")
+        drops = sum(row.verdict == "drop" for row in self.drops)
+        return difference_posterior(
+            {
+                f"{row.model} in {row.scenario}": row.reason
+                or "the change has no standard error, so nothing tells how sure it is"
+                if row.estimate is None or not row.std_error
+                else TLikelihood(centre=row.estimate, spread=row.std_error, df=math.inf if row.df is None else row.df)
+                for row in self.drops
+            },
+            self.about,
+            of="scenarios",
+            baseline=self.reference,
+            candidate="",
+            scale=usual_scale(self.about, prior_scale, None),
+            margin=margin,
+            conf_level=self.conf_level if conf_level is None else conf_level,
+            beside=f"{drops} of {len(self.drops)} drops shown",
+            origin=replace(self.origin, settings=None),
+            notes=tuple(note for note in self.notes if note.kind in ("simulated", "withheld")),
+        )
 
     @shown_frame
     def to_frame(self) -> pl.DataFrame:

@@ -1,0 +1,169 @@
+"""The posterior of a result: which model, that it is saved and read back, what is refused, and what is said."""
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.posterior import (
+    ClusterMoments,
+    ClustersLikelihood,
+    PairsLikelihood,
+    Prior,
+    TLikelihood,
+    posteriors,
+)
+
+
+def rows(seed: int = 0, n: int = 60, lead: float = 0.1, **more: Any) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    ease = rng.random(n)
+    return pl.DataFrame([
+        {
+            "item": f"q{i}",
+            "model": model,
+            "score": int(rng.random() < 0.3 + 0.4 * ease[i] + lead * place),
+            "passage": f"p{i // 5}",
+        }
+        for place, model in enumerate(("old", "new", *more.get("others", ())))
+        for i in range(n)
+    ])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pair() -> es.Comparison:
+    return es.compare(rows(), "old", "new", cluster="none", margin=0.02)
+
+
+def test_one_answer_an_item_is_multinomial(pair: es.Comparison) -> None:
+    table = pair.table
+    assert table is not None
+    seen = PairsLikelihood(wins=table.only_candidate, losses=table.only_baseline, agreeing=table.n - table.discordant)
+    (usual,) = posteriors(seen, [Prior(scale=0.1)], bound=1.0, margin=0.02)
+    found = pair.posterior()
+    (row,) = found.usual
+    assert found.method == "multinomial posterior of pairs"
+    assert (row.p_better, row.p_better_by_margin, row.conf_low) == pytest.approx(
+        (usual.p_above, usual.p_above_margin, usual.low), abs=1e-9
+    )
+    assert (row.loss_if_chosen, row.loss_if_kept) == pytest.approx((usual.loss_if_above, usual.loss_if_below), abs=1e-9)
+    assert [prior.name for prior in found.priors] == ["usual", "half as wide", "twice as wide", "sceptical"]
+
+
+def test_clusters_are_hierarchical_and_read_back(tmp_path: Any) -> None:
+    result = es.compare(rows(), "old", "new", cluster="passage")
+    frame = rows().pivot("model", index=["item", "passage"], values="score", maintain_order=True)
+    d, codes = (frame["new"] - frame["old"]).to_numpy(), frame["passage"].rank("dense").to_numpy().astype(int)
+    (usual,) = posteriors(ClustersLikelihood(moments=ClusterMoments.of(d, codes)), [Prior(scale=0.1)], bound=1.0)
+    found = result.posterior()
+    assert found.method == "hierarchical posterior of clusters"
+    assert found.usual[0].p_better == pytest.approx(usual.p_above, abs=1e-9)
+    result.save(tmp_path / "r.json")
+    again = es.load_result(tmp_path / "r.json")
+    assert isinstance(again, es.Comparison)
+    assert again.posterior().to_dict() == found.to_dict()
+    older = dataclasses.replace(result, cluster_moments=None)
+    with pytest.raises(CannotAnswerError, match="compare the data again"):
+        older.posterior()
+
+
+def test_graded_scores_are_t_and_turn_with_the_direction() -> None:
+    frame = rows().with_columns(score=pl.col("score") + pl.int_range(pl.len()) % 7 / 10)
+    up, down = (es.compare(frame, "old", "new", cluster="none", higher_is_better=way) for way in (True, False))
+    with_scale = up.posterior(prior_scale=0.2)
+    assert up.statistic is not None
+    assert up.std_error is not None
+    seen = TLikelihood(centre=up.statistic * up.std_error, spread=up.std_error, df=up.df or math.inf)
+    (usual,) = posteriors(seen, [Prior(scale=0.2)], bound=up.about.span)
+    assert with_scale.usual[0].p_better == pytest.approx(usual.p_above, abs=1e-9)
+    turned = down.posterior(prior_scale=0.2).usual[0]
+    assert turned.p_better == pytest.approx(1 - usual.p_above, abs=1e-9)
+    assert turned.loss_if_chosen == pytest.approx(usual.loss_if_below, abs=1e-9)
+    assert turned.estimate == pytest.approx(usual.mean, abs=1e-9)
+
+
+def test_what_hangs_on_the_prior_is_the_headline() -> None:
+    found = es.compare(rows(seed=2, n=80, lead=0.2), "old", "new", cluster="none").posterior()
+    p = [row.p_better for row in found.rows]
+    assert min(p) < 0.95 < max(p), "the case is no longer one that hangs on the prior"
+    assert found.answer() == "hangs on the prior"
+    assert "hangs on the prior" in found.document().headline
+    assert any("Defensible priors" in note.text for note in found.document().cautions)
+
+
+def test_it_stands_beside_the_verdict(pair: es.Comparison) -> None:
+    asked = es.compare(rows(), "old", "new", cluster="none", margin=0.02, posterior=True)
+    assert asked.verdict == pair.verdict
+    assert asked.posterior_beside is not None
+    assert asked.posterior_beside.to_dict() == pair.posterior().to_dict()
+    section = asked.document().section("posterior")
+    assert section is not None
+    assert {"posterior-intervals", "priors"} <= {*asked.document().figures, *asked.document().tables}
+    assert f"says {pair.verdict}" in pair.posterior().document().scope
+    assert es.Comparison.from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
+
+
+def test_without_an_interval_there_is_none() -> None:
+    few = es.compare(rows(n=20), "old", "new", cluster="passage")
+    with pytest.raises(CannotAnswerError, match="no posterior"):
+        few.posterior()
+    asked = es.compare(rows(n=20), "old", "new", cluster="passage", posterior=True)
+    assert any("No posterior was added" in note.text for note in asked.notes)
+
+
+@pytest.mark.parametrize("options", [{"margin": -0.1}, {"margin": 2.0}, {"prior_scale": 0.0}, {"conf_level": 95}])
+def test_what_is_out_of_range_is_refused(pair: es.Comparison, options: dict[str, float]) -> None:
+    with pytest.raises(InputError):
+        pair.posterior(**options)
+
+
+def test_scores_without_bounds_take_the_spread_of_their_items() -> None:
+    frame = rows().with_columns(score=pl.col("score") * 300.0 + pl.int_range(pl.len()) % 13)
+    found = es.compare(frame, "old", "new", cluster="none").posterior()
+    sd = max(each[0] for each in frame.group_by("model").agg(pl.col("score").std()).select("score").iter_rows())
+    assert found.priors[0].scale == pytest.approx(0.2 * sd, rel=1e-6)
+
+
+# --- ranks ---
+
+
+@pytest.fixture(scope="module")
+def board() -> es.Leaderboard:
+    return es.leaderboard(rows(n=120, lead=0.05, others=("c", "d", "e")), cluster="none")
+
+
+def test_ranks_of_a_board(board: es.Leaderboard, tmp_path: Any) -> None:
+    found = board.posterior()
+    assert [row.expected_rank for row in found.usual] == sorted(row.expected_rank for row in found.usual)
+    assert sum(row.p_first for row in found.usual) == pytest.approx(1)
+    ranks = found.ranks_frame()
+    assert ranks.group_by("rank").agg(pl.col("estimate").sum())["estimate"].to_list() == pytest.approx([1.0] * 5)
+    assert found.pairs_frame().height == 10
+    board.save(tmp_path / "b.json")
+    again = es.load_result(tmp_path / "b.json")
+    assert isinstance(again, es.Leaderboard)
+    assert again.posterior().to_dict() == found.to_dict()
+    assert found.figure_frame("rank-probabilities").height == 25
+    assert found.figure() is not None
+
+
+def test_a_board_without_all_pairs_is_refused(board: es.Leaderboard) -> None:
+    against = es.leaderboard(rows(n=120, lead=0.05, others=("c", "d", "e")), cluster="none", baseline="old")
+    with pytest.raises(CannotAnswerError, match="leave out the baseline"):
+        against.posterior()
+    twins = pl.concat([rows(), rows().filter(pl.col("model") == "old").with_columns(model=pl.lit("twin"))])
+    with pytest.raises(CannotAnswerError, match=r"alike on every item|no standard error"):
+        es.leaderboard(twins, cluster="none").posterior()
+
+
+def test_a_board_shows_it_beside(board: es.Leaderboard) -> None:
+    asked = es.leaderboard(rows(n=120, lead=0.05, others=("c", "d", "e")), cluster="none", posterior=True)
+    assert asked.posterior_beside is not None
+    assert [row.ranks for row in asked.rows] == [row.ranks for row in board.rows]
+    assert "Posterior" in asked.to_markdown()
