@@ -76,6 +76,7 @@ CHAPTERS: Final = {
         "item_quality",
         "item_response",
         "rasch",
+        "posterior",
         "short_form",
     ),
     "reliability": ("reliability", "variance_components"),
