@@ -11,7 +11,13 @@ from evalstats.analysis.compare.difference import Difference, effect_rows
 from evalstats.analysis.compare.flips import flip_signs, flipped_items
 from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
 from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
-from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin, uneven_order
+from evalstats.analysis.compare.sequential import (
+    as_difference,
+    check_looks,
+    sequential_account,
+    sequential_at_margin,
+    uneven_order,
+)
 from evalstats.analysis.compare.slices import loss_slices
 from evalstats.analysis.compare.verdict import (
     Judged,
@@ -520,25 +526,10 @@ def _in_force(
         )
     if len(family) > 1:
         settings = settings.but(conf_level=1 - (1 - level) / len(family))
-    _check_looks(settings)
+    check_looks(settings)
     if plan is None:
         return settings, None
     return settings, plan_account(plan, benchmark=metric.benchmark, metric=metric.name, span=metric.span, **named)
-
-
-def _check_looks(settings: opt.GivenOptions) -> None:
-    """Refuse what looks while the run goes on cannot have."""
-    on = Option("sequential", value=True)
-    if settings.planned_n is not None and not settings.sequential:
-        raise InputError(f"planned_n is for looks during the run; ask for them with {on}")
-    if settings.sequential and settings.method != "auto":
-        raise InputError(f"method {settings.method!r} gives an interval for one look; leave it out with {on}")
-    if settings.sequential and settings.by is not None:
-        raise InputError(
-            f"looks during the run cover all items together; leave out the split by {settings.by!r}, or look at the end"
-        )
-    if settings.sequential and (settings.average or settings.weights) is not None:
-        raise InputError("looks during the run weight all items equally; leave out the average, or look at the end")
 
 
 # --- from the design to the result ---

@@ -7,11 +7,12 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from evalstats import options as opt
 from evalstats.analysis.compare.difference import Difference, PairedScores
 from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, UnevenOrder, Unit
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.numbers import declared, e_value_words, p_value, scaled
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
@@ -29,6 +30,21 @@ from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
 _TIME, _PLACE = f"{HELPER}time", f"{HELPER}place"
+
+
+def check_looks(settings: opt.GivenOptions) -> None:
+    """Refuse what looks while the run goes on cannot have."""
+    on = Option("sequential", value=True)
+    if settings.planned_n is not None and not settings.sequential:
+        raise InputError(f"planned_n is for looks during the run; ask for them with {on}")
+    if settings.sequential and settings.method != "auto":
+        raise InputError(f"method {settings.method!r} gives an interval for one look; leave it out with {on}")
+    if settings.sequential and settings.by is not None:
+        raise InputError(
+            f"looks during the run cover all items together; leave out the split by {settings.by!r}, or look at the end"
+        )
+    if settings.sequential and (settings.average or settings.weights) is not None:
+        raise InputError("looks during the run weight all items equally; leave out the average, or look at the end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
