@@ -105,7 +105,9 @@ class Tidier:
         frame = self._unrepeated(rows)
         self._n_dropped += rows.height - frame.height
         self._check_range(frame)
-        self._hash_keys(frame)
+        if self._n_hashed < MOST_KEYS:
+            self._hashes.append(frame.select(_keys_of(frame)).hash_rows(seed=0))
+            self._n_hashed += frame.height
         self._take_note(frame)
         self._take_note_of_makers(frame)
         self._presumed.add(frame)
@@ -461,22 +463,14 @@ class Tidier:
         asked = ", ".join(f"{name}={','.join(levels)}" for name, levels in self.where.items())
         raise InputError(f"no row has {asked}; leave one of the conditions out")
 
-    def _hash_keys(self, frame: pl.DataFrame) -> None:
-        if self._n_hashed < MOST_KEYS:
-            self._hashes.append(frame.select(_keys_of(frame)).hash_rows(seed=0))
-            self._n_hashed += frame.height
-
     def check_unique(self) -> None:
         """Raise `InputError` where rows repeat a key, among the first `MOST_KEYS`; which they are, a further reading tells.
 
         What repeats a later row is found where all of a file is: in a store, or in a table that is held.
         """
-        if self._hashes:
-            hashes = np.sort(pl.concat(self._hashes).to_numpy())
-            if (hashes[1:] == hashes[:-1]).any():
-                self._refuse_repeated()
-
-    def _refuse_repeated(self) -> None:
+        hashes = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *self._hashes]))
+        if not (hashes[1:] == hashes[:-1]).any():
+            return
         self._items, self._trials, seen = GroupCounter(), GroupCounter(), SeenKeys()
         for n_before, block in enumerate(self.reread()):
             frame = self._unrepeated(self._rows(block))

@@ -110,6 +110,14 @@ def test_a_late_repeat_of_a_long_file_is_refused_all_the_same(tmp_path: Path, mo
     assert "item='q13'" in report.reason
 
 
+def test_a_repeat_in_a_later_block_is_named_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 4)
+    path = tmp_path / "twice.csv"
+    path.write_text("item,model,score\n" + "".join(f"q{n},m,1\n" for n in (*range(10), 5, 11)))
+    with pytest.raises(InputError, match=r"1 id stands more than once .*\(line 12: model 'm', item 'q5'\)"):
+        read(path, strict=True)
+
+
 def test_rows_are_numbered_within_their_groups_as_if_all_frames_were_one() -> None:
     rng = np.random.default_rng(0)
     counter, met = GroupCounter(), Counter[tuple[str, int]]()
