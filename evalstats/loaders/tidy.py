@@ -99,9 +99,10 @@ class Tidier:
         if self.map_.repeats is not None and self._places is None:
             self._places = self._places_kept(self.map_.repeats)
         rows = self._rows(block)
-        for name in _NEEDED:
-            if name in rows.columns:
-                Places(self.word, rows[PLACE]).reject(rows[name] == "", f"has no {name}; every row needs one")
+        for column in (rows[name] for name in _NEEDED if name in rows.columns):
+            if not rows.height or (is_constant(column) and column[0] != ""):
+                continue
+            Places(self.word, rows[PLACE]).reject(column == "", f"has no {column.name}; every row needs one")
         frame = self._unrepeated(rows)
         self._n_dropped += rows.height - frame.height
         self._check_range(frame)
