@@ -8,7 +8,7 @@ shown as the maps that would use them.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Final
 
@@ -201,6 +201,8 @@ class _Fit(msgspec.Struct, frozen=True):
 
 
 Weighed = tuple[float, SampledColumn | None]
+# Columns of a model each: how likely, which, as a map writes them, whether that is sure, and which others would make it doubtful.
+_Models = tuple[float, Sequence[SampledColumn], str, bool, Sequence[SampledColumn]]
 
 
 class _Table:
@@ -245,7 +247,7 @@ class _Table:
             for item, group, model in product(items, scores, models)
             if (fit := self._long(item, group, model)) is not None
         ]
-        return [*found, *self._wide(items), *self._crossed(items)]
+        return [*found, *self._wide(items)]
 
     def _fixed(self, role: str) -> SampledColumn | None:
         wanted = [column_named(each) for each in self.given.columns.get(role, ())]
@@ -442,60 +444,61 @@ class _Table:
         return options
 
     def _wide(self, items: Sequence[Weighed]) -> list[_Fit]:
-        """Fit a table with a column of scores for each model: those asked for by name, called like models or sides, or all."""
+        """Fit a table with columns of scores for each model."""
         if {"score", "model", "metric"} & {*self.given.columns, *self.given.constants} or self.metric is not None:
             return []
         if any(column.named("metric") >= SURE for column in self.columns):  # its rows are metrics
             return []
+        found: list[_Fit] = []
+        for (weight, columns, text, sure, rivals), (of_item, item) in product(
+            [*self._side_by_side(), *self._crossed()], items
+        ):
+            # Numbers side by side are no models where nothing says so, and nothing is like an item.
+            if item in columns or (item is None and weight < 1):
+                continue
+            rest = [column for column in self.columns if column not in columns and column is not item]
+            # Each of several raters may have a row of an item.
+            repeated = item is not None and len(item.levels) < self.n_rows
+            apart = self._apart(item, None, rest)[0] if repeated and item is not None else ()
+            told = not repeated or (bool(apart) and _is_plain(apart[0]) and apart[0] != f"trial={ORDER}")
+            if not told and rivals:
+                continue
+            dashes = sorted({cell for column in columns for cell in column.cells if not is_score(cell)})
+            absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in ABSENT - NO_VALUE else []
+            options = (
+                f"item={item.source if item else ROW}",
+                f"models={text}",
+                *(apart if told else [f"trial={ORDER}"]),
+                *absent,
+            )
+            doubt = absent or any(column in rivals for column in rest)
+            clear = of_item >= _ENOUGH and sure and told and not doubt and self.n_rows > 0
+            reads = (None if item is None else item.partition, "models", text)
+            found.append(_Fit(options, weight + of_item, reads, clear))
+        return found
+
+    def _side_by_side(self) -> Iterator[_Models]:
+        """Yield columns of a model each: those asked for by name, called like models or sides, or all numbers."""
         numbers = [
             c for c in self.free if (c.is_measured or (c.scored >= 0.5 and names_a_model(c.name))) and "," not in c.name
         ]
         wanted = [column for column in numbers if column.name in self.asked.sides]
         by_model = [column for column in numbers if names_a_model(column.name)]
         by_side = [column for column in numbers if SIDES & column.tokens]
-        found: list[_Fit] = []
         long = any(c.named("score") for c in numbers) or any(weight >= SURE for weight, _ in self._models())
         named_so = not long and len(by_side) == 2 and all(column.words in SIDES for column in by_side)
-        for weight, scores in (
+        for weight, columns in (
             (ASKED_FOR + 1, wanted),
             (2.0, by_model),
             (2.0 if named_so else 1.4, by_side),
             (1.6 if by_model else 0.95, numbers),
         ):
-            if len(scores) < 2 or (scores is numbers and long and not by_model):
-                continue
-            if len({bool(column.numbers) for column in scores}) > 1:
-                continue  # words in one and numbers in another are not of one metric
-            # Columns of several metrics are not one model each.
-            if scores is not wanted and not self.pairs.isdisjoint(column.name for column in scores):
-                continue
-            taken = {*scores}
-            left = [column for column in self.columns if column not in taken]
-            for of_item, item in items:
-                # Numbers side by side are no models where nothing says so, and nothing is like an item.
-                if item is None and scores is numbers and not by_model:
-                    continue
-                if item in scores:
-                    continue
-                others = [column for column in left if column is not item]
-                # Each of several raters may have a row of an item.
-                rows = item is not None and len(item.levels) < self.n_rows
-                apart = self._apart(item, None, others)[0] if rows and item is not None else ()
-                if rows and not (apart and _is_plain(apart[0]) and apart[0] != f"trial={ORDER}"):
-                    continue
-                dashes = sorted({cell for column in scores for cell in column.cells if not is_score(cell)})
-                absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in ABSENT - NO_VALUE else []
-                doubt = scores is not wanted and any(column in numbers for column in others)
-                options = (
-                    f"item={item.source if item else ROW}",
-                    f"models={self._listed(scores, 'models')}",
-                    *apart,
-                    *absent,
-                )
-                clear = of_item >= _ENOUGH and weight >= 2 and not doubt and not absent and self.n_rows > 0
-                reads = (None if item is None else item.partition, "models", tuple(column.name for column in scores))
-                found.append(_Fit(options, weight + of_item, reads, clear))
-        return found
+            several = columns is not wanted and not self.pairs.isdisjoint(column.name for column in columns)
+            # Words in one and numbers in another are not of one metric, and columns of several metrics are not one model each.
+            alike = len(columns) > 1 and len({bool(column.numbers) for column in columns}) == 1 and not several
+            if alike and not (columns is numbers and long and not by_model):
+                rivals = [] if columns is wanted else numbers
+                yield weight, columns, self._listed(columns, "models"), weight >= 2, rivals
 
     def _listed(self, columns: Sequence[SampledColumn], called: str) -> str:
         """Write columns as a map does; with a star what is no metric, and all of an object or list or called alike as scores."""
@@ -510,12 +513,10 @@ class _Table:
                 return f"{head}*{tail}"
         return ",".join(column.source for column in columns)
 
-    def _crossed(self, items: Sequence[Weighed]) -> list[_Fit]:
-        """Fit a table whose columns are named by system and metric: `old_f1`, `new_f1`, `old_answer`, `new_answer`."""
-        if {"score", "model", "metric"} & {*self.given.columns, *self.given.constants} or self.metric is not None:
-            return []
+    def _crossed(self) -> Iterator[_Models]:
+        """Yield columns that are named by system and metric: `old_f1`, `new_f1`, `old_answer`, `new_answer`."""
         if any(weight >= SURE and len(column.levels) > 1 for weight, column in self._models() if column is not None):
-            return []
+            return
         by_name = {column.name: column for column in self.free}
         sides, patterns = self.crossed
         of = {pattern: [by_name[pattern.replace("*", side)] for side in sides] for pattern in patterns}
@@ -532,21 +533,10 @@ class _Table:
         # Criteria, raters, turns and parts stand so too: criteria have one score each, and what a judge said of it.
         known = any(names_a_model(side) or {*words_of(side).split("_")} & SIDES for side in sides)
         answers = [p for p in patterns if ANSWERED & {*metrics[p].split("_")} and not JUDGES & {*metrics[p].split("_")}]
-        if not (known or answers or {*sides} <= {*by_name} or len(scores) > 1):
-            return []
-        sure = bool(named) and (known or bool(self.asked.sides and self.asked.sides <= {*sides}))
-        weight = 2.3 if sure else 1.9 if len(scores) > 1 else 1.5
-        found: list[_Fit] = []
-        for of_item, item in items if scores else ():
-            if item is not None and item.name in self.pairs:
-                continue
-            repeated = item is not None and len(item.levels) < self.n_rows
-            options = [f"item={item.source if item else ROW}", f"models={','.join(named or scores)}"]
-            options += [f"trial={ORDER}"] if repeated else []
-            reads = (None if item is None else item.partition, "crossed", tuple(named or scores))
-            clear = sure and of_item >= _ENOUGH and not repeated and self.n_rows > 0
-            found.append(_Fit(tuple(options), weight + of_item, reads, clear))
-        return found
+        if scores and (known or answers or {*sides} <= {*by_name} or len(scores) > 1):
+            sure = bool(named) and (known or bool(self.asked.sides and self.asked.sides <= {*sides}))
+            weight = 2.3 if sure else 1.9 if len(scores) > 1 else 1.5
+            yield weight, [by_name[name] for name in self.pairs], ",".join(named or scores), sure, []
 
 
 def _shared_start(names: Sequence[str]) -> str:
