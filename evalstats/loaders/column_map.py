@@ -1,7 +1,7 @@
 """Which column of a table is what: the user's map from standard names to the names in the file.
 
 On the command line a map is written option by option (`--map item=question_id --map model=@gpt-4o`), in a TOML file all at
-once: `dependence`, `scale`, `unscored`, `models` and `rows` at the top, then the tables
+once: `dependence`, `scale`, `unscored`, `models`, `trials`, `judges` and `rows` at the top, then the tables
 
     [columns]            [constants]              [values.score]      [metrics.wer]
     item = "question_id" benchmark = "my-bench"   pass = 1            higher_is_better = false
