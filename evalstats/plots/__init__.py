@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evalstats.plots.changes import bars, dumbbell, waterfall
     from evalstats.plots.curve_panels import cumulative, curves, sequence
     from evalstats.plots.dates import histories, timeline
+    from evalstats.plots.distribution import raincloud
     from evalstats.plots.intervals import caterpillar, forest
     from evalstats.plots.points import frontier, scatter
     from evalstats.plots.rank_sets import critical_differences, ranks
@@ -36,6 +37,7 @@ _WHERE = {
     "frontier": "points",
     "heatmap": "cells",
     "histories": "dates",
+    "raincloud": "distribution",
     "ranks": "rank_sets",
     "scatter": "points",
     "sequence": "curve_panels",
@@ -54,6 +56,7 @@ __all__ = [
     "frontier",
     "heatmap",
     "histories",
+    "raincloud",
     "ranks",
     "scatter",
     "sequence",

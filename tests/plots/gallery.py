@@ -174,6 +174,9 @@ SUMS: dict[str, list[Any]] = {
     "conf_low": [0.12 * k - 5.5 for k in range(121)],
     "conf_high": [0.12 * k + 5.5 for k in range(121)],
 }
+CHANGES: dict[str, list[Any]] = {
+    "estimate": [round(float(value), 3) for value in np.random.default_rng(8).normal(0.3, 1.0, 120)],
+}
 PERIODS: dict[str, list[Any]] = {
     "model": [name for name in ALIKE for _ in range(8)],
     "period": [f"2025-{month:02d}" for _ in ALIKE for month in range(1, 9)],
@@ -275,6 +278,9 @@ GALLERY: dict[str, partial[Figure]] = {
         x_title="Items, in the order of the files",
         stretch=(61, 90),
         note="Shaded: the items that differ most from the others.",
+    ),
+    "raincloud": _with(
+        plots.raincloud, CHANGES, title="candidate minus baseline, item by item", sides=("← worse", "better →")
     ),
     "timeline": _with(plots.timeline, PERIODS, title="points, by month"),
     "histories": _with(

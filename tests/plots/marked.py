@@ -13,6 +13,7 @@ NAMES = ("model", "label", "level", "line", "model_a", "scenario")
 # Figures of which some rows share a mark.
 SHARED = {
     "cumulative": "looks nearer than five pixels to the next are told by it",
+    "raincloud": "values are told by their quartiles",
     "sequence": "looks nearer than five pixels to the next are told by it",
 }
 

@@ -100,12 +100,14 @@ def figures(data: str) -> Iterator[tuple[str, Any, dict[str, Any], dict[str, Any
     shortest = min(map(len, looks.values()))
     looks = {name: v[:shortest] for name, v in looks.items()} | {"n": list(range(1, shortest + 1))}
     yield "cumulative", plots.cumulative, looks, {"title": "Difference (points)", "x_title": "Items", "stretch": (1, 2)}
+    known = {"estimate": [v for v in rows["estimate"] if v is not None]}
+    yield "raincloud", plots.raincloud, known, {"title": "Differences of items", "sides": ("← worse", "better →")}
     yield "sequence", plots.sequence, looks, {"title": "Difference (points)", "x_title": "Items"}
 
 
 # Of so many names not all are asked for: the ends of many lines, points and levels.
 LEFT_OUT = {"timeline", "caterpillar", "scatter", "frontier"}
-NAMELESS = {"cumulative", "curves", "sequence"}
+NAMELESS = {"cumulative", "curves", "raincloud", "sequence"}
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
