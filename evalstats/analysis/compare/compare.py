@@ -19,6 +19,7 @@ from evalstats.analysis.compare.sequential import (
     uneven_order,
 )
 from evalstats.analysis.compare.slices import loss_slices
+from evalstats.analysis.compare.spread import item_spread
 from evalstats.analysis.compare.verdict import (
     Judged,
     at_margin,
@@ -644,6 +645,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         equivalence_high=None if design.too_few else ends[1],
         at_margin=stands,
         sequential=watched,
+        spread=item_spread(paired) if design.labels is None else None,
         uneven=uneven_order(paired, design.clusters) if plain and watched is None else None,
         missing=replace(missing, withheld=ruled.withheld),
         labels=found.labels,

@@ -465,6 +465,19 @@ def _looks(result: Comparison) -> Section | None:
     return Section(id="looks", heading=head, blocks=(Text(text=text),))
 
 
+def _spread(result: Comparison) -> Section | None:
+    """Say on how many items either side is ahead, of graded scores: a mean alone could be all items or a few."""
+    found = result.spread
+    if found is None:
+        return None
+    ahead, behind = (found.n_higher, found.n_lower) if result.higher_is_better else (found.n_lower, found.n_higher)
+    parts = (f"{100 * n / result.n_items:.0f}%" for n in (ahead, behind))
+    head = "{} is ahead on {} of the items, behind on {}".format(result.candidate.name, *parts)
+    ends = " to ".join(shown(result, value) for value in (found.values[0], found.values[-1]))
+    text = f"Item by item the difference runs from {ends}."
+    return Section(id="spread", heading=head, blocks=(Text(text=text), figures.spread(result, found)))
+
+
 def _order(result: Comparison) -> Section | None:
     """Say which stretch of the items differs from the others, where the order matters."""
     found = result.uneven
@@ -627,8 +640,8 @@ def _reliability(result: Comparison) -> Section | None:
 
 
 _EVIDENCE = (
-    _scores, _labels, _by_group, _margin, _looks, _order, flipped_section, _hidden_groups, _missing, _reliability, _methods,
-    _costs,
+    _scores, _spread, _labels, _by_group, _margin, _looks, _order, flipped_section, _hidden_groups, _missing, _reliability,
+    _methods, _costs,
 )  # fmt: skip
 
 

@@ -4,7 +4,15 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from evalstats.analysis.compare.result import DECIDED, Comparison, Comparisons, GroupRow, UnevenOrder, Verdict
+from evalstats.analysis.compare.result import (
+    DECIDED,
+    Comparison,
+    Comparisons,
+    GroupRow,
+    ItemSpread,
+    UnevenOrder,
+    Verdict,
+)
 from evalstats.analysis.costs import WORDS
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Estimate, as_columns
@@ -259,6 +267,20 @@ def narrowing(result: Comparison) -> Figure | None:
         },
         alt=f"The running difference in {account.metric} with its {100 * account.conf_level:.5g}% confidence sequence; {said}.",
         caption="The running difference with the interval that holds at every look.",
+    )
+
+
+def spread(result: Comparison, found: ItemSpread) -> Figure:
+    """Return how the differences of items lie."""
+    axis = _axis(result)
+    return Figure(
+        id="spread",
+        plot="raincloud",
+        rows={"estimate": [value * result.scale for value in found.values], "n": list(found.counts)},
+        options={"title": f"{axis['title']}, item by item", "sides": axis["sides"]},
+        alt=f"{result.candidate.name} scores higher on {found.n_higher:,} and lower on {found.n_lower:,} of "
+        f"{plural(result.n_items, 'item')}.",
+        caption="The difference on every item: density, quartiles with the middle 90%, mean (diamond) and the items.",
     )
 
 

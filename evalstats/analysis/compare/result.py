@@ -136,6 +136,25 @@ class UnevenOrder:
     path: tuple[tuple[int, float, float, float], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSpread:
+    """How graded differences of items lie: candidate minus baseline, in the metric's own unit.
+
+    Attributes
+    ----------
+    values, counts
+        Differences in rising order, and on how many items each occurs; of more than 200 neighbours are counted together, at
+        their mean.
+    n_higher, n_lower
+        Items on which the candidate scores higher, and lower.
+    """
+
+    values: tuple[float, ...]
+    counts: tuple[int, ...]
+    n_higher: int
+    n_lower: int
+
+
 Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inconclusive"]
 # Verdicts that claim something.
 DECIDED: tuple[Verdict, ...] = ("better", "worse", "equivalent")
@@ -379,6 +398,8 @@ class Comparison(OfMetric, Result, Estimate):
         The interval and p that hold at every look, where they were asked for.
     uneven
         How the difference adds up over the items in their order, where that is uneven; None where nothing speaks for it.
+    spread
+        How the differences of items lie, of graded scores.
     other_averages
         Other averages over the levels of a factor, each with its verdict.
     by, groups
@@ -429,6 +450,7 @@ class Comparison(OfMetric, Result, Estimate):
     run_differences: tuple[RunDifference, ...] = ()
     sequential: SequentialAccount | None = None
     uneven: UnevenOrder | None = None
+    spread: ItemSpread | None = None
     dependence: tuple[ItemFactor, ...] = ()
     these_items: TheseItems | None = None
     findings: tuple[LevelDifferences, ...] = ()

@@ -1,0 +1,58 @@
+"""How graded differences of items lie: counted as a loop counts them, and said where there is something to say."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalstats as es
+
+
+def compared(old: Any, new: Any, **options: Any) -> es.Comparison:
+    n = len(old)
+    rows = {"item": [*range(n)] * 2, "model": ["old"] * n + ["new"] * n, "score": [*map(float, old), *map(float, new)]}
+    return es.compare(
+        es.from_frame(pl.DataFrame(rows), item="item", model="model", score="score"), "old", "new", **options
+    )
+
+
+def test_grades_are_counted_and_the_page_says_who_is_ahead(tmp_path: Any) -> None:
+    rng = np.random.default_rng(2)
+    old = rng.integers(1, 6, size=80)
+    new = np.clip(old + rng.choice([-1, 0, 1, 2], size=80), 1, 5)
+    result = compared(old, new)
+    found = result.spread
+    assert found is not None
+    assert dict(zip(found.values, found.counts, strict=True)) == Counter((new - old).astype(float).tolist())
+    assert (found.n_higher, found.n_lower) == (int((new > old).sum()), int((new < old).sum()))
+    ahead, behind = (f"{100 * np.mean(part):.0f}%" for part in (new > old, new < old))
+    section = result.document().section("spread")
+    assert section is not None
+    assert section.heading == f"new is ahead on {ahead} of the items, behind on {behind}"
+    assert result.figure_frame("spread").columns == ["estimate", "n"]
+    result.save(tmp_path / "r.json")
+    assert es.load_result(tmp_path / "r.json") == result
+
+
+def test_less_is_ahead_where_less_is_better() -> None:
+    old = np.linspace(1.0, 9.0, 60)
+    section = compared(old, old * 0.9, higher_is_better=False).document().section("spread")
+    assert section is not None
+    assert section.heading == "new is ahead on 100% of the items, behind on 0%"
+
+
+def test_many_values_are_counted_together_at_their_mean() -> None:
+    rng = np.random.default_rng(4)
+    old, new = rng.normal(size=(2, 3000))
+    found = compared(old, new).spread
+    assert found is not None
+    assert len(found.values) <= 200
+    assert sum(found.counts) == 3000
+    assert np.average(found.values, weights=found.counts) == pytest.approx(np.mean(new - old), abs=1e-6)
+
+
+def test_right_or_wrong_few_or_equal_have_none() -> None:
+    assert compared([0, 1] * 20, [1, 1] * 20).spread is None
+    assert compared([1, 2, 3.5] * 5, [2, 2, 1.5] * 5).spread is None
