@@ -184,3 +184,15 @@ def form_errors(
         )
         for size, each in zip(sizes, found, strict=True)
     )
+
+
+def worth_of_form(error: float, random_error: float, size: int, n_items: int) -> int:
+    """Return how many random items err as little as a form of `size`, given the error of as many random ones.
+
+    By the formula of a mean of random items; where all items say the same of every model, one of them is enough.
+
+    >>> worth_of_form(0.02, 0.04, 100, 1000)
+    308
+    """
+    ratio = error / max(random_error, 1e-9)
+    return max(1, round(1.0 / (ratio**2 * (1.0 / size - 1.0 / n_items) + 1.0 / n_items)))

@@ -23,7 +23,7 @@ from evalstats.stats.item_fit import one_answer
 from evalstats.stats.item_quality import item_slopes
 from evalstats.stats.item_response import FEWEST_MODELS as FEWEST_CURVES
 from evalstats.stats.item_response import ItemCurves, two_parameter
-from evalstats.stats.short_form import FEWEST_MODELS, SizeError, chosen_items, form_errors
+from evalstats.stats.short_form import FEWEST_MODELS, SizeError, chosen_items, form_errors, worth_of_form
 from evalstats.table.items import ITEM_KEY
 
 METHODS = {
@@ -267,13 +267,7 @@ def _size_row(found: SizeError, n_items: int, n_models: int) -> SizeRow:
         largest_error=found.largest_error,
         rank_error=found.rank_error,
         random_error=found.random_error,
-        random_size=_as_good(found.score_error, found.random_error, found.size, n_items),
+        random_size=worth_of_form(found.score_error, found.random_error, found.size, n_items),
         difference_error=found.difference_error,
-        difference_size=_as_good(found.difference_error, found.random_difference_error, found.size, n_items),
+        difference_size=worth_of_form(found.difference_error, found.random_difference_error, found.size, n_items),
     )
-
-
-def _as_good(error: float, random_error: float, size: int, n_items: int) -> int:
-    """Return how many random items err as little, by the formula of their mean; where all items say the same, one is enough."""
-    ratio = error / max(random_error, 1e-9)
-    return max(1, round(1.0 / (ratio**2 * (1.0 / size - 1.0 / n_items) + 1.0 / n_items)))

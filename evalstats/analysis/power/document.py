@@ -387,6 +387,13 @@ def _actions(plan: PowerPlan) -> list[str]:
             found.append(
                 f"Run {plural(enough.n_items, 'item')}{clusters}: the power is {power_words(enough.power)} there."
             )
+    form = plan.short_form
+    if form is not None:
+        found.append(
+            f"For one model's score, {form.size:,} chosen items do as well as {form.random_size:,} random ones (error "
+            f"{shown(plan, form.score_error)} on {form.n_models} models left out), for a difference as {form.difference_size:,}; "
+            "evalstats items chooses them."
+        )
     return [*found, *plan.recommendation[:1]]
 
 

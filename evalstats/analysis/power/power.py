@@ -49,6 +49,7 @@ from evalstats.analysis.power.sample_size import (
     solved_by,
     task_of,
 )
+from evalstats.analysis.power.short_form import short_form_plan
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.settings import recorded
@@ -56,7 +57,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import number
 from evalstats.errors import InputError, Option
 from evalstats.grammar import plural
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
 
 _BEYOND = 4.0  # times the pilot
@@ -486,7 +487,10 @@ def power(
         n_resamples=n_resamples,
         seed=seed,
     )
-    return assemble(request, basis, read_costs(costs))
+    plan = assemble(request, basis, read_costs(costs))
+    if pilot is None or isinstance(pilot, Comparison):
+        return plan
+    return replace(plan, short_form=short_form_plan(as_data(pilot), plan, contrast=contrast, seed=seed))
 
 
 def _check_options(

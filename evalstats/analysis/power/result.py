@@ -126,6 +126,31 @@ class TrialRow:
     n_answers: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortFormPlan:
+    """Chosen items of the pilot that tell a score as well as the plan's random items, by models left out of their choice.
+
+    Attributes
+    ----------
+    size
+        Items of the form.
+    n_items, n_models
+        What the pilot has in common: items, and models that answered all of them.
+    score_error, difference_error
+        Root mean square error of a model's score, and of the difference of two, as shares.
+    random_size, difference_size
+        Random items that would err as little.
+    """
+
+    size: int
+    n_items: int
+    n_models: int
+    score_error: float
+    random_size: int
+    difference_error: float
+    difference_size: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PowerPlan(OfOrigin, Result):
     """How many items, trials or clusters are needed, or what a number of them can show. The answer, and how it was reached.
@@ -175,6 +200,8 @@ class PowerPlan(OfOrigin, Result):
         Items needed by number of trials.
     pilot
         What the pilot holds, in words; "" without one.
+    short_form
+        Chosen items that tell a score as well as these random ones; None where none is known.
     """
 
     question: str
@@ -215,6 +242,7 @@ class PowerPlan(OfOrigin, Result):
     n_tasks: int | None = None
     different: str = ""
     pilot: str = ""
+    short_form: ShortFormPlan | None = None
     benchmark: str = ""
     metric: str = ""
     scale: float = 1.0
