@@ -70,23 +70,27 @@ def _frontier() -> Result:
 
 
 def _items() -> Result:
-    """Twenty-four models on 300 items of one ability; one item in fifty has a wrong key."""
+    """Thirty-six models of three makers on 300 items: some have a wrong key, two defeat the strongest, one maker knows twelve."""
     from evalstats.analysis.items.items import items
     from evalstats.loaders.frames import from_frame
 
     draw = np.random.default_rng(_SEED)
     slope, intercept = draw.lognormal(0.0, 0.4, size=300), draw.normal(0.3, 1.5, size=300)
     slope[::50] *= -1.0
-    logit = np.outer(draw.normal(size=24), slope) + intercept
+    ability, makers = draw.normal(size=36), np.repeat(["Alder", "Birch", "Cedar"], 12)
+    logit = np.outer(ability, slope) + intercept
+    logit[:, 120:122] = (3.0 - 3.0 * ability**2)[:, np.newaxis]
+    logit[:, 200:212] += np.where(makers == "Alder", 5.0, -2.0)[:, np.newaxis]
     right = draw.random(logit.shape) < 1.0 / (1.0 + np.exp(-logit))
     rows = [
-        {"item": f"q{i:03d}", "model": f"model-{m:02d}", "score": int(right[m, i])}
-        for m in range(24)
+        {"item": f"q{i:03d}", "model": f"model-{m:02d}", "maker": str(makers[m]), "score": int(right[m, i])}
+        for m in range(36)
         for i in range(300)
     ]
     found = items(
         from_frame(pl.DataFrame(rows), item="item", model="model", score="score", benchmark="@general knowledge"),
         size=40,
+        family="maker",
     )
     return replace(found, notes=(_MADE_UP, *found.notes))
 

@@ -75,7 +75,7 @@ class FamilyTests:
     anchor
         The items that abilities rest on in the end: those that do not stand out. Shape (n_items,).
     settled
-        Whether the anchor came to rest.
+        Whether the anchor came to rest, up to one item in fifty.
     """
 
     z: FloatArray
@@ -190,7 +190,9 @@ def family_tests(answers: ArrayLike, curves: ItemCurves, families: ArrayLike, *,
             raise CannotAnswerError(
                 f"families differ on {int((~kept).sum())} of {len(y)} items, which leaves no items to compare their abilities on"
             )
-        settled = bool((kept == anchor).all())
+        # An item at the edge may come and go, which moves no ability.
+        settled = int((kept != anchor).sum()) <= max(1, len(y) // 50) and not anchor.all()
+        settled = settled or bool(kept.all() and anchor.all())
         if settled:
             break
         anchor, places = kept, np.flatnonzero(kept)

@@ -772,6 +772,24 @@ def reliability_of_a_partial_board() -> es.ReliabilityReport:
 
 
 @case
+def items_of_families() -> es.ItemReport:
+    """One maker of three knows six items by heart, the strongest models fail one, and a new model answered 40 items."""
+    rng = np.random.default_rng(31)
+    ability, makers = rng.normal(size=37), np.repeat(["Alder", "Birch", "Cedar", "new"], [12, 12, 12, 1])
+    logit = np.outer(rng.lognormal(0, 0.3, 80), ability) + rng.normal(0.3, 1.2, 80)[:, None]
+    logit[3] = 3 - 3 * ability**2
+    logit[10:16] += np.where(makers == "Alder", 5, -2)
+    right = rng.random(logit.shape) < 1 / (1 + np.exp(-logit))
+    rows = [
+        {"item": f"q{i:02d}", "model": f"m{m:02d}", "maker": str(makers[m]), "score": int(right[i, m])}
+        for m in range(37)
+        for i in range(80)
+    ]
+    new = _items(row for row in rows[36 * 80 :] if row["item"] < "q40")
+    return es.items(_items(rows[: 36 * 80]), size=20, family="maker", new=new)
+
+
+@case
 def power_of_a_difference() -> es.PowerPlan:
     return es.power(delta="5pp", discordance=0.3)
 

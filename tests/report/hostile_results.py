@@ -142,19 +142,29 @@ def _changes() -> Result:
 
 def _items() -> Result:
     draw = np.random.default_rng(11)
-    ability = np.linspace(-1.5, 1.5, 12)
+    ability = draw.normal(size=25)
     ease = draw.normal(size=60)
-    rows = [
-        {
-            "item": f"<u onclick='window.hit=1'>item {i}</u>|`x`" if i else SCENARIOS[1],
-            "model": MODELS[place] if place < len(MODELS) else f"<b>{place}",
-            METRIC: int(ease[i] + of + draw.logistic() > 0),
-        }
-        for place, of in enumerate(ability)
-        for i in range(60)
-    ]
-    data = from_frame(pl.DataFrame(rows), item="item", model="model", score=METRIC, benchmark=f"@{BENCHMARK}")
-    return items(data, size=20)
+    logit = ease[:, np.newaxis] + ability
+    logit[0] = 4 - 4 * ability**2  # what the strongest fail
+    logit[5:9] -= 2
+    logit[5:9, :8] += 8  # what one family knows
+    right = draw.random(logit.shape) < 1 / (1 + np.exp(-logit))
+    names = [MODELS[place] if place < len(MODELS) else f"<b>{place}" for place in range(25)]
+
+    def answers(models: range, n_items: int) -> EvalData:
+        rows = [
+            {
+                "item": f"<u onclick='window.hit=1'>item {i}</u>|`x`" if i else SCENARIOS[1],
+                "model": names[place],
+                METRIC: int(right[i, place]),
+            }
+            for place in models
+            for i in range(n_items)
+        ]
+        return from_frame(pl.DataFrame(rows), item="item", model="model", score=METRIC, benchmark=f"@{BENCHMARK}")
+
+    family = {name: SCENARIOS[place >= 8] for place, name in enumerate(names[:24])}
+    return items(answers(range(24), 60), size=20, family=family, new=answers(range(24, 25), 30))
 
 
 def _reliability() -> Result:
