@@ -654,7 +654,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         effects=effect_rows(found, scores, design.conf_level) if plain else (),
         costs=cost_rows(paired, clusters=design.clusters, conf_level=design.conf_level),
         reliability=reliability_of_each(paired, clusters=design.clusters, conf_level=design.conf_level)
-        if plain
+        if plain and paired.passes is None
         else (),
         origin=Origin(sources=sources_of(design.data, paired.runs), version=toolkit_version(), seed=design.seed),
         notes=_notes(
