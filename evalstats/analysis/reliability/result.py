@@ -80,7 +80,13 @@ class CoefficientRow(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurveRow(CoefficientRow):
-    """Reliability with another number of levels of one facet, all else as it is (a D-study)."""
+    """Reliability with another number of levels of one facet, all else as it is (a D-study).
+
+    Attributes
+    ----------
+    facet, n
+        So many levels of this facet.
+    """
 
     facet: str
     n: int
@@ -92,8 +98,10 @@ class TargetRow:
 
     Attributes
     ----------
-    kind
-        Which coefficient is to reach the target.
+    facet
+        What there would be more or fewer of.
+    kind, target
+        Which coefficient is to reach what.
     n
         The least number that does; None where none does, and `reason` says why.
     n_low, n_high
@@ -130,7 +138,13 @@ class FirstPlaceRow(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectRow:
-    """One object of measurement, with its mean score adjusted for which levels of the facets it met."""
+    """One object of measurement.
+
+    Attributes
+    ----------
+    score
+        Its mean score, adjusted for which levels of the facets it met.
+    """
 
     name: str
     score: float
