@@ -87,7 +87,9 @@ def measured_cells(
             raise CannotAnswerError(f"no row has a level of {name}")
     known_rows = rows.drop_nulls(asked)
     dropped = rows.height - known_rows.height
-    notes = [_dropped(dropped, rows.height, asked)] if dropped else []
+    lacking = " or ".join(name for name in asked if rows[name].null_count())
+    text = f"{dropped:,} of {rows.height:,} rows have no level of {lacking} and are dropped"
+    notes = [Note(kind="left_out", text=text)] if dropped else []
     chosen = _metrics(data, known_rows, metric, column=column, several="benchmark" in named)
     parts = [_part(data, known_rows, each, column=column, facets=named, accept=accept) for each in chosen]
     notes += [note for part in parts for note in part.notes]
@@ -123,11 +125,6 @@ def measured_cells(
         runs=tuple(sorted({run for table in tables for run in table.runs})),
         notes=tuple(notes),
     )
-
-
-def _dropped(n: int, total: int, columns: Sequence[str]) -> Note:
-    text = f"{n:,} of {total:,} rows have no level of {' or '.join(columns)} and are dropped"
-    return Note(kind="left_out", text=text)
 
 
 def _metrics(

@@ -198,12 +198,13 @@ def test_few_levels_are_said_to_be_few() -> None:
     assert note.text.startswith("Few levels (model 9, scaffold 4)")
 
 
-def test_a_null_level_is_dropped_and_said() -> None:
-    listed = rows()
-    listed[0]["scaffold"] = None
-    data = table([{**row, "system": row["model"]} for row in listed], system="system", variant="scaffold")
-    with_null = es.reliability(data, facets=["scaffold", "item"])
-    assert with_null.n_cells in (len(listed), len(listed) - 1)
+def test_rows_without_a_level_are_dropped_and_said_to_be() -> None:
+    listed = [{**row, "family": None if row["item"] == "t00" else f"f{int(row['item'][1:]) % 3}"} for row in rows()]
+    found = es.reliability(table(listed), facets=["scaffold", "family", "item"])
+    assert found.n_cells == N_MODELS * N_SCAFFOLDS * (N_ITEMS - 1)
+    assert found.facet("item").within == ("family",)
+    (note,) = (note for note in found.notes if note.kind == "left_out" and note.caution)
+    assert note.text == f"36 of {len(listed)} rows have no level of family and are dropped"
 
 
 def test_it_is_saved_and_read_back(tmp_path: Path) -> None:
