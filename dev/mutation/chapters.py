@@ -35,7 +35,7 @@ _NO_STATISTICS: Final = frozenset({
 CHAPTERS: Final = {
     "input checks and estimates": ("checks", "computation", "estimate", "roots"),
     "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified", "unpaired"),
-    "paired differences": ("paired",),
+    "paired differences": ("paired", "posterior"),
     "bootstrap": ("bootstrap", "resample_law"),
     "clusters and factors": ("clusters", "factor_dependence", "runs", "trials"),
     "many models": ("many",),
@@ -76,7 +76,6 @@ CHAPTERS: Final = {
         "item_quality",
         "item_response",
         "rasch",
-        "posterior",
         "short_form",
     ),
     "reliability": ("reliability", "variance_components"),

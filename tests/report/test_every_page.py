@@ -169,7 +169,7 @@ def test_faults_are_found(browser: Any, tmp_path: Path) -> None:
 
 
 def test_every_kind_of_result_has_a_page_with_hostile_names() -> None:
-    assert set(RESULTS) == {*EXAMPLES, "overview", "changes"}
+    assert set(RESULTS) == {*EXAMPLES, "overview", "changes", "posterior"}
 
 
 def test_the_hostile_table_is_hostile() -> None:

@@ -285,6 +285,8 @@ def frequentist(seed, n, *, effect, clusters=0, rate=0.7):
         else 0.3 * math.sqrt(0.3 * np.sum((size / size.sum()) ** 2) + 0.7 / size.sum())
     )
     delta, covered, sure = effect * se, 0, 0
+    losses = max(split - delta / 2, 0.0)  # at a ceiling no more than the gain is discordant
+    shares = [losses + delta, losses, 1 - 2 * losses - delta]
     for _ in range(n):
         if clusters:
             d = delta + 0.3 * (
@@ -292,8 +294,8 @@ def frequentist(seed, n, *, effect, clusters=0, rate=0.7):
             )
             seen = ClustersLikelihood(moments=ClusterMoments.of(d, codes))
         else:
-            wins, losses, rest = rng.multinomial(items, [split + delta / 2, split - delta / 2, 1 - 2 * split])
-            seen = PairsLikelihood(wins=wins, losses=losses, agreeing=rest)
+            wins, lost, rest = rng.multinomial(items, shares)
+            seen = PairsLikelihood(wins=wins, losses=lost, agreeing=rest)
         found = one(seen, bound=None if clusters else 1.0)
         covered += found.low <= delta <= found.high
         sure += found.p_above > 0.95

@@ -31,6 +31,8 @@ _SHOWN = 20
 _MOST_MODELS = 15
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "open": "caution", "hangs on the prior": "caution"}
 _FIRM = 0.995
+# As a cell of a table has room for it.
+_CELLS = {"hangs on the prior": "prior decides"}
 
 
 def document(result: Posterior | RankPosterior) -> Document:
@@ -237,11 +239,11 @@ def _of_changes(result: Posterior) -> Document:
                 else chances(
                     [None if each.p_better is None else 1 - each.p_better for each in result.under_all(row.name)[1:]]
                 ),
-                row.reason or answers[row.name],
+                row.reason or _CELLS.get(answers[row.name], answers[row.name]),
             )
             for row in usual
         ),
-        tones=_TONES,
+        tones={**_TONES, "prior decides": "caution"},
         caption=f"Each model in each scenario against {result.baseline}; nothing is adjusted for their number",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
@@ -320,7 +322,7 @@ def _map(result: RankPosterior) -> Figure:
             "tone": ["neutral"] * len(cells),
             "settled": [p >= 0.005 for _, _, p in cells],
         },
-        options={"row": "model", "column": "rank", "reach": 100.0, "note": " ".join(filter(None, ("Percent.", cut)))},
+        options={"row": "model", "column": "rank", "note": " ".join(filter(None, ("P(rank), in percent.", cut)))},
         alt="Probability of each rank: "
         + "; ".join(
             f"{row.model} first {chance(row.p_first)}, expected rank {number(row.expected_rank, 1)}" for row in rows
@@ -371,7 +373,8 @@ def _ranks_section(result: RankPosterior) -> Section:
 
 
 def _rank_priors(result: RankPosterior) -> Section:
-    models = [row.model for row in sorted(result.usual, key=lambda row: -row.p_first)[:5]]
+    could = {row.model for row in result.rows if row.p_first >= 0.01}
+    models = [row.model for row in sorted(result.usual, key=lambda row: -row.p_first) if row.model in could][:5]
     table = Table(
         id="priors",
         columns=(

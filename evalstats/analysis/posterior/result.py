@@ -100,8 +100,6 @@ class Posterior(OfMetric, Result):
         The largest difference that does not matter; None where none was declared.
     beside
         What the result says itself: its verdict, and its interval in words.
-    detail
-        What was computed with what, in words.
     """
 
     about: MetricFacts
