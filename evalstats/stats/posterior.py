@@ -451,7 +451,10 @@ def posteriors(
     bound = None if bound is None else check_bound(bound)
     if margin is not None and not (math.isfinite(margin) and margin > 0.0):
         raise InputError(f"margin is {margin:g}; give a positive number, in the unit of the scores")
-    cuts = _cuts(likelihood, priors, bound, margin)
+    reach = np.concatenate([-_REACH[::-1], [0.0], _REACH])
+    about = [likelihood.centre + likelihood.spread * reach, *(prior.centre + prior.scale * reach for prior in priors)]
+    cuts = np.concatenate([*about, [0.0], *([] if margin is None else [[-margin, margin]])])
+    cuts = np.unique(cuts if bound is None else np.clip(np.concatenate([cuts, [-bound, bound]]), -bound, bound))
     places, log_weight = _panels(cuts[np.newaxis])
     # Where there is nothing at either end of a panel, there is nothing in it: the ends lie close about the likelihood's centre.
     ends = likelihood.log(np.clip(cuts, *(cuts[[0, -1]] * (1.0 - 1e-12))))
@@ -484,16 +487,6 @@ def posteriors(
         )
         found.append(each)
     return tuple(found)
-
-
-def _cuts(likelihood: Likelihood, priors: Sequence[Prior], bound: float | None, margin: float | None) -> FloatArray:
-    reach = np.concatenate([-_REACH[::-1], [0.0], _REACH])
-    known = [0.0, *([] if margin is None else [-margin, margin])]
-    about = [likelihood.centre + likelihood.spread * reach, *(prior.centre + prior.scale * reach for prior in priors)]
-    places = np.concatenate([*about, known])
-    if bound is not None:
-        places = np.clip(np.concatenate([places, [-bound, bound]]), -bound, bound)
-    return np.unique(places)
 
 
 def _share(mass: FloatArray, there: BoolArray) -> float:

@@ -537,8 +537,22 @@ class Comparison(OfMetric, Result, Estimate):
             if side.std_error is not None
         ]
         ends = with_unit(interval_words(self.conf_low, self.conf_high, self.scale), self.unit)
+        likelihood = self._likelihood()
+        unlike: tuple[Note, ...] = ()
+        if isinstance(likelihood, ClustersLikelihood) and abs(likelihood.centre - (self.estimate or 0.0)) > (
+            self.std_error or math.inf
+        ):
+            alike, items = (
+                with_unit(scaled(each, self.scale, 1, sign=True), self.unit)
+                for each in (likelihood.centre, self.estimate)
+            )
+            text = (
+                f"Large clusters differ from small ones: clusters average {alike}, items {items}; the posterior is about "
+                "clusters, the interval about items"
+            )
+            unlike = (Note(kind="dependence", text=text),)
         return difference_posterior(
-            {f"{self.candidate.name} minus {self.baseline.name}": self._likelihood()},
+            {f"{self.candidate.name} minus {self.baseline.name}": likelihood},
             self.about,
             of="compare",
             baseline=self.baseline.name,
@@ -548,7 +562,7 @@ class Comparison(OfMetric, Result, Estimate):
             conf_level=self.conf_level if conf_level is None else conf_level,
             beside=f"{self.verdict} ({100 * self.conf_level:.5g}% CI {ends})",
             origin=replace(self.origin, settings=None),
-            notes=tuple(note for note in self.notes if note.kind in ("simulated", "withheld")),
+            notes=(*(note for note in self.notes if note.kind in ("simulated", "withheld")), *unlike),
         )
 
     def _likelihood(self) -> Likelihood:

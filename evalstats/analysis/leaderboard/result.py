@@ -506,7 +506,11 @@ class Leaderboard(OfMetric, Result):
             contrast=self.contrast,
             scale=usual_scale(self.about, prior_scale, max(spreads, default=None)),
             conf_level=self.conf_level if conf_level is None else conf_level,
-            beside=f"{and_list(best, 3)} could be best" if best else "no rank is certain",
+            beside=f"{best[0]} is best"
+            if len(best) == 1
+            else f"{and_list(best, 3)} could be best"
+            if best
+            else "no rank is certain",
             origin=dataclasses.replace(self.origin, settings=None),
             notes=tuple(note for note in self.notes if note.kind in ("simulated", "withheld")),
         )

@@ -117,7 +117,14 @@ def difference_posterior(
         baseline=baseline,
         candidate=candidate,
         rows=tuple(rows),
-        priors=tuple(_prior_row(name, law, about) for name, law in laws.items()),
+        priors=tuple(
+            PriorRow(
+                name=name,
+                scale=law.scale,
+                words=f"t with {law.df:g} df, scale {size_words(law.scale, about)}, centred at no difference",
+            )
+            for name, law in laws.items()
+        ),
         conf_level=conf_level,
         method=known[0].method,
         beside=beside,
@@ -137,8 +144,3 @@ def _turned(row: PosteriorRow) -> PosteriorRow:
         loss_if_chosen=row.loss_if_kept,
         loss_if_kept=row.loss_if_chosen,
     )
-
-
-def _prior_row(name: str, law: Prior, about: MetricFacts) -> PriorRow:
-    words = f"t with {law.df:g} df, scale {size_words(law.scale, about)}, centred at no difference"
-    return PriorRow(name=name, scale=law.scale, words=words)

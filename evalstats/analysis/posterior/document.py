@@ -82,6 +82,10 @@ def _of_two(result: Posterior) -> Document:
     digits = digits_of_interval(row.conf_low, row.conf_high, result.scale)
     ends = interval_words(row.conf_low, row.conf_high, result.scale, digits)
     answer = result.answer()
+    chosen, kept = (
+        with_unit(number((loss or 0.0) * result.scale, digits + 1), result.unit)
+        for loss in (row.loss_if_chosen, row.loss_if_kept)
+    )
     return Document(
         kind="posterior",
         title=f"How probable is it that {result.candidate} is better than {result.baseline}{placed(result.benchmark)}?",
@@ -104,7 +108,9 @@ def _of_two(result: Posterior) -> Document:
         scope=f"{result.candidate} minus {result.baseline} in {result.metric}; the comparison itself says {result.beside}",
         answer=(_intervals(result, rows),),
         notes=(*result.notes, *_caution(answer)),
-        actions=(_choice(result, row),),
+        actions=(
+            f"Expected loss of a wrong choice: {chosen} if you take {result.candidate}, {kept} if you keep {result.baseline}.",
+        ),
         evidence=(_priors_section(result, rows),),
         method=_method(result),
     )
@@ -127,15 +133,6 @@ def _caution(answer: str) -> tuple[Note, ...]:
         return ()
     text = "Defensible priors give different answers, so these data alone do not settle it"
     return (Note(kind="choice", text=text, remedy="Collect more items, or argue for one prior"),)
-
-
-def _choice(result: Posterior, row: PosteriorRow) -> str:
-    digits = digits_of_interval(row.conf_low, row.conf_high, result.scale)
-    chosen, kept = (
-        with_unit(number((loss or 0.0) * result.scale, digits + 1), result.unit)
-        for loss in (row.loss_if_chosen, row.loss_if_kept)
-    )
-    return f"Expected loss of a wrong choice: {chosen} if you take {result.candidate}, {kept} if you keep {result.baseline}."
 
 
 def _intervals(result: Posterior, rows: Sequence[PosteriorRow]) -> Figure:
@@ -208,11 +205,7 @@ def _of_changes(result: Posterior) -> Document:
     worse = [name for name, answer in answers.items() if answer == "worse"]
     hangs = [name for name, answer in answers.items() if answer == "hangs on the prior"]
     what = f"{len(worse)} of {plural(len(answers), 'change')} {'is a loss' if len(worse) == 1 else 'are losses'}"
-    headline = (
-        f"{what} with probability above {level(result)} under every prior"
-        if worse
-        else "No change is a loss under every prior"
-    )
+    headline = f"{what if worse else 'No change is a loss'} with probability above {level(result)} under every prior"
     if hangs:
         headline += f"; {len(hangs)} {conjugate(len(hangs), 'hang')} on the prior"
     size = "" if result.margin is None else with_unit(scaled(result.margin, result.scale, 1), result.unit)

@@ -131,15 +131,13 @@ class Posterior(OfMetric, Result):
     def answer(self, name: str | None = None) -> Answer:
         """Return what is said of a difference, by itself the first: whether P reaches `conf_level` under all priors."""
         rows = self.under_all(self.rows[0].name if name is None else name)
-        first, *others = (self._claim(row) for row in rows)
-        return "hangs on the prior" if any(each != first for each in others) else first
-
-    def _claim(self, row: PosteriorRow) -> Answer:
-        if row.p_better is None:
+        known = [row.p_better for row in rows if row.p_better is not None]
+        better, worse = (sum(p >= self.conf_level for p in side) for side in (known, [1 - p for p in known]))
+        if not better and not worse:
             return "open"
-        return (
-            "better" if row.p_better >= self.conf_level else "worse" if row.p_better <= 1 - self.conf_level else "open"
-        )
+        if max(better, worse) < len(known):
+            return "hangs on the prior"
+        return "better" if better else "worse"
 
     @shown_frame
     def to_frame(self) -> pl.DataFrame:

@@ -272,7 +272,7 @@ class Coordinates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Posterior:
+class HierarchyPosterior:
     """Weighted points of slope and spreads, and what the scores say of models at each of them."""
 
     data: ScoreContrasts
@@ -294,7 +294,7 @@ class Posterior:
         """Return the coordinates of the highest point."""
         return self.lattice.points[int(np.argmax(self.lattice.log_density))]
 
-    def under(self, other: Priors) -> "Posterior":
+    def under(self, other: Priors) -> "HierarchyPosterior":
         """Return the posterior under other priors, on the same lattice where it reaches far enough."""
         at = self.at
         change = other.log_density(at.slope, at.sigma, at.tau) - self.priors.log_density(at.slope, at.sigma, at.tau)
@@ -308,7 +308,7 @@ LogRatio = Callable[[Parameters, Conditional], FloatArray]
 
 def posterior_of(
     data: ScoreContrasts, priors: Priors, *, ratio: LogRatio | None = None, start: FloatArray | None = None
-) -> Posterior:
+) -> HierarchyPosterior:
     """Integrate the posterior of slope and spreads, from coordinates near the top.
 
     `ratio` is a further log factor of the density, such as the density of a score that is to be left out. Raises
@@ -341,7 +341,7 @@ def posterior_of(
 
     lattice = lattice_of(log_density, np.array([1.0, 1.5, 0.0]) if start is None else start)
     at = coordinates.parameters(lattice.points)
-    return Posterior(
+    return HierarchyPosterior(
         data=data,
         priors=priors,
         coordinates=coordinates,
@@ -398,7 +398,7 @@ def typical_new(data: ScoreContrasts) -> NewLab:
     return NewLab(away=np.zeros(1), noise=np.array([own * (1 + 1 / n)]), shared=np.zeros((n - 1, 1)))
 
 
-def true_gaps(posterior: Posterior) -> Mixture:
+def true_gaps(posterior: HierarchyPosterior) -> Mixture:
     """Return the posterior of each shared model's true gap, standardised."""
     square = np.square(posterior.at.tau)[:, None]
     variance = square - np.square(square) * posterior.given.precision
@@ -409,7 +409,7 @@ def true_gaps(posterior: Posterior) -> Mixture:
     )
 
 
-def left_out_lives(posterior: Posterior) -> Mixture:
+def left_out_lives(posterior: HierarchyPosterior) -> Mixture:
     """Predict each shared model's live score from all other scores, its own error included.
 
     The posterior without a live score is the posterior with it, divided by that score's density given all others. The same
@@ -427,7 +427,7 @@ def left_out_lives(posterior: Posterior) -> Mixture:
     return _reweighted(posterior, ratio, law)
 
 
-def new_lives(posterior: Posterior, new: NewLab) -> Mixture:
+def new_lives(posterior: HierarchyPosterior, new: NewLab) -> Mixture:
     """Predict true live scores of models that only the lab has scored; standardised, from the mean of the shared models."""
     data = posterior.data
     more = 1 + 1 / data.n_models
@@ -453,7 +453,7 @@ def new_lives(posterior: Posterior, new: NewLab) -> Mixture:
 Law = Callable[[Parameters, Conditional], tuple[FloatArray, FloatArray]]
 
 
-def _reweighted(posterior: Posterior, ratio: LogRatio, law: Law) -> Mixture:
+def _reweighted(posterior: HierarchyPosterior, ratio: LogRatio, law: Law) -> Mixture:
     """Return the law of each column under the posterior times exp(ratio), on a new lattice where the old is too small."""
     weight = posterior.lattice.weights(ratio(posterior.at, posterior.given))
     mean, sd = law(posterior.at, posterior.given)
@@ -669,11 +669,11 @@ def _new_models(scores: LabLiveScores, lab: FloatArray, live: Predicted, level: 
     )
 
 
-def _sensitivity(posterior: Posterior, level: float) -> tuple[tuple[str, float], ...]:
+def _sensitivity(posterior: HierarchyPosterior, level: float) -> tuple[tuple[str, float], ...]:
     """Width of a typical prediction interval under other priors, relative to the one used."""
     typical = typical_new(posterior.data)
 
-    def width(under: Posterior) -> float:
+    def width(under: HierarchyPosterior) -> float:
         law = new_lives(under, typical)
         return float((law.quantile((1 + level) / 2) - law.quantile((1 - level) / 2))[0])
 

@@ -73,6 +73,24 @@ def test_clusters_are_hierarchical_and_read_back(tmp_path: Any) -> None:
         older.posterior()
 
 
+def test_large_clusters_that_differ_are_said() -> None:
+    sizes = [40, *[2] * 12]
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame([
+        {"item": f"q{i}", "model": model, "passage": f"p{g}", "score": int(rng.random() < (0.9 if win and g == 0 else 0.5))}
+        for i, g in enumerate(codes)
+        for model, win in (("old", False), ("new", True))
+    ])  # fmt: skip
+    result = es.compare(frame, "old", "new", cluster="passage")
+    found = result.posterior()
+    assert result.cluster_moments is not None
+    far = abs(ClustersLikelihood(moments=result.cluster_moments).centre - (result.estimate or 0)) > (
+        result.std_error or 0
+    )
+    assert any("about clusters" in note.text for note in found.notes) is far
+
+
 def test_graded_scores_are_t_and_turn_with_the_direction() -> None:
     frame = rows().with_columns(score=pl.col("score") + pl.int_range(pl.len()) % 7 / 10)
     up, down = (es.compare(frame, "old", "new", cluster="none", higher_is_better=way) for way in (True, False))
@@ -90,7 +108,7 @@ def test_graded_scores_are_t_and_turn_with_the_direction() -> None:
 
 def test_what_hangs_on_the_prior_is_the_headline() -> None:
     found = es.compare(rows(seed=2, n=80, lead=0.2), "old", "new", cluster="none").posterior()
-    p = [row.p_better for row in found.rows]
+    p = [row.p_better or 0.0 for row in found.rows]
     assert min(p) < 0.95 < max(p), "the case is no longer one that hangs on the prior"
     assert found.answer() == "hangs on the prior"
     assert "hangs on the prior" in found.document().headline
