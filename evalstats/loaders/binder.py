@@ -365,7 +365,7 @@ class _Table:
             (item_weight >= _ENOUGH or numbered)
             and (score_weight >= _ENOUGH and bool(scores))
             and (model is None or (model_weight >= _ENOUGH and model.is_complete))
-            and (not apart or repeated or _is_plain(apart[0]))
+            and (not apart or repeated or self._tells_plainly(apart[0]))
             and (is_key or repeated)
             and against < _APART
             and self.n_rows > 0
@@ -408,9 +408,15 @@ class _Table:
             levels = {f"variant={column.source}": len(column.levels) for column in others}
             # What has more levels than the items is the item.
             odd = any(levels.get(option, 0) > len(item.levels) for option in apart)
-            return (*apart, *metric), True, against + (0.05 if _is_plain(apart[0]) else 0.2) + _APART * odd
+            return (*apart, *metric), True, against + (0.05 if self._tells_plainly(apart[0]) else 0.2) + _APART * odd
         silent = all(is_answer(c.name) or c.is_text or c.is_measured or len(c.levels) < 2 for c in others)
         return ((f"trial={ORDER}", *metric), False, against + 0.1) if silent else (metric, False, against + 0.4)
+
+    def _tells_plainly(self, option: str) -> bool:
+        """Whether what tells rows apart is called for it (repetitions, judges, metrics, versions of an item) or asked for."""
+        role, _, column = option.partition("=")
+        known = role in {"trial", "judge", "metric", "system"} or ROLES["variant"].weight(plain(column)) > 0
+        return known or column_named(column) in self.asked.factors
 
     def _repeats(self, column: SampledColumn, model: SampledColumn | None) -> bool:
         """Whether a column called run numbers repetitions: where nobody says otherwise, and where several models have one."""
@@ -460,7 +466,7 @@ class _Table:
             # Each of several raters may have a row of an item.
             repeated = item is not None and len(item.levels) < self.n_rows
             apart = self._apart(item, None, rest)[0] if repeated and item is not None else ()
-            told = not repeated or (bool(apart) and _is_plain(apart[0]) and apart[0] != f"trial={ORDER}")
+            told = not repeated or (bool(apart) and self._tells_plainly(apart[0]) and apart[0] != f"trial={ORDER}")
             if not told and rivals:
                 continue
             dashes = sorted({cell for column in columns for cell in column.cells if not is_score(cell)})
@@ -567,12 +573,6 @@ def _scale(score: SampledColumn) -> list[str]:
     low, high = (float(ends[1]), float(ends[2])) if ends else (0.0, 0.0)
     inside = low < high and score.numbers and all(low <= number <= high for number in score.numbers)
     return [f"scale={low:g}..{high:g}"] if inside and len(score.numbers) == len(cells) else []
-
-
-def _is_plain(option: str) -> bool:
-    """Whether what tells rows apart is called for it: repetitions, judges, metrics, versions of an item."""
-    role, _, column = option.partition("=")
-    return role in {"trial", "judge", "metric", "system"} or ROLES["variant"].weight(plain(column)) > 0
 
 
 def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[object, ...]]) -> list[str]:

@@ -8,7 +8,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from evalstats.loaders.base import Source, paths_apart, read_head
 from evalstats.loaders.binder import assigned
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read
+from evalstats.loaders.sampled_column import AskedNames
 from evalstats.loaders.score_table import records_of_head
 from evalstats.loaders.values import word_score
 from evalstats.schema.data import EvalData
@@ -322,6 +323,18 @@ def test_the_sides_that_are_compared_tell_which_columns_they_are(tmp_path: Path)
     assert read(path, strict=True).models() == ("new", "old")
     path.write_text("scenario_id,k,wording,passed\n1,0,old,1\n1,0,new,0\n2,0,old,1\n2,0,new,0\n")
     assert read(path, sides=("old", "new"), strict=True).models() == ("new", "old")
+
+
+def test_a_column_that_the_question_names_tells_rows_apart() -> None:
+    rows = [
+        {"item": f"q{i}", "model": model, "scaffold": scaffold, "score": i % 2}
+        for i, model, scaffold in product(range(9), "ab", ("agentless", "codex"))
+    ]
+    left, asked = (
+        assigned(list(rows[0]), rows, AskedNames(factors=frozenset(names)))[0] for names in ((), ("scaffold",))
+    )
+    assert left.options == asked.options == ("item=item", "score=score", "model=model", "variant=scaffold")
+    assert (left.is_sure, asked.is_sure) == (False, True)
 
 
 def test_outcomes_of_users_are_scores_by_their_names_alone(tmp_path: Path) -> None:
