@@ -175,7 +175,7 @@ def _reliability() -> Result:
             "item": f"<u>item {i}</u>|`x`",
             "model": name,
             "<i>scaffold": scaffold,
-            METRIC: int(place / 4 - 1 + draw.logistic() > 0),
+            METRIC: int(place - 2 + draw.logistic() > 0),
         }
         for place, name in enumerate(MODELS)
         for scaffold in scaffolds
@@ -203,6 +203,7 @@ RESULTS: Mapping[str, Callable[[], Result]] = {
     "overview": lambda: overview(table()),
     "posterior": lambda: compare(table(), *MODELS[:2]).posterior(),
     "power": lambda: power(pilot=table(2), baseline=MODELS[0], candidate=MODELS[1], delta="5pp"),
+    "reliability": _reliability,
     "scenarios": lambda: scenarios(table(4, 120)),
     "score": lambda: score(table(2), MODELS[0]),
 }

@@ -80,7 +80,8 @@ def _headline(result: ReliabilityReport) -> str:
 
 def _number_words(result: ReliabilityReport) -> str:
     relative, absolute = result.relative, result.absolute
-    parts = [result.relative.reason or "" if relative.estimate is None else "E rho², reliability of the order"]
+    zero = f"Variance of {result.object} estimated as 0; E rho²"
+    parts = [zero if relative.estimate is None else "E rho², reliability of the order"]
     if relative.ends is not None:
         parts.append(f"{level(result)} CI {_between(relative.ends)}")
     text = ", ".join(part for part in parts if part)
