@@ -129,7 +129,7 @@ def raincloud(
 
 def _quantile(values: Floats, counts: Floats, share: float) -> float:
     """Return a quantile of sorted values that occur so often: the first up to which that share of them lies."""
-    return float(values[min(int(np.searchsorted(np.cumsum(counts), share * counts.sum())), values.size - 1)])
+    return float(values[min(int(np.searchsorted(np.cumsum(counts), share * float(counts.sum()))), values.size - 1)])
 
 
 def _draw_cloud(axes: Any, canvas: Canvas, values: Floats, counts: Floats) -> None:

@@ -13,7 +13,7 @@ from evalstats.analysis.costs import CostRow
 from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.design.labels import LabelAccount
-from evalstats.analysis.design.reliability import Reliability
+from evalstats.analysis.design.reliability import PassesByK
 from evalstats.analysis.posterior.difference import difference_posterior, need_direction
 from evalstats.analysis.posterior.difference import prior_scale as usual_scale
 from evalstats.analysis.posterior.result import Posterior
@@ -446,7 +446,7 @@ class Comparison(OfMetric, Result, Estimate):
     texts: tuple[ItemTexts, ...] = ()
     effects: tuple[MethodRow, ...] = ()
     costs: tuple[CostRow, ...] = ()
-    reliability: tuple[Reliability, ...] = ()
+    reliability: tuple[PassesByK, ...] = ()
     run_differences: tuple[RunDifference, ...] = ()
     sequential: SequentialAccount | None = None
     uneven: UnevenOrder | None = None

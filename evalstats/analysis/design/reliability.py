@@ -45,7 +45,7 @@ class PassRow(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reliability:
+class PassesByK:
     """pass^k and pass@k by k, for the trials run and for up to twice as many.
 
     Attributes
@@ -78,7 +78,7 @@ def reliability(
     conf_level: float,
     clusters: Sequence[Ints] = (),
     extrapolate: bool = True,
-) -> Reliability | None:
+) -> PassesByK | None:
     """Return pass^k and pass@k of one system from the trials and successes of its items, shape (n_items,) each.
 
     None where a score is not right or wrong, or some item was run once. `clusters` are codes of what items have in common,
@@ -100,20 +100,20 @@ def reliability(
         for k in some
     ]
     if not extrapolate:
-        return Reliability(n_trials=n, rows=tuple(rows))
+        return PassesByK(n_trials=n, rows=tuple(rows))
     wanted: list[tuple[PassKind, int]] = [
         (kind, k) for kind in _KINDS for k in sorted({round(factor * n) for factor in _BEYOND} - {n})
     ]
     try:
         found = extrapolated(trials, successes, wanted, conf_level=conf_level, clusters=codes)
     except CannotAnswerError as error:
-        return Reliability(n_trials=n, rows=tuple(rows), reason=str(error))
+        return PassesByK(n_trials=n, rows=tuple(rows), reason=str(error))
     rows += [PassRow(**estimated(each.estimate), kind=each.kind, k=each.k, extrapolated=True) for each in found]
     rows.sort(key=lambda row: (_KINDS.index(row.kind), row.k))
-    return Reliability(n_trials=n, rows=tuple(rows), fit_p=found[0].fit_p)
+    return PassesByK(n_trials=n, rows=tuple(rows), fit_p=found[0].fit_p)
 
 
-def reliability_of_each(table: ScoreTable, *, clusters: Sequence[str], conf_level: float) -> tuple[Reliability, ...]:
+def reliability_of_each(table: ScoreTable, *, clusters: Sequence[str], conf_level: float) -> tuple[PassesByK, ...]:
     """Return pass^k and pass@k of every system of a table for the trials run, in its order; empty where one has none."""
     if not np.allclose(table.total, np.rint(table.total)):
         return ()
@@ -232,7 +232,7 @@ def _checked(trials: Ints, successes: Ints, clusters: Ints | None) -> tuple[Beta
     return law, fit_p
 
 
-def reliability_figure(systems: Sequence[tuple[str, Reliability | None]], conf_level: float) -> tuple[Figure, ...]:
+def reliability_figure(systems: Sequence[tuple[str, PassesByK | None]], conf_level: float) -> tuple[Figure, ...]:
     """Return the figure of pass^k and pass@k by k: of one system on one panel, of several a panel each; none without trials."""
     known = [(name, each) for name, each in systems if each is not None]
     if not known:

@@ -9,13 +9,13 @@ from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.reliability.cells import MeasuredCells, measured_cells
 from evalstats.analysis.reliability.result import (
     TARGETS,
-    CoefficientRow,
     ComponentRow,
     CurveRow,
     FacetRow,
     FirstPlaceRow,
     ObjectRow,
     ReliabilityReport,
+    ReliabilityRow,
     TargetRow,
 )
 from evalstats.analysis.result import Origin
@@ -213,10 +213,10 @@ def _ends(drawn: FloatArray, conf_level: float) -> tuple[float, float] | None:
     return (low, high) if high > low else None
 
 
-def _coefficient(study: GStudy, draws: FloatArray, kind: Coefficient, conf_level: float) -> CoefficientRow:
+def _coefficient(study: GStudy, draws: FloatArray, kind: Coefficient, conf_level: float) -> ReliabilityRow:
     point = coefficients(study)
     ends = _ends(drawn_coefficients(study, draws)[kind], conf_level)
-    return CoefficientRow(
+    return ReliabilityRow(
         kind=kind,
         estimate=point.relative if kind == "relative" else point.absolute,
         conf_low=ends[0] if ends else None,

@@ -66,7 +66,7 @@ class ComponentRow(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CoefficientRow(Estimate):
+class ReliabilityRow(Estimate):
     """One coefficient of reliability, from 0 to 1.
 
     Attributes
@@ -79,7 +79,7 @@ class CoefficientRow(Estimate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurveRow(CoefficientRow):
+class CurveRow(ReliabilityRow):
     """Reliability with another number of levels of one facet, all else as it is (a D-study).
 
     Attributes
@@ -182,8 +182,8 @@ class ReliabilityReport(OfMetric, Result):
     facets: tuple[FacetRow, ...]
     objects: tuple[ObjectRow, ...]
     components: tuple[ComponentRow, ...]
-    relative: CoefficientRow
-    absolute: CoefficientRow
+    relative: ReliabilityRow
+    absolute: ReliabilityRow
     curve: tuple[CurveRow, ...]
     targets: tuple[TargetRow, ...]
     first_places: tuple[FirstPlaceRow, ...]

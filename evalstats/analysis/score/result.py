@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.design.labels import LabelAccount
-from evalstats.analysis.design.reliability import Reliability
+from evalstats.analysis.design.reliability import PassesByK
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, estimated, row_named, rows_frame
 from evalstats.analysis.settings import Settings
 from evalstats.analysis.shown_frame import shown_frame
@@ -99,7 +99,7 @@ class Score(OfMetric, Result, Estimate):
     n_unscored: int = 0
     runs: tuple[str, ...] = ()
     rows: tuple[MethodRow, ...] = ()
-    reliability: Reliability | None = None
+    reliability: PassesByK | None = None
     extrapolated_from: int | None = None
     against: ClaimTest | None = None
     by: str | None = None
