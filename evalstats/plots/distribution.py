@@ -1,5 +1,6 @@
 """How values lie: a cloud of their density, a box of their quartiles, and a rain of the values themselves."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,8 @@ def _draw_cloud(axes: Any, canvas: Canvas, values: Floats, counts: Floats) -> No
     room, style = 0.92 * _CLOUD, {"color": canvas.colors.neutral, "alpha": 0.35, "linewidth": 0}
     (left, right), edge = axes.get_xlim(), canvas.colors.neutral
     if values.size <= _FEW:
-        gap = min(map(float, np.diff(values)), default=0.2 * (right - left))
+        levels = list(map(float, values))
+        gap = min((after - before for before, after in pairwise(levels)), default=0.2 * (right - left))
         half = min(0.4 * gap, 0.03 * (right - left))
         for value, n in zip(values, counts, strict=True):
             top = room * float(n / counts.max())
