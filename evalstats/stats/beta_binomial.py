@@ -208,11 +208,12 @@ def any_law_intervals(
     >>> round(low, 2), round(high, 2)
     (0.2, 0.77)
     """
-    from scipy import optimize, stats  # slow to load, and every comparison imports this module
+    from scipy import optimize  # slow to load, and every comparison imports this module
 
     n, c, rates = _whole(trials, "trials"), _whole(right, "successes"), np.linspace(0.0, 1.0, _RATES)
     cells, counts = np.unique(np.column_stack([n, c]), axis=0, return_counts=True)
-    chance = np.asarray(stats.binom.pmf(cells[:, 1:], cells[:, :1], rates), dtype=np.float64)
+    of, hit = cells[:, :1], cells[:, 1:]
+    chance = special.binom(of, hit) * rates**hit * (1.0 - rates) ** (of - hit)
 
     def log_likelihood(law: FloatArray) -> float:
         return float(counts @ np.log(np.maximum(law, 1e-300)))

@@ -633,7 +633,7 @@ def _reliability(result: Comparison) -> Section | None:
         return None
     names = (result.baseline.name, result.candidate.name)
     k = min(each.n_trials for each in result.reliability)
-    ends = [next(row.estimate for row in each.of("hat") if row.k == k) for each in result.reliability]
+    ends = [{row.k: row.estimate for row in each.of("hat")}.get(k) for each in result.reliability]
     shares = " and ".join(f"{share_in_percent(end or 0.0)} ({name})" for name, end in zip(names, ends, strict=True))
     figure = reliability_figure([*zip(names, result.reliability, strict=True)], result.conf_level)
     return Section(id="reliability", heading=f"All of {k} trials of an item succeed for {shares}", blocks=figure)

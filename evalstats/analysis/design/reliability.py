@@ -269,6 +269,7 @@ def reliability_figure(systems: Sequence[tuple[str, PassesByK | None]], conf_lev
                 *(("extrapolated" if own["hat"].extrapolated else "run",) if beyond else ()),
             )
             for (name, k), own in by_k.items()
+            if len(own) == len(_KINDS)  # a damaged file may lack one
         ),
         caption=f"Chance that all, and any, of k trials of one item succeed; each interval is for its k alone{reasons}",
     )
@@ -277,8 +278,8 @@ def reliability_figure(systems: Sequence[tuple[str, PassesByK | None]], conf_lev
         id="reliability",
         plot="curves",
         rows={
-            "panel": [named[row.kind] if several else "" for _, row in rows],
-            "line": [name if several else named[row.kind] for name, row in rows],
+            "panel": [named.get(row.kind, "") if several else "" for _, row in rows],
+            "line": [name if several else named.get(row.kind, "") for name, row in rows],
             "x": [row.k for _, row in rows],
             **{name: shown[name] for name in ("estimate", "conf_low", "conf_high")},
             "extrapolated": [row.extrapolated for _, row in rows],
