@@ -130,7 +130,8 @@ def raincloud(
 
 def _quantile(values: Floats, counts: Floats, share: float) -> float:
     """Return a quantile of sorted values that occur so often: the first up to which that share of them lies."""
-    return float(values[min(int(np.searchsorted(np.cumsum(counts), share * float(counts.sum()))), values.size - 1)])
+    place = np.count_nonzero(np.cumsum(counts) < share * counts.sum())
+    return float(values[min(place, values.size - 1)])
 
 
 def _draw_cloud(axes: Any, canvas: Canvas, values: Floats, counts: Floats) -> None:
