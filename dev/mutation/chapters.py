@@ -37,7 +37,7 @@ CHAPTERS: Final = {
     "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified", "unpaired"),
     "paired differences": ("paired", "posterior"),
     "bootstrap": ("bootstrap", "resample_law"),
-    "clusters and factors": ("clusters", "factor_dependence", "runs", "trials"),
+    "clusters and factors": ("clusters", "factor_dependence", "runs", "trials", "reliability", "variance_components"),
     "many models": ("many",),
     "multiplicity": (
         "many/max_t",
@@ -78,7 +78,6 @@ CHAPTERS: Final = {
         "rasch",
         "short_form",
     ),
-    "reliability": ("reliability", "variance_components"),
     "planning": ("planning",),
 }
 
