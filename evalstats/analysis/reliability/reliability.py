@@ -114,7 +114,8 @@ def reliability(
     models .91 to .97 and .92 to .97; 30 models .94 to .96 and .95 to .97; alike with 3, 5 and 20 scaffolds. Where the design is
     not balanced: .96 and .98 for 5 models on 12 repositories of unequal size (200 tables); with a fifth of the cells missing and
     3 or 5 scaffolds, .98 to 1.00 for 5 models and .94 to .98 for 10; right-or-wrong scores, balanced, .93 to .99 (100 tables
-    each). With few levels the price is width: at E rho^2 = .83 the mean width is .69 with 5 models and 3 scaffolds, .47 with 10 models and .23 with 30.
+    each). With few levels the price is width: at E rho^2 = .83 the mean width is .69 with 5 models and 3 scaffolds, .47 with 10
+    models and .23 with 30.
 
     Reliability is that of these models: where they differ more, it is higher. The first place is foretold for a normal model in
     which all objects are measured alike (`evalstats.stats.reliability.first_place_changes`).
