@@ -177,7 +177,7 @@ def _targets_table(result: ReliabilityReport) -> Table:
         columns=(
             Column(title="Levels of", kind="name"),
             Column(title="Now", kind="count"),
-            *(Column(title=title, kind="amount") for title in titles),
+            *(Column(title=title, kind="amount", spare=title.startswith("Scores")) for title in titles),
         ),
         rows=tuple(rows),
         caption=f"Levels that reach a reliability of order (E rho²) and scores (Phi), with {level(result)} intervals",
