@@ -258,6 +258,8 @@ class _Table:
             return [(ASKED_FOR, self._fixed("item"))]
         # A factor may be the item too, as its clusters are.
         pool = [c for c in self.columns if c.name not in self.asked.factors or c.named("item") >= SURE]
+        if not any(c.as_item >= _ENOUGH for c in pool):
+            pool += [c for c in self.columns if c not in pool and c.named("item") and self._is_crossed(c)]
         weighed = _ranked(pool, lambda column: column.as_item)
         ids = [column for weight, column in weighed if weight >= 0.85 and not column.is_text]
         # Texts are no items where there is an id; where each stands once for a system they are.
@@ -269,6 +271,15 @@ class _Table:
         weighed = [*users[:1], *weighed] if not weighed or weighed[0][0] < 0.4 else weighed
         # Rows are numbered only where nothing is called as items are.
         return weighed if weighed and weighed[0][0] >= 0.7 else [*weighed, (0.0, None)]
+
+    def _is_crossed(self, column: SampledColumn) -> bool:
+        """Whether a column tells rows apart together with the other factors that were asked for and one of models."""
+        factors = [c for c in self.columns if c.name in self.asked.factors or c is column]
+        return any(
+            model not in factors and len({*zip(*(c.values for c in (*factors, model)), strict=True)}) == self.n_rows
+            for _, model in self._models()
+            if model is not None and len(model.levels) > 1
+        )
 
     def _levels(self) -> list[tuple[float, tuple[SampledColumn, ...], str]]:
         """Return the columns of scores that are repetitions or judges: seeds side by side, raters side by side."""
@@ -388,7 +399,9 @@ class _Table:
             alone = [c for c in several if len({*zip(item.values, c.values, strict=True)}) == len(item.levels)]
             # No two systems, metrics or judges share an item; users may have met one system each.
             against += 0.0 if _SOMEBODY & item.tokens else _APART * len(alone)
-            against += _APART * (len(item.levels) < (len(model.levels) if model else 1) // 2)
+            # Rows sorted by item show few of them: what is called as items are is not doubted for that.
+            few = len(item.levels) < (len(model.levels) if model else 1) // 2
+            against += _APART * (few and item.named("item") < SURE)
         mapped = {column_named(each) for name, found in self.given.columns.items() if name in _KEY for each in found}
         # A column called run may number repetitions; the others are taken for what they are called.
         known = [

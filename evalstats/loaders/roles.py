@@ -78,7 +78,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "puzzle_id row_id case_number question_number test_number question_no",
         w95="example instance sample key question_# test_name conversation dialogue dialog",
         w70="request_id question query prompt problem input instruction test test_case case task episode no # nr number src "
-        "source_text doc document",
+        "source_text doc document essay article story ticket email puzzle theorem",
         w40="name title description user_input utterance sentence goal behavior behaviour",
         never=f"{_WHO} session run model worker account experiment system batch trial time date ts timestamp at created updated",
     ),

@@ -337,6 +337,25 @@ def test_a_column_that_the_question_names_tells_rows_apart() -> None:
     assert (left.is_sure, asked.is_sure) == (False, True)
 
 
+def test_rows_sorted_by_item_show_few_of_many_models_items() -> None:
+    rows = [
+        {"question_id": f"q{i}", "model": f"m{k}", "maker": "xyz"[k % 3], "correct": (i * k) % 2}
+        for i, k in product(range(20), range(24))
+    ]
+    found = assigned(list(rows[0]), rows)[0]
+    assert (found.options[:2], found.is_sure) == (("item=question_id", "score=correct"), True)
+
+
+@pytest.mark.parametrize("factors", [(), ("judge",), ("judge", "essay")])
+def test_a_factor_that_tells_rows_apart_with_the_others_is_the_item(factors: tuple[str, ...]) -> None:
+    rows = [
+        {"essay": f"e{i}", "system": system, "judge": judge, "rating": 1 + (i + len(judge)) % 5}
+        for i, system, judge in product(range(9), ("old", "new"), ("first-judge", "panel"))
+    ]
+    found = assigned(list(rows[0]), rows, AskedNames(factors=frozenset(factors)))[0]
+    assert (found.options, found.is_sure) == (("item=essay", "score=rating", "model=system"), True)
+
+
 def test_outcomes_of_users_are_scores_by_their_names_alone(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     for name, is_score in (("clicked", True), ("purchased", True), ("bounced", False), ("is_holdout", False)):

@@ -152,6 +152,9 @@ def reliability(
         models=models,
         accept=accept,
     )
+    # Items are called items, whatever their column.
+    of_items = (columns or {}).pop("item", "item")
+    held = tuple("item" if name == of_items else name for name in held)
     cells = cells.named({column: object, **(columns or {})})
     found = variance_components(
         cells.factors,

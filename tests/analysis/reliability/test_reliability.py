@@ -82,6 +82,15 @@ def test_a_facet_may_stand_in_any_column(role: str) -> None:
         assert found.components[1].factors == (name,)
 
 
+def test_items_may_be_named_by_their_own_column() -> None:
+    listed = [{"Task ID" if name == "item" else name: value for name, value in row.items()} for row in rows()]
+    data = table(listed, item="Task ID")
+    found = es.reliability(data, facets=["scaffold", "Task ID"])
+    assert found.components == report().components
+    assert found.first_places == report().first_places
+    assert es.reliability(data, facets=["scaffold", "Task ID"], fixed="Task ID").facet("item").fixed
+
+
 def test_the_order_of_rows_and_facets_changes_nothing() -> None:
     listed = rows()
     np.random.default_rng(0).shuffle(listed)  # type: ignore[arg-type]
