@@ -133,7 +133,7 @@ class BetaBinomial:
         reached = _passed(law[:, 0], law[:, 1], k, kind)
         return IntervalEstimate(
             estimate=self.expected(k, kind),
-            method=f"Beta-binomial law, pass{'^' if kind == 'hat' else '@'}{k}",
+            method=f"beta-binomial model, pass{'^' if kind == 'hat' else '@'}{k}",
             conf_level=conf_level,
             n=len(self.trials),
             conf_low=float(reached.min()),

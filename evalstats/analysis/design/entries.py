@@ -533,7 +533,7 @@ def entry_table(
         if not table.scored.any():
             most = int(table.n_scored.max(initial=0))
             raise CannotAnswerError(
-                f"no item has {plural(passes[1], 'scored trial')}; the most that any has is {most}; only score extrapolates"
+                f"no item has {plural(passes[1], 'scored trial')}; the most that any has is {most}; to extrapolate, use score"
             )
         notes = _too_few_trials(table, before.scored & ~table.scored, passes[1])
     scored: list[int] = np.flatnonzero(table.scored.any(axis=0)).tolist()

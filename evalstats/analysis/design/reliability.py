@@ -17,9 +17,9 @@ from evalstats.table.items import Ints
 from evalstats.table.metric import MetricFacts, PassKind
 from evalstats.table.score_table import ScoreTable
 
-# Of the check of the Beta-binomial law: below it nothing is extrapolated.
+# Of the check of the beta-binomial model: below it nothing is extrapolated.
 LACK_OF_FIT = 0.05
-_ANY_LAW = "any law of success rates"
+_ANY_LAW = "any distribution of success rates"
 _EVERY_K = 8
 _BEYOND = (1.25, 1.5, 1.75, 2.0)
 _KINDS: tuple[PassKind, ...] = ("hat", "at")
@@ -36,7 +36,7 @@ class PassRow(Estimate):
     k
         Trials of an item.
     extrapolated
-        Whether k is more trials than every item was run, so that a Beta-binomial law says it.
+        Whether k is more trials than every item was run, so that a beta-binomial model says it.
     """
 
     kind: PassKind
@@ -55,7 +55,7 @@ class PassesByK:
     rows
         pass^k by k, then pass@k by k.
     fit_p
-        p of the Beta-binomial law for the counts at hand; None where it was not fitted, or nothing is left to check it by.
+        p of the beta-binomial model for the counts at hand; None where it was not fitted, or nothing is left to check it by.
     reason
         Why nothing is extrapolated; None where it is.
     """
@@ -142,9 +142,9 @@ class Extrapolation:
     kind, k
         What is extrapolated.
     by_law
-        By the Beta-binomial law, with its profile-likelihood interval.
+        By the beta-binomial model, with its profile-likelihood interval.
     any_law
-        Ends of the interval without that law, over every law of success rates.
+        Ends of the interval without that law, over every distribution of success rates.
     n_trials
         Trials of a usual item.
     fit_p
@@ -173,11 +173,12 @@ class Extrapolation:
 
     def note(self) -> Note:
         """Say that it is extrapolated, and what the law makes of it."""
-        fit = "which 2 trials cannot check" if self.fit_p is None else f"whose fit has {p_words(self.fit_p)}"
+        # Without its p, so that several systems share the line.
+        fit = "2 trials cannot check" if self.fit_p is None else f"the counts do not contradict (p > {LACK_OF_FIT})"
         level = f"{100 * self.by_law.conf_level:g}% CI"
         text = (
-            f"Extrapolated from {plural(self.n_trials, 'trial')} an item by a Beta-binomial law, {fit}. The {level} also allows "
-            "for other laws"
+            f"Extrapolated from {plural(self.n_trials, 'trial')} an item by a beta-binomial model, which {fit}. The {level} "
+            "also allows for other distributions of success rates"
         )
         return Note(kind="fit", text=text, remedy=f"Run {self.k} trials of each item to measure it")
 
@@ -226,8 +227,8 @@ def _checked(trials: Ints, successes: Ints, clusters: Ints | None) -> tuple[Beta
     fit_p = law.check()
     if fit_p is not None and fit_p <= LACK_OF_FIT:
         raise CannotAnswerError(
-            f"successes of items do not follow a Beta-binomial law (p = {fit_p:.3f}), and beyond the "
-            f"{plural(most, 'trial')} run another is not known"
+            f"the successes of items do not fit a beta-binomial model ({p_words(fit_p)}), and {plural(most, 'trial')} an item "
+            "are too few to choose another"
         )
     return law, fit_p
 
@@ -273,7 +274,7 @@ def reliability_figure(systems: Sequence[tuple[str, PassesByK | None]], conf_lev
         ),
         caption=f"Chance that all, and any, of k trials of one item succeed; each interval is for its k alone{reasons}",
     )
-    law = "; dashed lines extrapolate beyond the trials run, by a Beta-binomial law" if beyond else ""
+    law = "; dashed lines extrapolate beyond the trials run, by a beta-binomial model" if beyond else ""
     figure = Figure(
         id="reliability",
         plot="curves",

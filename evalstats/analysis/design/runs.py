@@ -450,7 +450,7 @@ def passing(table: ScoreTable, wanted: tuple[PassKind, int] | None) -> tuple[Sco
     if not found.paired().any():
         most = int(table.n_scored.max(initial=0))
         raise CannotAnswerError(
-            f"no item has {plural(k, 'scored trial')}{both}; the most that any has is {most}; only score extrapolates"
+            f"no item has {plural(k, 'scored trial')}{both}; the most that any has is {most}; to extrapolate, use score"
         )
     short = table.paired() & ~found.paired()
     if not short.any():

@@ -40,7 +40,7 @@ def test_it_is_called_extrapolated() -> None:
     assert "extrapolated from 4 trials" in found.document().headline
     [note] = [note for note in found.notes if note.kind == "fit"]
     assert note.caution
-    assert "Extrapolated from 4 trials an item by a Beta-binomial law" in note.text
+    assert "Extrapolated from 4 trials an item by a beta-binomial model" in note.text
     assert "Run 6 trials" in note.line
 
 
@@ -84,11 +84,11 @@ def test_what_cannot_be_extrapolated() -> None:
     with pytest.raises(CannotAnswerError, match="every trial succeeds"):
         es.score(data_of(system("a", [1.0] * 12)), "a", pass_hat=8)
     one_in_five_never = data_of(system("a", [0.0, 0.9, 0.9, 0.9, 0.9] * 40, n=8))
-    with pytest.raises(CannotAnswerError, match="do not follow a Beta-binomial law"):
+    with pytest.raises(CannotAnswerError, match="do not fit a beta-binomial model"):
         es.score(one_in_five_never, "a", pass_hat=16)
     curve = es.score(one_in_five_never, "a").reliability
     assert curve is not None
-    assert "do not follow" in (curve.reason or "")
+    assert "do not fit" in (curve.reason or "")
     assert not any(row.extrapolated for row in curve.rows)
 
 
@@ -101,9 +101,9 @@ def test_clusters_are_refused() -> None:
 
 def test_others_say_where_it_is_extrapolated() -> None:
     data = data_of(system("a", [0.5] * 20), system("b", [0.6] * 20, seed=1))
-    with pytest.raises(CannotAnswerError, match="only score extrapolates"):
+    with pytest.raises(CannotAnswerError, match="to extrapolate, use score"):
         es.compare(data, "a", "b", pass_hat=8)
-    with pytest.raises(CannotAnswerError, match="only score extrapolates"):
+    with pytest.raises(CannotAnswerError, match="to extrapolate, use score"):
         es.leaderboard(data, pass_hat=8)
 
 
