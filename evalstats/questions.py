@@ -145,7 +145,7 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="reliability",
-            asks="Would other items, trials, scaffolds or judges give the same order?",
+            asks="Would other items, scaffolds or judges give the same order?",
             result="ReliabilityReport",
             page="reliability",
             keeps="columns",

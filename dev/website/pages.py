@@ -40,7 +40,7 @@ QUESTIONS = {
     "contamination": "Has a model seen the items?",
     "frontier": "Which systems score the most for their cost?",
     "items": "Which items tell models apart, and would fewer do?",
-    "reliability": "Would other items, trials, scaffolds or judges give the same order?",
+    "reliability": "Would other items, scaffolds or judges give the same order?",
     "score": "How precise is one score?",
     "power": "How many items do I need?",
 }

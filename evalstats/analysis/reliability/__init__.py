@@ -1,1 +1,1 @@
-"""Would other items, trials, scaffolds or judges give the same order?"""
+"""Would other items, scaffolds or judges give the same order?"""

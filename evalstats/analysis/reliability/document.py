@@ -74,20 +74,19 @@ def _headline(result: ReliabilityReport) -> str:
         return f"These scores do not tell the {plural_of(result.object)} apart"
     others = f"other {_facets(result)}"
     if result.verdict == "reliable":
-        return f"With {others} the order would stay much the same"
-    return f"With {others} the order {'would' if result.verdict == 'unreliable' else 'could'} change"
+        return f"With {others}, the order would stay much the same"
+    return f"With {others}, the order {'would' if result.verdict == 'unreliable' else 'could'} change"
 
 
 def _number_words(result: ReliabilityReport) -> str:
     relative, absolute = result.relative, result.absolute
     zero = f"Variance of {result.object} estimated as 0; E rho²"
-    parts = [zero if relative.estimate is None else "E rho², reliability of the order"]
+    text = zero if relative.estimate is None else "reliability of the order (E rho²)"
     if relative.ends is not None:
-        parts.append(f"{level(result)} CI {_between(relative.ends)}")
-    text = ", ".join(part for part in parts if part)
+        text += f", {level(result)} CI {_between(relative.ends)}"
     if absolute.estimate is not None:
         also = f" ({_between(absolute.ends)})" if absolute.ends is not None else ""
-        text += f"; of the scores, Phi {reliability_number(absolute.estimate)}{also}"
+        text += f"; of the scores (Phi) {reliability_number(absolute.estimate)}{also}"
     return text
 
 
@@ -115,9 +114,7 @@ def _answer(result: ReliabilityReport) -> tuple[Block, ...]:
     if not points:
         return ()
     first = result.first_places[-1]
-    other = (
-        f"with other {_facets(result)} another {result.object} would, with a probability of {chance(first.estimate)}"
-    )
+    other = f"with other {_facets(result)}, another {result.object} would with probability {chance(first.estimate)}"
     leads = Text(text=f"{result.objects[0].name} comes first; {other} ({level(result)} CI {_chances(first)}).")
     titles = {row.facet: f"By {plural_of(row.facet)}" for row in points}
     reached = [row for row in result.targets if row.n is not None and row.kind == "relative"]
@@ -153,7 +150,7 @@ def _answer(result: ReliabilityReport) -> tuple[Block, ...]:
             "limits": (0.0, 1.02),
         },
         alt=f"Reliability by the number of {_facets(result)}: {_headline(result)}.",
-        caption=f"Reliability with other numbers of one facet, all else equal; band: {level(result)} interval for the order",
+        caption=f"Reliability with other numbers of one facet, all else equal; band: {level(result)} CI for the order",
         table=table,
     )
     return (leads, figure)
@@ -170,17 +167,24 @@ def _targets_table(result: ReliabilityReport) -> Table:
     rows: list[tuple[str | int, ...]] = []
     for facet in dict.fromkeys(row.facet for row in result.targets):
         own = [row for row in result.targets if row.facet == facet]
-        rows.append((_counted(result, facet), result.facet(facet).n_each, *(_levels_words(row) for row in own)))
-    titles = [f"{word} to {declared(target)}" for word in ("Order", "Scores") for target in TARGETS]
+        rows.append(
+            (
+                _counted(result, facet).removeprefix("Levels of "),
+                result.facet(facet).n_each,
+                *(_levels_words(row) for row in own),
+            )
+        )
+    titles = [f"For {word} {declared(target)}" for word in ("order", "scores") for target in TARGETS]
     return Table(
         id="levels",
         columns=(
-            Column(title="Levels of", kind="name"),
-            Column(title="Now", kind="count"),
-            *(Column(title=title, kind="amount", spare=title.startswith("Scores")) for title in titles),
+            Column(title="Facet", kind="name"),
+            Column(title="Levels now", kind="count"),
+            *(Column(title=title, kind="amount", spare="scores" in title) for title in titles),
         ),
         rows=tuple(rows),
-        caption=f"Levels that reach a reliability of order (E rho²) and scores (Phi), with {level(result)} intervals",
+        caption="Levels of each facet that reach a reliability of the order (E rho²) and of the scores (Phi), all else equal, "
+        f"with {level(result)} CI; none: no number is enough",
         frame={name: [getattr(row, name) for row in result.targets] for name in _TARGET_COLUMNS},
     )
 
@@ -191,7 +195,7 @@ _TARGET_COLUMNS = ("facet", "kind", "target", "n", "n_low", "n_high", "limit", "
 def _levels_words(row: TargetRow) -> str:
     if row.n_low is None:
         return "out of reach"
-    ends = f"{row.n_low:,} to {f'{row.n_high:,}' if row.n_high is not None else 'any'}"
+    ends = f"{row.n_low:,} or more" if row.n_high is None else f"{row.n_low:,} to {row.n_high:,}"
     return f"{f'{row.n:,}' if row.n is not None else 'none'} ({ends})"
 
 
@@ -207,7 +211,7 @@ def _actions(result: ReliabilityReport) -> list[str]:
     never = [plural_of(row.facet) for row in rows if row.n is None and row.limit is not None]
     found: list[str] = []
     if reach:
-        found.append(f"For a reliability of {declared(target)}, use {' or '.join(reach)}, with all else as it is.")
+        found.append(f"For an order reliability of {declared(target)}, use {' or '.join(reach)}, all else equal.")
     if never:
         found.append(f"More {' or '.join(never)} alone would not reach {declared(target)}.")
     return found
@@ -218,17 +222,17 @@ def _evidence(result: ReliabilityReport) -> tuple[Section, ...]:
     if result.relative.estimate is not None:
         alone = [row for row in result.first_places if len(row.renewed) == 1 and row.n is None]
         most = max(alone, key=lambda row: row.estimate or 0.0)
-        heading = f"The first place hangs most on which {plural_of(most.renewed[0])} were taken"
+        heading = f"First place depends most on which {plural_of(most.renewed[0])} were chosen"
         rows = tuple((_renewed(row, result), chance(row.estimate), _chances(row)) for row in result.first_places)
         table = Table(
             id="first-places",
             columns=(
                 Column(title="Other levels", kind="name"),
-                Column(title="First place changes", kind="amount"),
+                Column(title="Another comes first", kind="amount"),
                 Column(title=f"{level(result)} CI", kind="amount"),
             ),
             rows=rows,
-            caption=f"How probable it is that another {result.object} comes first, given these scores",
+            caption=f"Probability that another {result.object} comes first, given these scores",
             frame=columns(result.first_places, "renewed", "n", "estimate", "conf_low", "conf_high"),
         )
         sections.append(Section(id="first-places", heading=heading, blocks=(table,)))
@@ -282,7 +286,7 @@ def _chances(row: FirstPlaceRow) -> str:
 
 def _renewed(row: FirstPlaceRow, result: ReliabilityReport) -> str:
     if len(row.renewed) > 1:
-        return f"all: {and_list([plural_of(name) for name in row.renewed])}"
+        return f"Other {and_list([plural_of(name) for name in row.renewed])}"
     name = next(iter(row.renewed))
     n = row.n or result.facet(name).n_each
     return f"{n:,} other {name if n == 1 else plural_of(name)}"
@@ -290,7 +294,7 @@ def _renewed(row: FirstPlaceRow, result: ReliabilityReport) -> str:
 
 def _source(row: ComponentRow, result: ReliabilityReport) -> str:
     name = " × ".join(row.factors)
-    return f"what is left ({name})" if row is result.components[-1] else name
+    return f"residual ({name})" if row is result.components[-1] else name
 
 
 def _components_table(result: ReliabilityReport) -> Table:
@@ -317,7 +321,7 @@ def _components_table(result: ReliabilityReport) -> Table:
             )
             for row in result.components
         ),
-        caption="What a single score varies by: standard deviations, and shares of the variance",
+        caption="Sources of the variance of a single score: standard deviations and shares",
         frame={
             "term": [":".join(row.factors) for row in result.components],
             **columns(
@@ -343,21 +347,21 @@ def _zeros(result: ReliabilityReport) -> tuple[Block, ...]:
     zero = [" × ".join(row.factors) for row in result.components if row.zero]
     if not zero:
         return ()
-    return (Text(text=f"Estimated as 0, the least possible: {and_list(zero)}. The intervals say what they could be."),)
+    return (Text(text=f"Estimated as 0: {and_list(zero)}. The intervals show how large they could be."),)
 
 
 def _method(result: ReliabilityReport) -> tuple[Section, ...]:
     names = [result.method, result.relative.method]
     names.append(result.first_places[0].method)
     texts = [known_methods()[name] for name in names]
-    cells = "every cell is filled alike" if result.balanced else "not every cell is filled alike"
+    balance = "balanced" if result.balanced else "not balanced"
     lines = [
-        f"Design: {_design(result)}; {plural(result.n_cells, 'filled cell')}, {cells}.",
+        f"Design: {_design(result)}; {plural(result.n_cells, 'filled cell')}, {balance}.",
         f"Reliable: the interval of E rho² lies above {TARGETS[0]:g}; unreliable: below it; else inconclusive.",
         f"Intervals: percentiles of {result.n_resamples:,} draws of the components.",
     ]
     if not result.balanced:
-        lines.append("Coefficients are those of a design with these numbers of levels in which every cell is filled.")
+        lines.append("Coefficients are those of a design with these numbers of levels and every cell filled.")
     if result.n_lost:
         lines.append(f"Missing: {result.n_lost:,} of {result.n_meant:,} scores.")
     return (

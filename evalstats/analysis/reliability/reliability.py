@@ -1,4 +1,4 @@
-"""Would other items, trials, scaffolds or judges give the same order? Generalizability theory over any facets."""
+"""Would other items, scaffolds or judges give the same order? Generalizability theory over any facets."""
 
 from collections.abc import Sequence
 
@@ -351,12 +351,12 @@ def _first_places(
 def _notes(found: VarianceComponents, cells: MeasuredCells, measured: str, better: FloatArray) -> list[Note]:
     notes: list[Note] = []
     few = [
-        f"{name} {n}"
+        f"{n:,} {plural_of(name)}"
         for name, n in ((name, int(codes.max()) + 1) for name, codes in cells.factors.items())
         if n < (2 * _FEW if name == measured else _FEW)
     ]
     if few:
-        text = f"Few levels ({', '.join(few)}): how much these differ is known only roughly, and the intervals are wide"
+        text = f"Only {and_list(few)}: how much they differ is known roughly, so the intervals are wide"
         notes.append(Note(kind="few", text=text))
     for name, codes in cells.factors.items():
         n = int(codes.max()) + 1

@@ -204,7 +204,7 @@ def test_models_that_do_not_differ_are_not_told_apart() -> None:
 
 def test_few_levels_are_said_to_be_few() -> None:
     (note,) = (note for note in report().notes if note.kind == "few")
-    assert note.text.startswith("Few levels (model 9, scaffold 4)")
+    assert note.text.startswith("Only 9 models and 4 scaffolds:")
 
 
 def test_rows_without_a_level_are_dropped_and_said_to_be() -> None:
