@@ -11,7 +11,7 @@ import polars as pl
 
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison, Comparisons
-from evalstats.analysis.design.clusters import chosen_clusters, group_columns, named_clusters
+from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
 from evalstats.analysis.design.metric import both_systems
 from evalstats.analysis.design.suite import suite_between
 from evalstats.analysis.provenance import run_notes
@@ -22,7 +22,7 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import comma_list, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
-from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts
+from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts, harmonic_mean
 from evalstats.stats.planning.power import discordant_shares
 from evalstats.table.items import HELPER, ITEM_KEY
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
@@ -428,7 +428,7 @@ def _parts_over_tasks(
         item=spread,
         trials=(trials[0], trials[1]),
         n_items=counts.size * max(1, round(worth / counts.size)),
-        n_trials=(float(1.0 / (1.0 / n_trials[0]).mean()), float(1.0 / (1.0 / n_trials[1]).mean())),
+        n_trials=(harmonic_mean(n_trials[0]), harmonic_mean(n_trials[1])),
         notes=tuple(dict.fromkeys(text for parts in each for text in parts.notes)),
     )
 
@@ -444,6 +444,10 @@ def _from_data(
     table = ScoreTable.of(arms, chosen, factors=sorted({*named, *groups}), contrast=column)
     refuse_unpaired(table)
     columns, _ = chosen_clusters(data, table, cluster, table.runs, contrast=column)
+    if cluster is None and not suite:
+        # What decides the pilot's own interval decides the plan: a factor that nobody declared, too.
+        labels = {label_of(name, data.factor_names()): name for name in (*groups, *columns)}
+        columns = tuple(labels[label] for label in result.clusters if label in labels)
     paired = table.take(table.paired())
     codes = [paired.codes(name) for name in columns]
     coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
@@ -508,9 +512,10 @@ def _parts_of(result: Comparison) -> DifferenceParts:
     if without is None or n < 2:
         raise CannotAnswerError(f"the pilot has no standard error to plan by: {result.verdict_reason}")
     if result.n_clusters is None:
-        # The standard error of the augmented t is that of a mean over two items more.
-        grown = (n + 2) / n if result.method.startswith("augmented") else 1.0
-        return replace(plain, item=n * (grown * without) ** 2)
+        # The augmented t's standard error is that of two items more, which few items or small differences make large.
+        if result.method.startswith("augmented"):
+            without = next((row.std_error for row in result.rows if row.method == "paired t"), None) or without
+        return replace(plain, item=n * without**2)
     if result.df is None or result.design_effect is None:
         raise CannotAnswerError(f"the pilot's clusters give no standard error to plan by: {result.verdict_reason}")
     shares = shares_with_df(result.n_clusters, result.df)

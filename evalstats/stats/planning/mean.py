@@ -163,9 +163,18 @@ def difference_parts(
         item_raw=item,
         sizes=sizes,
         n_items=d.size,
-        n_trials=(float(1.0 / (1.0 / counts[0]).mean()), float(1.0 / (1.0 / counts[1]).mean())),
+        n_trials=(harmonic_mean(counts[0]), harmonic_mean(counts[1])),
         notes=tuple(notes),
     )
+
+
+def harmonic_mean(counts: FloatArray) -> float:
+    """Return the number of trials that noise averages over; exact where all items have as many.
+
+    >>> harmonic_mean(np.full(120, 5.0)), harmonic_mean(np.array([1.0, 3.0]))
+    (5.0, 1.5)
+    """
+    return float(counts.min() / (counts.min() / counts).mean())
 
 
 def cheapest_trials(item: float, trials: float, *, cost_item: float, cost_trial: float) -> float:

@@ -476,6 +476,19 @@ def test_undeclared_dependence_of_the_pilot_is_passed_on() -> None:
     assert any("Items of one passage behave alike" in note.text for note in plan.notes if note.kind == "dependence")
 
 
+@pytest.mark.parametrize("trials", [1, 5])
+@pytest.mark.parametrize("clusters", [None, 12])
+def test_a_comparison_and_its_data_give_one_plan(trials: int, clusters: int | None) -> None:
+    """Few trials make the augmented t's error larger than the items' spread, and a factor that nobody declared decides both."""
+    data = pilot(120, trials, clusters=clusters, icc=0.4 if clusters else 0.0)
+    found = compare(data, **SIDES)
+    assert found.clusters == (("passage",) if clusters else ())
+    from_result, from_data = power(pilot=found, delta="5pp"), power(pilot=data, **SIDES, delta="5pp")
+    assert from_result.n_items == pytest.approx(from_data.n_items, rel=0.03)
+    assert (from_result.n_clusters or 0) == pytest.approx(from_data.n_clusters or 0, rel=0.03)
+    assert from_data.n_trials == from_result.n_trials == (trials, trials)
+
+
 def test_a_pilot_without_spread_cannot_answer() -> None:
     same = data_of(rows_of("old", [0.5] * 20), rows_of("new", [0.75] * 20), kind="continuous")
     with pytest.raises(CannotAnswerError, match="spread tells nothing"):
