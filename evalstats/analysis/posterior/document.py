@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.method_texts import known_methods
-from evalstats.analysis.posterior.result import Posterior, PosteriorRow, RankPosterior
+from evalstats.analysis.posterior.result import Posterior, PosteriorRow, RankPosterior, one_sided
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import level, shown_numbers
 from evalstats.document.model import (
@@ -89,7 +89,7 @@ def _of_two(result: Posterior) -> Document:
     return Document(
         kind="posterior",
         title=f"How probable is it that {result.candidate} is better than {result.baseline}{placed(result.benchmark)}?",
-        label=f"P {chance(row.p_better)}" if answer != "hangs on the prior" else answer,
+        label=f"P {chance(row.p_better)}",
         tone=_TONES[answer],
         headline=_headline_of_two(result),
         number=with_unit(scaled(row.estimate, result.scale, digits, sign=True), result.unit),
@@ -107,7 +107,7 @@ def _of_two(result: Posterior) -> Document:
         ),
         scope=f"{result.candidate} minus {result.baseline} in {result.metric}; the comparison itself says {result.beside}",
         answer=(_intervals(result, rows),),
-        notes=(*result.notes, *_caution(answer)),
+        notes=(*result.notes, *_caution(hangs=answer == "hangs on the prior")),
         actions=(
             f"Expected loss of a wrong choice: {chosen} if you take {result.candidate}, {kept} if you keep {result.baseline}.",
         ),
@@ -118,20 +118,22 @@ def _of_two(result: Posterior) -> Document:
 
 def _headline_of_two(result: Posterior) -> str:
     rows = result.under_all(result.usual[0].name)
-    p = [row.p_better for row in rows]
+    usual, answer = rows[0].p_better or 0.0, result.answer()
+    side = "better" if usual >= 0.5 else "worse"
+    p = [row.p_better if side == "better" or row.p_better is None else 1 - row.p_better for row in rows]
     first, second = result.baseline, result.candidate
-    if result.answer() == "hangs on the prior":
-        return f"Whether {second} is better than {first} hangs on the prior: probability {chances(p)}"
-    if result.answer() == "worse":
-        return f"{second} is worse than {first} with probability {chance(1 - (p[0] or 0.0))}"
-    what = "is better than" if result.answer() == "better" else "may be better than"
-    return f"{second} {what} {first}, with probability {chance(p[0])}"
+    if answer == "open" and chance(p[0]) == "50%":
+        return f"Neither {second} nor {first} is more likely to be better"
+    what = {"open": "may be", "hangs on the prior": "is probably"}.get(answer, "is")
+    text = f"{second} {what} {side} than {first}: probability {chance(p[0])}"
+    return f"{text}, {chances(p[1:])} under other priors" if answer == "hangs on the prior" else text
 
 
-def _caution(answer: str) -> tuple[Note, ...]:
-    if answer != "hangs on the prior":
+def _caution(*, hangs: bool) -> tuple[Note, ...]:
+    """Say that how sure to be is a matter of the prior; the verdict, which has none, stands as it is."""
+    if not hangs:
         return ()
-    text = "Defensible priors give different answers, so these data alone do not settle it"
+    text = "How probable it is hangs on the prior: under a sceptical one the data leave it open, under a wide one they do not"
     return (Note(kind="choice", text=text, remedy="Collect more items, or argue for one prior"),)
 
 
@@ -192,7 +194,7 @@ def _priors_section(result: Posterior, rows: Sequence[PosteriorRow]) -> Section:
         frame=result.to_frame().to_dict(as_series=False),
     )
     hangs = result.answer() == "hangs on the prior"
-    heading = "The answer hangs on the prior" if hangs else "Other priors give the same answer"
+    heading = "How sure to be hangs on the prior" if hangs else "Other priors give the same answer"
     return Section(id="sensitivity", heading=heading, blocks=(table,))
 
 
@@ -205,7 +207,7 @@ def _of_changes(result: Posterior) -> Document:
     worse = [name for name, answer in answers.items() if answer == "worse"]
     hangs = [name for name, answer in answers.items() if answer == "hangs on the prior"]
     what = f"{len(worse)} of {plural(len(answers), 'change')} {'is a loss' if len(worse) == 1 else 'are losses'}"
-    headline = f"{what if worse else 'No change is a loss'} with probability above {level(result)} under every prior"
+    headline = f"{what if worse else 'No change is a loss'} by the {level(result)} credible intervals of every prior"
     if hangs:
         headline += f"; {len(hangs)} {conjugate(len(hangs), 'hang')} on the prior"
     size = "" if result.margin is None else with_unit(scaled(result.margin, result.scale, 1), result.unit)
@@ -260,11 +262,13 @@ def _of_changes(result: Posterior) -> Document:
 def _of_ranks(result: RankPosterior) -> Document:
     top = result.usual[0] if not result.usual else max(result.usual, key=lambda row: row.p_first)
     under = [row.p_first for row in result.rows if row.model == top.model]
+    clear = not result.hangs and top.p_first >= one_sided(result.conf_level)
     if result.hangs:
-        headline = f"Whether {top.model} is best hangs on the prior: probability {chances(under)}"
+        headline = (
+            f"{top.model} is probably best: probability {chance(top.p_first)}, {chances(under[1:])} under other priors"
+        )
     else:
-        what = "is best" if top.p_first >= result.conf_level else "leads, and is best"
-        headline = f"{top.model} {what} with probability {chance(top.p_first)}"
+        headline = f"{top.model} {'is best' if clear else 'leads, and is best'} with probability {chance(top.p_first)}"
     rivals = [row for row in result.usual if row.model != top.model and row.p_first >= 0.05]
     scope = f"Of {plural(len(result.usual), result.contrast, plural_of(result.contrast))} in {result.metric}"
     if rivals:
@@ -274,12 +278,12 @@ def _of_ranks(result: RankPosterior) -> Document:
     return Document(
         kind="posterior",
         title=f"How probable is each rank{placed(result.benchmark)}?",
-        label="hangs on the prior" if result.hangs else f"P(first) {chance(top.p_first)}",
-        tone="good" if not result.hangs and top.p_first >= result.conf_level else "caution",
+        label=f"P(first) {chance(top.p_first)}",
+        tone="good" if clear else "caution",
         headline=headline,
         scope=f"{scope}; the leaderboard itself says {result.beside}",
         answer=(_map(result),),
-        notes=(*result.notes, *_caution("hangs on the prior" if result.hangs else "")),
+        notes=(*result.notes, *_caution(hangs=result.hangs)),
         actions=(f"Expected loss of choosing {top.model}, if another is better: {loss}.",),
         evidence=(_ranks_section(result), _rank_priors(result)),
         method=_method(result),
@@ -389,7 +393,7 @@ def _rank_priors(result: RankPosterior) -> Section:
         caption="Who is first under each prior",
         lead=True,
     )
-    heading = "The first place hangs on the prior" if result.hangs else "Other priors give the same answer"
+    heading = "How sure the first place is hangs on the prior" if result.hangs else "Other priors give the same answer"
     return Section(id="sensitivity", heading=heading, blocks=(table,))
 
 

@@ -35,6 +35,15 @@ _RANK_COLUMNS = (
 )
 
 
+def one_sided(conf_level: float) -> float:
+    """Return the probability of one side at which an interval with equal tails lies on that side.
+
+    >>> round(one_sided(0.95), 4)
+    0.975
+    """
+    return 0.5 + 0.5 * conf_level
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorRow:
     """What is thought before the data: its name, and its law in words and numbers.
@@ -129,10 +138,15 @@ class Posterior(OfMetric, Result):
         return tuple(row for row in self.rows if row.name == name)
 
     def answer(self, name: str | None = None) -> Answer:
-        """Return what is said of a difference, by itself the first: whether P reaches `conf_level` under all priors."""
+        """Return what is said of a difference, by itself the first: whether credible intervals lie on one side under all priors.
+
+        At 95% that takes P(better), or P(worse), of at least 97.5%, as an interval with equal tails does: so a posterior is no
+        easier to persuade than the interval that it stands beside.
+        """
         rows = self.under_all(self.rows[0].name if name is None else name)
         known = [row.p_better for row in rows if row.p_better is not None]
-        better, worse = (sum(p >= self.conf_level for p in side) for side in (known, [1 - p for p in known]))
+        enough = one_sided(self.conf_level)
+        better, worse = (sum(p >= enough for p in side) for side in (known, [1 - p for p in known]))
         if not better and not worse:
             return "open"
         if max(better, worse) < len(known):
@@ -224,10 +238,10 @@ class RankPosterior(OfMetric, Result):
 
     @property
     def hangs(self) -> bool:
-        """Whether it hangs on the prior which model is first with `conf_level`, or whether any is."""
+        """Whether it hangs on the prior which model has all ranks but the first outside its range, or whether any has."""
+        enough = one_sided(self.conf_level)
         tops = {
-            next((row.model for row in self.under(prior.name) if row.p_first >= self.conf_level), "")
-            for prior in self.priors
+            next((row.model for row in self.under(prior.name) if row.p_first >= enough), "") for prior in self.priors
         }
         return len(tops) > 1
 
