@@ -37,7 +37,15 @@ CHAPTERS: Final = {
     "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified", "unpaired"),
     "paired differences": ("paired", "posterior"),
     "bootstrap": ("bootstrap", "resample_law"),
-    "clusters and factors": ("clusters", "factor_dependence", "runs", "trials", "reliability", "variance_components"),
+    "clusters and factors": (
+        "beta_binomial",
+        "clusters",
+        "factor_dependence",
+        "reliability",
+        "runs",
+        "trials",
+        "variance_components",
+    ),
     "many models": ("many",),
     "multiplicity": (
         "many/max_t",

@@ -75,8 +75,8 @@ class BetaBinomial:
         Examples
         --------
         >>> law = BetaBinomial.of([4] * 6, [4, 4, 3, 2, 4, 0])
-        >>> round(law.mean, 3), round(law.correlation, 3), round(law.expected(8, "hat"), 3)
-        (0.696, 0.459, 0.411)
+        >>> round(law.mean, 2), round(law.correlation, 2), round(law.expected(8, "hat"), 2)
+        (0.7, 0.54, 0.43)
         """
         n, c = _whole(trials, "trials"), _whole(right, "successes")
         if n.shape != c.shape or (c > n).any() or (c < 0).any() or (n < 1).any():
@@ -125,8 +125,8 @@ class BetaBinomial:
         >>> found = BetaBinomial.of([4] * 20, [4, 4, 3, 2, 4, 0, 4, 4, 4, 1, 3, 4, 4, 4, 2, 4, 4, 0, 3, 4]).interval(
         ...     8, "hat"
         ... )
-        >>> round(found.estimate, 3), round(found.conf_low, 3), round(found.conf_high, 3)
-        (0.508, 0.314, 0.704)
+        >>> round(found.estimate, 2), round(found.conf_low, 2), round(found.conf_high, 2)
+        (0.53, 0.28, 0.75)
         """
         k = check_count(k, "k", least=1)
         law = self.region(check_level(conf_level))

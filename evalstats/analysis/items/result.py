@@ -106,7 +106,7 @@ class AbilityRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbilityGroup:
-    """Models of similar ability: their mean, and how many they are."""
+    """Models of similar ability: their mean `ability`, and how many they are (`n_models`)."""
 
     ability: float
     n_models: int

@@ -386,7 +386,9 @@ class ItemScores:
 
     @property
     def successes(self) -> Ints | None:
-        """Successes behind every mean of a share; None where the totals are no whole numbers."""
+        """Successes behind every mean of a share; None for other metrics, and where the totals are no whole numbers."""
+        if not self.metric.is_share:
+            return None
         total = self.means * self.counts
         return np.round(total).astype(np.int64) if np.allclose(total, np.round(total)) else None
 

@@ -86,7 +86,7 @@ def new_task_ranks(scores: ArrayLike, *, conf_level: float = 0.95) -> TaskRanks:
     >>> rng = np.random.default_rng(0)
     >>> found = new_task_ranks(rng.normal([2.0, 1.0, 0.9, 0.0], 0.5, (30, 4)))
     >>> found.low.tolist(), found.high.tolist(), found.median.tolist()
-    ([1, 1, 1, 3], [2, 4, 4, 4], [1.0, 2.0, 3.0, 4.0])
+    ([1, 1, 1, 3], [3, 4, 4, 4], [1.0, 2.0, 2.5, 4.0])
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] < 2:
