@@ -144,7 +144,7 @@ class ItemSpread:
     ----------
     values, counts
         Differences in rising order, and on how many items each occurs; of more than 200 neighbours are counted together, at
-        their mean.
+        their mean, but for the least and the largest.
     n_higher, n_lower
         Items on which the candidate scores higher, and lower.
     """

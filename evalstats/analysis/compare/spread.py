@@ -18,7 +18,9 @@ def item_spread(paired: ScoreTable) -> ItemSpread | None:
         return None
     higher, lower = (int(counts[part].sum()) for part in (values > 0, values < 0))
     if values.size > _MOST_VALUES:
-        bins = np.minimum((values - values[0]) / (values[-1] - values[0]) * _MOST_VALUES, _MOST_VALUES - 1).astype(int)
+        inner = _MOST_VALUES - 2  # the least and the largest stay as they are
+        bins = 1 + np.minimum((values - values[0]) / (values[-1] - values[0]) * inner, inner - 1).astype(int)
+        bins[0], bins[-1] = 0, inner + 1
         sizes = np.bincount(bins, weights=counts)
         sums = np.bincount(bins, weights=counts * values)
         values, counts = sums[sizes > 0] / sizes[sizes > 0], sizes[sizes > 0]

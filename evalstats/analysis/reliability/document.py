@@ -195,8 +195,7 @@ _TARGET_COLUMNS = ("facet", "kind", "target", "n", "n_low", "n_high", "limit", "
 def _levels_words(row: TargetRow) -> str:
     if row.n_low is None:
         return "out of reach"
-    ends = f"{row.n_low:,} or more" if row.n_high is None else f"{row.n_low:,} to {row.n_high:,}"
-    return f"{f'{row.n:,}' if row.n is not None else 'none'} ({ends})"
+    return f"{f'{row.n:,}' if row.n is not None else 'none'} ({_range_words(row)})"
 
 
 def _actions(result: ReliabilityReport) -> list[str]:
@@ -207,14 +206,30 @@ def _actions(result: ReliabilityReport) -> list[str]:
         return []
     target = missed[0]
     rows = [row for row in result.targets if row.kind == "relative" and row.target == target]
-    reach = [f"{row.n:,} {plural_of(row.facet)}" for row in rows if row.n is not None]
-    never = [plural_of(row.facet) for row in rows if row.n is None and row.limit is not None]
+    reach = [
+        f"{row.n:,} {plural_of(row.facet)} ({level(result)} CI {_range_words(row)})"
+        for row in rows
+        if row.n is not None
+    ]
+    short = [row for row in rows if row.n is None and row.limit is not None]
     found: list[str] = []
     if reach:
         found.append(f"For an order reliability of {declared(target)}, use {' or '.join(reach)}, all else equal.")
-    if never:
-        found.append(f"More {' or '.join(never)} alone would not reach {declared(target)}.")
+    for verb, own in (
+        ("would not", [row for row in short if row.n_low is None]),
+        ("might not", [row for row in short if row.n_low is not None]),
+    ):
+        if own:
+            found.append(
+                f"More {' or '.join(plural_of(row.facet) for row in own)} alone {verb} reach {declared(target)}."
+            )
     return found
+
+
+def _range_words(row: TargetRow) -> str:
+    """Write the interval of a number of levels, of which there may be no end."""
+    low = "out of reach" if row.n_low is None else f"{row.n_low:,}"
+    return low if row.n_low is None else f"{low} or more" if row.n_high is None else f"{low} to {row.n_high:,}"
 
 
 def _evidence(result: ReliabilityReport) -> tuple[Section, ...]:

@@ -45,11 +45,12 @@ def test_less_is_ahead_where_less_is_better() -> None:
 
 def test_many_values_are_counted_together_at_their_mean() -> None:
     rng = np.random.default_rng(4)
-    old, new = rng.normal(size=(2, 3000))
+    old, new = rng.beta(0.5, 0.5, size=(2, 3000))  # many at either end
     found = compared(old, new).spread
     assert found is not None
     assert len(found.values) <= 200
     assert sum(found.counts) == 3000
+    assert (found.values[0], found.values[-1]) == pytest.approx(((new - old).min(), (new - old).max()), abs=1e-8)
     assert np.average(found.values, weights=found.counts) == pytest.approx(np.mean(new - old), abs=1e-6)
 
 
