@@ -80,7 +80,7 @@ def _headline(result: ReliabilityReport) -> str:
 
 def _number_words(result: ReliabilityReport) -> str:
     relative, absolute = result.relative, result.absolute
-    zero = f"Variance of {result.object} estimated as 0; E rho²"
+    zero = f"Variance of {result.object} estimated as 0{'' if relative.ends is None else '; E rho²'}"
     text = zero if relative.estimate is None else "reliability of the order (E rho²)"
     if relative.ends is not None:
         text += f", {level(result)} CI {_between(relative.ends)}"
