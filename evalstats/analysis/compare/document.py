@@ -466,7 +466,10 @@ def _looks(result: Comparison) -> Section | None:
 
 
 def _spread(result: Comparison) -> Section | None:
-    """Say on how many items either side is ahead, of graded scores: a mean alone could be all items or a few."""
+    """Say on how many items either side is ahead, of graded scores: a mean alone could be all items or a few.
+
+    It is news where the side with the higher mean is not ahead on more items.
+    """
     found = result.spread
     if found is None:
         return None
@@ -475,7 +478,9 @@ def _spread(result: Comparison) -> Section | None:
     head = "{} is ahead on {} of the items, behind on {}".format(result.candidate.name, *parts)
     ends = " to ".join(shown(result, value) for value in (found.values[0], found.values[-1]))
     text = f"Item by item the difference runs from {ends}."
-    return Section(id="spread", heading=head, blocks=(Text(text=text), figures.spread(result, found)))
+    ahead_by_mean = (result.estimate or 0.0) > 0 if result.higher_is_better else (result.estimate or 0.0) < 0
+    against = ahead <= behind if ahead_by_mean else behind <= ahead
+    return Section(id="spread", heading=head, blocks=(Text(text=text), figures.spread(result, found)), news=against)
 
 
 def _order(result: Comparison) -> Section | None:
@@ -484,14 +489,13 @@ def _order(result: Comparison) -> Section | None:
     if found is None:
         return None
     inside, outside = shown(result, found.inside), shown(result, found.outside)
-    head = (
-        f"{found.unit.capitalize()}s {found.first:,} to {found.last:,} differ from the rest: {inside} against {outside}"
-    )
+    stretch = f"{found.unit}s {found.first:,} to {found.last:,}"
+    head = f"The difference varies along the order of the {found.unit}s; {stretch} stand out"
     order = "they were finished" if found.order == "timestamp" else "the files have them"
     text = (
-        f"In the order in which {order}, the difference adds up unevenly ({p_words(found.p_value)}, CUSUM test). This stretch is "
-        f"picked since it stands out, so it exaggerates. If its {found.unit}s share something, name that with "
-        f"{Option('cluster')}."
+        f"In the order in which {order}, the difference adds up unevenly ({p_words(found.p_value)}, CUSUM test). It is {inside} "
+        f"in {stretch} and {outside} in the others. The stretch was picked because it stands out, which exaggerates the "
+        f"contrast. If its {found.unit}s share something, declare that with {Option('cluster')}."
     )
     return Section(id="order", heading=head, blocks=(Text(text=text), figures.uneven(result, found)))
 

@@ -60,14 +60,14 @@ def _of_new(result: ItemReport, turned: list[ItemRow]) -> Document:
     one = known[0] if len(result.new) == len(known) == 1 else None
     what = plural(result.n_items, "item")
     if one is not None:
-        headline = f"{one.name} scores {_score(result, one.estimate)} on all {what}, told from {one.n_items:,}"
+        headline = f"{one.name} scores {_score(result, one.estimate)} on all {what}, estimated from {one.n_items:,}"
     elif known:
-        headline = f"The scores of {plural(len(known), 'model')} on all {what} are told from a part of them"
+        headline = f"Scores of {plural(len(known), 'model')} on all {what}, estimated from a part of them"
     else:
-        headline = f"The answers are too few for a score on all {what}"
+        headline = f"Too few answers to estimate a score on all {what}"
     return Document(
         kind="items",
-        title=f"How does a new model score{placed(result.benchmark)}, told from a part of the items?",
+        title=f"How does a new model score{placed(result.benchmark)}, estimated from a part of the items?",
         label="score from few items" if known else "too few answers",
         tone="neutral" if known else "caution",
         headline=headline,
@@ -127,7 +127,7 @@ def _new_table(result: ItemReport) -> Table:
             (row.name, row.n_items, row.estimate, row.ends, row.effective_items, row.reason or row.method)
             for row in result.new
         ),
-        caption="Scores on all items of the archive; worth: random items that would tell the score as well without it",
+        caption="Scores on all items of the archive; worth: random items that alone would be as precise",
     )
 
 
@@ -158,8 +158,9 @@ def _against_random(form: SizeRow, result: ItemReport) -> str:
 
 
 def _answer(result: ItemReport) -> tuple[Block, ...]:
+    families = (Text(text=f"{_families_headline(result)}."),) if result.families else ()
     if not result.sizes:
-        return ()
+        return families
     table = Table(
         id="sizes",
         columns=(
@@ -175,7 +176,7 @@ def _answer(result: ItemReport) -> tuple[Block, ...]:
             (row.size, row.estimate, row.ends, row.largest_error, row.random_error, row.random_size, row.rank_error)
             for row in result.sizes
         ),
-        caption=f"Error of the score told by a short form (root mean square over {plural(result.n_models, 'model')} left out)",
+        caption=f"Error of the score by a short form (root mean square over {plural(result.n_models, 'model')} left out)",
     )
     chosen = shown_numbers(result.sizes, result.scale)
     random = [row.random_error * result.scale for row in result.sizes]
@@ -195,7 +196,7 @@ def _answer(result: ItemReport) -> tuple[Block, ...]:
         caption=f"Typical error of the score ({result.unit}) by size, for models left out",
         table=table,
     )
-    return (figure,)
+    return (*families, figure)
 
 
 def _actions(result: ItemReport, turned: list[ItemRow]) -> list[str]:
@@ -283,19 +284,22 @@ def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:
     return tuple(found)
 
 
+def _families_headline(result: ItemReport) -> str:
+    """Name the families that differ from other models of the same ability on some item."""
+    shown = [row for row in result.families if row.n_more or row.n_fewer]
+    if not shown:
+        return "No family is shown to differ from other models of the same ability on any item"
+    if len(shown) == 1 and not shown[0].n_fewer:
+        return f"{shown[0].name} solves {plural(shown[0].n_more, 'item')} more often than its ability explains"
+    names = and_list([f"{row.name} ({plural(row.n_more + row.n_fewer, 'item')})" for row in shown])
+    return f"{names} {conjugate(len(shown), 'differ')} from other models of the same ability"
+
+
 def _families(result: ItemReport) -> Section:
     """Say on how many items each family differs from other models of the same ability, and on which."""
     rows = sorted(result.families, key=lambda row: (-row.n_more - row.n_fewer, row.name))
     shown = [row for row in rows if row.n_more or row.n_fewer]
-    first = rows[0]
-    if not shown:
-        heading = "No family differs from others of the same ability"
-    elif len(shown) == 1 and not first.n_fewer:
-        heading = f"{first.name} solves {plural(first.n_more, 'item')} more often than its ability explains"
-    else:
-        heading = (
-            f"{and_list([row.name for row in shown])} {conjugate(len(shown), 'differ')} from others of the same ability"
-        )
+    heading = _families_headline(result)
     counts = Table(
         id="families",
         columns=(

@@ -58,8 +58,8 @@ def need_direction(about: MetricFacts) -> None:
 
 
 def size_words(value: float, about: MetricFacts) -> str:
-    """Write an amount in the unit that is shown."""
-    return with_unit(declared(value, about.scale), about.shown_unit)
+    """Write an amount in the unit that is shown, with four digits at most."""
+    return with_unit(declared(float(f"{value:.4g}"), about.scale), about.shown_unit)
 
 
 def difference_posterior(

@@ -83,8 +83,7 @@ def _of_two(result: Posterior) -> Document:
     ends = interval_words(row.conf_low, row.conf_high, result.scale, digits)
     answer = result.answer()
     chosen, kept = (
-        with_unit(number((loss or 0.0) * result.scale, digits + 1), result.unit)
-        for loss in (row.loss_if_chosen, row.loss_if_kept)
+        with_unit(_loss(result, loss, digits + 1), result.unit) for loss in (row.loss_if_chosen, row.loss_if_kept)
     )
     return Document(
         kind="posterior",
@@ -163,6 +162,7 @@ def _intervals(result: Posterior, rows: Sequence[PosteriorRow]) -> Figure:
 def _priors_section(result: Posterior, rows: Sequence[PosteriorRow]) -> Section:
     laws = {prior.name: prior.words for prior in result.priors}
     size = "" if result.margin is None else with_unit(scaled(result.margin, result.scale, 1), result.unit)
+    digits = 1 + digits_of_interval(rows[0].conf_low, rows[0].conf_high, result.scale)
     margin_columns = () if result.margin is None else (f"P(better by {size})", f"P(worse by {size})")
     table = Table(
         id="priors",
@@ -172,9 +172,9 @@ def _priors_section(result: Posterior, rows: Sequence[PosteriorRow]) -> Section:
             *(Column(title=title, kind="amount") for title in margin_columns),
             number_column(result, "Mean", sign=True),
             interval_column(result, f"{level(result)} credible"),
-            number_column(result, f"Loss if {result.candidate}", digits=2),
-            number_column(result, f"Loss if {result.baseline}", digits=2),
-            Column(title="Law", kind="text", spare=True),
+            Column(title=titled(f"Loss if {result.candidate}", result.unit), kind="amount"),
+            Column(title=titled(f"Loss if {result.baseline}", result.unit), kind="amount"),
+            Column(title="Distribution", kind="text", spare=True),
         ),
         rows=tuple(
             (
@@ -183,8 +183,8 @@ def _priors_section(result: Posterior, rows: Sequence[PosteriorRow]) -> Section:
                 *(() if result.margin is None else (chance(row.p_better_by_margin), chance(row.p_worse_by_margin))),
                 row.estimate,
                 row.ends,
-                row.loss_if_chosen,
-                row.loss_if_kept,
+                _loss(result, row.loss_if_chosen, digits),
+                _loss(result, row.loss_if_kept, digits),
                 laws[row.prior],
             )
             for row in rows
@@ -196,6 +196,14 @@ def _priors_section(result: Posterior, rows: Sequence[PosteriorRow]) -> Section:
     hangs = result.answer() == "hangs on the prior"
     heading = "How sure to be hangs on the prior" if hangs else "Other priors give the same answer"
     return Section(id="sensitivity", heading=heading, blocks=(table,))
+
+
+def _loss(result: Posterior | RankPosterior, loss: float | None, digits: int) -> str:
+    """Write an expected loss; one that is too small to be shown is below what is, and never 0."""
+    if loss is None:
+        return "–"
+    least = 10.0**-digits
+    return f"<{number(least, digits)}" if 0 < loss * result.scale < least else number(loss * result.scale, digits)
 
 
 # --- scenarios ---
@@ -273,8 +281,7 @@ def _of_ranks(result: RankPosterior) -> Document:
     scope = f"Of {plural(len(result.usual), result.contrast, plural_of(result.contrast))} in {result.metric}"
     if rivals:
         scope += "; next " + and_list([f"{row.model} {chance(row.p_first)}" for row in rivals], 3)
-    digits = 2 if result.scale > 1 else 3
-    loss = with_unit(number(top.loss * result.scale, digits), result.unit)
+    loss = with_unit(_loss(result, top.loss, _digits_of_ranks(result)), result.unit)
     return Document(
         kind="posterior",
         title=f"How probable is each rank{placed(result.benchmark)}?",
@@ -290,14 +297,15 @@ def _of_ranks(result: RankPosterior) -> Document:
     )
 
 
+def _digits_of_ranks(result: RankPosterior) -> int:
+    return 2 if result.scale > 1 else 3
+
+
 def _map(result: RankPosterior) -> Figure:
     rows = result.usual[:_MOST_MODELS]
     cells = [(row.model, place + 1, p) for row in rows for place, p in enumerate(row.p_rank[:_MOST_MODELS])]
-    cut = (
-        f"The first {_MOST_MODELS} of {len(result.usual)}, by expected rank."
-        if len(result.usual) > _MOST_MODELS
-        else ""
-    )
+    several = len(result.usual)
+    cut = f"The first {_MOST_MODELS} of {several}, by expected rank." if several > _MOST_MODELS else ""
     table = Table(
         id="rank-probabilities",
         columns=(
@@ -319,7 +327,7 @@ def _map(result: RankPosterior) -> Figure:
             "tone": ["neutral"] * len(cells),
             "settled": [p >= 0.005 for _, _, p in cells],
         },
-        options={"row": "model", "column": "rank", "note": " ".join(filter(None, ("P(rank), in percent.", cut)))},
+        options={"row": "model", "column": "rank", "note": cut},
         alt="Probability of each rank: "
         + "; ".join(
             f"{row.model} first {chance(row.p_first)}, expected rank {number(row.expected_rank, 1)}" for row in rows
@@ -347,22 +355,22 @@ def _ranks_section(result: RankPosterior) -> Section:
             Column(title=result.contrast.capitalize(), kind="name"),
             Column(title="P(first)", kind="amount"),
             Column(title="Expected rank", kind="number", digits=1, plain=True),
-            Column(title=f"{level(result)} of ranks", kind="amount"),
-            number_column(result, "Above the mean", sign=True),
-            number_column(result, "Loss if chosen", digits=2),
+            Column(title=f"{level(result)} credible", kind="amount"),
+            number_column(result, "Vs mean", sign=True),
+            Column(title=titled("Loss", result.unit), kind="amount"),
         ),
         rows=tuple(
             (
                 row.model,
                 chance(row.p_first),
                 row.expected_rank,
-                str(row.rank_low) if row.rank_low == row.rank_high else f"{row.rank_low}-{row.rank_high}",
+                str(row.rank_low) if row.rank_low == row.rank_high else f"{row.rank_low}–{row.rank_high}",
                 row.estimate,
-                row.loss,
+                _loss(result, row.loss, _digits_of_ranks(result)),
             )
             for row in result.usual
         ),
-        caption="Under the usual prior; scores are drawn towards their mean by as much as they are noise",
+        caption="Ranks under the usual prior, which shrinks scores towards their mean; loss: expected, if chosen",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
@@ -377,7 +385,7 @@ def _rank_priors(result: RankPosterior) -> Section:
         columns=(
             Column(title="Prior", kind="name"),
             *(Column(title=f"P({model} first)", kind="amount") for model in models),
-            Column(title="Law", kind="text", spare=True),
+            Column(title="Distribution", kind="text", spare=True),
         ),
         rows=tuple(
             (
@@ -415,7 +423,7 @@ def _method(result: Posterior | RankPosterior) -> tuple[Section, ...]:
     return (
         Section(
             id="method",
-            heading="How the posterior is made",
+            heading="How the posterior is computed",
             blocks=(Text(text=text.how), Text(text=why), Items(items=(*priors, *extra))),
         ),
         listed("assumptions", "What this assumes", (text.takes, "The priors are those above; none knows your models")),

@@ -167,13 +167,8 @@ def _targets_table(result: ReliabilityReport) -> Table:
     rows: list[tuple[str | int, ...]] = []
     for facet in dict.fromkeys(row.facet for row in result.targets):
         own = [row for row in result.targets if row.facet == facet]
-        rows.append(
-            (
-                _counted(result, facet).removeprefix("Levels of "),
-                result.facet(facet).n_each,
-                *(_levels_words(row) for row in own),
-            )
-        )
+        name = _counted(result, facet).removeprefix("Levels of ")
+        rows.append((name, result.facet(facet).n_each, *(_levels_words(row) for row in own)))
     titles = [f"For {word} {declared(target)}" for word in ("order", "scores") for target in TARGETS]
     return Table(
         id="levels",

@@ -43,6 +43,17 @@ def test_less_is_ahead_where_less_is_better() -> None:
     assert section.heading == "new is ahead on 100% of the items, behind on 0%"
 
 
+@pytest.mark.parametrize("higher", [True, False])
+def test_it_is_news_where_a_few_items_make_the_mean(higher: bool) -> None:
+    old = np.linspace(1.0, 9.0, 60)
+    apart = np.linspace(0.0, 0.05, 60)
+    few, most = (np.where(np.arange(60) < 6, *values) + apart for values in ((9.0, -0.1), (0.1, 1.0)))
+    for difference, news in ((few, True), (most, False)):
+        section = compared(old, old + difference, higher_is_better=higher).document().section("spread")
+        assert section is not None
+        assert section.news == news
+
+
 def test_many_values_are_counted_together_at_their_mean() -> None:
     rng = np.random.default_rng(4)
     old, new = rng.beta(0.5, 0.5, size=(2, 3000))  # many at either end

@@ -59,7 +59,8 @@ def test_what_is_said_stands_on_the_page_and_survives_a_file(tmp_path: Any) -> N
     result = es.compare(data(*stretch()), "old", "new")
     section = result.document().section("order")
     assert section is not None
-    assert section.heading == "Items 122 to 160 differ from the rest: +51.3 pp against 0.0 pp"
+    assert section.heading == "The difference varies along the order of the items; items 122 to 160 stand out"
+    assert "It is +51.3 pp in items 122 to 160 and 0.0 pp in the others" in section.blocks[0].text  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     rows = result.figure_frame("order")
     assert rows.columns == ["n", "estimate", "conf_low", "conf_high"]
     assert rows["estimate"][-1] == pytest.approx(100 * (result.estimate or 0.0))

@@ -226,6 +226,7 @@ def test_items_that_a_family_knows_are_named() -> None:
     section = document.section("families")
     assert section is not None
     assert section.heading == f"Alpha solves {len(named)} items more often than its ability explains"
+    assert f"{section.heading}." in found.summary()
     assert any("contamination" in action for action in document.actions)
 
 
@@ -289,7 +290,7 @@ def test_new_models_have_scores_by_what_they_answered(tmp_path: Path) -> None:
     assert of["part"].effective_items is not None
     assert of["part"].effective_items > 50
     document = found.document()
-    assert document.headline == "The scores of 3 models on all 120 items are told from a part of them"
+    assert document.headline == "Scores of 3 models on all 120 items, estimated from a part of them"
     assert "for a difference the archive gains nothing" in " ".join(document.actions)
     found.save(tmp_path / "r.json")
     assert es.load_result(tmp_path / "r.json") == found
