@@ -173,6 +173,6 @@ def test_the_cheat_sheet_has_every_question():
     asked = {line.split()[1] for line in TYPED}
     assert asked >= {
         "compare", "leaderboard", "scenarios", "arena", "gap", "judges", "audit", "contamination", "frontier", "score",
-        "power", "overview",
+        "power", "overview", "items", "reliability",
     }  # fmt: skip
     assert len(CALLS) >= 12
