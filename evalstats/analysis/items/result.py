@@ -106,7 +106,15 @@ class AbilityRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbilityGroup:
-    """Models of similar ability: their mean `ability`, and how many they are (`n_models`)."""
+    """Models of similar ability.
+
+    Attributes
+    ----------
+    ability
+        Their mean ability.
+    n_models
+        How many they are.
+    """
 
     ability: float
     n_models: int
