@@ -40,7 +40,7 @@ READS = {
         "not those of the run", "What the headline may say", "All methods", "What else to know",
     ),
     "published-claims": (
-        "Do six published results follow", "not in the data", "Six claims", "estimates move", "said to solve nothing",
+        "Do six published results follow", "not shown by their data", "Six claims", "estimates move", "said to solve nothing",
         "are not 150 tasks", "fewer drafts that pass", "74 against 73", "Three rates an arm", "called not significant",
         "What all six share", "Sources", "What else to know",
     ),

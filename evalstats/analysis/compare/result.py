@@ -531,11 +531,7 @@ class Comparison(OfMetric, Result, Estimate):
         ('open', [0.79, 0.68, 0.89, 0.6])
         """
         need_direction(self.about)
-        spreads = [
-            side.std_error * math.sqrt(side.n_items)
-            for side in (self.baseline, self.candidate)
-            if side.std_error is not None
-        ]
+        spreads = [side.item_sd for side in (self.baseline, self.candidate) if side.item_sd is not None]
         ends = with_unit(interval_words(self.conf_low, self.conf_high, self.scale), self.unit)
         likelihood = self._likelihood()
         unlike: tuple[Note, ...] = ()

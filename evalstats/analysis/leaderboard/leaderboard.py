@@ -447,6 +447,7 @@ def _answer(
         n_resamples=found.shown.n_resamples,
         n_models=len(lines),
         n_items=graph.n_items,
+        item_sd=_item_sd(board),
         n_trials=sum(row.n_trials or 0 for row in lines),
         n_clusters=min((len(np.unique(each)) for each in scores.clusters), default=None),
         clusters=labels,
@@ -495,6 +496,14 @@ def _refuse_if_all_are_apart(board: Board) -> None:
         raise CannotAnswerError(
             f"no two of the {len(board.table.systems)} models can be compared: {board.kinds.why_apart()}"
         )
+
+
+def _item_sd(board: Board) -> float | None:
+    """Return the largest standard deviation of a system's values of items, where no bounds say how far these can lie apart."""
+    if board.metric.bounds is not None:
+        return None
+    columns = [values[np.isfinite(values)] for values in board.whole.values().T]
+    return max((float(each.std(ddof=1)) for each in columns if each.size > 1), default=None)
 
 
 def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Ranking) -> str:

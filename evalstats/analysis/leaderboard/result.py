@@ -300,6 +300,8 @@ class Leaderboard(OfMetric, Result):
         The critical value of the intervals, and whether it is exact or from resamples.
     graph
         Which items each pair of models shares, and which models no chain of items joins.
+    item_sd
+        Largest standard deviation of a model's scores of items; None of bounded scores, and where no items are known.
     winner
         The score of the model at the top, corrected for having been picked.
     omnibus_reason
@@ -334,6 +336,7 @@ class Leaderboard(OfMetric, Result):
     n_resamples: int | None = None
     n_models: int = 0
     n_items: int | None = None
+    item_sd: float | None = None
     n_trials: int | None = None
     n_clusters: int | None = None
     clusters: tuple[str, ...] = ()
@@ -494,7 +497,6 @@ class Leaderboard(OfMetric, Result):
                 f"a posterior of ranks takes every pair of models as compared, and {why}; leave out the baseline, or name "
                 f"models that answered the same items with {Option('models')}"
             )
-        spreads = [row.std_error * math.sqrt(row.n_items or 0) for row in self.rows if row.std_error is not None]
         scores = {row.name: row.estimate for row in self.rows if row.estimate is not None}
         if lost := [name for name in names if name not in scores]:
             raise CannotAnswerError(f"{lost[0]} has no score; leave it out with {Option('models')}")
@@ -504,7 +506,7 @@ class Leaderboard(OfMetric, Result):
             pairs,
             self.about,
             contrast=self.contrast,
-            scale=usual_scale(self.about, prior_scale, max(spreads, default=None)),
+            scale=usual_scale(self.about, prior_scale, self.item_sd),
             conf_level=self.conf_level if conf_level is None else conf_level,
             beside=f"{best[0]} is best"
             if len(best) == 1

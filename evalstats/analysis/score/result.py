@@ -66,6 +66,8 @@ class Score(OfMetric, Result, Estimate):
     ----------
     name
         The system.
+    item_sd
+        Standard deviation of the items' values; None of bounded scores, which need none, and of a single item.
     average
         Which average over the levels of a factor the score is; "" where levels of equal size make it none in particular.
     runs
@@ -92,6 +94,7 @@ class Score(OfMetric, Result, Estimate):
     estimand: str = ""
     average: str = ""
     n_items: int = 0
+    item_sd: float | None = None
     n_trials: int = 0
     n_clusters: int | None = None
     clusters: tuple[str, ...] = ()

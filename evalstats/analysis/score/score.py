@@ -472,6 +472,7 @@ def score_of(
         about=metric.facts,
         estimand=f"mean score over {units}{' and runs' if runs is not None else ''} like these",
         n_items=len(table),
+        item_sd=float(scores.means.std(ddof=1)) if metric.bounds is None and len(table) > 1 else None,
         n_trials=table.n_trials(),
         n_clusters=headline.n_clusters,
         clusters=tuple(label_of(name, data.factor_names()) for name in clusters),

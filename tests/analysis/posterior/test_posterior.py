@@ -168,9 +168,14 @@ def test_what_is_out_of_range_is_refused(pair: es.Comparison, options: dict[str,
         pair.posterior(**options)
 
 
-def test_scores_without_bounds_take_the_spread_of_their_items() -> None:
-    frame = rows().with_columns(score=pl.col("score") * 300.0 + pl.int_range(pl.len()) % 13)
-    found = es.compare(frame, "old", "new", cluster="none").posterior()
+@pytest.mark.parametrize("cluster", ["none", "passage"])
+def test_scores_without_bounds_take_the_spread_of_their_items(cluster: str) -> None:
+    """Whatever else their standard errors carry."""
+    easier = pl.col("passage").str.slice(1).cast(pl.Int64) * 100
+    frame = rows().with_columns(score=pl.col("score") * 300.0 + easier + pl.int_range(pl.len()) % 13)
+    found = es.compare(frame, "old", "new", cluster=cluster).posterior()
+    ranks = es.leaderboard(frame, cluster=cluster).posterior()
+    assert ranks.priors[0].scale == pytest.approx(found.priors[0].scale, rel=1e-9)
     sd = max(each[0] for each in frame.group_by("model").agg(pl.col("score").std()).select("score").iter_rows())
     assert found.priors[0].scale == pytest.approx(0.2 * sd, rel=1e-6)
 
