@@ -79,15 +79,20 @@ def _headline(result: ReliabilityReport) -> str:
 
 
 def _number_words(result: ReliabilityReport) -> str:
-    relative, absolute = result.relative, result.absolute
+    relative = result.relative
     zero = f"Variance of {result.object} estimated as 0{'' if relative.ends is None else '; E rho²'}"
     text = zero if relative.estimate is None else "reliability of the order (E rho²)"
     if relative.ends is not None:
         text += f", {level(result)} CI {_between(relative.ends)}"
-    if absolute.estimate is not None:
-        also = f" ({_between(absolute.ends)})" if absolute.ends is not None else ""
-        text += f"; of the scores (Phi) {reliability_number(absolute.estimate)}{also}"
     return text
+
+
+def _of_scores(result: ReliabilityReport) -> str:
+    found = result.absolute
+    if found.estimate is None:
+        return ""
+    ends = f" ({level(result)} CI {_between(found.ends)})" if found.ends is not None else ""
+    return f" The scores themselves have a reliability (Phi) of {reliability_number(found.estimate)}{ends}."
 
 
 def _between(ends: tuple[float | None, float | None]) -> str:
@@ -115,7 +120,9 @@ def _answer(result: ReliabilityReport) -> tuple[Block, ...]:
         return ()
     first = result.first_places[-1]
     other = f"with other {_facets(result)}, another {result.object} would with probability {chance(first.estimate)}"
-    leads = Text(text=f"{result.objects[0].name} comes first; {other} ({level(result)} CI {_chances(first)}).")
+    leads = Text(
+        text=f"{result.objects[0].name} comes first; {other} ({level(result)} CI {_chances(first)}).{_of_scores(result)}"
+    )
     titles = {row.facet: f"By {plural_of(row.facet)}" for row in points}
     reached = [row for row in result.targets if row.n is not None and row.kind == "relative"]
     within = [row for row in reached if row.n is not None and row.n <= max(p.n for p in points if p.facet == row.facet)]
