@@ -14,7 +14,7 @@ from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.design.reliability import PassesByK
-from evalstats.analysis.posterior.difference import difference_posterior, need_direction
+from evalstats.analysis.posterior.difference import difference_posterior, need_direction, notes_of_data
 from evalstats.analysis.posterior.difference import prior_scale as usual_scale
 from evalstats.analysis.posterior.result import Posterior
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, finite, row_named, rows_frame
@@ -547,6 +547,11 @@ class Comparison(OfMetric, Result, Estimate):
                 "clusters, the interval about items"
             )
             unlike = (Note(kind="dependence", text=text),)
+        beyond = self.conf_low is not None and self.conf_high is not None and not self.conf_low <= 0.0 <= self.conf_high
+        if beyond and self.verdict not in ("better", "worse", "equivalent"):
+            # Missing scores, or methods that disagree: a probability from the same numbers knows nothing of these.
+            text = f"The comparison claims no difference ({self.verdict_reason}), and the posterior makes no allowance for that"
+            unlike = (Note(kind="gate", text=text), *unlike)
         return difference_posterior(
             {f"{self.candidate.name} minus {self.baseline.name}": likelihood},
             self.about,
@@ -558,7 +563,7 @@ class Comparison(OfMetric, Result, Estimate):
             conf_level=self.conf_level if conf_level is None else conf_level,
             beside=f"{self.verdict} ({100 * self.conf_level:.5g}% CI {ends})",
             origin=replace(self.origin, settings=None),
-            notes=(*(note for note in self.notes if note.kind in ("simulated", "withheld")), *unlike),
+            notes=(*unlike, *notes_of_data(self.notes)),
         )
 
     def _likelihood(self) -> Likelihood:

@@ -13,7 +13,7 @@ import polars as pl
 from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.design.entries import ComparabilityGraph, EntryDifference
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
-from evalstats.analysis.posterior.difference import need_direction
+from evalstats.analysis.posterior.difference import need_direction, notes_of_data
 from evalstats.analysis.posterior.difference import prior_scale as usual_scale
 from evalstats.analysis.posterior.ranks import ranks_posterior
 from evalstats.analysis.posterior.result import RankPosterior
@@ -514,7 +514,7 @@ class Leaderboard(OfMetric, Result):
             if best
             else "no rank is certain",
             origin=dataclasses.replace(self.origin, settings=None),
-            notes=tuple(note for note in self.notes if note.kind in ("simulated", "withheld")),
+            notes=notes_of_data(self.notes),
         )
 
     def row(self, name: str) -> LeaderboardRow:

@@ -1,6 +1,6 @@
 """From what a result holds to the posterior of its differences: the likelihood that fits, and four priors."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -46,6 +46,15 @@ def prior_scale(about: MetricFacts, scale: float | None, spread: float | None) -
             "posterior(prior_scale=...) sets one"
         )
     return SPREAD_SHARE * spread
+
+
+_BANNERS = ("simulated", "withheld")
+_CAUTIONS = ("missing", "comparability", "dependence", "trust")
+
+
+def notes_of_data(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return what holds for whatever is made of the same data: what these are, and what is amiss with them."""
+    return tuple(note for note in notes if note.kind in _BANNERS or (note.caution and note.kind in _CAUTIONS))
 
 
 def need_direction(about: MetricFacts) -> None:

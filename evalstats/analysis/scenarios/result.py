@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.posterior.difference import difference_posterior, need_direction
+from evalstats.analysis.posterior.difference import difference_posterior, need_direction, notes_of_data
 from evalstats.analysis.posterior.difference import prior_scale as usual_scale
 from evalstats.analysis.posterior.result import Posterior
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, frame_of, row_named
@@ -539,7 +539,7 @@ class ScenarioModel(OfMetric, Result):
             conf_level=self.conf_level if conf_level is None else conf_level,
             beside=f"{drops} of {len(self.drops)} drops shown",
             origin=replace(self.origin, settings=None),
-            notes=tuple(note for note in self.notes if note.kind in ("simulated", "withheld")),
+            notes=notes_of_data(self.notes),
         )
 
     @shown_frame

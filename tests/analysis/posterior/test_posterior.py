@@ -154,6 +154,19 @@ def test_it_stands_beside_the_verdict(pair: es.Comparison) -> None:
     assert es.Comparison.from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
 
 
+def test_what_withholds_the_verdict_is_said() -> None:
+    """A quarter of the new scores missing: the interval excludes 0, and the worst case does not."""
+    frame = rows(n=200, lead=0.2).with_columns(
+        score=pl.when(pl.col("model") == "new", pl.int_range(pl.len()) % 4 == 0).then(None).otherwise(pl.col("score"))
+    )
+    result = es.compare(frame, "old", "new", cluster="none")
+    assert (result.verdict, (result.conf_low or 0) > 0) == ("inconclusive", True)
+    said = result.posterior().document().cautions[0].text
+    assert said.startswith(
+        "The comparison claims no difference (the 95% interval excludes 0, but 25% of the scores of new"
+    )
+
+
 def test_without_an_interval_there_is_none() -> None:
     few = es.compare(rows(n=20), "old", "new", cluster="passage")
     with pytest.raises(CannotAnswerError, match="no posterior"):
