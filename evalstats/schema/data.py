@@ -277,8 +277,9 @@ class EvalData:
         for standard in (own.get(name), f"{name}_digest"):  # of a text its digest is kept
             if standard in self.outcomes.columns:
                 return standard
+        named = {standard: f"{standard} ({source})" for source, standard in own.items() if source != standard}
         usable = [
-            column
+            named.get(column, column)
             for column in self.outcomes.columns
             if column not in _NO_GROUPS and not column.startswith(HELPER) and self.outcomes[column].n_unique() > 1
         ]

@@ -120,9 +120,9 @@ def _answer(result: ReliabilityReport) -> tuple[Block, ...]:
         return ()
     first = result.first_places[-1]
     other = f"with other {_facets(result)}, another {result.object} would with probability {chance(first.estimate)}"
-    leads = Text(
-        text=f"{result.objects[0].name} comes first; {other} ({level(result)} CI {_chances(first)}).{_of_scores(result)}"
-    )
+    if first.ends is not None and len({chance(value) for value in (first.estimate, *first.ends)}) > 1:
+        other += f" ({level(result)} CI {_chances(first)})"
+    leads = Text(text=f"{result.objects[0].name} comes first; {other}.{_of_scores(result)}")
     titles = {row.facet: f"By {plural_of(row.facet)}" for row in points}
     reached = [row for row in result.targets if row.n is not None and row.kind == "relative"]
     within = [row for row in reached if row.n is not None and row.n <= max(p.n for p in points if p.facet == row.facet)]

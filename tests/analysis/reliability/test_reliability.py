@@ -91,6 +91,19 @@ def test_items_may_be_named_by_their_own_column() -> None:
     assert es.reliability(data, facets=["scaffold", "Task ID"], fixed="Task ID").facet("item").fixed
 
 
+def test_a_facet_that_is_no_column_is_answered_in_the_names_of_the_file() -> None:
+    data = table([{**row, "system": row["model"]} for row in rows()], system="system", variant="scaffold")
+    with pytest.raises(es.EvalStatsError, match=r"columns with more than one level: item, variant \(scaffold\)"):
+        es.reliability(data, facets=["scaffolds", "item"])
+
+
+def test_a_probability_that_rounds_like_its_interval_stands_alone() -> None:
+    apart = np.arange(2.0)[:, None, None] + np.random.default_rng(1).normal(0, 0.1, (2, 1, 40))
+    data = table([{**row, "scaffold": row["model"]} for row in rows(apart)])
+    (text, *_) = es.reliability(data, facets="item").document().answer
+    assert "another model would with probability <1%." in text.text  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
 def test_the_order_of_rows_and_facets_changes_nothing() -> None:
     listed = rows()
     np.random.default_rng(0).shuffle(listed)  # type: ignore[arg-type]
