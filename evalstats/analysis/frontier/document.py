@@ -57,8 +57,8 @@ def _figure(result: Frontier) -> Figure:
             "keys": dict(_WORDS),
         },
         alt=f"{result.metric} against cost of {plural(len(rows), 'system')}; on the frontier: {', '.join(best)}.",
-        caption="Score against cost; shaded: beaten by another system; a filled point stands in nearly all resamples, a hollow one "
-        "is not settled.",
+        caption="Score against cost; shaded: beaten by another system; a filled point stands in nearly all resamples, a hollow "
+        "one is not settled.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What is said of a posterior: the probabilities under the usual prior, and how far they hang on it."""
+"""What is said of a posterior: the probabilities under the usual prior, and how far they depend on it."""
 
 from collections.abc import Sequence
 
@@ -29,10 +29,10 @@ from evalstats.grammar import and_list, conjugate, plural, plural_of
 _SHOWN = 20
 # A map of more models has cells too small for words.
 _MOST_MODELS = 15
-_TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "open": "caution", "hangs on the prior": "caution"}
+_TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "open": "caution", "depends on the prior": "caution"}
 _FIRM = 0.995
 # As a cell of a table has room for it.
-_CELLS = {"hangs on the prior": "prior decides"}
+_CELLS = {"depends on the prior": "prior decides"}
 
 
 def document(result: Posterior | RankPosterior) -> Document:
@@ -106,7 +106,7 @@ def _of_two(result: Posterior) -> Document:
         ),
         scope=f"{result.candidate} minus {result.baseline} in {result.metric}; the comparison itself says {result.beside}",
         answer=(_intervals(result, rows),),
-        notes=(*result.notes, *_caution(hangs=answer == "hangs on the prior")),
+        notes=(*result.notes, *_caution(hangs=answer == "depends on the prior")),
         actions=(
             f"Expected loss of a wrong choice: {chosen} if you take {result.candidate}, {kept} if you keep {result.baseline}.",
         ),
@@ -123,16 +123,16 @@ def _headline_of_two(result: Posterior) -> str:
     first, second = result.baseline, result.candidate
     if answer == "open" and chance(p[0]) == "50%":
         return f"Neither {second} nor {first} is more likely to be better"
-    what = {"open": "may be", "hangs on the prior": "is probably"}.get(answer, "is")
+    what = {"open": "may be", "depends on the prior": "is probably"}.get(answer, "is")
     text = f"{second} {what} {side} than {first}: probability {chance(p[0])}"
-    return f"{text}, {chances(p[1:])} under other priors" if answer == "hangs on the prior" else text
+    return f"{text}, {chances(p[1:])} under other priors" if answer == "depends on the prior" else text
 
 
 def _caution(*, hangs: bool) -> tuple[Note, ...]:
     """Say that how sure to be is a matter of the prior; the verdict, which has none, stands as it is."""
     if not hangs:
         return ()
-    text = "How probable it is hangs on the prior: under a sceptical one the data leave it open, under a wide one they do not"
+    text = "How probable it is depends on the prior: under a sceptical one the data leave it open, under a wide one they do not"
     return (Note(kind="choice", text=text, remedy="Collect more items, or argue for one prior"),)
 
 
@@ -193,8 +193,8 @@ def _priors_section(result: Posterior, rows: Sequence[PosteriorRow]) -> Section:
         lead=True,
         frame=result.to_frame().to_dict(as_series=False),
     )
-    hangs = result.answer() == "hangs on the prior"
-    heading = "How sure to be hangs on the prior" if hangs else "Other priors give the same answer"
+    hangs = result.answer() == "depends on the prior"
+    heading = "How sure to be depends on the prior" if hangs else "Other priors give the same answer"
     return Section(id="sensitivity", heading=heading, blocks=(table,))
 
 
@@ -213,11 +213,11 @@ def _of_changes(result: Posterior) -> Document:
     usual = result.usual
     answers = {row.name: result.answer(row.name) for row in usual if row.reason is None}
     worse = [name for name, answer in answers.items() if answer == "worse"]
-    hangs = [name for name, answer in answers.items() if answer == "hangs on the prior"]
+    hangs = [name for name, answer in answers.items() if answer == "depends on the prior"]
     what = f"{len(worse)} of {plural(len(answers), 'change')} {'is a loss' if len(worse) == 1 else 'are losses'}"
     headline = f"{what if worse else 'No change is a loss'} by the {level(result)} credible intervals of every prior"
     if hangs:
-        headline += f"; {len(hangs)} {conjugate(len(hangs), 'hang')} on the prior"
+        headline += f"; {len(hangs)} {conjugate(len(hangs), 'depend')} on the prior"
     size = "" if result.margin is None else with_unit(scaled(result.margin, result.scale, 1), result.unit)
     table = Table(
         id="changes",
@@ -401,7 +401,9 @@ def _rank_priors(result: RankPosterior) -> Section:
         caption="Who is first under each prior",
         lead=True,
     )
-    heading = "How sure the first place is hangs on the prior" if result.hangs else "Other priors give the same answer"
+    heading = (
+        "How sure the first place is depends on the prior" if result.hangs else "Other priors give the same answer"
+    )
     return Section(id="sensitivity", heading=heading, blocks=(table,))
 
 

@@ -13,7 +13,7 @@ from evalstats.table.metric import MetricFacts
 
 R = TypeVar("R", bound=Result)
 
-Answer = Literal["better", "worse", "open", "hangs on the prior"]
+Answer = Literal["better", "worse", "open", "depends on the prior"]
 _COLUMNS = (
     *("name", "prior", "estimate", "std_error", "conf_low", "conf_high", "conf_level"),
     *("p_better", "p_better_by_margin", "p_worse_by_margin", "loss_if_chosen", "loss_if_kept", "method", "reason"),
@@ -150,7 +150,7 @@ class Posterior(OfMetric, Result):
         if not better and not worse:
             return "open"
         if max(better, worse) < len(known):
-            return "hangs on the prior"
+            return "depends on the prior"
         return "better" if better else "worse"
 
     @shown_frame
@@ -238,7 +238,7 @@ class RankPosterior(OfMetric, Result):
 
     @property
     def hangs(self) -> bool:
-        """Whether it hangs on the prior which model has all ranks but the first outside its range, or whether any has."""
+        """Whether it depends on the prior which model has all ranks but the first outside its range, or whether any has."""
         enough = one_sided(self.conf_level)
         tops = {
             next((row.model for row in self.under(prior.name) if row.p_first >= enough), "") for prior in self.priors

@@ -109,10 +109,10 @@ def test_graded_scores_are_t_and_turn_with_the_direction() -> None:
 def test_what_hangs_on_the_prior_is_the_headline() -> None:
     found = es.compare(rows(seed=2, n=80, lead=0.2), "old", "new", cluster="none").posterior()
     p = [row.p_better or 0.0 for row in found.rows]
-    assert min(p) < 0.975 <= max(p), "the case is no longer one that hangs on the prior"
-    assert found.answer() == "hangs on the prior"
+    assert min(p) < 0.975 <= max(p), "the case is no longer one that depends on the prior"
+    assert found.answer() == "depends on the prior"
     assert "under other priors" in found.document().headline
-    assert any("hangs on the prior" in note.text for note in found.document().cautions)
+    assert any("depends on the prior" in note.text for note in found.document().cautions)
 
 
 @pytest.mark.parametrize("seed", range(12))
