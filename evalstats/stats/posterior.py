@@ -1,8 +1,8 @@
 """The posterior of a difference: an integrated likelihood, in which nothing but the difference is left, times a prior.
 
 The nuisance parameters (what items, clusters and trials vary by) are integrated out once, under priors of their own, which gives
-a function L(delta). Every prior of the difference then multiplies the same function, so that how far an answer depends on it costs
-one more sum. Nothing is drawn: all integrals are Gauss-Legendre sums over panels, or trapezoid sums.
+a function L(delta). Every prior of the difference then multiplies the same function, so that how far an answer depends on it
+costs one more sum. Nothing is drawn: all integrals are Gauss-Legendre sums over panels, or trapezoid sums.
 
 ==============================  ===========================================  ==========================================
 data                            model                                        nuisance parameters and their priors

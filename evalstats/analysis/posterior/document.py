@@ -23,7 +23,7 @@ from evalstats.document.model import (
     number_column,
     works_section,
 )
-from evalstats.document.numbers import digits_of_interval, interval_words, number, scaled, titled, with_unit
+from evalstats.document.numbers import declared, digits_of_interval, interval_words, number, scaled, titled, with_unit
 from evalstats.grammar import and_list, conjugate, plural, plural_of
 
 _SHOWN = 20
@@ -70,8 +70,20 @@ def beside_sections(result: Posterior | RankPosterior) -> tuple[Block, Section]:
     """Return the posterior as part of another document: a line of its answer, and a section of its evidence."""
     own = document(result)
     blocks = tuple(block for section in own.evidence for block in section.blocks)
-    line = Text(text=f"Posterior, beside the interval: {own.headline}.")
+    by_margin = _by_margin(result) if isinstance(result, Posterior) and result.of != "scenarios" else ""
+    said = own.headline.replace("Whether ", "whether ", 1) if own.headline.startswith("Whether ") else own.headline
+    line = Text(text=f"Posterior, beside the interval: {said}{by_margin}.")
     return line, Section(id="posterior", heading=f"Posterior: {own.headline}", blocks=(*own.answer, *blocks))
+
+
+def _by_margin(result: Posterior) -> str:
+    """Say how probable it is that the difference exceeds the margin, on the side that is the likelier one."""
+    row = result.usual[0]
+    if result.margin is None or row.p_better is None:
+        return ""
+    size = with_unit(declared(result.margin, result.scale), result.unit)
+    p = row.p_better_by_margin if row.p_better >= 0.5 else row.p_worse_by_margin
+    return f"; {'better' if row.p_better >= 0.5 else 'worse'} by more than {size} with probability {chance(p)}"
 
 
 # --- two systems ---
@@ -161,7 +173,7 @@ def _intervals(result: Posterior, rows: Sequence[PosteriorRow]) -> Figure:
 
 def _priors_section(result: Posterior, rows: Sequence[PosteriorRow]) -> Section:
     laws = {prior.name: prior.words for prior in result.priors}
-    size = "" if result.margin is None else with_unit(scaled(result.margin, result.scale, 1), result.unit)
+    size = "" if result.margin is None else with_unit(declared(result.margin, result.scale), result.unit)
     digits = 1 + digits_of_interval(rows[0].conf_low, rows[0].conf_high, result.scale)
     margin_columns = () if result.margin is None else (f"P(better by {size})", f"P(worse by {size})")
     table = Table(
@@ -218,7 +230,7 @@ def _of_changes(result: Posterior) -> Document:
     headline = f"{what if worse else 'No change is a loss'} by the {level(result)} credible intervals of every prior"
     if hangs:
         headline += f"; {len(hangs)} {conjugate(len(hangs), 'depend')} on the prior"
-    size = "" if result.margin is None else with_unit(scaled(result.margin, result.scale, 1), result.unit)
+    size = "" if result.margin is None else with_unit(declared(result.margin, result.scale), result.unit)
     table = Table(
         id="changes",
         columns=(

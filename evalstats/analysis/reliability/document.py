@@ -80,8 +80,10 @@ def _headline(result: ReliabilityReport) -> str:
 
 def _number_words(result: ReliabilityReport) -> str:
     relative = result.relative
-    zero = f"Variance of {result.object} estimated as 0{'' if relative.ends is None else '; E rho²'}"
-    text = zero if relative.estimate is None else "reliability of the order (E rho²)"
+    text = "reliability of the order (E rho²)"
+    if relative.estimate is None:
+        zero = f"Variance between {plural_of(result.object)} estimated as 0"
+        text = zero if relative.ends is None else f"{zero}; {text}"
     if relative.ends is not None:
         text += f", {level(result)} CI {_between(relative.ends)}"
     return text

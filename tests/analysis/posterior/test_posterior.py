@@ -225,6 +225,13 @@ def test_a_board_without_all_pairs_is_refused(board: es.Leaderboard) -> None:
         es.leaderboard(twins, cluster="none").posterior()
 
 
+def test_the_margin_that_was_declared_is_answered_beside() -> None:
+    data = es.from_frame(rows(), item="item", model="model", score="score")
+    for first, second, side in (("old", "new", "better"), ("new", "old", "worse")):
+        found = es.compare(data, first, second, margin=0.025, posterior=True)
+        assert f"; {side} by more than 2.5 pp with probability " in found.summary()
+
+
 def test_a_board_shows_it_beside(board: es.Leaderboard) -> None:
     asked = es.leaderboard(rows(n=120, lead=0.05, others=("c", "d", "e")), cluster="none", posterior=True)
     assert asked.posterior_beside is not None
