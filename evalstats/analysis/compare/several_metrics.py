@@ -54,7 +54,7 @@ def document(result: Comparisons) -> Document:
         tone=tone,
         headline=_headline(result),
         scope="" if refused else _scope(result),
-        answer=() if refused else (figures.by_metric(result, _overview(result)),),
+        answer=() if refused else (*_posteriors(result), figures.by_metric(result, _overview(result))),
         notes=(*result.notes, *_notes(result)),
         actions=tuple(_actions(result)),
         evidence=() if refused else (_each(result),),
@@ -63,6 +63,18 @@ def document(result: Comparisons) -> Document:
 
 
 # --- the answer ---
+
+
+def _posteriors(result: Comparisons) -> tuple[Block, ...]:
+    """Return a line for the posterior of each metric, where it was asked for."""
+    lines = tuple(
+        f"{row.metric}: {row.posterior_beside.document().headline}." for row in result.rows if row.posterior_beside
+    )
+    return (
+        (Text(text="Posterior, beside the intervals, not adjusted for other metrics:"), Items(items=lines))
+        if lines
+        else ()
+    )
 
 
 def _label(result: Comparisons) -> tuple[str, Tone]:

@@ -154,6 +154,15 @@ def test_it_stands_beside_the_verdict(pair: es.Comparison) -> None:
     assert es.Comparison.from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
 
 
+def test_each_of_several_metrics_has_a_line() -> None:
+    data = es.datasets.load_published_claims()["score-or-pass"].to_data()
+    result = es.compare(data, "baseline", "candidate", metric=["passed", "score"], posterior=True)
+    said = result.to_markdown()
+    for row in result.rows:
+        assert row.posterior_beside is not None
+        assert f"{row.metric}: {row.posterior_beside.document().headline}." in said
+
+
 def test_what_withholds_the_verdict_is_said() -> None:
     """A quarter of the new scores missing: the interval excludes 0, and the worst case does not."""
     frame = rows(n=200, lead=0.2).with_columns(
