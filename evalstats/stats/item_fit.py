@@ -152,7 +152,7 @@ def family_tests(answers: ArrayLike, curves: ItemCurves, families: ArrayLike, *,
     be alike for all. Models of one family that share training err alike on many items, seen or not; a finding says that they do,
     not why.
 
-    Without differences, 5.3 to 5.4% of the p-values are up to 5% and 0.6 to 1.1% up to 1%, with 6 models of 12, 6 and 10 of 20
+    Without differences, 4.5 to 5.5% of the p-values are up to 5% and 0.6 to 1.1% up to 1%, with 6 models of 12, 6 and 10 of 20
     and 10 of 60, also where the family is stronger by a standard deviation of ability; some item is found in 3 to 7% of tables
     (60 to 200 tables of 80 items each).
 
