@@ -134,7 +134,8 @@ def main(folder: Path) -> None:
         clone = folder / "+".join(source.repository.split("/")[-2:])
 
         def read(path: str, clone: Path = clone, commit: str = source.commit) -> str:
-            shown = subprocess.run(["git", "-C", clone, "show", f"{commit}:{path}"], capture_output=True, check=True)  # noqa: S603, S607
+            command = ["git", "-C", clone, "show", f"{commit}:{path}"]
+            shown = subprocess.run(command, capture_output=True, check=True)  # noqa: S603 - paths written above
             return shown.stdout.decode("utf-8")
 
         stated = "".join(read(source.file).split())

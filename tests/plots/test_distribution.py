@@ -1,5 +1,7 @@
 """The raincloud: drops are the values, the box their quartiles, counts the same as repetition."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,8 @@ from evalstats.errors import InputError
 from tests.plots.drawing import panels, points, texts
 
 
-def drops(axes: object) -> list[float]:
-    (rain,) = (line for line in axes.lines if line.get_alpha() == 0.55)  # type: ignore[attr-defined]
+def drops(axes: Any) -> list[float]:
+    (rain,) = (line for line in axes.lines if line.get_alpha() == 0.55)
     return sorted(map(float, rain.get_xdata()))
 
 

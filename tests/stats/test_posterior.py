@@ -93,7 +93,10 @@ def test_groups_integrate_the_first_rate(counts):
 
     def slow(delta):
         low, high = max(0, -delta), min(1, 1 - delta)
-        f = lambda p: p**a * (1 - p) ** (n - a) * (p + delta) ** b * (1 - p - delta) ** (m - b)  # noqa: E731
+
+        def f(p):
+            return p**a * (1 - p) ** (n - a) * (p + delta) ** b * (1 - p - delta) ** (m - b)
+
         return integrate.quad(f, low, high, epsabs=0, epsrel=1e-11, limit=400)[0] / (high - low)
 
     slows = np.array([slow(delta) for delta in deltas])

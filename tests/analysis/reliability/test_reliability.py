@@ -105,8 +105,8 @@ def test_a_probability_that_rounds_like_its_interval_stands_alone() -> None:
 
 
 def test_the_order_of_rows_and_facets_changes_nothing() -> None:
-    listed = rows()
-    np.random.default_rng(0).shuffle(listed)  # type: ignore[arg-type]
+    ordered = rows()
+    listed = [ordered[place] for place in np.random.default_rng(0).permutation(len(ordered))]
     found = es.reliability(table(listed), facets=["item", "scaffold"])
     expected = {frozenset(row.factors): row.variance for row in report().components}
     assert {frozenset(row.factors): row.variance for row in found.components} == pytest.approx(expected)
@@ -243,16 +243,9 @@ def test_a_page_shows_the_chances_and_the_curve() -> None:
     assert report().figure("curve").axes
 
 
-@pytest.fixture(scope="module")
-def real(shared: Path) -> Path:
-    if not (shared / "data").exists():
-        pytest.skip("no real data here")
-    return shared / "data"
-
-
-def test_swebench_over_repositories_and_issues(real: Path) -> None:
+def test_swebench_over_repositories_and_issues(shared_data: Path) -> None:
     """Four models with one agent on 500 issues, half of them of one repository."""
-    found = es.reliability(es.read(real / "swebench_verified_mini"), facets=["repo", "item"])
+    found = es.reliability(es.read(shared_data / "swebench_verified_mini"), facets=["repo", "item"])
     assert [row.name for row in found.facets] == ["repo", "item"]
     assert found.facet("item").within == ("repo",)
     assert (found.facet("repo").n_levels, found.facet("item").n_levels) == (12, 500)
@@ -262,9 +255,11 @@ def test_swebench_over_repositories_and_issues(real: Path) -> None:
     assert any("count as" in note.text for note in found.notes)
 
 
-def test_reasoning_gym_over_tasks_questions_and_trials(real: Path) -> None:
+def test_reasoning_gym_over_tasks_questions_and_trials(shared_data: Path) -> None:
     """Ten models on 101 tasks of 50 questions, three answers each: the tasks matter, the answers hardly."""
-    rows = pl.read_parquet(real / "reasoning_gym" / "completions_long.parquet").filter(pl.col("config") == "easy")
+    rows = pl.read_parquet(shared_data / "reasoning_gym" / "completions_long.parquet").filter(
+        pl.col("config") == "easy"
+    )
     rows = rows.filter(pl.col("item_idx") < 10).with_columns(pl.col(pl.Categorical).cast(pl.String))
     data = es.from_frame(
         rows, model="model", item="item_idx", task="dataset", trial="trial", score="score", benchmark="@reasoning gym"
