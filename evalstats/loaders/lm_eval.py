@@ -15,18 +15,21 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import ClassVar, Final, NamedTuple, cast
+from typing import Any, ClassVar, Final, cast
+
+import polars as pl
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders import lm_eval_results as lighteval
-from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head, readable_name
-from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
-from evalstats.loaders.lm_eval_results import BYPASS, Results, metric_name, read_results
+from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name, read_head, readable_name
+from evalstats.loaders.files import iter_json_lines
+from evalstats.loaders.format_columns import states, texts
+from evalstats.loaders.lm_eval_results import BYPASS, Results, read_results
 from evalstats.loaders.open_llm_scores import (
     V1,
     normalised_metric,
@@ -35,10 +38,11 @@ from evalstats.loaders.open_llm_scores import (
     v1_rows,
     with_v1_headlines,
 )
-from evalstats.loaders.records import parquet_records
-from evalstats.loaders.rows import Ranges, scored, unscored
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, shortened
+from evalstats.loaders.rows import Ranges, Row, Said, scored, unscored
+from evalstats.loaders.typed_records import TypedRecords
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, shortened
 from evalstats.schema.data import Problem
+from evalstats.schema.tables import factor_series
 
 FIXED_KEYS: Final = frozenset(
     {
@@ -53,56 +57,36 @@ _COMBINING: Final = frozenset({"majority_vote"})
 _CORPUS_METRICS: Final = frozenset({"f1", "mcc", "matthews_corrcoef", "brier_score", "likelihood"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
-    """What a metric's value says: a score and how many binary parts stand behind it, or why there is no score."""
+def read_value(metric: str, value: object) -> Said:
+    """Read a metric's value of one document: a score, with the number of binary parts behind it, or why there is none.
 
-    score: float | None
-    reason: str | None = None
-    raw: str | None = None
-    n_parts: int = 1
-
-
-def read_value(metric: str, value: object) -> Value:
-    """Read a metric's value of one document.
-
-    >>> read_value("acc", 1.0).score, read_value("inst_level_strict_acc", [True, False]).score
-    (1.0, 0.5)
-    >>> read_value("f1", [1, 0]).score is None
-    True
+    >>> read_value("acc", 1.0), read_value("inst_level_strict_acc", [True, False])
+    (1.0, {'status': 'scored', 'score': 0.5, 'value_raw': '[true, false]', 'n_trials': 2})
+    >>> read_value("f1", [1, 0])["status"]
+    'unscored'
     """
+    if value is _ABSENT:
+        return unscored("the row does not hold this metric")
     if metric == BYPASS:
-        return Value(score=None, reason="the harness was told only to predict", raw=_raw(value))
+        return unscored("the harness was told only to predict", _raw(value))
     if value is None:
-        return Value(score=None, reason="the value is null")
+        return unscored("the value is null")
     if isinstance(value, list):
-        return _read_list(metric, as_list(cast("object", value)))
+        parts = as_list(cast("object", value))
+        if parts and metric not in _CORPUS_METRICS and all(isinstance(part, bool) for part in parts):
+            return scored(sum(map(bool, parts)) / len(parts), value_raw=_raw(parts), n_trials=len(parts))
+        reason = "the metric has no value per document: the harness computes it from all documents together"
+        return unscored(reason, _raw(parts))
     number = as_number(value)
     if number is not None:
-        return Value(score=number, raw=_raw(value) if isinstance(value, str | bool) else None)
+        return scored(number, value_raw=_raw(value)) if isinstance(value, str | bool) else number
     if isinstance(value, float) and math.isnan(value):
-        return Value(score=None, reason="the value is NaN", raw="NaN")
-    return Value(score=None, reason="the value is not a number", raw=_raw(value))
-
-
-def _read_list(metric: str, values: Sequence[object]) -> Value:
-    raw = _raw(list(values))
-    if metric not in _CORPUS_METRICS and values and all(isinstance(value, bool) for value in values):
-        return Value(score=sum(map(bool, values)) / len(values), raw=raw, n_parts=len(values))
-    reason = "the metric has no value per document: the harness computes it from all documents together"
-    return Value(score=None, reason=reason, raw=raw)
+        return unscored("the value is NaN", "NaN")
+    return unscored("the value is not a number", _raw(value))
 
 
 def _raw(value: object) -> str:
     return shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-
-
-class PlacedSample(NamedTuple):
-    """A sample, the place to name in a message, and the place within its source."""
-
-    value: object
-    where: str
-    locator: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,134 +127,147 @@ class TaskOfRun:
 
 
 class LmEvalSamples:
-    """Turns the samples of one task into rows, remembering which documents were met."""
+    """Turns the samples of one task into outcomes, remembering which documents were met."""
 
     def __init__(self, task: TaskOfRun, ranges: Ranges) -> None:
         self._task = task
         self._ranges = ranges
+        # by filter: the documents met; by digest: the first document that has it, and the numbers of its copies
+        self.met: dict[str, set[str]] = {}
+        self._first: dict[str, str] = {}
         self._copies: dict[str, dict[str, int]] = {}
-        self._without_id: dict[tuple[str, str], int] = {}
-        self._met: set[tuple[str, str]] = set()
-        self._turns: dict[str, int] = {}
+        self._without_id: Counter[tuple[str, str]] = Counter()
         self.by_position = False
         self.guessed_filters = False
 
     @property
     def n_documents(self) -> int:
         """How many documents were met."""
-        return len(self._turns)
+        return len(set[str]().union(*self.met.values()))
 
-    @property
-    def n_documents_of(self) -> Mapping[str, int]:
-        """How many documents were met under each filter."""
-        return Counter(filter_name for filter_name, _ in self._met)
+    def frame(self, samples: Sequence[Row], places: pl.Series, path: Path, beside: str = "") -> pl.DataFrame:
+        """Return the outcomes of a block of samples: a row for each metric of each, in the order of the file.
 
-    def rows(self, samples: Iterable[PlacedSample]) -> Iterator[dict[str, object]]:
-        """Yield the rows of samples."""
-        for placed in samples:
-            sample = placed.value
-            if not isinstance(sample, dict):
-                raise UnreadableFileError(
-                    f"{placed.where}: holds {type(sample).__name__}, not a sample (a JSON object)"
+        `places` are where the samples stand in the file at `path`; with `beside` before them they are the locators.
+        """
+        task = self._task
+        items, filters = self._identified(samples, lambda at: f"{path}: {places[at]}")
+        trials = [*map(task.trials, filters, [self._generations(sample) for sample in samples])]
+        doc_ids = [sample.get("doc_id") for sample in samples]
+        shared = pl.DataFrame(
+            {
+                "item": items,
+                "trial": pl.Series([trial for trial, _ in trials], dtype=pl.Int64),
+                "n_trials": [n for _, n in trials],
+                "locator": beside + places,
+                "doc_id": factor_series("doc_id", [each if type(each) is int else as_text(each) for each in doc_ids]),
+                "filter": filters,
+                "prompt_hash": texts([sample.get("prompt_hash") for sample in samples]).str.slice(0, _HASH_SHOWN),
+            }
+        )
+        cells = [
+            (at, name, sample.get(name, _ABSENT))
+            for at, sample in enumerate(samples)
+            for name in self._metric_names(sample, filters[at])
+        ]
+        said = states(
+            [
+                value if type(value) is float and math.isfinite(value) and name != BYPASS else read_value(name, value)
+                for _, name, value in cells
+            ]
+        )
+        parts = said["n_trials"] if "n_trials" in said.columns else pl.lit(None, pl.Int64)
+        is_likelihood = (pl.col("metric") == "perplexity") & pl.col("score").is_not_null()
+        frame = (
+            shared[[at for at, _, _ in cells]]
+            .hstack(said.drop("n_trials", strict=False))
+            .with_columns(
+                pl.lit(value).alias(name)
+                for name, value in (
+                    *(("run", task.run), ("model", task.model), ("system", task.model), ("benchmark", task.benchmark)),
+                    *(("task", task.task), ("variant", ""), ("setting", "lab")),
                 )
-            yield from self._sample_rows(cast("dict[str, object]", sample), placed)
+            )
+        )
+        frame = frame.with_columns(
+            pl.when(pl.col("prompt_hash") != "").then("prompt_hash").alias("prompt_hash"),
+            pl.Series("metric", [name for _, name, _ in cells], dtype=pl.String),
+            parts.alias("parts"),
+        ).with_columns(
+            trial=pl.when(pl.col("parts").fill_null(1) < 2).then("trial"),
+            n_trials=pl.when(pl.col("parts") > 1).then("parts").otherwise("n_trials"),
+            metric=pl.when(is_likelihood).then(pl.lit(LOG_LIKELIHOOD)).otherwise("metric")
+            + pl.when(pl.col("filter").is_in(["", "none"])).then(pl.lit("")).otherwise("," + pl.col("filter")),
+        )
+        self._ranges.add_frame(frame, task.benchmark)
+        for metric, score in frame.filter(pl.col("parts") > 1).unique("metric").select("metric", "score").iter_rows():
+            self._ranges.add(task.benchmark, metric, score, average=True)
+        return frame.drop("parts")
 
-    def _sample_rows(self, sample: dict[str, object], placed: PlacedSample) -> Iterator[dict[str, object]]:
-        item, filter_name = self._identify(sample, placed.where)
-        trial, n_trials = self._task.trials(filter_name, self._generations(sample))
-        doc_id = sample.get("doc_id")
-        base: dict[str, object] = {
-            "run": self._task.run,
-            "model": self._task.model,
-            "system": self._task.model,
-            "benchmark": self._task.benchmark,
-            "task": self._task.task,
-            "item": item,
-            "variant": "",
-            "trial": trial,
-            "n_trials": n_trials,
-            "setting": "lab",
-            "locator": placed.locator,
-            "doc_id": doc_id if isinstance(doc_id, int) and not isinstance(doc_id, bool) else as_text(doc_id),
-            "filter": filter_name,
-            "prompt_hash": (as_text(sample.get("prompt_hash")) or "")[:_HASH_SHOWN] or None,
-        }
-        for name in self._metric_names(sample, filter_name):
-            value = read_value(name, sample.get(name)) if name in sample else Value(score=None, reason=_ABSENT)
-            yield base | self._value_columns(name, value, filter_name)
-
-    def _value_columns(self, name: str, value: Value, filter_name: str) -> dict[str, object]:
-        if name == "perplexity" and value.score is not None:
-            name = LOG_LIKELIHOOD
-        metric = metric_name(name, filter_name)
-        self._ranges.add(self._task.benchmark, metric, value.score, average=value.n_parts > 1)
-        lost = value.score is None
-        columns = unscored(value.reason, value.raw) if lost else scored(value.score or 0.0, value_raw=value.raw)
-        columns["metric"] = metric
-        return columns | ({"trial": None, "n_trials": value.n_parts} if value.n_parts > 1 else {})
-
-    def _identify(self, sample: dict[str, object], where: str) -> tuple[str, str]:
-        """Return the item and the filter."""
-        digest, doc_id = as_text(sample.get("doc_hash")), as_text(sample.get("doc_id"))
-        labelled = as_text(sample.get("filter"))
-        if doc_id is not None:
+    def _identified(self, samples: Sequence[Row], where: Callable[[int], str]) -> tuple[list[str], list[str]]:
+        """Return the item and the filter of each sample."""
+        digests, ids, labels = (
+            texts([sample.get(name) for sample in samples]).to_list() for name in ("doc_hash", "doc_id", "filter")
+        )
+        items: list[str] = []
+        filters: list[str] = []
+        for at, (digest, doc_id, label) in enumerate(zip(digests, ids, labels, strict=True)):
             key = doc_id
-        elif digest is not None:
-            key = self._key_of_hash(digest, labelled or "")
-        else:
-            raise UnreadableFileError(
-                f"{where}: has neither 'doc_hash' nor 'doc_id'; a sample of lm-eval has both or the second"
-            )
-        filter_name = labelled if labelled is not None else self._filter_by_turn(key)
-        if (filter_name, key) in self._met:
-            raise UnreadableFileError(
-                f"{where}: document {key} appears twice under the filter {filter_name!r}; samples files are written by "
-                "appending, so this may be two runs in one file: remove one"
-            )
-        self._met.add((filter_name, key))
-        self._turns[key] = self._turns.get(key, 0) + 1
-        if digest is None:
-            self.by_position = True
-            return key, filter_name
-        copies = self._copies.setdefault(digest, {})
-        number = copies.setdefault(key, len(copies) + 1)
-        return digest if number == 1 else f"{digest}#{number}", filter_name
-
-    def _key_of_hash(self, digest: str, filter_name: str) -> str:
-        """Return a key for a document without an id; copies are numbered under each filter alike."""
-        number = self._without_id.get((filter_name, digest), 0) + 1
-        self._without_id[filter_name, digest] = number
-        return f"{digest}/{number}"
+            if key is None and digest is not None:  # copies are numbered under each filter alike
+                self._without_id[label or "", digest] += 1
+                key = f"{digest}/{self._without_id[label or '', digest]}"
+            if key is None:
+                raise UnreadableFileError(
+                    f"{where(at)}: has neither 'doc_hash' nor 'doc_id'; a sample of lm-eval has both or the second"
+                )
+            filter_name = self._filter_by_turn(key) if label is None else label
+            met = self.met.setdefault(filter_name, set())
+            if key in met:
+                raise UnreadableFileError(
+                    f"{where(at)}: document {key} appears twice under the filter {filter_name!r}; samples files are written "
+                    "by appending, so this may be two runs in one file: remove one"
+                )
+            met.add(key)
+            filters.append(filter_name)
+            if digest is None:
+                self.by_position = True
+                items.append(key)
+                continue
+            if (first := self._first.setdefault(digest, key)) == key:
+                items.append(digest)
+                continue
+            copies = self._copies.setdefault(digest, {first: 1})
+            items.append(f"{digest}#{copies.setdefault(key, len(copies) + 1)}")
+        return items, filters
 
     def _filter_by_turn(self, key: str) -> str:
         """Name the filter of a row without one: older files write a row per filter, in the order of the task's."""
-        turn = self._turns.get(key, 0)
+        turn = sum(key in met for met in self.met.values())
         names = list(self._task.filters) or list(dict.fromkeys(_filter_of(name) for name in self._task.metrics))
         if names:
             return names[min(turn, len(names) - 1)]  # one row too many then counts as a copy
         self.guessed_filters = self.guessed_filters or turn > 0
         return "none" if turn == 0 else f"filter-{turn + 1}"
 
-    def _generations(self, sample: dict[str, object]) -> int:
+    def _generations(self, sample: Row) -> int:
         if self._task.repeats is not None and self._task.repeats > 1:
             return self._task.repeats
         responses = as_list(sample.get("resps"))
         first = as_list(responses[0]) if len(responses) == 1 else []
-        return len(first) if first and all(isinstance(text, str) for text in first) else 1
+        return len(first) if len(first) > 1 and all(isinstance(text, str) for text in first) else 1
 
-    def _metric_names(self, sample: dict[str, object], filter_name: str) -> list[str]:
+    def _metric_names(self, sample: Row, filter_name: str) -> Iterable[str]:
         listed = sample.get("metrics")
-        if isinstance(listed, list):
-            names = [name for name in as_list(cast("object", listed)) if isinstance(name, str)]
-        else:
-            names = [name for name in sample if name not in FIXED_KEYS and _could_be_value(sample[name])]
-        if names:
-            return list(dict.fromkeys(names))
+        if not isinstance(listed, list):
+            listed = [name for name in sample if name not in FIXED_KEYS and _could_be_value(sample[name])]
+        if names := dict.fromkeys(name for name in cast("list[object]", listed) if isinstance(name, str)):
+            return names
         published = [name for name in self._task.metrics if _filter_of(name) == filter_name]
         return [name.partition(",")[0] for name in published] or ["unnamed"]
 
 
-_ABSENT: Final = "the row does not hold this metric"
+# What stands in a sample in place of a metric that it lists and does not hold.
+_ABSENT: Final = object()
 
 
 def _filter_of(metric: str) -> str:
@@ -388,6 +385,10 @@ class _Reading:
     ranges: Ranges = field(default_factory=Ranges)
     readers: dict[str, LmEvalSamples] = field(default_factory=dict[str, LmEvalSamples])
 
+    def reader(self, task: TaskOfRun) -> LmEvalSamples:
+        """Return what reads the samples of a task."""
+        return self.readers.setdefault(task.task, LmEvalSamples(task, self.ranges))
+
 
 class LmEvalLoader:
     """Loader of lm-evaluation-harness results and samples, and of lighteval results."""
@@ -421,7 +422,7 @@ class LmEvalLoader:
         """Group results and samples by folder and time stamp."""
         return group(files)
 
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
+    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes of all samples, then the published numbers, metrics and runs."""
         head = read_head(source.path)
         if holds_samples(head):
@@ -437,21 +438,14 @@ class LmEvalLoader:
             yield from source.notes([text])
         reading = _Reading()
         for path in source.companions:
-            task = _task_of_run(source, results, model, task_of_name(plain_name(path)))
-            yield from self._read_samples(task, _samples_of(path, source), reading)
+            reader = reading.reader(_task_of_run(source, results, model, task_of_name(plain_name(path))))
+            yield from _outcomes(path, source, reader)
         for name, samples in results.embedded.items():
-            task = _task_of_run(source, results, model, name)
-            yield from self._read_samples(task, _embedded(source.path, name, samples), reading)
+            yield from _embedded(source.path, samples, reading.reader(_task_of_run(source, results, model, name)), name)
         yield from source.notes(_notes(results, reading))
         yield from _summaries(source, results, model, reading)
 
-    def _read_samples(
-        self, task: TaskOfRun, samples: Iterable[PlacedSample], reading: _Reading
-    ) -> Iterator[Rows | Problem]:
-        reader = reading.readers.setdefault(task.task, LmEvalSamples(task, reading.ranges))
-        return in_batches(reader.rows(samples), "outcomes")
-
-    def _read_orphans(self, source: Source) -> Iterator[Rows | Problem]:
+    def _read_orphans(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Read samples without results: the model is named after the folder, and each task is its own benchmark."""
         model = model_of_folder(source.path)
         text = (
@@ -464,7 +458,7 @@ class LmEvalLoader:
         for path in (source.path, *source.companions):
             name = task_of_name(plain_name(path))
             tasks[name] = TaskOfRun(run=source.run_id(name), model=model, benchmark=name, task=name)
-            yield from self._read_samples(tasks[name], _samples_of(path, source), reading)
+            yield from _outcomes(path, source, reading.reader(tasks[name]))
         yield from source.notes(_reader_notes(reading))
         yield Rows(table="metrics", rows=[reading.ranges.row(*key) for key in reading.ranges])
         runs: list[dict[str, object]] = [
@@ -473,7 +467,7 @@ class LmEvalLoader:
         ]
         yield Rows(table="runs", rows=runs)
 
-    def _read_lighteval(self, source: Source, results: Results) -> Iterator[Rows | Problem]:
+    def _read_lighteval(self, source: Source, results: Results) -> Iterator[Rows | Frame | Problem]:
         keys = lighteval.task_keys(results)
         model = results.model or model_of_folder(source.path)
         run_of = {key.benchmark: source.run_id(key.benchmark) for key in keys}
@@ -507,31 +501,33 @@ def _task_of_run(source: Source, results: Results, model: str, name: str) -> Tas
     )
 
 
-def _samples_of(path: Path, source: Source) -> Iterator[PlacedSample]:
-    """Yield the samples of a file, from JSON Lines, Parquet or the one list of older files, each with its place.
+class _Samples(TypedRecords[dict[str, Any]]):
+    """The samples of a file. None may be damaged: which documents a model was asked would be unknown."""
 
-    A place in a file that stands beside the results is named with that file.
-    """
-    shape = read_head(path).shape
-    if shape == "parquet":
-        for number, row in parquet_records(path):
-            yield PlacedSample(row, f"{path}: row {number}", f"row {number}")
-        return
-    if shape != "array":
-        beside = "" if path == source.path else f"{readable_name(path.name)} "
-        for number, value in iter_json_lines(path):
-            yield PlacedSample(value, f"{path}: line {number}", f"{beside}line {number}")
-        return
-    beside = "" if path == source.path else readable_name(path.name)
-    for part in iter_json(path):
-        if isinstance(part, JsonItem):
-            yield PlacedSample(part.value, f"{path}: element {part.index}", f"{beside}[{part.index}]")
+    def leave_out(self, why: str, locator: str | None = None) -> None:
+        """Refuse the file."""
+        for _ in iter_json_lines(self.source.path) if self.head.shape == "lines" else ():
+            pass  # tells more of what is wrong with a line
+        raise UnreadableFileError(f"{self.source.path}: {locator or self.locator}: {why}")
 
 
-def _embedded(path: Path, task: str, samples: object) -> Iterator[PlacedSample]:
-    """Yield the samples that stand in a results file itself."""
-    for at, sample in enumerate(as_list(samples)):
-        yield PlacedSample(sample, f"{path}: sample {at} of {task}", f"samples.{task}[{at}]")
+def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Frame]:
+    """Yield the outcomes of a file; a place in one that stands beside the results is named with that file."""
+    records = _Samples(Source(path=path), dict[str, Any], alone=True, called="samples")
+    beside = "" if path == source.path else readable_name(path.name) + " " * (records.head.shape != "array")
+    for block in records.blocks() if records.head.shape != "empty" else ():  # as a run leaves it that was stopped
+        if samples := list(block):
+            yield Frame(table="outcomes", frame=reader.frame(samples, records.locators, path, beside))
+
+
+def _embedded(path: Path, listed: object, reader: LmEvalSamples, task: str) -> Iterator[Frame]:
+    """Yield the outcomes of samples that stand in a results file itself."""
+    samples = list(dicts(listed))
+    if len(samples) < len(as_list(listed)):
+        raise UnreadableFileError(f"{path}: a sample of {task} is not a JSON object")
+    places = f"samples.{task}[" + pl.Series(range(len(samples))).cast(pl.String) + "]"
+    if samples:
+        yield Frame(table="outcomes", frame=reader.frame(samples, places, path))
 
 
 def _summaries(source: Source, results: Results, model: str, reading: _Reading) -> Iterator[Rows]:
@@ -609,7 +605,7 @@ def _notes(results: Results, reading: _Reading) -> Iterator[str]:
 
 def _reader_notes(reading: _Reading) -> Iterator[str]:
     for name, reader in reading.readers.items():
-        counts = sorted(reader.n_documents_of.items(), key=lambda each: (each[1], each[0]))
+        counts = sorted(((name, len(met)) for name, met in reader.met.items()), key=lambda each: (each[1], each[0]))
         if counts and counts[0][1] != counts[-1][1]:
             (least, few), (most, many) = counts[0], counts[-1]
             yield (

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import BATCH_ROWS, Rows, Source, read_head, with_digest
+from evalstats.loaders.base import Frame, Source, read_head, with_digest
 from evalstats.loaders.lm_eval import LOADER, model_of_folder
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData, combine
@@ -694,7 +694,7 @@ GOOD_LINE = json.dumps(sample(0, acc=1.0))
     [
         (f"{GOOD_LINE}\n{GOOD_LINE[:50]}".encode(), "line 2: is not JSON, or is cut off"),
         (f"{GOOD_LINE}\n".encode() + b'{"doc_id": "\xe9"}\n', "not utf-8 text"),
-        (f"{GOOD_LINE}\n[1]\n".encode(), "line 2: holds list, not a sample"),
+        (f"{GOOD_LINE}\n[1]\n".encode(), "line 2: no JSON object"),
         (f'{GOOD_LINE}\n{{"acc": 1.0}}\n'.encode(), "line 2: has neither 'doc_hash' nor 'doc_id'"),
         (f"{GOOD_LINE}\n{GOOD_LINE}\n".encode(), "document 0 appears twice under the filter 'none'"),
     ],
@@ -709,12 +709,12 @@ def test_damaged_samples_are_refused_by_name_and_line(tmp_path: Path, content: b
 
 
 def test_rows_are_handed_on_while_the_file_is_read(tmp_path: Path) -> None:
-    """Memory is bounded by a batch: the first rows come before a fault further on is met."""
-    good = lines(sample(n, doc=n % 100, acc=1.0) for n in range(BATCH_ROWS + 1))
+    """Memory is bounded by a block: the first rows come before a fault further on is met."""
+    good = lines(sample(n, doc=n % 100, acc=1.0) | {"target": "x" * 10_000} for n in range(1_000))
     path = write(tmp_path / f"samples_t_{STAMP}.jsonl", good + "{cut")
     parts = LOADER.read(Source(path=path))
-    first = next(part for part in parts if isinstance(part, Rows))
-    assert len(first.rows) == BATCH_ROWS
+    first = next(part for part in parts if isinstance(part, Frame))
+    assert 0 < first.frame.height < 1_000
     with pytest.raises(UnreadableFileError):
         list(parts)
 
