@@ -159,7 +159,7 @@ class FormatFile(Generic[R]):
             called=declared.called,
         )
 
-    def blocks(self) -> Iterator[Iterator[R]]:
+    def blocks(self) -> Iterator[list[R]]:
         """Yield the records of the source's file, then of those that belong to it, some thousand at a time.
 
         One of the latter that cannot be read is left out of its run and named.
@@ -498,7 +498,7 @@ class Format(Generic[R]):
         yield from file.tally.problems(source, self.called)
         yield from source.notes(file.notes)
 
-    def _frames(self, block: Iterator[R], file: FormatFile[R], reader: Reader[R] | None) -> Iterator[pl.DataFrame]:
+    def _frames(self, block: list[R], file: FormatFile[R], reader: Reader[R] | None) -> Iterator[pl.DataFrame]:
         """Yield the rows of a block of records, with their runs' names."""
         frames: Iterable[pl.DataFrame]
         of_all, of_one = self.columns, self.rows
@@ -506,12 +506,12 @@ class Format(Generic[R]):
         if of_all is not None:
             columns = lambda records: of_all(records, file)  # noqa: E731
         if columns is not None:
-            frame = columns(records) if (records := list(block)) else pl.DataFrame()
+            frame = columns(block) if block else pl.DataFrame()
             frames = [frame if "run" in frame.columns else self._named(frame, file)] if frame.height else []
         else:
             rows: Callable[[R], Iterable[Sample]]
             rows = reader.rows if reader is not None else lambda record: of_one(record, file) if of_one else ()
-            samples = ((place, sample) for place, record in enumerate(block) for sample in rows(record))
+            samples = ((place, sample) for place, record in enumerate(file.records.one_by_one(block)) for sample in rows(record))
             frames = self._frames_of_samples(samples, file)
         yield from frames if self.table == "outcomes" else (_judged(frame, file.tally) for frame in frames)
 

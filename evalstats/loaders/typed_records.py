@@ -7,12 +7,15 @@ left out; a JSON document that is cut off is refused.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, cast, get_origin, get_type_hints
 
 import msgspec
+import numpy as np
 import polars as pl
+from msgspec import Raw, Struct
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
@@ -39,21 +42,24 @@ Place = int | str
 # What may stand in a file where an object is expected, so that the record is kept: `part: Part | Other = None`.
 Plain = str | float | bool | None
 Other = Plain | list[Any]
-# How the places of a list are written, the places, and its elements undecoded.
-_List = tuple[str, Sequence[Place], "Sequence[msgspec.Raw]"]
+# How the places of a list are written, the places, and its elements, decoded or not.
+_List = tuple[str, Sequence[Place], "Sequence[Raw | Struct]"]
 
 # A JSON document of at most so many bytes is held whole while its records are decoded; a longer one is read piece by piece.
 _WHOLE_BYTES: Final = 256 << 20
+# The records of so long a list never take more than one reading may.
+_AT_ONCE_BYTES: Final = 32 << 20
 _PIECE_BYTES: Final = 1 << 20
 _BLOCK_BYTES: Final = 8 << 20
 _BLOCK_RECORDS: Final = 5_000
 _PIECE_RECORDS: Final = 500
 _PLACES: Final = 5
 _FAULTS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
-_RAW: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
-_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_RAW: Final = msgspec.json.Decoder(list[Raw]).decode
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 # The number of members of an object, a name that stands twice counted twice; what they hold is dropped at once.
 _N_MEMBERS: Final = json.JSONDecoder(object_pairs_hook=len, parse_int=str).decode
+_NEWLINE: Final = ord("\n")
 _LIST: Final = b"["
 _OBJECT: Final = b"{"
 
@@ -114,8 +120,8 @@ class TypedRecords(Generic[R]):
         before, _, after = self._pattern.partition("{}")
         return before + pl.Series(self._places).cast(pl.String) + after
 
-    def blocks(self) -> Iterator[Iterator[R]]:
-        """Yield the records some thousand at a time; each block is gone through before the next is asked for."""
+    def blocks(self) -> Iterator[list[R]]:
+        """Yield the records some thousand at a time; `locators` are those of the block that was given last."""
         path, shape = self.source.path, self.head.shape
         if self._keyed and shape in {"object", "lines"}:  # a document of one line is none of lines
             yield from self._document()
@@ -132,8 +138,13 @@ class TypedRecords(Generic[R]):
     def __iter__(self) -> Iterator[tuple[str, R]]:
         """Yield the records one by one, each with its locator."""
         for block in self.blocks():
-            for record in block:
+            for record in self.one_by_one(block):
                 yield self.locator, record
+
+    def one_by_one(self, block: Sequence[R]) -> Iterator[R]:
+        """Yield the records of the block that was given last; `locator` is that of the record."""
+        for self._at, record in enumerate(block):
+            yield record
 
     def leave_out(self, why: str, locator: str | None = None) -> None:
         """Take note of a record that no row is made of; `why` is what it is or lacks, as in "no item"."""
@@ -148,17 +159,17 @@ class TypedRecords(Generic[R]):
             what = f"{self._counts[why]:,} of {self.n_read:,} {self.called} are dropped ({why}): "
             yield from self.source.notes([what + comma_list(places, _PLACES)], "error")
 
-    def _block(self, pattern: str, records: Sequence[R], places: Sequence[Place]) -> Iterator[R]:
-        self._pattern, self._places = pattern, places
-        for self._at, record in enumerate(records):
-            yield record
+    def _block(self, pattern: str, records: list[R], places: Sequence[Place]) -> list[R]:
+        self._pattern, self._places, self._at = pattern, places, 0
+        return records
 
-    def _lines(self) -> Iterator[Iterator[R]]:
+    def _lines(self) -> Iterator[list[R]]:
         before = 0
         for piece in line_pieces(self.source.path, _BLOCK_BYTES):
             if len(piece) > 2 * _BLOCK_BYTES:  # one line is long
                 check_objects(piece, self.source.path)
-            n_lines = piece.count(b"\n") + (not piece.endswith(b"\n"))
+            # Four times as fast as `piece.count`.
+            n_lines = int(np.count_nonzero(np.frombuffer(piece, np.uint8) == _NEWLINE)) + (not piece.endswith(b"\n"))
             try:
                 records = self._decoder.decode_lines(piece)
             except _FAULTS:
@@ -174,13 +185,13 @@ class TypedRecords(Generic[R]):
             before += n_lines
             yield self._block("line {}", records, places)
 
-    def _document(self) -> Iterator[Iterator[R]]:
+    def _document(self) -> Iterator[list[R]]:
         with open_bytes(self.source.path) as stream:
             data = b"".join(islice(iter(lambda: stream.read(_PIECE_BYTES), b""), _WHOLE_BYTES // _PIECE_BYTES + 1))
         try:
             if len(data) > _WHOLE_BYTES:
                 raise msgspec.DecodeError
-            found: list[_List] = [("", [""], [msgspec.Raw(data)])] if self._is_alone else self._found(data)
+            found: list[_List] = [("", [""], [Raw(data)])] if self._is_alone else self._found(data)
         except _FAULTS:
             yield from self._piece_by_piece()
             return
@@ -188,15 +199,20 @@ class TypedRecords(Generic[R]):
             step = max(1, len(elements) * _BLOCK_BYTES // len(data))
             for first in range(0, len(elements), step):
                 places, some = all_places[first : first + step], elements[first : first + step]
-                try:
-                    records = self._decode(places, some)
+                if isinstance(some[0], Struct):
                     self.n_read += len(some)
+                    yield self._block(pattern, cast("list[R]", some), places)
+                    continue
+                texts = cast("Sequence[Raw]", some)
+                try:
+                    records = self._decode(places, texts)
+                    self.n_read += len(texts)
                 except _FAULTS:
                     if self._is_alone:
                         yield from self._piece_by_piece()
                         return
                     self._check_encoding(data)
-                    records, places = self._fitting(pattern, zip(places, map(bytes, some), strict=True))
+                    records, places = self._fitting(pattern, zip(places, map(bytes, texts), strict=True))
                 yield self._block(pattern, records, places)
 
     @property
@@ -205,11 +221,11 @@ class TypedRecords(Generic[R]):
         inside = {path.partition(".")[0] for path in self._lists}
         return self._alone and self.head.shape == "object" and self.head.keys.isdisjoint(inside)
 
-    def _found(self, data: bytes | msgspec.Raw, inside: str = "") -> list[_List]:
+    def _found(self, data: bytes | Raw, inside: str = "") -> list[_List]:
         """Return the lists of records, undecoded, with how their places are written; keep the members that are asked for."""
         if not inside and bytes(memoryview(data)[:64]).lstrip().startswith(_LIST):
             self._refuse_list()
-            elements = _RAW(data)
+            elements = self._elements(data)
             return [("[{}]", range(len(elements)), elements)]
         found: list[_List] = []
         members = _MEMBERS(data)
@@ -226,13 +242,20 @@ class TypedRecords(Generic[R]):
                 _refuse_twice(raw, keyed)
                 found.append((f"{name}.{{}}", [*keyed], [*keyed.values()]))
             elif name in self._lists and not self._keyed and opening == _LIST:
-                elements = _RAW(raw)
+                elements = self._elements(raw)
                 found.append((f"{name}[{{}}]", range(len(elements)), elements))
             elif opening == _OBJECT and any(path.startswith(f"{name}.") for path in self._lists):
                 found += self._found(raw, f"{name}.")
             elif name in self._keep:
                 self.members[name] = msgspec.json.decode(raw)
         return found
+
+    def _elements(self, text: bytes | Raw) -> Sequence[Raw | Struct]:
+        """Return what a list holds: records at once where it is short and all of them fit; else its elements undecoded."""
+        if self._members is not None and not self._keyed and len(memoryview(text)) <= _AT_ONCE_BYTES:
+            with suppress(*_FAULTS):
+                return cast("list[Struct]", self._several.decode(text))
+        return _RAW(text)
 
     def _check_encoding(self, data: bytes) -> None:
         """Refuse a document whose texts are of another encoding; what is passed over is not looked at."""
@@ -249,7 +272,7 @@ class TypedRecords(Generic[R]):
         if not self._lists and not self._keyed:
             raise UnreadableFileError(f"{self.source.path}: is one JSON object; a list of {self.called} was expected")
 
-    def _piece_by_piece(self) -> Iterator[Iterator[R]]:
+    def _piece_by_piece(self) -> Iterator[list[R]]:
         """Read a document that is too long to be held, holds NaN or a name twice; what is wrong with it is raised here."""
         if self._is_alone:
             yield from self._converted("", [("", load_json(self.source.path))])
@@ -284,7 +307,7 @@ class TypedRecords(Generic[R]):
             values.append((place, part.value))
         yield from self._converted(pattern, values)
 
-    def _converted(self, pattern: str, values: Iterable[tuple[Place, object]]) -> Iterator[Iterator[R]]:
+    def _converted(self, pattern: str, values: Iterable[tuple[Place, object]]) -> Iterator[list[R]]:
         for some in _batches(values):
             yield self._block(pattern, *self._fitting(pattern, some))
 
@@ -302,7 +325,7 @@ class TypedRecords(Generic[R]):
                 places.append(place)
         return records, places
 
-    def _decode(self, places: Sequence[Place], elements: Sequence[bytes | msgspec.Raw]) -> list[R]:
+    def _decode(self, places: Sequence[Place], elements: Sequence[bytes | Raw]) -> list[R]:
         """Decode records of a document; a long one is refused if its objects would take too much memory."""
         text = b"[%b]" % b",".join(elements)
         if len(text) > 2 * _BLOCK_BYTES:
@@ -374,7 +397,7 @@ _NO_RECORD: Final[dict[type, str]] = {
 }
 
 
-def _refuse_twice(data: bytes | msgspec.Raw, members: Mapping[str, msgspec.Raw]) -> None:
+def _refuse_twice(data: bytes | Raw, members: Mapping[str, Raw]) -> None:
     """Raise a fault of the decoder where a name stands twice in an object, of which a dict keeps the last."""
     text = bytes(data).strip()
     between = len(text) - len("".join(members)) - 2 * len(members) - len(b"".join(members.values()))

@@ -51,8 +51,8 @@ def read(
     """Return the records of a file, where each stands, and their reader."""
     path.write_bytes(content)
     records = TypedRecords(Source(path=path), record, **how)
-    found = [(record, records.locator) for block in records.blocks() for record in block]
-    return [record for record, _ in found], [locator for _, locator in found], records
+    found = [*records]
+    return [record for _, record in found], [locator for locator, _ in found], records
 
 
 def left_out(records: TypedRecords[Any]) -> list[str]:
