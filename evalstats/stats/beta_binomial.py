@@ -8,7 +8,7 @@ References: Skellam 1948, JRSS B 10:257 (the law); Griffiths 1973, doi:10.2307/2
 arXiv:2107.03374 (pass@k); Yao et al. 2024, arXiv:2406.12045 (pass^k).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -25,7 +25,7 @@ PassKind = Literal["hat", "at"]
 FARTHEST = 4  # times the trials of a usual item
 _EDGE = 1e-12  # of the mean
 _LEAST, _MOST = -20.0, 20.0  # of the logit of the correlation: 2e-9 is a binomial law to a computer
-_WIDE, _NARROW, _ROUNDS = 41, 9, 5
+_WIDE = 41
 _CHECK_GRID, _CHECK_DRAWS = 25, 999
 _REGION = 121  # places across the likelihood region
 _CHECK_CUT = 12.5  # of log-likelihood: five standard errors to each side
@@ -87,12 +87,10 @@ class BetaBinomial:
             ending = "succeeds" if c.sum() else "fails"
             raise CannotAnswerError(f"every trial {ending}, so how far items differ in their chances is unknown")
         profile = _Profile.of(n, c)
-        at = np.linspace(_LEAST, _MOST, _WIDE)
-        place = _zoomed(lambda x: profile.value(special.expit(x)), at)
-        r = float(special.expit(place))
-        m = float(profile.best_mean(np.array([r]))[0])
-        value = float(profile.log_likelihood(np.array([m]), np.array([r]))[0])
-        return cls(trials=n, right=c, mean=m, correlation=r, log_likelihood=value)
+        r = profile.best_correlation()
+        m = profile.best_mean(r)
+        value = float(profile.log_likelihood(m, r)[0])
+        return cls(trials=n, right=c, mean=float(m[0]), correlation=float(r[0]), log_likelihood=value)
 
     @property
     def usual_trials(self) -> int:
@@ -286,6 +284,23 @@ class _Profile:
         low, high = np.full_like(r, _EDGE), np.full_like(r, 1.0 - _EDGE)
         return bracketed_roots(slope, low, high, at_low=slope(low), at_high=slope(high))
 
+    def best_correlation(self) -> FloatArray:
+        """Return the correlation that fits best, with the best mean of each, shape (1,)."""
+        j = np.arange(len(self.trials))
+
+        def slope(place: FloatArray) -> FloatArray:
+            r = special.expit(place)[:, None]
+            m = self.best_mean(r[:, 0])[:, None]
+            right = ((j - m) / (m * (1.0 - r) + j * r)) @ self.right
+            wrong = ((j - 1.0 + m) / ((1.0 - m) * (1.0 - r) + j * r)) @ self.wrong
+            return right + wrong - ((j - 1.0) / (1.0 - r + j * r)) @ self.trials
+
+        at = np.linspace(_LEAST, _MOST, _WIDE)
+        best = int(np.argmax(self.value(special.expit(at))))
+        low, high = at[[max(best - 1, 0)]], at[[min(best + 1, _WIDE - 1)]]
+        up, down = np.maximum(slope(low), 0.0), np.minimum(slope(high), 0.0)
+        return np.asarray(special.expit(bracketed_roots(slope, low, high, at_low=up, at_high=down)), dtype=np.float64)
+
     def value(self, r: FloatArray) -> FloatArray:
         """Return the greatest log-likelihood for each correlation."""
         return self.log_likelihood(self.best_mean(r), r)
@@ -314,15 +329,6 @@ class _Profile:
         )
         low, high = np.where(at_outer >= 0.0, outer, found)
         return float(low), float(high)
-
-
-def _zoomed(function: Callable[[FloatArray], FloatArray], at: FloatArray) -> float:
-    """Return where a function is greatest: on a grid, then on finer ones around its best place."""
-    for _ in range(_ROUNDS):
-        best = int(np.argmax(function(at)))
-        low, high = float(at[max(best - 1, 0)]), float(at[min(best + 1, len(at) - 1)])
-        at = np.linspace(low, high, _NARROW, dtype=np.float64)
-    return float(at[int(np.argmax(function(at)))])
 
 
 def _passed(m: FloatArray, r: FloatArray, k: int, kind: PassKind) -> FloatArray:
