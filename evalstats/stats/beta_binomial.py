@@ -224,10 +224,10 @@ def any_law_intervals(
         weights = weights * gain
     best = chance @ weights
     cut = log_likelihood(best) - 0.5 * normal_quantile(check_level(conf_level)) ** 2
-    # Planes that touch the region of laws that fit: no law beyond one fits as well. They serve every k.
-    planes: list[FloatArray] = []
 
     def end(goal: FloatArray) -> float:
+        # Planes that touch the region of laws that fit: no law beyond one fits as well.
+        planes: list[FloatArray] = []
         value = 0.0
         for _ in range(_MOST_PLANES):
             rows = np.array(planes).reshape(-1, _RATES)

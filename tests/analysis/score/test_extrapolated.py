@@ -35,6 +35,20 @@ def test_it_is_the_laws_value_and_the_interval_holds_both() -> None:
     assert (headline.role, by_law.estimate, any_law.estimate) == ("headline", headline.estimate, None)
 
 
+@pytest.mark.parametrize("kind", ["hat", "at"])
+def test_the_curve_says_what_the_answer_says(kind: str) -> None:
+    """Each k asked for alone has the interval of its row, and the mean score that of k = 1; also where trials are exceeded."""
+    data = data_of(system("a", [0.9, 0.8, 0.6, 0.3] * 12, n=3))
+    plain = es.score(data, "a")
+    assert plain.reliability is not None
+    rows = {row.k: (row.estimate, row.conf_low, row.conf_high) for row in plain.reliability.of(kind)}  # pyright: ignore[reportArgumentType]
+    assert sorted(rows) == [1, 2, 3, 4, 5, 6]
+    assert rows.pop(1) == (plain.estimate, plain.conf_low, plain.conf_high)
+    for k, row in rows.items():
+        alone = es.score(data, "a", **{f"pass_{kind}": k})
+        assert (alone.estimate, alone.conf_low, alone.conf_high) == row
+
+
 def test_it_is_called_extrapolated() -> None:
     found = es.score(datasets.tau_airline(), "gpt-4o", pass_at=6)
     assert "extrapolated from 4 trials" in found.document().headline
