@@ -30,8 +30,8 @@ _WIDEST = 40
 _ESCAPED_OPTION = re.compile(r"(?<!\S)\\-\\-[a-z]+(?:\\-[a-z]+)*")
 # Blanks within a number with its unit, and within an interval: no line ends there.
 _BLANK = re.compile(
-    r"(?<=\d) (?=pp\b)|(?<=\bCI) (?=[\\−+\d])|(?<=\d) (?=to [\\−+\d])|(?<=\d to|\d\xa0to) (?=[\\−+\d])"
-    r"|(?<=\bp) (?=\\?=|\\<|&lt;)|(?<=\bp[ \xa0]=) (?=\d)|(?<=\bp[ \xa0]\\[=<]) (?=\d)|(?<=\bp[ \xa0]&lt;) (?=\d)"
+    r"(?<=\d) (?=pp\b)|(?<=\d%|\\%) (?=CI\b)|(?<=\bCI) (?=[\\−+\d])|(?<=\d) (?=to [\\−+\d])|(?<=\d to|\d\xa0to) (?=[\\−+\d])"
+    r"|(?<=\bp) (?=\\?[=<]|&lt;)|(?<=\bp[ \xa0][=<]) (?=\d)|(?<=\bp[ \xa0]\\[=<]) (?=\d)|(?<=\bp[ \xa0]&lt;) (?=\d)"
 )
 
 
@@ -45,10 +45,10 @@ def prose(text: str) -> str:
 
 
 def unbroken(escaped: str) -> str:
-    r"""Return Markdown or HTML in which no line ends within an interval, or between a number and its unit.
+    r"""Return a text (Markdown and HTML too) in which no line ends within an interval, or between a number and its unit.
 
     >>> unbroken("95% CI −0.4 to 6.3 pp, p &lt; 0.001").count("\xa0")
-    6
+    7
     """
     return _BLANK.sub("\xa0", escaped)
 

@@ -298,13 +298,14 @@ def _write_goals(axes: Any, panel: _CurvePanel, ground: Ground) -> None:
     """Draw level lines, each with its words above or below it at the end where no curve runs."""
     font, colors = panel.canvas.font, panel.canvas.colors
     wide = ground.frame[2]
-    for value, words in zip(panel.goals.numbers("estimate"), panel.goals.texts("words"), strict=True):
-        if value is None:
-            continue
+    first = panel.table.numbers("x")[0] or 1.0
+    goals = zip(panel.goals.numbers("estimate"), panel.goals.texts("words"), strict=True)
+    levels = [(value, words, _at(axes, ground, first, value)[1]) for value, words in goals if value is not None]
+    for value, words, level in levels:
         axes.axhline(value, color=colors.ink, linewidth=0.08 * font, linestyle=(0, (4, 3)), zorder=1)
         if not words:
             continue
-        level, long = _at(axes, ground, panel.table.numbers("x")[0] or 1.0, value)[1], text_width(words, SMALL * font)
+        long = text_width(words, SMALL * font)
         boxes: list[Box] = [
             (x, level + y, x + long, level + y + 1.1 * font)
             for y in (0.25 * font, -1.35 * font)
@@ -312,6 +313,7 @@ def _write_goals(axes: Any, panel: _CurvePanel, ground: Ground) -> None:
         ]
         above = ground.frame[3] + (0.2 if panel.title else 1.2) * font
         inside = [box for box in boxes if box[1] >= 0 and box[3] <= above] or boxes
+        inside = [box for box in inside if not any(box[1] < other < box[3] for _, _, other in levels)] or inside
         box = next((box for box in inside if not any(crosses(box, other) for other in ground.taken)), inside[0])
         ground.taken.append(box)
         style: dict[str, Any] = {"fontsize": SMALL * font, "color": colors.muted, "va": "center_baseline"}

@@ -5,7 +5,7 @@ import json
 from evalstats.document.escape import for_html
 from evalstats.document.model import Document, Interval, sentence
 from evalstats.document.numbers import declared, number, with_unit
-from evalstats.document.pandoc import bullets, prose, verdict
+from evalstats.document.pandoc import bullets, prose, unbroken, verdict
 from evalstats.report.markup import both, prose_html, typst_string, typst_strings
 
 _SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
@@ -48,12 +48,16 @@ def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
         "label": label,
         "sign": _SIGNS[document.tone],
         "tone": document.tone,
-        "answer": answer,
+        "answer": unbroken(answer),
         "amount": document.number,
-        "range": document.number_words,
+        "range": unbroken(document.number_words),
     }
     given = [f"{name}: {typst_string(text)}" for name, text in fields.items()]
-    rows = "".join(f"({typst_string(name)}, {typst_strings(lines)}), " for name, lines in parts if lines)
+    rows = "".join(
+        f"({typst_string(name)}, {typst_strings([unbroken(line) for line in lines])}), "
+        for name, lines in parts
+        if lines
+    )
     given.append(f"lines: ({rows})")
     if interval is not None:
         given.append(f"interval: {_typst(interval)}")

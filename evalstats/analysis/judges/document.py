@@ -58,6 +58,7 @@ _REFERENCES = _references(
 )
 _SURE = 0.05
 _SHOWN = 20
+_DRAWN = 3  # so many models make a figure of corrected scores
 _PLACE = (
     "Place: over pairs that were judged in both orders, where either answer stands first once; else at fixed strengths of "
     "models. Intervals are over questions."
@@ -227,18 +228,17 @@ def _labels(result: JudgeReport) -> tuple[Text, ...]:
     amount = plan.half_width if plan.margin is None else plan.margin
     size = f"{number(100 * (amount or 0.0), 1)} pp" if percent else number(amount, 2)
     what = (
-        f"bring a model's score to ±{size}" if plan.margin is None else f"detect a difference of {size} with 80% power"
+        f"give a model's score to ±{size}" if plan.margin is None else f"detect a difference of {size} with 80% power"
     )
-    whose = "of each model" if plan.margin is None else "of the same items for both models"
+    whose = "per model" if plan.margin is None else "of the same items for both models"
     if plan.n is None:
         found = f"Even labels of all {plan.n_items:,} items would not {what}"
         return (Text(text=f"{found}; labels alone would need {plan.alone:,}."),)
     span = ""
     if plan.high is None or plan.low is None or plan.high > 1.1 * plan.low:
         high = f"{plan.high:,}" if plan.high is not None else f"more than {plan.n_items:,}"
-        span = (
-            f" ({plan.low or plan.n:,} to {high}, as the judge's correlation of {number(plan.correlation, 2)} is known)"
-        )
+        known = f"given the uncertainty of the judge's correlation, {number(plan.correlation, 2)}"
+        span = f" ({plan.low or plan.n:,} to {high}, {known})"
     return (Text(text=f"{plan.n:,} labels {whose} would {what}{span}; labels alone would need {plan.alone:,}."),)
 
 
@@ -500,7 +500,25 @@ def _corrected(result: JudgeReport) -> Section | None:
             "label_worth",
         ),
     )
-    return Section(id="corrected", heading=head, blocks=(table,))
+    if len(own) < _DRAWN:
+        return Section(id="corrected", heading=head, blocks=(table,))
+    shown = columns(own, "name", "judge_mean", "estimate", "conf_low", "conf_high")
+    names = ("model", "x", "y", "y_low", "y_high")
+    figure = Figure(
+        id="corrected",
+        plot="scatter",
+        rows=dict(zip(names, shown.values(), strict=True)),
+        options={
+            "identity": f"judge as {result.truth}",
+            "x_title": f"Score by {own[0].judge}",
+            "y_title": f"Score corrected by {result.truth}'s labels",
+        },
+        alt=f"Scores of {len(own)} models by the judge and corrected; {moved.name} moves most: {scores}.",
+        caption=f"Scores by the judge, and corrected by labels of a part with {level(result)} intervals: below the line "
+        "the judge is too kind",
+        table=table,
+    )
+    return Section(id="corrected", heading=head, blocks=(figure,))
 
 
 def _confusion(result: JudgeReport) -> Section | None:
@@ -658,7 +676,7 @@ def biases_section(result: JudgeReport) -> Section | None:
         )
     if result.not_checked:
         blocks.append(Items(items=tuple(f"Not checked: {reason}." for reason in result.not_checked)))
-    return Section(id="biases", heading=_bias_heading(result), blocks=tuple(blocks))
+    return Section(id="biases", heading=_bias_heading(result), blocks=tuple(blocks), news=bool(result.biases))
 
 
 def _caption(result: JudgeReport) -> str:

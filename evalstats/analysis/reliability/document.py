@@ -45,7 +45,7 @@ def document(result: ReliabilityReport) -> Document:
         headline=_headline(result),
         number="" if found.estimate is None else reliability_number(found.estimate),
         number_words=_number_words(result),
-        interval=drawn_interval(found.estimate, found.ends, bounds=(0.0, 1.0), digits=2),
+        interval=drawn_interval(found.estimate, found.ends, bounds=(0.0, 1.0), digits=2, sides=("0", "1")),
         scope=_scope(result),
         answer=_answer(result),
         notes=result.notes,
