@@ -72,6 +72,23 @@ def test_the_board_names_the_other_leader() -> None:
     assert [each.leader for each in back.other_leaders] == ["b"]
 
 
+def test_the_board_says_where_the_other_average_alone_names_one_best() -> None:
+    # b gains 90 and loses 99 of 650 items (p .51); by levels it changes by 16, -60, -60 and -58 pp.
+    flips = {"law": (500, 90, 10), "art": (50, 0, 30), "logic": (50, 0, 30), "trivia": (50, 0, 29)}
+    rows = [
+        {"q": f"{level}{i}", "model": model, "score": int(right), "subject": level}
+        for level, (n, gained, lost) in flips.items()
+        for i in range(n)
+        for model, right in (("a", i >= gained), ("b", not gained <= i < gained + lost))
+    ]
+    data = from_frame(pl.DataFrame(rows), item="q", score="score", model="model")
+    found = leaderboard(data)
+    assert (found.rows[0].name, found.pairs[0].p_value) == ("a", pytest.approx(0.5127, abs=5e-5))  # (9 / 189**0.5) normal
+    (other,) = found.other_leaders
+    assert other.best == ("a",)
+    assert "only a could be best with subjects weighted equally" in " ".join(printed(found, full=False).split())
+
+
 def test_each_of_several_metrics_says_it() -> None:
     found = compare(turned(metrics=("score", "other")), "a", "b", metric=["score", "other"])
     assert all(not row.other_averages[0].agrees for row in found.rows)

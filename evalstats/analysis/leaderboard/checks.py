@@ -100,7 +100,7 @@ def on_these_items(
 def other_leaders(
     board: Board, asked: RankingOptions, clusters: tuple[str, ...], best: Sequence[str]
 ) -> tuple[OtherLeader, ...]:
-    """Ask by each other average that could have been meant who leads; those that name another model, or not the one best."""
+    """Ask by each other average that could have been meant who leads; those that name another, or where one alone names one best."""
     found: list[OtherLeader] = []
     for average in other_averages(board.data, board.table.items, but=board.average):
         if any(fixed_by(average, board.table, name) for name in clusters):
@@ -113,10 +113,8 @@ def other_leaders(
         on_scale = other.on_common_scale()
         means = np.nanmean(on_scale, axis=0)
         places = np.flatnonzero(asked.turned(means) >= asked.turned(means).max() - TIED)
-        if 0 in places and len(best) != 1:
-            continue
         could = claims(replace(other, on_scale=on_scale).scores(clusters), asked)[1].best(board.names)
-        if 0 in places and could == tuple(best):
+        if 0 in places and (len(could) == 1) == (len(best) == 1):
             continue
         found.append(
             OtherLeader(

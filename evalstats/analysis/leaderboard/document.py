@@ -10,7 +10,7 @@ from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.new_task import new_task
-from evalstats.analysis.leaderboard.result import TIED, Leaderboard, PairRow
+from evalstats.analysis.leaderboard.result import TIED, Leaderboard, OtherLeader, PairRow
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.posterior.document import beside_sections
 from evalstats.analysis.provenance import placed
@@ -187,10 +187,13 @@ def _limits(result: Leaderboard) -> list[str]:
     """Return what the first line must say besides; a direction taken for granted stands with the scope."""
     others: list[str] = []
     for row in result.other_leaders[:1]:
-        same = row.leader == result.rows[0].name and len(row.best) > 1
-        who = f"{and_list(row.best, 3)} could be best" if same else f"{row.leader} leads"
+        who = f"{row.leader} leads" if row.leader != result.rows[0].name or not row.best else _could_be_best(row)
         others.append(f"{who} {weighted_words(row.kind, row.factor)}")
     return [*others, *asked_direction(result.direction), *result.qualifiers]
+
+
+def _could_be_best(row: OtherLeader) -> str:
+    return f"{'only ' if len(row.best) == 1 else ''}{and_list(row.best, 3)} could be best"
 
 
 def _by_other_averages(result: Leaderboard) -> list[Note]:
@@ -200,7 +203,7 @@ def _by_other_averages(result: Leaderboard) -> list[Note]:
             kind="average",
             text=f"Leader {weighted_words(row.kind, row.factor)} ({row.kind} average): {row.leader}, at "
             + with_unit(number(row.estimate * result.scale, score_digits(result)), result.score_unit)
-            + (f"; {and_list(row.best, 3)} could be best" if len(row.best) > 1 else ""),
+            + (f"; {_could_be_best(row)}" if row.best else ""),
         )
         for row in result.other_leaders
     ]
