@@ -46,7 +46,7 @@ def sizes() -> dict[str, float]:
         "lines of tests": sum(text.count("\n") for text in tests.values()),
         "functions": sum(1 for tree in trees.values() for _ in functions(tree)),
         "private functions with one caller, %": round(100 * single / private, 1),
-        "dataclasses": sum(each.split("(")[0].endswith("dataclass") for each in decorated),
+        "dataclasses": sum(each.split("(")[0].endswith(("dataclass", "record")) for each in decorated),
         "class names with several meanings": sum(n > 1 for n in named.values()),
     }
 

@@ -15,6 +15,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
 from evalstats.errors import InputError, Option
+from evalstats.record import record
 
 if TYPE_CHECKING:
     from evalstats.schema.plan import LiveMix
@@ -49,7 +50,7 @@ class Flag:
 _DesignFlag = partial(Flag, section="Design")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Offered:
     """An option of one question: a parameter of its function, with the type and the flag of its annotation."""
 

@@ -7,13 +7,13 @@ function's signature (`evalstats.options`).
 import ast
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from typing import Any, Literal
 
 from evalstats import options
+from evalstats.record import record
 
 # Where a command finds the data of a question: scores counted on an engine too, single rows, two sides, votes, lab and live,
 # ratings, or a pilot.
@@ -22,7 +22,7 @@ Form = Literal["scores", "rows", "sides", "votes", "lab and live", "ratings", "p
 Keeps = Literal["tables", "columns", "scores and costs", "scores"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Question:
     """One question: its command's help, the result, the page, and what its command reads and may fail by.
 

@@ -6,7 +6,7 @@ of those only the scored ones, so that cost and score speak of the same answers.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import polars as pl
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import CannotAnswerError
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.schema.columns import OUTCOMES
 from evalstats.stats.checks import is_constant, too_few_clusters
 from evalstats.stats.clusters import cluster_mean, multiway_mean
@@ -44,7 +45,7 @@ _UNITS = {column.name: column.unit for column in OUTCOMES if column.name in COST
 _CAUTIONS = {"latency_s": "time also depends on the machine, its load and what ran beside it"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CostRow:
     """One quantity on the items for which both sides have it: the candidate as a multiple of the baseline.
 

@@ -5,16 +5,17 @@ what it takes for granted beyond what every method does and how that could fail,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from evalstats.record import record
 
 # Under this heading stand names that are parts of others' names: they are not looked for inside any.
 _WHOLE = "Whole names"
 _TAKES = "Takes for granted: "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MethodText:
     """What a method is, how it works, what it takes for granted ("" where nothing of its own), and its sources."""
 

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime
 from functools import cache
 from importlib import import_module
@@ -22,6 +22,7 @@ from evalstats.document.escape import as_json
 from evalstats.document.model import Column, Document, Note, NoteKind
 from evalstats.errors import InputError
 from evalstats.grammar import and_list
+from evalstats.record import record
 from evalstats.schema.names import name_of, unknown_name
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats import estimate as stats_estimate
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Estimate:
     """A number with its uncertainty, in the metric's own unit; rows of results are estimates of something they name.
 
@@ -85,7 +86,7 @@ class Estimate:
         return None if self.conf_low is None and self.conf_high is None else (self.conf_low, self.conf_high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RankedRow(Estimate):
     """One model's line on a board. Its rank is a set of places, never a single one that the data do not show.
 
@@ -435,7 +436,7 @@ class Result:
         return pandoc.to_pandoc(self.document(), picture=picture)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Origin:
     """Where a result comes from: its data, the version and seed that made it, and the call and plan that asked for it.
 
@@ -675,7 +676,7 @@ def json_safe(value: object) -> Any:
 Role = Literal["headline", "check", "second interval", "other estimand", "sensitivity"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MethodRow(Estimate):
     """One way to compute one quantity. Numbers are in the metric's own unit (proportions, not percentage points).
 

@@ -11,7 +11,7 @@ import inspect
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from functools import partial, wraps
 from inspect import Parameter
@@ -24,6 +24,7 @@ from evalstats.document.model import Block, Code, Document, Note, Section
 from evalstats.errors import InputError
 from evalstats.options import OF_FILES, Offered, check_value, names_in, offered
 from evalstats.questions import QUESTIONS, signature_of
+from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import as_names, name_of, names_of
 from evalstats.schema.plan import LiveMix, Plan, plan_account
@@ -37,7 +38,7 @@ _SIDES = ("baseline", "candidate")
 _PATHS = ("paths", "targets")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Settings:
     """The call that made a result, in values that JSON can hold.
 

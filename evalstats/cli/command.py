@@ -3,7 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
@@ -13,6 +13,7 @@ from typer.core import TyperArgument
 
 from evalstats.cli.options import Command, OutputStyle
 from evalstats.options import OF_FILES, Flag, Offered, offered
+from evalstats.record import record
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
@@ -60,7 +61,7 @@ class DeclaredCommand(Command):
         return super().parse_args(ctx, args)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Showing:
     """How a result is shown."""
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -13,6 +13,7 @@ from evalstats.document.model import Note
 from evalstats.errors import EvalStatsError, InputError
 from evalstats.options import Flag
 from evalstats.questions import Question
+from evalstats.record import record
 
 if TYPE_CHECKING:
     from evalstats.analysis.compare.gate import Gate
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 CANNOT_ANSWER = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FailOn:
     """What makes a command fail though it answered; its help is that of the question."""
 
@@ -55,7 +56,7 @@ class FailOn:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FailOnJUnit(FailOn):
     """The same, and written for a build server."""
 

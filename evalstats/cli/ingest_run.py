@@ -4,7 +4,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -18,6 +18,7 @@ from evalstats.loaders.registry import plan
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
+from evalstats.record import record
 from evalstats.schema.anonymize import Account, Anonymizer, together
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
@@ -31,7 +32,7 @@ _WIDTH = 80
 _STATUS_TABLES = ("outcomes", "comparisons")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SourceReport:
     """What became of one source.
 
@@ -64,7 +65,7 @@ class SourceReport:
     anonymized: Account | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class IngestReport:
     """What an ingest did: its sources in the order they were read, and notes on files that are no sources."""
 
@@ -259,7 +260,7 @@ def _failed(path: str, reason: str) -> SourceReport:
     return SourceReport(path=path, status="failed", reason=reason)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Way:
     """How sources are read into the store, the same for all of them."""
 
@@ -274,7 +275,7 @@ class _Way:
         return None if self.key is None else Anonymizer(self.key, keep=self.keep)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Reading:
     """One source on its way into the store."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -10,6 +10,7 @@ from evalstats.cli.output import say
 from evalstats.errors import InputError
 from evalstats.grammar import and_list, plural
 from evalstats.options import OF_COLUMNS, names_in
+from evalstats.record import record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -144,7 +145,7 @@ _OF_ROWS = ("value_raw", "status_reason", "tags", "timestamp", "locator", "link"
 _OF_TOKENS = ("input_tokens", "output_tokens")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Narrow:
     """What a question uses of a store; the rest is not read.
 
@@ -450,7 +451,7 @@ def _one_system(part: "EvalData", name: str) -> "EvalData":
     return replace(part, outcomes=part.outcomes.with_columns(model=pl.lit(name), system=pl.lit(name)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Declared:
     """A plan, and the column map that it declares."""
 

@@ -1,7 +1,7 @@
 """The commands of the questions: each is made from its record and the signature of its function."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +25,7 @@ from evalstats.cli.texts import Texts
 from evalstats.cli.values import read_values, with_names
 from evalstats.options import OF_FILES, Flag, Offered, offered
 from evalstats.questions import Question, signature_of
+from evalstats.record import record
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from evalstats.schema.data import EvalData
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Planned:
     """What was declared before looking."""
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ from evalstats.cli.load import Narrow, column_map, columns_for, load, ratings, s
 from evalstats.errors import InputError
 from evalstats.options import Flag
 from evalstats.questions import Form, Question
+from evalstats.record import record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +43,7 @@ Engine = Annotated[
 InputFormat = Annotated[str | None, Flag("Format of the files, instead of detecting it.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Call:
     """What a command was asked, before its data are read: the options that were given, and the plan."""
 
@@ -88,7 +89,7 @@ class DataForm:
         return given
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Reading(DataForm):
     """Files, folders or a store; or a table that an engine counts."""
 
@@ -133,7 +134,7 @@ class Reading(DataForm):
         return scanned(paths, engine, columns=columns, where=self.where, asked=call.given, quiet=call.quiet)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RowReading(Reading):
     """Data of which single rows are looked at, which an engine merges."""
 
@@ -148,7 +149,7 @@ class RowReading(Reading):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Raters(RowReading):
     """Ratings: of a store, or of a table of one's own."""
 
@@ -169,7 +170,7 @@ class Raters(RowReading):
         return {"data": data}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TwoSides(Reading):
     """Two files, two names in a store, or data that hold both sides."""
 
@@ -245,7 +246,7 @@ def with_sides(typed: Mapping[str, Any], *, named: bool) -> dict[str, Any]:
     return {"paths" if named and name == "targets" else name: value for name, value in typed.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Ballots(DataForm):
     """Votes: files, folders or a store; a large one is merged as it is read."""
 
@@ -327,7 +328,7 @@ def _stored_votes(path: Path, *, quiet: bool) -> "pl.LazyFrame | None":
     return votes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TwoSettings(DataForm):
     """The lab and the live world: two sides, or data that say which is which."""
 
@@ -419,7 +420,7 @@ def _model_names(data: "EvalData") -> list[str]:
     return names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Pilot(DataForm):
     """A pilot, where there is one."""
 

@@ -1,7 +1,6 @@
 """`evalstats report`: saved results as pages to read and to send on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +10,7 @@ import typer
 from evalstats.cli.command import add_command
 from evalstats.cli.texts import Texts
 from evalstats.options import Flag
+from evalstats.record import record
 
 
 class Form(StrEnum):
@@ -20,7 +20,7 @@ class Form(StrEnum):
     PDF = "pdf"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ReportOptions:
     """What to render, and where to."""
 

@@ -13,7 +13,6 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -24,6 +23,7 @@ import typer
 from evalstats.atomic import write_whole
 from evalstats.cli import options
 from evalstats.errors import EvalStatsError, InputError, Option
+from evalstats.record import record
 from evalstats.regular import read_regular
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _REASON_CHARS = 200
 _MOST_ITEMS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Limits:
     """How far a run goes: at most so many items, looked at after every batch, with a margin and a level."""
 

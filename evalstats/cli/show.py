@@ -1,7 +1,6 @@
 """`evalstats show`: print a saved result."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +8,10 @@ import typer
 
 from evalstats.cli.command import Showing, add_command
 from evalstats.options import Flag
+from evalstats.record import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Saved:
     """What to show."""
 

@@ -1,12 +1,13 @@
 """What was asked and answered in flipped items, where the command asks for it: read from the files, shown, never stored."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from evalstats.errors import InputError
 from evalstats.options import Flag
+from evalstats.record import record
 
 if TYPE_CHECKING:
     from evalstats.analysis.compare.result import Comparison
@@ -17,7 +18,7 @@ _ITEMS = 6
 _MOST_CHARS = 20_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Texts:
     """Whether texts are wanted, and where they are."""
 

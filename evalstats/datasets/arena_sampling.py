@@ -5,17 +5,19 @@ The file is written by `python -m dev.validation.arena_sampling` in the project,
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import polars as pl
 
+from evalstats.record import record
+
 _FILE = "arena_sampling.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SamplingRow:
     """One measure of one way of sampling in one world.
 
@@ -39,7 +41,7 @@ class SamplingRow:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SamplingMeasure:
     """What a measure is: its name for a reader, its unit, which end is good, and what it is compared with."""
 
@@ -50,7 +52,7 @@ class SamplingMeasure:
     against: str = "random pairs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SamplingStudy:
     """The whole simulation: `seed` is the root of all seeds, `version` the evalstats that was simulated.
 

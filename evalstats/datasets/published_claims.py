@@ -5,18 +5,18 @@ from the repositories.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 from evalstats.datasets.tables import outcome, records, shipped
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 
 CLAIMS: Final = "published_claims.csv"
 COUNTS: Final = "published_claims_counts.csv"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClaimCounts:
     """Tasks of one claim that ended alike: `tasks` of them, in one `group` ("" where the source names none).
 
@@ -33,7 +33,7 @@ class ClaimCounts:
     candidate_score: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClaimSource:
     """What one repository states: `words` of `file` at `commit`, and the numbers in them, as proportions.
 
@@ -53,7 +53,7 @@ class ClaimSource:
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PublishedClaim:
     """One claim with its source, and the results it is about."""
 

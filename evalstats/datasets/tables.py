@@ -6,7 +6,6 @@ The files are CSV whose first lines, marked `#`, name source and licence.
 import csv
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import LiveMix, live_mix_of
 from evalstats.schema.tables import frame_from_rows
@@ -23,7 +23,7 @@ _HERE = "evalstats.datasets"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DimensionCounts:
     """One judgment dimension of Tenacious-Bench's held-out split: how many pairs each of two critics got right."""
 
@@ -66,7 +66,7 @@ def tau_airline_rewards() -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(int(digit) for digit in row["rewards"]) for row in rows_of(_HERE, "tau_airline.csv"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class HarmRate:
     """How often one model behind one defence did harm on HarmAmp's malicious plans; `harmfulness` is as published, in percent."""
 

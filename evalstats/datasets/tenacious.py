@@ -5,12 +5,13 @@ two files from the original ones.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any, Final, Literal
 
 from evalstats.datasets.tables import outcome, rows_of, shipped
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 
 Outcome = Literal["right", "tie", "wrong"]
@@ -23,7 +24,7 @@ RUNS, FACTS = "tenacious_runs.csv", "tenacious_facts.csv"
 _CREDIT = {"right": 1.0, "tie": 0.5, "wrong": 0.0}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScoredPair:
     """One pair: "right" where a critic scored the better draft higher, "tie" where it scored both alike.
 
@@ -36,7 +37,7 @@ class ScoredPair:
     scores: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TenaciousRun:
     """One published run: its pairs in the order of its file, and what it published.
 
@@ -89,7 +90,7 @@ class TenaciousRun:
         return shipped(rows, benchmark, kinds, factor_names=["dimension=scenario"], **about)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TenaciousFiles:
     """Counts of what the files of the last run hold beside its scores.
 
@@ -131,7 +132,7 @@ class TenaciousFiles:
     cosines_again: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TenaciousStudy:
     """The three runs, the headline's last, and the files of the last; `origin` says what they were read from."""
 

@@ -5,7 +5,7 @@ The files are written by `make validate` in the project, which reruns every simu
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -13,6 +13,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.record import record
 
 _FOLDER = "validation"
 ENOUGH = 2000  # tables; on fewer no promise is judged
@@ -26,7 +27,7 @@ Standing = Literal["kept", "at the limit", "undecided", "missed", "not judged"]
 _Z = 1.959963984540054
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Rate:
     """How often one `method` was wrong in one `case`; cases of one `group` belong together.
 
@@ -49,7 +50,7 @@ class Rate:
     design: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PromisedRate:
     """What is promised of a method in some cases, and what was found.
 
@@ -113,7 +114,7 @@ class PromisedRate:
         return f"at least {100 * (self.low or 0.0):g}%"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Study:
     """One question about error rates with everything that was found.
 

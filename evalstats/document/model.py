@@ -5,12 +5,13 @@ A `Document` is made by the `document.py` of an analysis. The terminal, a page, 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from evalstats.document.numbers import MINUS, interval_words, number, p_value, titled
 from evalstats.errors import Advice, written
+from evalstats.record import record
 
 Tone = Literal["good", "bad", "caution", "neutral"]
 NoteKind = Literal[
@@ -37,7 +38,7 @@ _LARGE = 20  # times the last digit: a difference of that size shows what the di
 Value = str | float | int | tuple[float | None, float | None] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Note:
     """What a reader must know beside the answer: the consequence in `text`, what to do about it in `remedy`.
 
@@ -73,21 +74,21 @@ class Note:
         return " ".join(sentence(part) for part in (self.text, written(self.remedy)) if part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Text:
     """A paragraph."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Items:
     """Short statements, one a line."""
 
     items: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Code:
     """Lines of Python, or of a shell, that give the same result."""
 
@@ -95,7 +96,7 @@ class Code:
     language: Literal["python", "sh"] = "python"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Column:
     """A column of a table: its title, and how its values are written.
 
@@ -206,7 +207,7 @@ class LateColumns(Mapping[str, Sequence[object]]):
         return len(self._columns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Table:
     """Rows of values as they are; columns say how they are written.
 
@@ -269,7 +270,7 @@ class Table:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Figure:
     """A drawing as a reference: a function of `evalstats.plots` by name, the rows it draws, and what they show in words.
 
@@ -290,7 +291,7 @@ class Figure:
         return all(len(column) == 1 for column in self.rows.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Tabs:
     """The same thing for several metrics or slices: a page shows one at a time, all else one after another.
 
@@ -302,7 +303,7 @@ class Tabs:
     panels: "tuple[Section, ...]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SideBySide:
     """Two texts beside each other, as a reader compares them: what was answered to one question, each with its title.
 
@@ -318,7 +319,7 @@ class SideBySide:
 Block = Text | Items | Code | Table | Figure | Tabs | SideBySide
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Section:
     """A part under a heading that states what was found in it. `id`: lower-case words joined by hyphens.
 
@@ -331,7 +332,7 @@ class Section:
     news: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Interval:
     """The number that answers with its interval, as it is drawn beside the number.
 
@@ -411,7 +412,7 @@ def works_section(works: Iterable[str]) -> Section:
     return Section(id="references", heading="References", blocks=(Items(items=lines),) if lines else ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Document:
     """All that is said of one result.
 

@@ -5,7 +5,6 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -13,6 +12,7 @@ from uuid import UUID
 from evalstats.atomic import whole_file
 from evalstats.errors import InputError, Option
 from evalstats.loaders.values import as_dict
+from evalstats.record import record
 from evalstats.regular import digest_of, read_regular
 
 DATA: Final = "data"
@@ -58,7 +58,7 @@ def model_folders(model: str, developer: str | None) -> tuple[str, str]:
     return folder_name(developer or UNKNOWN), folder_name(model)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Draft:
     """One log as it is to be published, and its samples, written already to a draft file (None where there are none)."""
 

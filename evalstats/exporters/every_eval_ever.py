@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -37,6 +36,7 @@ from evalstats.exporters.scored_results import (
 from evalstats.grammar import comma_list
 from evalstats.loaders.every_eval_ever_annex import ANNEX, SHARED, VERSION, packed
 from evalstats.loaders.values import as_dict, as_text
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import factor_dtypes
 
@@ -48,7 +48,7 @@ LogKey = tuple[str | None, str, str, str]
 _SETTINGS: Final = ("n_shots", "prompt_hash", "task_version", "item_limit")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ExportedLogs:
     """What became of an export: logs that are new, logs that were there, samples in all, and what a reader should know."""
 
@@ -58,7 +58,7 @@ class ExportedLogs:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _By:
     """What the user says of who evaluated, and of who made the models."""
 
@@ -73,7 +73,7 @@ class _By:
         return {**about, "developer": named} if named else about
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Run:
     """What one log is made of: who and on what, the run's row, its outcomes and its published numbers."""
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -12,6 +11,7 @@ from evalstats.analysis.settings import from_here
 from evalstats.atomic import replaced_folder
 from evalstats.errors import InputError, Option
 from evalstats.exporters.every_eval_ever import write_records
+from evalstats.record import record
 from evalstats.schema.columns import TABLES, TableName, schema_of
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.interchange import (
@@ -91,7 +91,7 @@ def _write(frame: pl.DataFrame, table: TableName, folder: Path, to: TableFormat)
 Target = Literal["parquet", "csv", "json", "eee"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Exported:
     """What an export wrote: where, how many rows or records, and what a reader should know."""
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 from xml.sax.saxutils import quoteattr
@@ -30,6 +30,7 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import comma_list, plural
 from evalstats.loaders.ratings import from_ratings, read_table
 from evalstats.loaders.values import as_number, as_text, word_score
+from evalstats.record import record
 from evalstats.regular import read_regular
 from evalstats.schema.columns import HELPER, OUTCOMES
 from evalstats.schema.data import EvalData, as_data
@@ -58,7 +59,7 @@ class SheetRow(msgspec.Struct, frozen=True, kw_only=True):
     shown: dict[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LabelSheet:
     """Answers drawn for people to label, and the labels that there are.
 

@@ -18,6 +18,7 @@ from evalstats.document.numbers import MINUS
 from evalstats.errors import InputError
 from evalstats.plots.style import LIGHT, Medium, Palette, Tooltip, house_style, palette_on, untyped
 from evalstats.plots.text import Box, Room, rooms, text_width
+from evalstats.record import record
 
 Tone = Literal["plain", "good", "bad", "caution", "neutral"]
 Extent = float | tuple[float, float] | Medium | None
@@ -70,7 +71,7 @@ class _TooTallError(Exception):
     """What is to be drawn finds no room in the height that is given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Sheet:
     """The room for a figure, in pixels (1/72 inch): `height` where it is given, `tallest` where it has a limit.
 
@@ -130,7 +131,7 @@ class Sheet:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Canvas:
     """Axes without a frame whose units are pixels from the top left."""
 

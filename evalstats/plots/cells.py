@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -14,6 +13,7 @@ from evalstats.document.numbers import interval, number
 from evalstats.plots.canvas import SMALL, Canvas, Extent, Segment, Sheet, draw_segments, drawn
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.text import digits_within, fitted_names, text_width, wrapped
+from evalstats.record import record
 
 _LEAST_OPAQUE, _MOST_OPAQUE = 0.12, 0.5  # letters keep a contrast of 4.5 to 1 on the deepest colour
 _HALF = 0.8  # letters of half the width of an interval
@@ -30,7 +30,7 @@ _HEADING = 13.0  # what upright headings may take, in letters' heights
 _MOST_LINES, _LEAST_BROKEN = 4, 5  # of a heading, and letters of a word that is broken
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Cell:
     """One cell: its words, half the width of its interval in words, what it says to a pointer, its value and interval."""
 
@@ -45,7 +45,7 @@ class _Cell:
     base: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Grid:
     """All cells by row and column; `reach` is the axis of their intervals, None where none is drawn."""
 
@@ -166,7 +166,7 @@ def _number_words(value: float | None, ends: tuple[float, float] | None, digits:
 # --- where cells stand ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _MapPart:
     """Some columns of the map, in pixels from the top left: `top` is the upper edge of the headings."""
 

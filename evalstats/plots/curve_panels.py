@@ -1,7 +1,6 @@
 """Lines over numbers: power by size, reliability by items, order by votes, an interval that narrows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 from typing import Any
@@ -30,6 +29,7 @@ from evalstats.plots.canvas import (
 )
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.text import Box, Ground, crosses, digits_within, text_width, with_interval, wrapped
+from evalstats.record import record
 
 _TALL = 11.5  # of a panel, in letters' heights
 # Told apart without colour too: by dash and mark.
@@ -143,7 +143,7 @@ def curves(
     return drawn(ax, size, figure)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _CurvePanel:
     """One panel: its rows, where it stands on the canvas with all that is written around it, and how it is labelled."""
 
@@ -428,7 +428,7 @@ def sequence(
     return drawn(ax, size, figure)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Path:
     """A line over the observations in their order: its values, what is written around it, and what its looks say."""
 

@@ -1,7 +1,7 @@
 """Over dates: scores in a small panel for each model, and periods on one axis."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -33,6 +33,7 @@ from evalstats.plots.text import (
     with_interval,
     wrapped,
 )
+from evalstats.record import record
 
 _TALL = 6.5  # of a panel, in letters' heights
 _LEAST_TALL = 2.8
@@ -141,7 +142,7 @@ def _across(sheet: Sheet, n: int) -> int:
     return max(1, min(_MOST_ACROSS, n, int(sheet.width / ((12.0 if sheet.narrow else _LEAST_WIDE) * sheet.font))))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _HistoryPanel:
     canvas: Canvas
     box: tuple[float, float, float, float]

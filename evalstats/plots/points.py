@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +27,7 @@ from evalstats.plots.canvas import (
 )
 from evalstats.plots.frame import Columns, columns_of
 from evalstats.plots.text import Ground, Placed, digits_within, fitted_names, text_width, with_interval, wrapped
+from evalstats.record import record
 
 NAMED = 40  # so many points are all named; of more the strong ones and those at the ends
 _FEW = 16  # of so many a name may stand far from its point, of more beside it or as a number
@@ -46,7 +47,7 @@ _LOG_FROM = 10.0  # an axis that may be logarithmic is so where values differ by
 Ends = tuple[float, float] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Dot:
     """One point: both values with their intervals, how it looks, and whether it is named in any case."""
 
@@ -67,7 +68,7 @@ class _Dot:
         return "o" if self.x_ends or self.y_ends else "D"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Axis:
     """One axis: its ends, its numbers, and whether equal distances are equal ratios, or equal logits between two bounds."""
 
@@ -104,7 +105,7 @@ class _Axis:
         return (self.moved(value) - low) / (high - low)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Plot:
     """Everything that is drawn: points, curves, axes and words."""
 
@@ -119,7 +120,7 @@ class _Plot:
     square: bool = False  # whether both axes have one unit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Curve:
     """A line through the points, with its band if it has one; `steps` are stairs, shaded below."""
 
@@ -366,7 +367,7 @@ def _logit_axis(values: Sequence[float], ends: Sequence[Ends], bounds: tuple[flo
 # --- drawing ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _PointFrame:
     """The panel of points on its canvas, in pixels."""
 
@@ -387,7 +388,7 @@ class _PointFrame:
         return self.plot.across.share(x) * self.wide, self.plot.up.share(y) * self.tall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _PointName:
     """A name and where it stands; a number where it found no room, with the name below the figure; None without room for that."""
 

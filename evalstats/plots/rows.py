@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -21,6 +21,7 @@ from evalstats.plots.canvas import (
 )
 from evalstats.plots.frame import Columns
 from evalstats.plots.text import fitted, fitted_names, text_width, wrapped
+from evalstats.record import record
 
 _LEAST_NAMES = 9.0  # letters' heights that names need beside marks
 # Shares of the width: what names may take at most and what a panel gets at least; and where all names then stand whole.
@@ -37,7 +38,7 @@ _SMALLER, _SMALLEST = 0.92, 1.5  # steps in which letters get smaller where a he
 _LOWEST_STACKED, _LOWEST, _HIGHEST_STACKED, _HIGHEST = 0.95, 0.58, 1.3, 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Line:
     """A row: its name, with a muted `detail` beside it. A `heading` has a name alone.
 
@@ -53,7 +54,7 @@ class Line:
     value: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Words:
     """A column of words, one for each line; `tones` colours them."""
 
@@ -67,7 +68,7 @@ class Words:
         return max(widest, text_width(self.heading, SMALL * font, bold=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Marks:
     """A panel: its title, its axis, and who draws into it.
 
@@ -87,7 +88,7 @@ class Marks:
     log: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MarkPanel:
     """Axes whose heights are pixels from their top; `levels` has the middle of the marks of each line."""
 
@@ -127,7 +128,7 @@ class MarkPanel:
         return self.left + (value - low) / (high - low) * (self.right - self.left)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Layout:
     """Where columns end and rows begin, in pixels."""
 

@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Final, Literal
 from xml.sax.saxutils import escape, quoteattr
 
@@ -17,11 +17,12 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from evalstats.errors import InputError
+from evalstats.record import record
 
 Medium = Literal["screen", "phone", "print"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Palette:
     """A colour for every role.
 
@@ -67,7 +68,7 @@ DARK: Final = Palette(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Tooltip:
     """A rectangle of a figure that answers a pointer, in pixels from the top left: whose it is, what it says in `words`.
 

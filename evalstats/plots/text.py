@@ -15,6 +15,7 @@ from matplotlib.ft2font import FT2Font
 
 from evalstats.document.escape import agreed_ends, one_line, without_ends
 from evalstats.document.numbers import interval, number
+from evalstats.record import record
 
 _WIDE = 1.12  # a letter of an East Asian script, or one that the font lacks, in ems
 _ROOM = 1.07  # drawing programs round each letter to whole pixels
@@ -210,7 +211,7 @@ _ACROSS = 1.5  # what it costs to stand across a letter's height of a thin line,
 _STEPS = 24  # of a line, looked at one by one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Placed:
     """Where a name stands: its box in pixels (y upwards), and where a line from its point ends; None where it is near."""
 

@@ -9,7 +9,7 @@ import sys
 import warnings
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from functools import cache
 from html.parser import HTMLParser
@@ -20,6 +20,7 @@ from typing import Any, Literal, overload
 from urllib.parse import quote
 
 from evalstats.errors import InputError, Option, RenderError
+from evalstats.record import record
 from evalstats.report.kernel import PRINTED, failed_cell, run_cells
 from evalstats.report.qmd import IMAGES, PageSource, assemble, check_constructs, read_document
 from evalstats.report.typeset import add_wide_fonts, typeset, typst_version, warn_of_letters
@@ -28,7 +29,7 @@ from evalstats.report.workspace import UNGUARDED, Guard, run_program
 _HERE = Path(__file__).resolve().parent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PageFile:
     """A .qmd file and the folder of the Quarto extension that it is styled by."""
 
@@ -67,7 +68,7 @@ def no_one_listens(_step: str) -> None:
     """Take the name of a step and do nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Job:
     """One page to be rendered: `folder` is empty and belongs to this rendering alone.
 
@@ -410,7 +411,7 @@ def whole_page(html: str, folder: Path, extension: Path) -> str:
     return html
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Ran:
     """Cells that have run: of which page, with which parameters, in which folder, and what came out."""
 

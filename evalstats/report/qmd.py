@@ -4,11 +4,12 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, cast
 
 from evalstats.errors import RenderError
+from evalstats.record import record
 from evalstats.regular import read_regular
 
 _FENCE = re.compile(r"^(`{3,})\s*\{python\}\s*$")
@@ -16,7 +17,7 @@ _ANY_FENCE = re.compile(r"^(`{3,}|~{3,})")
 _OPTION = re.compile(r"^#\|\s?(.*)$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Cell:
     """A Python cell: its code without the option lines, and its options. `line` counts from 1 in the file."""
 
@@ -31,7 +32,7 @@ class Cell:
         return (found,) if isinstance(found, str) else tuple(str(tag) for tag in found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Prose:
     """Markdown between cells."""
 
@@ -39,7 +40,7 @@ class Prose:
     line: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PageSource:
     """A .qmd file in its parts, in order."""
 

@@ -7,12 +7,12 @@ import shutil
 import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from evalstats.analysis.result import Result
 from evalstats.atomic import copy_whole
 from evalstats.errors import InputError, RenderError
+from evalstats.record import record
 from evalstats.regular import read_regular
 from evalstats.report.engine import (
     EmbeddedEngine,
@@ -99,7 +99,7 @@ _TARGETS: tuple[Target, ...] = ("html", "pdf")
 STUDIES = ("validation", "arena-sampling", "tenacious", "published-claims")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Rendered:
     """A finished report: where it is, and which engine made it."""
 

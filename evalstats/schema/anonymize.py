@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from evalstats.errors import InputError, Option
+from evalstats.record import record
 from evalstats.schema.column_names import holds_ids, holds_labels, holds_text, is_measure, is_personal
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.data import EvalData, Problem
@@ -320,7 +321,7 @@ _PEOPLE: Final = ("user", "rater", "session")
 _ITEMS: Final = ("item", "battle")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ReadableColumn:
     """A column as it may be read, null where a pseudonym stands; values of a `measure` that occur once are nothing special."""
 

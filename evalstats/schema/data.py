@@ -1,7 +1,7 @@
 """The six tidy tables, checked and held together: `EvalData`, what makes one of a table, and several into one."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from importlib import import_module
 from itertools import combinations
@@ -12,6 +12,7 @@ import polars as pl
 
 from evalstats.errors import CannotAnswerError, InputError, warn
 from evalstats.grammar import comma_list
+from evalstats.record import record
 from evalstats.schema.column_names import Presumed, is_shared_by_name
 from evalstats.schema.columns import HELPER, TABLES, TableName
 from evalstats.schema.metrics import one_definition, with_facts
@@ -46,7 +47,7 @@ Level = str | float | bool
 Severity = Literal["error", "note", "detail"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Problem:
     """One thing that went wrong with one file and did not stop the rest.
 
@@ -67,7 +68,7 @@ class Problem:
         return f"{self.path}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class EvalData:
     """Everything that was read: the tidy tables (Polars frames, glossary columns first) and the problems met.
 

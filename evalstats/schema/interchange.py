@@ -6,12 +6,12 @@ apostrophe: to take one away restores both. A null is an empty cell, an empty te
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 import polars as pl
 
 from evalstats.errors import InputError, Option
+from evalstats.record import record
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.tables import HALF_CHARACTER
 
@@ -41,7 +41,7 @@ _DTYPES: Final[Mapping[str, pl.DataType]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ExportedColumn:
     """One column of an exported table: its name and dtype, and how its file holds it.
 

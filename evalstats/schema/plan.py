@@ -6,13 +6,14 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import cast
 
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import renamed
@@ -22,7 +23,7 @@ _LEAST, _MOST = 0.98, 1.25
 _EXACT = 5e-4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LiveMix:
     """Shares of the live world by level of one `factor`, a column of the outcomes such as "scenario"; they sum to 1.
 
@@ -133,7 +134,7 @@ _MODEL_COLUMNS: Mapping[TableName, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Margin:
     """The largest difference that does not matter, with the reason for it.
 
@@ -160,7 +161,7 @@ class Margin:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Plan:
     """What was declared before looking. Everything may be left open: None or empty means that nothing is declared.
 
@@ -266,7 +267,7 @@ class Plan:
         return self.primary.get(benchmark)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PlanAccount:
     """The plan as it stands in a result: which one, what it declared, and where the result departs from it.
 

@@ -5,7 +5,7 @@ they are, and everything else, is invented (`evalstats.simulate.arena_world`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table, frame_from_rows
 from evalstats.simulate.arena_world import (
@@ -43,7 +44,7 @@ N_DAYS = 90.0  # in which votes are given
 HONEST, RING, SIDE = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class Events:
     """What is asked in each event; arrays of shape (n_events,) but for `members`, (n_events, K), in the order shown.
 
@@ -67,7 +68,7 @@ class Events:
         return self.rater.size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class DrawnVotes:
     """Pairs that events were reduced to; arrays of shape (n_votes,).
 
@@ -182,7 +183,7 @@ def drawn(rng: np.random.Generator, shares: FloatArray, n: int) -> IntArray:
 _MINUTE = 1.0 / (24 * 60)  # days
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ArenaAttack:
     """What is wrong with some votes; by default nothing.
 

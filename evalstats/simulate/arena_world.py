@@ -7,7 +7,6 @@ and for hundreds of simulated arenas at a time.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.simulate.draws import check_models, check_share, check_spread, generator
 from evalstats.stats.checks import FloatArray, IntArray, check_count
 
@@ -117,7 +117,7 @@ LANGUAGE_SHARES = (0.8, 0.2)
 MEAN_LOG_LENGTH = 5.0  # about 150 tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ArenaEffects:
     """What moves a vote. All is invented.
 
@@ -162,7 +162,7 @@ class ArenaEffects:
             raise InputError(f"tie is {self.tie:g}; Davidson's parameter is a number from 0")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ArenaDesign:
     """Who meets whom, and before whom.
 
@@ -223,7 +223,7 @@ class ArenaDesign:
         return tuple(self.models)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class ArenaWorld:
     """One draw of the truth; all effects in log-odds.
 

@@ -10,7 +10,6 @@ The outcomes of Tenacious-Bench and of tau-bench's airline are the figures that 
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
@@ -20,6 +19,7 @@ from scipy.special import expit
 
 from evalstats.datasets.tables import harmamp_known, tau_airline_rewards, tenacious_counts
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.simulate.draws import apportion, generator, intercept_for_count, model_paths
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_count
 
@@ -65,7 +65,7 @@ HARM_JUDGE_ERROR_RATE = 0.01
 _TOP_SCORE = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class HarmModel:
     """A model that is made up: its rate of harm on malicious plans and of refusal on benign ones, behind each defence.
 
@@ -128,7 +128,7 @@ def write_harmamp(folder: str | Path, models: Iterable[str] | None = None, *, se
     return _write_files(folder, "harmamp", [(model.name, _harm_rows(model, design)) for model in chosen])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class HarmDesign:
     """Plans, one element of each array a plan, malicious ones first; every array has shape (n_plans,).
 
@@ -164,7 +164,7 @@ def harm_design(seed: int) -> HarmDesign:
     return HarmDesign(seed=seed, malicious=malicious, category=category, axis=axes, group=group, version=versions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class HarmDraw:
     """One system on all plans, arrays of shape (n_plans,): harm of malicious and refusal of benign ones.
 
@@ -277,7 +277,7 @@ CUTS = (-2.2, -0.8, 0.6, 2.0)
 REPAIR_JUDGE_ERROR_RATE, MISSING_RATE = 0.004, 0.003
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RepairModel:
     """A model that is made up: its name and ability, in logits of a point."""
 
@@ -313,7 +313,7 @@ def write_devicerepair(
     return _write_files(folder, "device_repair", files)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class RepairDraw:
     """One model on all questions.
 

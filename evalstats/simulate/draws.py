@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from math import asin, cos, exp, pi, sin
@@ -17,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_count
 
 Calibrate = Literal["count", "rate"]
@@ -126,7 +126,7 @@ def model_paths(folder: str | Path, models: Sequence[str], ending: str) -> list[
 _SLACK = 1e-12  # 0.7 - 0.5 is not 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class SimulatedPairs:
     """Outcomes of two systems on the same items, and the truth.
 

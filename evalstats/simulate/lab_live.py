@@ -1,7 +1,6 @@
 """Simulated lab and live worlds with the truth known: planted gaps, a planted mix of scenarios, or nothing wrong at all."""
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import polars as pl
 from scipy.special import expit
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table, frame_from_rows
 from evalstats.simulate.arena_world import zipf
@@ -41,7 +41,7 @@ N_DAYS = 60
 _MINUTE = 60_000  # milliseconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class LabLiveDraw:
     """One sample of both sides; codes count from 0.
 
@@ -177,7 +177,7 @@ def _live_votes(world: LabLiveWorld, user: IntArray, rng: np.random.Generator) -
     return first, second, outcome.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class LabLive:
     """Both sides as tidy tables, and what they were drawn from."""
 

@@ -1,7 +1,7 @@
 """What a simulated lab and live world is made of, and every true number in it that a layer of `gap()` estimates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
@@ -9,6 +9,7 @@ import polars as pl
 from scipy.special import expit, logit, ndtri
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.simulate.draws import apportion, check_models, check_share, check_spread, generator
 from evalstats.simulate.rutbench_world import BEHAVIOUR_EFFECTS, BEHAVIOURS
 from evalstats.stats.checks import FloatArray, IntArray, check_count
@@ -23,7 +24,7 @@ USER_MIX = 10.0  # how alike the users' own mixes of scenarios are: concentratio
 ACTIVITY = 0.6  # exponent of Zipf's law of sessions by user
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LabLiveDesign:
     """Models, items, users, and what differs between lab and live. With the defaults nothing differs.
 
@@ -170,7 +171,7 @@ _ROUNDS = 70  # halvings of 120 logits: beyond the precision of a float
 _PARTS = 10_000_000  # shares are apportioned as whole parts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class LabLiveWorld:
     """One draw of the truth. Models are `names`: those of both sides, then those that only the lab has.
 
@@ -322,7 +323,7 @@ def _strengths(design: LabLiveDesign, lab: FloatArray, gaps: FloatArray) -> Floa
 _BY_MODEL = ("lab", "live", "total", "mix", "behaviour", "poststratified", "drop", "planted", "calibrated")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class LabLiveTruth:
     """True values over endless users, and over endless items in the lab's own mix.
 

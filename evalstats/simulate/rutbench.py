@@ -7,7 +7,6 @@ from a few facts by the rules of the benchmark's own scorer, so that they agree 
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypedDict, Unpack, cast
 
@@ -16,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from evalstats.record import record
 from evalstats.simulate.draws import Calibrate, check_share, generator, intercept_for_rate, model_paths
 from evalstats.simulate.rutbench_world import (
     BEHAVIOURS,
@@ -41,7 +41,7 @@ CRASH = "TimeoutError: simulated crash of the harness\n"
 Failure = Literal["state", "diff", "forbidden"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SampleFacts:
     """Everything a sample's blocks are made from.
 

@@ -1,7 +1,7 @@
 """The truth behind a simulated RUT-Bench: environments, tasks and users, the models, and a logistic model of success."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from types import MappingProxyType
 
@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from evalstats.datasets.tables import rows_of
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.simulate.draws import (
     Calibrate,
     apportion,
@@ -21,7 +22,7 @@ from evalstats.simulate.draws import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RutModel:
     """What is known of one model before anything is simulated.
 
@@ -118,7 +119,7 @@ ACTION_TURN_COUNTS: Mapping[int, int] = {3: 15, 4: 69, 5: 31, 6: 11, 7: 37, 8: 4
 READ_ONLY_SHARE = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class RutDesign:
     """Base tasks, one element of each array a task; every array has shape (n_tasks,).
 
@@ -212,7 +213,7 @@ BEHAVIOUR_EFFECTS: Mapping[str, float] = MappingProxyType(
 DIFFICULTY_EFFECTS: Mapping[str, float] = MappingProxyType({"easy": 0.7, "medium": 0.0, "hard": -0.7})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RutEffects:
     """Effects on the logit of success. All are invented; only each model's overall rate is published.
 
@@ -244,7 +245,7 @@ class RutEffects:
         check_spread(**{f"sd_{name}": getattr(self, f"sd_{name}") for name in names})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@record(eq=False)
 class RutDraw:
     """One run of one model: the truth and what came of it; arrays of shape (n_tasks, 7), behaviours as `BEHAVIOURS`.
 

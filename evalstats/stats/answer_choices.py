@@ -7,13 +7,13 @@ doi:10.1080/01621459.1981.10477633 (counts that are not multinomial); Cohen 1960
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_values, check_level
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, t_quantile
 from evalstats.stats.item_quality import least_p, strength_ranks, weak_models_test
@@ -45,7 +45,7 @@ def as_keys(keys: ArrayLike, n_items: int) -> IntArray:
     return codes.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class UnreadAnswers:
     """One model's score under three readings of the answers that could not be read.
 
@@ -120,7 +120,7 @@ def _chances(n_options: ArrayLike, n: int) -> FloatArray:
     return 1.0 / options
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ChanceLevel:
     """A model's number of right answers beside what blind picks give: one-sided p of "no better than blind"."""
 
@@ -149,7 +149,7 @@ def chance_level(right: ArrayLike, n_options: ArrayLike) -> ChanceLevel:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RivalOptions:
     """Of each item the option other than the key that most models choose, and whether the strong ones do. Shape (n_items,).
 
@@ -238,7 +238,7 @@ def rival_options(choices: ArrayLike, keys: ArrayLike) -> RivalOptions:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PositionBias:
     """Which positions a model chooses when it is wrong, beside an even choice among the wrong options. Shape (n_positions,).
 
@@ -336,7 +336,7 @@ def _quadratic_p(apart: FloatArray, covariance: FloatArray) -> float:
     return float(special.gammaincc(int(varies.sum()) / 2.0, float(along.sum()) / 2.0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SharedErrors:
     """How often pairs of models give the same wrong answer, beyond what each item's wrong answers make likely.
 

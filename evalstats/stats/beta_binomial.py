@@ -9,7 +9,6 @@ arXiv:2107.03374 (pass@k); Yao et al. 2024, arXiv:2406.12045 (pass^k).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count, check_level, few_items
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.roots import bracketed_roots
@@ -34,7 +34,7 @@ _SETTLED = 0.05  # of log-likelihood; what is left makes the interval longer
 _MOST_STEPS, _MOST_PLANES, _HALVINGS = 5_000, 200, 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BetaBinomial:
     """A Beta-binomial law fitted to successes and trials of items by maximum likelihood.
 
@@ -249,7 +249,7 @@ def any_law_intervals(
     return [(end(goal), -end(-goal)) for goal in goals]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Profile:
     """Items with more than j successes, failures and trials, for j = 0, 1, ...: all that the likelihood needs."""
 

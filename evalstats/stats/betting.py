@@ -6,7 +6,6 @@ Grünwald, de Heide & Koolen 2024, doi:10.1093/jrsssb/qkae011 (e-values of count
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bound, check_bounds, check_level
 from evalstats.stats.estimate import positive_p
 from evalstats.stats.sequential import (
@@ -38,7 +38,7 @@ _CLOSE = 1e-10
 _CLOSE_ON_PATH = 1e-7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Game:
     """Scores mapped to [0, 1] and the bets on them, each made before its score is seen.
 
@@ -289,7 +289,7 @@ def _root(function: Callable[[float], float], low: float, high: float, close: fl
     return float(brentq(function, low, high, xtol=close))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class EMcnemar:
     """Where the test stands: discordant items each way, log e now (it does not overflow), and the smallest 1/e so far as p.
 

@@ -6,13 +6,13 @@ doi:10.1214/aos/1176350933 (bootstrap-t).
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import (
     FloatArray,
     as_codes,
@@ -199,7 +199,7 @@ _CHEAP_TO_COUNT = 20  # with this many items a distinct value, drawing counts is
 _FLAT = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Resampled:
     """An estimate whose interval comes from random resamples: the same seed on the same data gives the same interval.
 

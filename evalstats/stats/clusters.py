@@ -7,7 +7,6 @@ doi:10.1198/jbes.2010.07136 (several columns); Westfall & Young 1993, Resampling
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import (
     FEW_CLUSTERS,
     FloatArray,
@@ -99,7 +99,7 @@ def _statistics(signs: FloatArray, sums: FloatArray, share: FloatArray) -> Float
     return np.where(flat, endless, np.abs(mean) / np.sqrt(np.where(flat, 1.0, variance)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClusterMean:
     """The mean of clustered items, clipped to the bounds that were given, and what the clusters do to it.
 
@@ -332,7 +332,7 @@ def _few_effective(df: float) -> tuple[str, ...]:
     return (f"the clusters are so unequal that they are worth {1.0 + df:.1f}: too few for a verdict",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Dependence:
     """Whether item differences hang together within the levels of one factor.
 

@@ -11,7 +11,7 @@ Calonico, Cattaneo & Titiunik 2014, doi:10.3982/ECTA11757 (regression discontinu
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -21,6 +21,7 @@ from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_level
 from evalstats.stats.clusters import intersection
 from evalstats.stats.estimate import positive_p, t_quantile, two_sided_t_p
@@ -29,7 +30,7 @@ _MOST_COLUMNS = 4
 _ROUNDING = 1e-10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Piece:
     """One way of clustering: scores that turn residuals into a cluster's share, its df, and its sign in the sum."""
 
@@ -41,7 +42,7 @@ class _Piece:
     one_way: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemContrast:
     """A coefficient of a weighted regression on items, ready for any scores of these items: `weights @ scores`.
 
@@ -201,7 +202,7 @@ def twin_contrast(n_pairs: int, clusters: Sequence[ArrayLike] = ()) -> ItemContr
 MIN_REFERENCES = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ReferenceGap:
     """What a suspect model has beyond the references, in the score's unit, and how sure that is.
 
@@ -320,7 +321,7 @@ MIN_SIDE = 20
 MIN_DATES = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DateWindow:
     """The items closer to the break than `width`, and the contrast "limit from before less limit from after" on them."""
 
@@ -331,7 +332,7 @@ class DateWindow:
     n_after: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DateDensity:
     """Items within half the bandwidth of the break on each side, and how near the nearest lies (`gap_before`, `gap_after`).
 
@@ -422,7 +423,7 @@ _TRIANGULAR = 3.4375  # constant of the optimal bandwidth for the triangular ker
 _CURVATURE = 3.56  # the same for the uniform kernel in the pilot estimate of a second derivative
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Bandwidth:
     """How far from the break items count, in the unit of the dates, and why so far."""
 

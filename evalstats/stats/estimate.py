@@ -1,18 +1,18 @@
 """The shape of every estimate with its interval, the normal and t laws behind intervals, and nodes to integrate over."""
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from scipy import special
 
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray
 
 SMALLEST_P = 1e-300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class IntervalEstimate:
     """An estimate, its interval, and how both were reached, in the unit of the data.
 

@@ -16,13 +16,14 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_level, too_few_clusters
 from evalstats.stats.estimate import IntervalEstimate, positive_p
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.many.pair_table import as_scores
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClusterCorrelation:
     """How alike items of one cluster are, and what that does to the variance of a mean.
 
@@ -138,7 +139,7 @@ def _limits(f: float, free: tuple[float, float], n0: float, level: float) -> tup
     return (low - 1.0) / (low + n0 - 1.0), (high - 1.0) / (high + n0 - 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FactorDependence:
     """What one factor does to the differences between models.
 

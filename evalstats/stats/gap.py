@@ -7,7 +7,6 @@ doi:10.2307/2289471; Prasad & Rao 1990; Berger 1982 (intersection-union); Paule 
 """
 
 import math
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from scipy import optimize, sparse, special
 
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, too_few_clusters
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.slope_search import contrast_rows
@@ -25,7 +25,7 @@ from evalstats.stats.many.winners_curse import shrunken_means
 from evalstats.stats.mixed.prediction import pooled_table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Differences:
     """A family of differences. Arrays are float64, shape (n_differences,), in the scores' unit.
 
@@ -50,7 +50,7 @@ class Differences:
     reasons: tuple[str | None, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LevelGaps:
     """Live minus lab on one scale: of each model, each model's less the mean (`deviations`), and the mean over these models.
 
@@ -208,7 +208,7 @@ _ROUNDING = 1e-12
 _LEAST_DF = 4.0 - 1e-9  # what five equal clusters have, up to rounding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CellRates:
     """Rates of one side by model and cell, with what their errors are made of.
 
@@ -226,7 +226,7 @@ class CellRates:
     floor: FloatArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Combined:
     """Weighted sums of rates: estimates, covariance of errors, Satterthwaite df and clusters behind each."""
 
@@ -384,7 +384,7 @@ def _reason(lab: Combined, live: Combined, at: int, df: float) -> str | None:
 _LEAST_EIGENVALUE = 1e-3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PooledGaps:
     """Partially pooled gaps of models x cells; NaN where there was no gap with an error.
 
@@ -465,7 +465,7 @@ def _lifted(correlation: FloatArray) -> FloatArray:
 _FEWEST_POOLED = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Drops:
     """What the lab says of each model with ideal users, and of what non-ideal ones take from it (negative: does worse).
 
@@ -503,7 +503,7 @@ class Drops:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PooledDrops:
     """Drops drawn towards their common mean, and the scores that follow from them.
 

@@ -9,13 +9,12 @@ Besag & Clifford 1991, doi:10.1093/biomet/78.2.301 (simulated p-values, sequenti
 doi:10.1177/014662168801200304 (purified anchors); Benjamini & Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.item_response import PRIOR_MEAN, ItemCurves
 from evalstats.stats.many.multiplicity import benjamini_hochberg
@@ -40,7 +39,7 @@ FALSE_DISCOVERIES = 0.05
 _TIE = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TermTests:
     """Score tests of terms added to the curves of items; arrays of shape (n_items, n_terms), NaN where an item is not tested.
 
@@ -62,7 +61,7 @@ class TermTests:
     tested: BoolArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FamilyTests:
     """Of every item and family, whether the family solves it more or less often than others of the same ability.
 

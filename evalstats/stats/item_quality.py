@@ -6,7 +6,6 @@ References: Lord & Novick 1968, Statistical Theories of Mental Test Scores (item
 doi:10.1214/aoms/1177730491 (ranks of strength).
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_count
 from evalstats.stats.many.multiplicity import conditional_benjamini_hochberg
 from evalstats.stats.many.pair_table import as_scores
@@ -46,7 +46,7 @@ def strength_ranks(scores: FloatArray, seen: BoolArray) -> FloatArray:
     return ranks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RankSums:
     """One-sided tests of many items. Arrays have shape (n_items,).
 
@@ -152,7 +152,7 @@ _RARE, _FAR_FEWER = 0.01, 0.8
 _STRATUM = 20  # items that are taken to be about equally hard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemInformation:
     """Which items tell models apart. Arrays are bool, shape (n_items,).
 
@@ -194,7 +194,7 @@ def item_information(scores: ArrayLike, *, low: float = 0.0, high: float = 1.0) 
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemSlopes:
     """Whether weak models do better on an item than strong ones. Arrays have shape (n_items,), NaN where nothing can be said.
 
@@ -275,7 +275,7 @@ def _two_valued(values: FloatArray) -> bool:
     return values.size == 0 or bool(np.all((values == values.min()) | (values == values.max())))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RepeatedRows:
     """How many different rows of scores there are, beside how many there would be if models erred independently.
 

@@ -11,13 +11,13 @@ items); Varadhan & Roland 2008, doi:10.1111/j.1467-9469.2007.00585.x (accelerati
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.roots import solved
 
@@ -31,7 +31,7 @@ _LONGEST_STEP = 1.5
 _LEAST_SPREAD = 1e-8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemCurves:
     """A fitted two-parameter model: arrays of shape (n_items,) and (n_models,), in logits per standard deviation of ability.
 

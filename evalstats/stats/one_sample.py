@@ -7,13 +7,14 @@ doi:10.1214/ss/1009213286 (Jeffreys); Bowyer, Aitchison & Ivanova 2025, arXiv:25
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import (
     FEW_CLUSTERS,
     FloatArray,
@@ -33,7 +34,7 @@ RUNAWAY = 10.0  # a cost of so many times the median has run away
 _WIDEST_GAIN = 50.0  # a spread far below that of 0/1 scores may be chance: n_hat stays below 50 n
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Cr2:
     """Variance of a mean under clustering, 0.0 where every cluster's residuals add up to 0, and its df."""
 
@@ -380,7 +381,7 @@ def _uneven_clusters(unit: FloatArray, codes: IntArray, n_clusters: int) -> tupl
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class UnseenFailures:
     """Further outright failures of one side: what would undo its lead, and what the items cannot exclude.
 
@@ -457,7 +458,7 @@ def possible_failures(failures: ArrayLike, n: ArrayLike, *, conf_level: float = 
         return np.asarray(np.where(items > 0, upper - k / items, np.nan), dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class UnseenRunaways:
     """Further runaway answers of the cheaper side: what would undo a result, and what the items cannot exclude.
 
@@ -529,7 +530,7 @@ def unseen_runaways(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairFailures:
     """The same for pairs of models, of the better one of each pair; arrays of shape (n_pairs,)."""
 

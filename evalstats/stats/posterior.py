@@ -30,7 +30,6 @@ Berger, Liseo & Wolpert 1999, doi:10.1214/ss/1009211804 (integrated likelihoods)
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -38,6 +37,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray, as_codes, as_values, check_bound, check_level
 from evalstats.stats.estimate import legendre
 from evalstats.stats.roots import bracketed_roots
@@ -53,7 +53,7 @@ _RATIOS, _RATIO_STEP = 44.0, 0.25
 _NO_SPREAD = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Prior:
     """What is thought of a difference before the data: a law centred at `centre`, in the unit of the scores.
 
@@ -96,7 +96,7 @@ class Likelihood(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TLikelihood:
     """A normal estimate whose variance is known from `df` degrees of freedom; infinite `df` for one that is known."""
 
@@ -115,7 +115,7 @@ class TLikelihood:
         return _log_t((delta - self.centre) / self.spread, self.df)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairsLikelihood:
     """Items that both sides answered once, right or wrong: `wins` and `losses` of the candidate, and items on which both agree.
 
@@ -184,7 +184,7 @@ class PairsLikelihood:
         return _log_sum(logs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class GroupsLikelihood:
     """Two groups of different users or items, right or wrong: `right` of `n` in the first and in the second."""
 
@@ -237,7 +237,7 @@ class GroupsLikelihood:
         return _log_sum(logs)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClusterMoments:
     """What clustered item differences tell of their mean: for each size of cluster how many there are, and their means' moments.
 
@@ -281,7 +281,7 @@ class ClusterMoments:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClustersLikelihood:
     """Items in clusters: d_gi = delta + c_g + e_gi, both normal.
 
@@ -378,7 +378,7 @@ def _log_sum(logs: FloatArray) -> FloatArray:
 # --- the posterior ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DifferencePosterior:
     """What is to be thought of a difference, given data and prior; numbers in the unit of the scores.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, special
 
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
 
 _MOST_STEPS = 200
@@ -19,7 +20,7 @@ _ROUNDING = 1e-12
 _LEAST = 1e-300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ProportionContrasts:
     """Contrasts of proportions, each judged by likelihood ratio and score, scaled to the variance it was given.
 

@@ -6,7 +6,6 @@ Behavioral Measurements.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, check_level
 
 Coefficient = Literal["relative", "absolute"]
@@ -22,7 +22,7 @@ _FEW_OBJECTS = 10
 _MOST = 10**9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Facet:
     """One source of variation besides the models: items, trials, scenarios, users, judges.
 
@@ -36,7 +36,7 @@ class Facet:
     fixed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Component:
     """One component of the variance of a single score, by its factors: "model:item"."""
 
@@ -45,7 +45,7 @@ class Component:
     variance: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class GStudy:
     """Components of the variance of scores, all factors random, of every combination that the design has."""
 
@@ -139,7 +139,7 @@ def effects_of(names: Sequence[str], inside: Mapping[str, Sequence[str]]) -> lis
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Reliability:
     """How reliable mean scores of a design are.
 
@@ -207,7 +207,7 @@ def reliability(study: GStudy, sizes: Mapping[str, int] | None = None) -> Reliab
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LevelsNeeded:
     """How many levels of one facet reach a coefficient; None where no number does, and `reason` says what would help.
 

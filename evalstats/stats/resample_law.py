@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from scipy import special
 
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray
 
 _FINEST = 2.0**20  # steps in the largest value: finer data count as continuous
@@ -80,7 +80,7 @@ def _all_multiples(values: FloatArray, step: float) -> bool:
     return bool(np.abs(steps - np.rint(steps)).max() <= min(slack, 1e-4))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SumLaw:
     """Masses of a sum at `start`, `start + step`, ...; on a grid some may be slightly negative."""
 

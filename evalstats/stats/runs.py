@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import SMALLEST_P, IntervalEstimate, positive_p, t_quantile
 
@@ -72,7 +73,7 @@ def as_blocks(scores: ArrayLike | ScoreBlocks, what: str = "scores") -> ScoreBlo
     return ScoreBlocks(y.shape[0], y.shape[1], lambda: iter([y]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunEffects:
     """What the scores of one side (or its differences from another, run by run) tell of how far whole runs differ.
 
@@ -187,7 +188,7 @@ def equal_runs_p(sides: Sequence[RunEffects]) -> float | None:
     return positive_p(float(special.fdtrc(between, df, f)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunSd:
     """What is known of the run standard deviation before the runs are looked at, in score units.
 
@@ -202,7 +203,7 @@ class RunSd:
             raise InputError(f"a run standard deviation is a positive number, not {self.value:g}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunSpread:
     """The run standard deviation given the runs, as nodes with weights, and the variance that a run's unit adds.
 

@@ -7,13 +7,14 @@ weighted); Agresti & Min 2005, doi:10.1002/sim.1781 (half a pair added to each c
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_bound, check_count, check_level
 from evalstats.stats.estimate import positive_p
 from evalstats.stats.many.pair_table import as_scores
@@ -24,7 +25,7 @@ _CLEAR = 0.05
 _SORTED = 0.01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunDrift:
     """One run's drift over its own order.
 
@@ -161,7 +162,7 @@ _FEWEST_RUNS = 3
 _SHOWN = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Change:
     """Runs since one against those before it, as seen at one look.
 
@@ -275,7 +276,7 @@ def score_changes(
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Runs:
     """The runs of a look, items by cluster: scores, running counts and sums, and the row at which each cluster begins."""
 

@@ -5,13 +5,13 @@ they are confused by, and their error rates stand in `design/scales.md`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray
 
 Sureness = Literal["certain", "likely"]
@@ -34,7 +34,7 @@ _SMALL_SET = 25
 _REPEATED = frozenset("789")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Spread:
     """The scores of one group: every value, how often it was given, and the kind of scale they could be of."""
 

@@ -8,13 +8,13 @@ doi:10.2307/2951597 (CUSUM test with ordinary residuals).
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bound, check_bounds, check_level, is_constant
 from evalstats.stats.estimate import positive_p
 
@@ -27,7 +27,7 @@ FIRST_LOOK = 100  # the asymptotic sequence starts here
 _USUAL_N = 500  # the n that is favoured where none is planned
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ConfidenceSequence:
     """A mean, watched while the units come in: where it stands now, and how it got there.
 
@@ -154,7 +154,7 @@ def _holds(ends: tuple[float, float], estimate: float) -> bool:
     return ends[0] < ends[1] and ends[0] - slack <= estimate <= ends[1] + slack
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Drift:
     """How far the running sum strays from a straight line: p, and the mean of each half of the units."""
 
@@ -194,7 +194,7 @@ def _strayed(v: FloatArray, shares: FloatArray) -> tuple[FloatArray, float]:
     return np.cumsum(residuals), math.sqrt(float(np.square(residuals).sum()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CumulativeMean:
     """A mean as it adds up over the units in their order.
 

@@ -6,13 +6,13 @@ Applications of Item Response Theory (true-score prediction); Cochran 1977, Samp
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, check_count
 from evalstats.stats.item_response import ItemCurves, two_parameter
 
@@ -22,7 +22,7 @@ _NEWTON_STEPS = 60
 _LONGEST_STEP = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SizeError:
     """How far a form of this many items is from the score on all items, over models that had no part in its choice.
 

@@ -8,7 +8,6 @@ Complex Surveys, doi:10.1002/9780470580066; Squire & Trapp 1998, doi:10.1137/S00
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
@@ -18,10 +17,11 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CellTable:
     """Sums of one side: one entry for each cluster x model x cell that has a score, sorted in that order.
 
@@ -128,7 +128,7 @@ _WHOLE = 1.0 - 1e-9
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Linearised:
     """Statistics with the variance that each side brings, shape (n_models + 1, n_statistics); the last row averages models.
 
@@ -285,7 +285,7 @@ def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
 _SHARES = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CellWeights:
     """Weights of rows that make the shares of cells equal those wanted, over the cells that have a row.
 
@@ -324,7 +324,7 @@ def cell_weights(count: ArrayLike, share: ArrayLike) -> CellWeights:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class GapParts:
     """A gap in parts, live minus lab, for many tables at once: arrays of shape (...), and by cell (..., n_cells).
 
@@ -460,7 +460,7 @@ def _value(chosen: int, w_lab: Sums, w_live: Sums, rate: Sums, factors: Sequence
 PARTS = ("lab", "live", "total", "mix", "behaviour", "unexplained", "poststratified")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class GapStatistic:
     """The parts of the gap of each model, in the order of `names`.
 

@@ -6,13 +6,14 @@ McCaffrey 2002 (CR2).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import (
     FloatArray,
     IntArray,
@@ -33,7 +34,7 @@ from evalstats.stats.paired.means import pseudo_square
 _WIDEST_GAIN = 50.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Strata:
     """The stratum of every item, and the share of each stratum in the mean, above 0 and summing to 1."""
 
@@ -252,7 +253,7 @@ def stratified_wilson(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Spread:
     """Weighted mean, its variance (0 where nothing varies within strata), df, and the clusters of the coarsest column."""
 

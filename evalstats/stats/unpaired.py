@@ -13,13 +13,14 @@ doi:10.1145/3292500.3330722 (sample-ratio mismatch).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import (
     FloatArray,
     IntArray,
@@ -46,7 +47,7 @@ _BESIDE = 1e-10  # so close to the estimate a difference is the estimate
 _BISECTION_STEPS = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TwoProportions:
     """Successes and trials of a baseline and a candidate that share no item."""
 

@@ -6,7 +6,6 @@ doi:10.1080/01621459.1993.10476355 (generalized confidence intervals).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsqr
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, is_constant
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm, nested_in
 from evalstats.stats.mixed.linear import fit_linear
@@ -24,7 +24,7 @@ from evalstats.stats.reliability import effects_of
 _NOTHING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VarianceComponents:
     """Components of the variance of a single score, all factors random, with what their uncertainty is drawn from.
 

@@ -4,13 +4,14 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
 from evalstats.errors import StoreError
+from evalstats.record import record
 from evalstats.regular import digest_of
 from evalstats.schema.data import Problem
 from evalstats.store.manifest import (
@@ -33,7 +34,7 @@ READING_FAILED: tuple[type[BaseException], ...] = (OSError, pl.exceptions.Polars
 _HASHERS = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Fault:
     """In what a stored source differs from its manifest.
 

@@ -13,7 +13,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
@@ -26,6 +26,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from evalstats.errors import Option, StoreError
+from evalstats.record import record
 from evalstats.regular import StrangeFileError, check_regular, read_regular
 from evalstats.schema.columns import KEYS, TABLES, TableName, column_names, schema_of
 from evalstats.schema.data import Problem
@@ -43,7 +44,7 @@ _DTYPES: Mapping[str, pl.DataType] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SourceOrigin:
     """What a stored source was made from.
 
@@ -68,7 +69,7 @@ class SourceOrigin:
         return replace(self, path="") == replace(other, path="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StoredFile:
     """One Parquet file: its table, size, digest, and the dtypes of its factors (`Null` where all values are null).
 
@@ -85,7 +86,7 @@ class StoredFile:
     constants: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunEntry:
     """One run of a source, with the number of its rows that have a score, failed, or got none."""
 
@@ -98,7 +99,7 @@ class RunEntry:
     n_unscored: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Manifest:
     """All that is known of one stored source without opening its Parquet files."""
 
@@ -238,7 +239,7 @@ LINK = "is a link, and a store reads no source through one; put the folder itsel
 _FORMAT = "evalstats-store"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StoredSource:
     """A source as it stands in a store: its folder and its manifest."""
 

@@ -8,11 +8,11 @@ import os
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from evalstats.errors import Option, StoreError
 from evalstats.grammar import plural, quoted_list
+from evalstats.record import record
 from evalstats.regular import read_regular
 from evalstats.schema.data import Problem
 from evalstats.store.check import faults_of, folders_of, misplacement, shared_runs, stray_files
@@ -35,7 +35,7 @@ SET_ASIDE = "set-aside"
 _PATH = re.compile(r'"origin":\s*\{\s*"path":\s*(?=")')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Repairs:
     """What a repair did, and what it left: only the user can mend that."""
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, cast
@@ -17,6 +17,7 @@ import polars as pl
 
 from evalstats.errors import InputError, StoreError
 from evalstats.grammar import quoted_list
+from evalstats.record import record
 from evalstats.regular import digest_of, open_folder
 from evalstats.schema.columns import TableName, column_names, schema_of
 from evalstats.schema.data import Problem
@@ -273,7 +274,7 @@ _CONSTANT_CHARS = 200
 MAX_PROBLEMS = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Committed:
     """What became of a source: added, put in the place of earlier readings of the same bytes, or there already."""
 

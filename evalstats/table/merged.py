@@ -4,13 +4,13 @@ No engine adds up scores: it counts equal rows, and counts are the same whoever 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import narwhals as nw
 import polars as pl
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.schema.columns import NAMED_TRIALS
 from evalstats.table.items import HELPER
 from evalstats.table.vote_cells import collected
@@ -24,7 +24,7 @@ _BITS = 32
 MOST_TRIALS, _MOST_NAMED = 1024, 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RemoteTable:
     """A table that stays where it is.
 
@@ -55,7 +55,7 @@ def remote_table(frame: object) -> RemoteTable:
     return RemoteTable(frame=cast("nw.LazyFrame[Any]", renamed), names=names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Trials:
     """The different trials of a table, in the order of their places: the values in `column`, and what they are called.
 

@@ -1,19 +1,20 @@
 """The facts of a metric: its kind, bounds, direction and unit, and how its numbers are shown."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from evalstats.errors import InputError
+from evalstats.record import record
 
 Direction = Literal["declared", "assumed", "asked"]
 PassKind = Literal["hat", "at"]
 _PERCENT = ("percent", "%", "pct")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MetricFacts:
     """A metric of a benchmark: its kind, bounds, direction and unit. `low` and `high` are None where it has no bound.
 

@@ -6,13 +6,14 @@ factor is a part of the items. Nothing behind it asks where the rows came from.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError, NothingSharedError, Option
+from evalstats.record import record
 from evalstats.schema.tables import is_constant
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 from evalstats.table.items import (
@@ -31,7 +32,7 @@ from evalstats.table.metric import MetricFacts, PassKind
 from evalstats.table.systems import System
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScoreTable:
     """One metric of one benchmark: items x systems, arrays of shape (n_items, n_systems).
 

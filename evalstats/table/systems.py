@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 
 import polars as pl
 
 from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.grammar import and_list, comma_list, plural, quoted_list
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import is_constant, levels_of
@@ -16,7 +17,7 @@ from evalstats.table.items import row_counts, seen_trials
 from evalstats.table.metric import MetricFacts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class System:
     """One system: its name, its rows of one metric (one for each trial, or merged ones), and their runs.
 

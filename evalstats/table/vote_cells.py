@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import narwhals as nw
@@ -11,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.schema.tables import as_polars
 from evalstats.table.items import HELPER
 
@@ -173,7 +173,7 @@ Ints = npt.NDArray[np.int64]
 CELL = f"{HELPER}cell"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VoteCells:
     """Votes between two different models, equal ones merged, and how many were left out and why.
 
@@ -323,7 +323,7 @@ _HASHED = 5_000_000  # votes, beyond which text is told apart by hashes: a table
 Packed = npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VoteChunk:
     """Votes of some whole clusters, equal votes of one cluster merged: arrays of one length.
 

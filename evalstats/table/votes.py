@@ -5,7 +5,7 @@ DuckDB, Spark) is merged where it lies, and then nothing can be asked of single 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import narwhals as nw
@@ -14,6 +14,7 @@ import polars as pl
 
 from evalstats.errors import CannotAnswerError, InputError, warn
 from evalstats.grammar import comma_list, plural
+from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import lookalike_note, lookalikes, renamed
 from evalstats.schema.tables import as_polars, check_table
@@ -42,7 +43,7 @@ _FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
 _BY_VOTE = ("first", "second", "outcome", "share", "weight", "label_weight", "covariates")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VoteCounts:
     """Votes that were given, by what became of them.
 
@@ -61,7 +62,7 @@ class VoteCounts:
     n_events: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VoteTable:
     """Votes with an outcome between two different models.
 

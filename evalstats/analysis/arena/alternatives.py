@@ -1,7 +1,7 @@
 """The same votes under other choices (ties, both-bad votes, style, side, equal pairs), and by category with partial pooling."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,7 @@ from evalstats.analysis.arena.result import Alternative, Categories, CategoryRat
 from evalstats.analysis.result import finite
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.likelihood import PairFit, Ties
 from evalstats.stats.arena.slices import PooledStrengths, pooled_strengths, slice_strengths
@@ -106,7 +107,7 @@ def _alternative(main: RatedPart, order: Sequence[int], key: str, rows: VoteRows
 # --- by category ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _CategoryVotes:
     """Votes by category, merged; models are numbered by `models`, their places in the table."""
 

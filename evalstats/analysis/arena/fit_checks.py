@@ -1,7 +1,7 @@
 """Does one rating a model describe the votes: pair by pair, in prediction, without circles, and over time?"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -15,6 +15,7 @@ from evalstats.analysis.arena.result import CheckLine, FitChecks, ModelDrift, Pa
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import CannotAnswerError
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.drift import LinearDrift, PeriodTest, linear_drift, period_test
 from evalstats.stats.arena.goodness_of_fit import (
@@ -217,7 +218,7 @@ def _worst(pairs: PairResiduals, models: tuple[str, ...]) -> tuple[PairResidual,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DatedVotes:
     """Votes with a time, merged, and the period of every row.
 

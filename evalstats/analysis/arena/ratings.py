@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
@@ -15,6 +15,7 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
 from evalstats.options import RatingScale, Ties
+from evalstats.record import record
 from evalstats.stats.arena.bootstrap import PercentileIntervals, bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from evalstats.stats.arena.contrasts import (
@@ -51,7 +52,7 @@ _FEWEST_DECIDED = 6  # 2 x .5^6 is the first p below .05
 _PROMPT = "item"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RatingOptions:
     """What was asked for, checked and settled; a prior of 0 is none."""
 
@@ -75,7 +76,7 @@ class RatingOptions:
         return ELO_BASE if self.scale == "elo" else 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Claims:
     """What may be said of pairs and of ranks.
 
@@ -182,7 +183,7 @@ def _matrix(values: FloatArray, pairs: PairContrasts, n: int) -> FloatArray:
     return table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RatedPart:
     """The models of one part, rated.
 

@@ -1,7 +1,7 @@
 """The frozen result of `arena()`. A rank in it is always a set, never a single place."""
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.options import RatingScale
+from evalstats.record import record
 from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, ShareBin
 from evalstats.stats.arena.likelihood import Ties
 
@@ -21,7 +22,7 @@ PairVerdict = Literal["better", "worse", "not separated", "not compared"]
 CheckStatus = Literal["ok", "warning", "limit", "not run"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RatingRow(RankedRow):
     """One model's line. Ratings are on the result's scale.
 
@@ -65,7 +66,7 @@ class RatingRow(RankedRow):
     labels: LabelAccount | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairContrast(Estimate):
     """Two models; `estimate` is the rating of the first less that of the second.
 
@@ -99,7 +100,7 @@ class PairContrast(Estimate):
     verdict: PairVerdict = "not separated"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VoteCovariate(Estimate):
     """What moves a vote beside the models: the side, the length, lists, headers.
 
@@ -126,7 +127,7 @@ class VoteCovariate(Estimate):
     sd: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Alternative:
     """Ratings under another choice: another treatment of ties, without both-bad votes, without style, equal pairs.
 
@@ -160,7 +161,7 @@ class Alternative:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CategoryRating:
     """One `model` in one `category` (scenario, app, language).
 
@@ -180,7 +181,7 @@ class CategoryRating:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Categories:
     """Ratings by category with partial pooling.
 
@@ -210,7 +211,7 @@ class Categories:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClusterCount:
     """A way in which votes share something.
 
@@ -231,7 +232,7 @@ class ClusterCount:
     n_nameless: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PromptLevels:
     """Pairs separated for "these" `n_prompts` prompts (`n_separated_these`), and for "new" ones too (`n_separated_new`).
 
@@ -245,7 +246,7 @@ class PromptLevels:
     shown: Literal["these", "new"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CheckLine:
     """One check in a sentence; `check` is a key of `TITLES`.
 
@@ -273,7 +274,7 @@ class CheckLine:
     size: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WeakLink:
     """A `group` of models that few votes tie to the rest.
 
@@ -287,7 +288,7 @@ class WeakLink:
     side: Literal["wins", "losses"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VoteGraph:
     """How votes connect models.
 
@@ -334,7 +335,7 @@ class VoteGraph:
         return len(self.components) == 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Pairing:
     """Whether pairs were chosen by the ratings so far (`adaptive`), as `n_declared` votes say or a test shows.
 
@@ -356,7 +357,7 @@ class Pairing:
     factor: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairResidual:
     """A pair unlike its ratings: `observed` and `expected` share of the first, and their standardised difference (`residual`)."""
 
@@ -368,7 +369,7 @@ class PairResidual:
     residual: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FitChecks:
     """Whether one rating a model describes the votes.
 
@@ -415,7 +416,7 @@ class FitChecks:
     curl: AgainstDrawn | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RaterFlag:
     """A rater whose votes do not go as those of others.
 
@@ -435,7 +436,7 @@ class RaterFlag:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Burst:
     """More votes for one model (or by one rater; `kind`) from `start` to `end` than the `expected` ones of its usual pace."""
 
@@ -448,7 +449,7 @@ class Burst:
     p_adjusted: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RaterInfluence:
     """What leaving out one rater does, by refit.
 
@@ -467,7 +468,7 @@ class RaterInfluence:
     new_first: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FewVotesFlip:
     """The smallest set of votes found whose removal puts `second` above `first`; None in `n_votes` where none was found.
 
@@ -485,7 +486,7 @@ class FewVotesFlip:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TrustChecks:
     """Whether the votes can be trusted.
 
@@ -531,7 +532,7 @@ class TrustChecks:
     selection: tuple[tuple[int, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PeriodRating:
     """A model's rating in one period, against the mean of the models that are in all periods."""
 
@@ -544,7 +545,7 @@ class PeriodRating:
     n_votes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ModelDrift:
     """How one model's rating changes by a period (`slope`); `flagged` by a test adjusted (Holm) for all models."""
 
@@ -556,7 +557,7 @@ class ModelDrift:
     flagged: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RatingDrift:
     """Whether ratings change over time: the test of periods x models, and the ratings of every period.
 
@@ -579,7 +580,7 @@ class RatingDrift:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class ArenaRanking(OfOrigin, Result):
     """Which models do live users prefer? The answer, and how it was reached.
 

@@ -1,7 +1,7 @@
 """The lines of a ranking: every model and every pair of models, those that won or lost all their votes included."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from evalstats.analysis.arena.ratings import UNKNOWN, Claims, RatedPart, RatingO
 from evalstats.analysis.arena.result import PairContrast, PairVerdict, RatingRow
 from evalstats.analysis.result import finite
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.arena.contrasts import PerfectRecord, arena_ranks, perfect_record, record_limits
 from evalstats.stats.arena.likelihood import Connection
 from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, TIE, VoteRows, stacked
@@ -23,7 +24,7 @@ from evalstats.table.votes import VoteTable
 _SHARE = 0.1  # of the error rate of all ranks together, for pairs with a model without a finite rating
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class UnboundedModel:
     """A model that won (`won`) or lost all its votes against the rated ones; `model` is its number in the whole table.
 
@@ -46,7 +47,7 @@ class UnboundedModel:
         return f"it {done} all its {plural(self.n_votes, 'vote')} on rated models, so its rating has no {end} limit"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Placement:
     """The place of every model of the whole table where some have no finite rating (`unbounded`, those that won first).
 

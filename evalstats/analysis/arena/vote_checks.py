@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
@@ -28,6 +27,7 @@ from evalstats.analysis.arena.result import (
 from evalstats.document.numbers import interval_words, number, p_value, p_words
 from evalstats.errors import CannotAnswerError
 from evalstats.grammar import and_list, comma_list, plural
+from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import fit_strengths, selection_bias
 from evalstats.stats.arena.drift import FEWEST_TIMES, BurstFound, model_bursts, rater_bursts
 from evalstats.stats.arena.goodness_of_fit import clustered_mean
@@ -59,7 +59,7 @@ _FEW = 10  # votes that should not decide who is first
 Checked = tuple[dict[str, Any], CheckLine]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Voters:
     """Raters of votes: the column "rater", or "session" where votes have no rater; `reason` says why there are none.
 

@@ -1,6 +1,6 @@
 """What an audit found, ranked by the conclusions that hang on it: the frozen result of `audit()`."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, get_args
 
 import polars as pl
@@ -10,6 +10,7 @@ from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.errors import Advice, written
 from evalstats.grammar import plural
+from evalstats.record import record
 
 Kind = Literal[
     "repeated rows",  # the same trial of the same item twice
@@ -41,7 +42,7 @@ EFFECTS: tuple[Effect, ...] = get_args(Effect)
 Verdict = Literal["better", "worse", "inconclusive"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FlippedComparison:
     """One comparison before and after a treatment: first minus second, in the metric's own unit.
 
@@ -61,7 +62,7 @@ class FlippedComparison:
     verdict_after: Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Shift:
     """What one treatment of a finding's rows does to the conclusions.
 
@@ -89,7 +90,7 @@ class Shift:
     flips: tuple[FlippedComparison, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Finding:
     """One thing that was found.
 
@@ -126,7 +127,7 @@ class Finding:
     n_depend: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Unchecked:
     """What could not be looked at, and why.
 
@@ -141,7 +142,7 @@ class Unchecked:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Audited:
     """One metric that was looked at: how much there is of it, and in what unit its differences are shown.
 
@@ -168,7 +169,7 @@ class Audited:
     clusters: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Audit(OfOrigin, Result):
     """Whether numbers can be trusted before anybody compares them.
 

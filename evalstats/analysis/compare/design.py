@@ -5,7 +5,7 @@ the trials are, whose labels correct the scores. A part of the items, or another
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.result import MethodRow
 from evalstats.document.model import Note
 from evalstats.grammar import plural_of
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.posterior import ClusterMoments
@@ -30,7 +31,7 @@ from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairedDesign:
     """The table of a baseline and a candidate, and how the difference between them is estimated.
 

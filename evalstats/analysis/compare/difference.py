@@ -20,7 +20,7 @@ were not seen would undo the result (`evalstats.stats.one_sample`).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import declared, scaled, share_in_percent
 from evalstats.errors import InputError
 from evalstats.grammar import conjugate, plural
+from evalstats.record import record
 from evalstats.stats.bootstrap import augmented_percentile, bca_law, bootstrap_t, percentile_law
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import (
@@ -80,7 +81,7 @@ MOST_RANKED = 100_000
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairedScores:
     """Item means of both arms on the items that both answered; shape (n_items,).
 
@@ -111,7 +112,7 @@ class PairedScores:
         return np.full_like(d, d.mean()) if 0 < np.ptp(d) <= _ROUNDING * size else d
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Difference:
     """The headline estimate of a difference and everything that qualifies it.
 

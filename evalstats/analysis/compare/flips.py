@@ -1,7 +1,6 @@
 """Flipped items: on which the one side mostly succeeds and the other mostly fails, and where their rows stand in the files."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
 from typing import Any, cast, overload
@@ -10,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.schema.tables import is_constant
 from evalstats.stats.unpaired import TwoProportions, fisher_exact
 from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY, Bools, Floats
@@ -23,7 +23,7 @@ MAY_FLIP = ("binary", "proportion")
 _PLACE, _FITS = f"{HELPER}place", f"{HELPER}fits"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RowSource:
     """Where a row was read: its run, the name of the file (no folder: that is nobody's business), and the place in it.
 
@@ -41,7 +41,7 @@ class RowSource:
         return ", ".join(part for part in (self.file or self.run, self.locator) if part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Flip:
     """An item on which the two disagree; scores are means over trials, in the metric's unit.
 
@@ -66,7 +66,7 @@ class Flip:
         return self.candidate - self.baseline
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemTexts:
     """What was asked in a flipped item, what was expected, and what both sides answered; None where the file does not say.
 

@@ -1,7 +1,7 @@
 """The gate that a build passes or fails by a comparison; one by several metrics passes where every metric does."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
 from evalstats.analysis.compare.result import Comparison, Comparisons, GroupRow
@@ -9,6 +9,7 @@ from evalstats.analysis.design.metric import HOW_TO_DIRECT, open_direction
 from evalstats.document.numbers import declared, digits_of_interval, scaled
 from evalstats.errors import InputError, written
 from evalstats.grammar import plural, plural_of
+from evalstats.record import record
 
 FailOn = Literal["worse", "worse-overall", "not-noninferior", "inconclusive"]
 
@@ -16,7 +17,7 @@ FailOn = Literal["worse", "worse-overall", "not-noninferior", "inconclusive"]
 RULES: tuple[str, ...] = get_args(FailOn)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Gate:
     """Whether a comparison passes a rule, and why.
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar, Literal
 
 import polars as pl
@@ -25,6 +25,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import interval, interval_words, scaled, with_unit
 from evalstats.errors import CannotAnswerError
 from evalstats.grammar import plural_of
+from evalstats.record import record
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.posterior import (
@@ -41,7 +42,7 @@ Unit = Literal["item", "cluster"]
 Order = Literal["timestamp", "file order"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SequentialAccount(Estimate):
     """A difference watched while the run goes on: an interval and a p that hold at every look.
 
@@ -105,7 +106,7 @@ class SequentialAccount(Estimate):
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class UnevenOrder:
     """A difference that adds up unevenly over the units in their order, more so than 99% of random orders do.
 
@@ -136,7 +137,7 @@ class UnevenOrder:
     path: tuple[tuple[int, float, float, float], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemSpread:
     """How graded differences of items lie: candidate minus baseline, in the metric's own unit.
 
@@ -160,7 +161,7 @@ Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inco
 DECIDED: tuple[Verdict, ...] = ("better", "worse", "equivalent")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AtMargin:
     """Is the candidate at most the declared margin worse? And do the two differ by less than it?
 
@@ -189,7 +190,7 @@ class AtMargin:
     equivalence_p: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Missing:
     """What could not be paired, and how far it could move the answer.
 
@@ -232,7 +233,7 @@ class Missing:
         return bool(self.n_only_baseline or self.n_only_candidate or self.n_neither or self.rows)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TheseItems(Estimate):
     """What would be answered if items were independent, where they may go by a factor that nobody declared.
 
@@ -256,7 +257,7 @@ class TheseItems(Estimate):
     turned: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LevelDifferences:
     """A difference that varies over the levels of a partition of the items, which are all that is asked about.
 
@@ -277,7 +278,7 @@ class LevelDifferences:
     p_value: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OtherAverage(Estimate):
     """The difference by another average that is usual or declared, over levels of unlike sizes, and its verdict.
 
@@ -299,7 +300,7 @@ class OtherAverage(Estimate):
     agrees: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class GroupRow(Estimate):
     """The comparison within one level of the factor named by `by`.
 
@@ -329,7 +330,7 @@ class GroupRow(Estimate):
     n_clusters: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Comparison(OfMetric, Result, Estimate):
     """Is the candidate better than the baseline? The answer, and how it was reached.
 
@@ -640,7 +641,7 @@ def qualified(answer: str, qualifiers: Sequence[str]) -> str:
     return "; ".join((answer, *qualifiers))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Comparisons(Result):
     """Is the candidate better than the baseline, by each of several metrics? One answer for each, and none of all together.
 

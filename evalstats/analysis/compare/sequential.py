@@ -1,7 +1,7 @@
 """Looks while the run goes on: an interval and a p that hold at every look, over the items in the order of finishing."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.numbers import declared, e_value_words, p_value, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.sequential import (
@@ -47,7 +48,7 @@ def check_looks(settings: opt.GivenOptions) -> None:
         raise InputError("looks during the run weight all items equally; leave out the average, or look at the end")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Finished:
     """`places` holds the positions of the items in order of finishing, shape (n_items,); `notes` say how they were found."""
 
@@ -101,7 +102,7 @@ _POWER_QUANTILE = normal_quantile(0.6)  # P(Z <= z) = .8
 _LARGEST_LOG = 690.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Units:
     """Units in order: their mean differences, their sizes (None where all are single items), and what they are."""
 

@@ -1,13 +1,13 @@
 """Slices of the items (levels of their factors, tags) in which losses concentrate: more so than over the other items."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.design.clusters import label_of
+from evalstats.record import record
 from evalstats.schema.column_names import is_answer, plain
 from evalstats.schema.tables import is_constant
 from evalstats.stats.many.concentration import FEWEST_UNITS, low_slices
@@ -21,7 +21,7 @@ _ASKED = frozenset({"question", "query", "prompt", "problem", "input", "instruct
 _MOST_LEVELS = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LossSlice:
     """A slice in which the candidate lost more against the baseline than elsewhere, of its paired items.
 

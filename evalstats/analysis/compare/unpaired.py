@@ -5,7 +5,7 @@ whose `different` names what the sides do not share; the parts that need pairs (
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -27,6 +27,7 @@ from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.options import GivenOptions
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import is_money_or_time
 from evalstats.stats.checks import IntArray
@@ -49,7 +50,7 @@ from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class UnpairedSides:
     """Values of two sides, and what their difference is estimated with; arrays of each side's own length.
 

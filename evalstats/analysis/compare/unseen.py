@@ -1,6 +1,6 @@
 """What answers that nobody saw would do to a difference of graded scores: failures, a long tail, costs that ran away."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.result import notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import share_in_percent
+from evalstats.record import record
 from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.one_sample import UnseenFailures, unseen_failures, unseen_runaways
 from evalstats.stats.paired.effect_sizes import t_margin_test
@@ -16,7 +17,7 @@ from evalstats.table.items import Floats
 from evalstats.table.metric import MetricFacts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Unseen:
     """What limits a difference: fields of the same names in `Difference`, to be added to its own."""
 

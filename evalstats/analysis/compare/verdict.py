@@ -1,7 +1,7 @@
 """The verdict on a difference: by its interval and a declared margin, and which claims the missing scores forbid."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from evalstats.analysis.result import method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import declared, digits_of_interval, number, p_value, scaled, share_in_percent
 from evalstats.grammar import and_list, plural
+from evalstats.record import record
 from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
@@ -289,7 +290,7 @@ def _complete_words(table: ScoreTable) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Judged:
     """A verdict after a look at what is missing: forbidden (`withheld` is then what it was), limited, or as it was.
 

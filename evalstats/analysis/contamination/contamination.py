@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, cast, get_args
 
 from evalstats import options as opt
@@ -37,6 +37,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import number
 from evalstats.errors import InputError, Option
 from evalstats.grammar import and_list, plural
+from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, scale_given, settled, with_plan
 from evalstats.stats.clusters import Dependence, undeclared_dependence
@@ -51,7 +52,7 @@ _TAKEN = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DecisionRules:
     """What decides a verdict. `bound` is the largest difference of differences that there can be."""
 

@@ -1,7 +1,7 @@
 """Scores of all items under suspects and references, which of them are old and which new, and what is cases of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.grammar import plural, quoted_list
 from evalstats.options import InflationScale
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
@@ -27,7 +28,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemTable:
     """All items under all models in question; `values` are turned so that more is better, NaN where there is none.
 
@@ -171,7 +172,7 @@ def short_of_items(table: ItemTable, sides: tuple[Bools, Bools], words: tuple[st
     return short
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DateBreak:
     """What a break at a date has beside: the cut-off, how far items count and why, other choices, how items are spread."""
 
@@ -182,7 +183,7 @@ class DateBreak:
     density: DateDensity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SuspectCase:
     """A suspect against its references; scores have a row for each item and the suspect's column first, and more is better.
 

@@ -5,7 +5,7 @@ the middle. So logits are compared, and the answer is told as the points by whic
 high.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from evalstats.analysis.design.metric import Metric
 from evalstats.errors import InputError, Option
 from evalstats.grammar import plural
 from evalstats.options import InflationScale
+from evalstats.record import record
 from evalstats.stats.contamination import ItemContrast, ReferenceGap, reference_gap
 from evalstats.stats.rasch import ability_scores
 
@@ -46,7 +47,7 @@ def shares_of(values: Floats, metric: Metric) -> Floats:
     return np.asarray(np.clip((values - low) / (metric.span or 1.0), 0.0, 1.0), dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LatentScores:
     """What a suspect (first column) and its references show of their ability on each item, in logits.
 

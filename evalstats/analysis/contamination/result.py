@@ -1,7 +1,7 @@
 """How much more a model scores on items it may have seen: the frozen result of `contamination()`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import polars as pl
@@ -11,6 +11,7 @@ from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.options import Alternative
+from evalstats.record import record
 from evalstats.stats.clusters import Dependence
 from evalstats.stats.contamination import DateDensity
 from evalstats.table.metric import MetricFacts
@@ -26,7 +27,7 @@ METHODS: Mapping[Design, str] = {
 LATENT = "abilities by pairwise conditional Rasch"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WidthRow(Estimate):
     """The break at a date by another bandwidth, or by parabolas: does the answer hang on the choice?
 
@@ -46,7 +47,7 @@ class WidthRow(Estimate):
     n_new: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ContaminationRow(Estimate):
     """One suspect model. Amounts are in the metric's unit, turned so that more is better: positive is inflation.
 
@@ -107,7 +108,7 @@ class ContaminationRow(Estimate):
     density: DateDensity | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class ContaminationCheck(OfMetric, Result):
     """What `contamination` found: a line for each suspect model, and how it was reached.
 

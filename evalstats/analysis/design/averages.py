@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ import polars as pl
 from evalstats.analysis.design.clusters import label_of, nested
 from evalstats.errors import InputError, Option
 from evalstats.grammar import has_have, plural, plural_of, quoted_list
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.stats.stratified import Strata, strata_of
 from evalstats.table.score_table import ScoreTable
@@ -29,7 +30,7 @@ _ALIKE = 1.2
 _SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Average:
     """A mean over the levels of one factor, which are fixed; `label` is what the user calls the column.
 

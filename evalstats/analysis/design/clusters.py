@@ -1,13 +1,13 @@
 """What items have in common: columns that may group them, clusters that are declared or by design, and copies."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from evalstats.document.model import Note
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.schema.column_names import is_answer, is_measure, plain
 from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
@@ -57,7 +57,7 @@ def group_columns(outcomes: pl.DataFrame) -> tuple[str, ...]:
     return (*_STANDARD_GROUPS, *factors)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Candidates:
     """Columns that may group items without anybody having said so; `notes` name those that only just cannot."""
 

@@ -28,6 +28,7 @@ from evalstats.analysis.design.run_settings import (
 )
 from evalstats.document.model import Note
 from evalstats.grammar import and_list, comma_list, plural
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import levels_of
@@ -78,7 +79,7 @@ class RunDifference:
     candidate: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Sides:
     """The recorded runs of both systems, and what names them apart."""
 

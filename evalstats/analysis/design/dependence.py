@@ -24,6 +24,7 @@ from evalstats.document.model import Column, Note, Table
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import Option
 from evalstats.grammar import plural_of
+from evalstats.record import record
 from evalstats.schema.column_names import is_partition
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence, cluster_mean, undeclared_dependence
@@ -43,7 +44,7 @@ Kind = Literal["partition", "sample"]
 _NAMED = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemFactor(Dependence):
     """What a factor of the items is, and whether the differences go by it.
 

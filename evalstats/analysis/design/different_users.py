@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import p_words
 from evalstats.errors import InputError, Option
 from evalstats.grammar import plural_of
+from evalstats.record import record
 from evalstats.schema.column_names import plain
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
@@ -133,7 +134,7 @@ def _item_columns(data: EvalData, runs: Sequence[str]) -> list[str]:
     return [plain(str(name)) for columns in maps for name in cast("list[object]", columns.get("item", []))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Units:
     """What systems do not share: users, sessions, items, in the plural; `column` has one level for each, None where rows are."""
 

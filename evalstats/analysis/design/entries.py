@@ -4,7 +4,7 @@ Those measured alike and with enough shared items can be compared: the comparabi
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -18,6 +18,7 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option, written
 from evalstats.grammar import comma_list, plural, quoted_list
 from evalstats.options import GivenOptions
+from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import FEW_ITEMS
 from evalstats.table.items import HELPER, Bools, Floats, Ints
@@ -42,7 +43,7 @@ _NAMED = 3
 _KEY = ("run", "benchmark", "task", "item", "variant", "trial", "metric", "judge")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ChosenEntries:
     """What a question about several systems begins with: data, metric, systems, and notes on what was left out.
 
@@ -213,7 +214,7 @@ def _named(data: EvalData, names: Sequence[str], contrast: str) -> tuple[pl.Data
 # --- who was measured alike ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class EntryDifference:
     """One thing in which the runs of some systems differ from those of another, the reference.
 
@@ -242,7 +243,7 @@ class EntryDifference:
         return f"{comma_list(self.models, _NAMED)} against {self.reference}: {self.explanation}{so}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunKinds:
     """Who was measured alike: the number of every system's kind, and all differences that are known.
 
@@ -343,7 +344,7 @@ def _gathered(seen: Sequence[tuple[str, str, RunDifference]]) -> tuple[EntryDiff
 # --- who saw the same items ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SharedItems:
     """How many items two models, or two groups of models that each saw the same items, have in common.
 
@@ -359,7 +360,7 @@ class SharedItems:
     compared: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemGroup:
     """Models that were scored on exactly the same items, and measured alike."""
 
@@ -367,7 +368,7 @@ class ItemGroup:
     n_items: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ComparabilityGraph:
     """The comparability graph: models are its points, enough shared items (`min_shared`) its lines.
 
@@ -456,7 +457,7 @@ def components(linked: Bools) -> Ints:
 # --- their scores ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class EntryTable:
     """The systems that have scores, all on one table, with what is known of them.
 

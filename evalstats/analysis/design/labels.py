@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import interval_words, scaled, share_in_percent, with_unit
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats.estimate import IntervalEstimate, t_estimate
@@ -38,7 +39,7 @@ _SHOWN = 3
 _SCALES_APART = 4.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LabelAccount(Estimate):
     """What people's labels of a part of the items say of the judge, and what each says of the score, or the difference.
 
@@ -74,7 +75,7 @@ class LabelAccount(Estimate):
     people: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Labels:
     """People's labels of items, shape (n_items, n_systems), NaN where there is none; and the chance of each to be labelled.
 

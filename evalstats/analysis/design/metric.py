@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -11,6 +10,7 @@ import polars as pl
 from evalstats.document.model import Note
 from evalstats.errors import Advice, InputError, Option, written
 from evalstats.grammar import quoted_list
+from evalstats.record import record
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
@@ -33,7 +33,7 @@ HOW_TO_DIRECT: Advice = (
 _VALUES_SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Metric(MetricFacts):
     """The metric under study, with cautions about the scale of its scores."""
 

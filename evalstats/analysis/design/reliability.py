@@ -1,7 +1,7 @@
 """How reliable a system is over k trials of an item: pass^k and pass@k for the trials run, and extrapolated for some more."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from evalstats.document.model import Column, Figure, Note, Table
 from evalstats.document.numbers import p_words
 from evalstats.errors import CannotAnswerError
 from evalstats.grammar import and_list, plural
+from evalstats.record import record
 from evalstats.stats.beta_binomial import FARTHEST, BetaBinomial, any_law_intervals
 from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.trials import suite_pass
@@ -25,7 +26,7 @@ _BEYOND = (1.25, 1.5, 1.75, 2.0)
 _KINDS: tuple[PassKind, ...] = ("hat", "at")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PassRow(Estimate):
     """pass^k or pass@k of one k, with an interval for it alone.
 
@@ -44,7 +45,7 @@ class PassRow(Estimate):
     extrapolated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PassesByK:
     """pass^k and pass@k by k, for the trials run and for up to twice as many.
 
@@ -133,7 +134,7 @@ def reliability_of_each(table: ScoreTable, *, clusters: Sequence[str], conf_leve
     return known if len(known) == len(found) else ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Extrapolation:
     """pass^k or pass@k of more trials than were run, by a law that was fitted and checked.
 

@@ -7,7 +7,6 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal, cast
 
@@ -15,6 +14,7 @@ import msgspec
 import polars as pl
 
 from evalstats.grammar import comma_list
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import is_constant, levels_of
 
@@ -23,7 +23,7 @@ _DIGEST_SHOWN, _TEXT_SHOWN, _VALUES_SHOWN = 10, 40, 3
 _WHOLE = re.compile(r"-?\d+\.0")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Place:
     """Where a setting is recorded: a `column` of `runs`, or `paths` in the configuration, of which the first there counts.
 
@@ -40,7 +40,7 @@ class Place:
     without: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Rule:
     """One setting: where it is recorded, and how grave a difference in it is; the TOML file says what the fields mean."""
 
@@ -73,7 +73,7 @@ def setting_words(name: str) -> str:
     return words.removeprefix("the ")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RecordedRuns:
     """The runs of one system: its outcome rows, what each run records, and which runs have rows of which task.
 
@@ -128,7 +128,7 @@ class RecordedRuns:
         return _texts(values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RecordedValues:
     """A setting's values on either side, as text: sorted, and empty where nothing is recorded.
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from evalstats.document.numbers import number, p_words, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
 from evalstats.options import RunsAre
+from evalstats.record import record
 from evalstats.schema.columns import NAMED_TRIALS, TRIAL_LABEL
 from evalstats.stats.runs import (
     SHARE_OF_RANGE,
@@ -56,7 +57,7 @@ _UNIT, _PLACE = f"{HELPER}unit", f"{HELPER}place"
 ALONE = RunEffects(n_runs=1, reach=1.0, squares=np.zeros(0), information=np.zeros(0), noise=0.0, df_noise=0, spread=0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TrialDesign:
     """What the trials of some systems are.
 

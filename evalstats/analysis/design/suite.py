@@ -6,7 +6,7 @@ is asked of tasks: macro and micro averages, a row for each, one family. Scores 
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
@@ -15,6 +15,7 @@ from evalstats.document.model import Note
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list, quoted_list
 from evalstats.options import GivenOptions
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of
 from evalstats.table.systems import rows_named
@@ -25,7 +26,7 @@ _SHOWN = 5
 _MERGED_METRIC = "score"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Suite:
     """Data whose one benchmark has the benchmarks of a suite as its tasks; what was left out, in words."""
 

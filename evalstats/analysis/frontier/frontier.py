@@ -1,7 +1,7 @@
 """Is the better system worth its price? Scores against costs on the same items, and the systems that none beats."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -23,6 +23,7 @@ from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, Option
 from evalstats.grammar import and_list, plural
+from evalstats.record import record
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import few_items, too_few_clusters
@@ -44,7 +45,7 @@ _METHOD = (
 _DOMINANCE = "for every pair the larger p of the two differences, Holm over all pairs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Cases:
     """The items on which every system has a score and a cost (`table`), with costs and scores turned so that more is better.
 

@@ -1,6 +1,6 @@
 """What score is to be had for what cost: the frozen result of `frontier()`."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import polars as pl
@@ -10,12 +10,13 @@ from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.options import Cost
+from evalstats.record import record
 from evalstats.table.metric import MetricFacts
 
 Standing = Literal["on the frontier", "open", "dominated"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FrontierRow(Estimate):
     """One system: its score and its cost on the items that all systems have, and where that puts it.
 
@@ -60,7 +61,7 @@ class FrontierRow(Estimate):
     runs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Frontier(OfMetric, Result):
     """Which systems give the most score for their cost, and how sure that is.
 

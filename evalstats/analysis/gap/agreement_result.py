@@ -1,7 +1,6 @@
 """How far the lab orders models as the live world does: the records of that layer of a gap."""
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
@@ -9,12 +8,13 @@ import polars as pl
 from evalstats.analysis.result import Estimate
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
+from evalstats.record import record
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
 Source = Literal["items", "votes", "items and votes", "models", "all"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SourceInterval:
     """The interval of a coefficient by one source of uncertainty; None with a reason where it cannot be told.
 
@@ -30,7 +30,7 @@ class SourceInterval:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CoefficientRow(Estimate):
     """One coefficient over all shared models, with an interval for each source that the data have.
 
@@ -88,7 +88,7 @@ class CoefficientRow(Estimate):
         return next((each for each in found if each and None not in (each.conf_low, each.conf_high)), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PartRow:
     """Agreement within some of the models: the best k live or in the lab, or a tier of the live order.
 
@@ -122,7 +122,7 @@ class PartRow:
         return None if self.conf_low is None or self.conf_high is None else (self.conf_low, self.conf_high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Contradiction:
     """Two models that both sides separate, in opposite directions; differences are `better_live` less the other, own units.
 
@@ -144,7 +144,7 @@ class Contradiction:
     live_p_adjusted: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairOrder:
     """Agreement over all pairs of models.
 
@@ -185,7 +185,7 @@ class PairOrder:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SliceRow:
     """Agreement with the lab restricted to one level of a factor, or both sides are; the interval is of the true scores.
 
@@ -208,7 +208,7 @@ class SliceRow:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Agreement:
     """How far the lab orders models as live users do.
 

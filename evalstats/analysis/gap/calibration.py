@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_value, p_words
 from evalstats.errors import Advice, CannotAnswerError, Option
 from evalstats.grammar import and_list
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.line_estimators import (
@@ -62,7 +63,7 @@ _TAKEN = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Calibration:
     """The calibrated gap: the line (None for a `reason`), a row for each model, and the level on one scale."""
 

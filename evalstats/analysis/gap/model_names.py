@@ -7,7 +7,6 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.grammar import and_list
+from evalstats.record import record
 from evalstats.schema.plan import Plan
 from evalstats.stats.checks import FloatArray
 
@@ -93,7 +93,7 @@ class _Name:
         self.letters = {text[place : place + 2] for place in range(max(len(text) - 1, 1))}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class NearNames:
     """Two names that look alike: how like (1: but for spelling), and in what they differ."""
 
@@ -179,7 +179,7 @@ def _likeness(one: _Name, other: _Name) -> tuple[float, str] | None:
     return (0.75 * ratio, "only similar letters; may well be another model") if ratio >= _CUTOFF else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class NameMatch:
     """How the names of two sides belong together: (lab name, live name) of every model that both have.
 

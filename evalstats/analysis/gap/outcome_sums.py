@@ -1,7 +1,6 @@
 """Outcomes of one side summed by cluster, model and factor, and the factors and the live mix that they are told by."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -13,6 +12,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import InputError, Option
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import LiveMix
 from evalstats.schema.tables import parts_of
@@ -41,7 +41,7 @@ _MOST_KNOWN = 0.5  # of the votes must have a label that the lab has too, or the
 Level = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OutcomeSums:
     """Outcomes of all models of one side.
 

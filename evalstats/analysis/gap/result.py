@@ -1,7 +1,7 @@
 """The frozen result of `gap()` with its layers. No verdict in it comes from a point estimate."""
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import polars as pl
@@ -11,6 +11,7 @@ from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, row_na
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
+from evalstats.record import record
 from evalstats.table.metric import MetricFacts
 
 Link = Literal["identity", "logit"]
@@ -19,7 +20,7 @@ CellStatus = Literal["covered", "lab never covers", "live never brings", "thin"]
 Ends = tuple[float | None, float | None] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DecompositionRow:
     """The gap of one model (or of the mean of all: model ""), live minus lab, in parts that add up.
 
@@ -49,7 +50,7 @@ class DecompositionRow:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CellPart:
     """One scenario's shares, rates and contributions, means over models; None where a side has nothing there.
 
@@ -85,7 +86,7 @@ class CellPart:
     status: CellStatus = "covered"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Weighting:
     """How lab items were weighted by joint cells to stand for the live mix.
 
@@ -104,7 +105,7 @@ class Weighting:
     uncovered: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Decomposition:
     """The gap on one scale, in parts: of the mean over models (`overall`), of each model, and by cell of the `factors`.
 
@@ -129,7 +130,7 @@ class Decomposition:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class JudgedGap(Estimate):
     """A gap with its verdict.
 
@@ -157,7 +158,7 @@ class JudgedGap(Estimate):
         return (self.adjusted_low, self.adjusted_high) if known else self.ends
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScenarioGap(JudgedGap):
     """Live minus lab within one scenario, for one model (or the mean of all: model "").
 
@@ -181,7 +182,7 @@ class ScenarioGap(JudgedGap):
     live: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScenarioGaps:
     """For which scenario types does the lab not predict? On one scale only: means over models, and model x scenario.
 
@@ -204,7 +205,7 @@ class ScenarioGaps:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ModelDrop:
     """One model's drop from ideal to non-ideal users in the lab, and what it forecasts for live users.
 
@@ -227,7 +228,7 @@ class ModelDrop:
     miss: Estimate | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DropSlope(Estimate):
     """The slope of the gap (live less the lab's ideal score, or the calibrated gap) on the drop, over models.
 
@@ -240,7 +241,7 @@ class DropSlope(Estimate):
     converged: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DropForecast:
     """The drop from ideal to non-ideal users as a forecast of the gap.
 
@@ -273,7 +274,7 @@ class DropForecast:
     conf_level: float = 0.95
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SideAccount:
     """What one side is.
 
@@ -311,7 +312,7 @@ class SideAccount:
     link: Link = "identity"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ModelGap(JudgedGap):
     """What the calibrated gap and the plain difference say of one model, in the live side's own unit.
 
@@ -355,7 +356,7 @@ class ModelGap(JudgedGap):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class GapRow(ModelGap):
     """One model: its gap, and the two scores in each side's own unit with their intervals.
 
@@ -383,7 +384,7 @@ class GapRow(ModelGap):
     live_n: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OtherLine:
     """The same line by another method, such as least squares ("ols", biased towards 0 by noise in the lab).
 
@@ -409,7 +410,7 @@ class OtherLine:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CalibrationLine:
     """York's line by which lab scores are read as live ones, with errors on both sides and variance between models.
 
@@ -460,14 +461,14 @@ class CalibrationLine:
     bent: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Deviation(Estimate):
     """One model's live minus lab, less the mean of that over all models: what it adds to the overall drop."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LevelGap(Estimate):
     """Live minus lab over all shared models on one scale: the overall drop, whatever the models' order.
 
@@ -489,7 +490,7 @@ class LevelGap(Estimate):
     heterogeneity_p: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Forecast:
     """What live users are expected to say of a model that only the lab has scored.
 
@@ -519,7 +520,7 @@ class Forecast:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ForecastCheck:
     """One model predicted by the others, as if it had no live score.
 
@@ -539,7 +540,7 @@ class ForecastCheck:
     inside: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Hierarchy:
     """One model of lab and live together (true score, slope, gaps), fitted by numerical integration.
 
@@ -578,7 +579,7 @@ class Hierarchy:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Threat:
     """A threat to the validity of any comparison of lab and live: "seen" where these data show it, else "possible".
 
@@ -598,7 +599,7 @@ class Threat:
     status: Literal["seen", "possible"] = "possible"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class LabLiveGap(OfOrigin, Result):
     """Does the lab predict the live world, and for which models does it fail? The answer, and how it was reached.
 

@@ -1,7 +1,7 @@
 """For which scenario types the lab does not predict, and which cells rest on too few users to be told of."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note, NoteKind
 from evalstats.errors import CannotAnswerError
 from evalstats.grammar import and_list
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import t_quantile
@@ -28,7 +29,7 @@ _TAKEN = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LevelRates:
     """Both sides by model and level of the first factor; `used` says which models count in the mean of each level.
 

@@ -1,7 +1,7 @@
 """The models that both sides have, with both sides cut to them: what every part of the answer is computed from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,7 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural
 from evalstats.options import GapScale
+from evalstats.record import record
 from evalstats.schema.plan import LiveMix
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.standardisation import CellTable
@@ -26,7 +27,7 @@ _MOST_OF = 0.5
 _NAMED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SharedCells:
     """Outcomes of both sides by cell, the combinations of `levels` of the factors that both have.
 
@@ -45,7 +46,7 @@ class SharedCells:
         return " / ".join(self.levels[cell])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SharedModels:
     """Both sides over the models they share, and what was asked.
 

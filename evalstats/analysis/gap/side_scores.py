@@ -1,7 +1,7 @@
 """The scores of one side: every model's estimate with the covariance of the errors, from outcomes, votes or published numbers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -20,6 +20,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option, under_names
 from evalstats.grammar import and_list, has_have, plural, plural_of
+from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import as_polars, levels_of
 from evalstats.stats.checks import FloatArray, IntArray
@@ -33,7 +34,7 @@ _VOTE_COLUMNS = {"model_a", "model_b"}
 _WORDS: dict[SideKind, str] = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SideScores:
     """One side: estimates of its models, and what they rest on.
 

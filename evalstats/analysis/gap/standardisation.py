@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note, NoteKind
 from evalstats.errors import CannotAnswerError, Option
 from evalstats.grammar import and_list
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.standardisation import CellTable, GapStatistic, Linearised, cell_weights, linearised
@@ -78,7 +78,7 @@ def decomposition_of(shared: SharedModels) -> Decomposition:
 # --- tables ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class GapTables(SharedCells):
     """What is decomposed: sums of the models that have a common cell, whose places among the shared ones are `kept`.
 
@@ -174,7 +174,7 @@ def _onto_mix(cells: SharedCells, factor: str, mix: Mapping[str, float]) -> tupl
 # --- parts ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Fit:
     """Statistics with their errors, and what decides whether an interval can be had."""
 

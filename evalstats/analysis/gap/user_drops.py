@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import and_list, plural
+from evalstats.record import record
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS, BoolArray, FloatArray, IntArray
 from evalstats.stats.computation import one_thread
@@ -89,7 +90,7 @@ def drop_forecast_of(shared: SharedModels) -> DropForecast:
 # --- behaviours ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Behaviours:
     """The column whose levels are behaviours of users in the lab: the one `ideal` level, and the `others`, sorted."""
 
@@ -149,7 +150,7 @@ def _behaviours(shared: SharedModels) -> tuple[Behaviours, pl.DataFrame]:
 # --- live shares ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LiveShares:
     """Share of live users who are not ideal, and of each non-ideal behaviour of the lab among those (`weights`, sum 1).
 
@@ -258,7 +259,7 @@ def _share_variance(shares: LiveShares, lab: "LabDrops", weights: FloatArray) ->
 # --- the lab ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LabDrops:
     """The lab by model: cell 0 holds ideal items, each other cell one behaviour (differences to ideal where paired).
 

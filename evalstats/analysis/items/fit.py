@@ -1,13 +1,13 @@
 """Whether the curves of a benchmark's items fit, and whether families of models share them, as rows of a result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from evalstats.analysis.items.result import AbilityGroup, FamilyItem, FamilyRow
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import BoolArray, FloatArray
 from evalstats.stats.item_fit import FALSE_DISCOVERIES, FEWEST_OF_FAMILY, curvature_tests, family_tests
@@ -20,7 +20,7 @@ _MOST_GROUPS, _OF_GROUP = 8, 5
 Key = tuple[str | None, str, str | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CurveFit:
     """Of every item the score of its curvature, its p-values, and whether it is found to misfit; NaN where it is not tested.
 

@@ -1,7 +1,6 @@
 """The score of a new model on all items of an archive, from the few that it answered."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from evalstats.analysis.result import Estimate
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray
 from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.item_response import ItemCurves
@@ -23,7 +23,7 @@ BY_SAMPLE_OF_DOMAIN = "archive-assisted mean of a domain"
 FAR_FROM_RANDOM = 3.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class NewScore(Estimate):
     """The score of a model on all items, told from those that it answered and from the archive of earlier models.
 
@@ -49,7 +49,7 @@ class NewScore(Estimate):
         return self.off_random is not None and abs(self.off_random) > FAR_FROM_RANDOM
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Archive:
     """What earlier models say of the items: their curves, mean scores, and which are the short form (`chosen`).
 

@@ -1,7 +1,7 @@
 """Which items tell models apart, and how far a short form is from all items: the frozen result of `items()`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from evalstats.document import model as document_model
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import and_list, plural
+from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import normal_quantile
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _GRID = 41
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemRow:
     """One item and its curve: logit P(a model solves it) = slope * ability + intercept.
 
@@ -86,7 +87,7 @@ class ItemRow:
         return self.task, self.item, self.variant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AbilityRow:
     """One model: its score on all items, and where it stands on the scale of the items' curves.
 
@@ -104,7 +105,7 @@ class AbilityRow:
     ability_error: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AbilityGroup:
     """Models of similar ability.
 
@@ -120,7 +121,7 @@ class AbilityGroup:
     n_models: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FamilyRow:
     """One family of models, and on how many items it differs from other models of the same ability.
 
@@ -141,7 +142,7 @@ class FamilyRow:
     n_tested: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FamilyItem:
     """An item that a family solves more or less often than other models of the same ability, and more so than any other family.
 
@@ -172,7 +173,7 @@ class FamilyItem:
         return "/".join(part for part in (self.task, self.item, self.variant) if part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SizeRow(Estimate):
     """How well a short form of one size tells the score of a model that had no part in its choice.
 
@@ -206,7 +207,7 @@ class SizeRow(Estimate):
     difference_size: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class ItemReport(OfMetric, Result):
     """Curves of all items, and short forms tried on models left out.
 

@@ -1,6 +1,6 @@
 """How far judges agree with people, how they err, and scores corrected for it: the frozen result of `judges()`."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Self
 
 import polars as pl
@@ -9,12 +9,13 @@ from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, row_na
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.raters.correction import LabelsNeeded
 
 Standing = Literal["as people", "below people", "above people", "open", "no second person"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class JudgeRow(Estimate):
     """One judge: its agreement with people, and how it errs.
 
@@ -65,7 +66,7 @@ class JudgeRow(Estimate):
     confusion: tuple[tuple[int, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PersonRow(Estimate):
     """One person's agreement with the others: alpha over all pairs with one of them."""
 
@@ -73,7 +74,7 @@ class PersonRow(Estimate):
     n_units: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PeopleAgreement(Estimate):
     """Agreement of people among themselves: Krippendorff's alpha on the units that two of them rated.
 
@@ -94,7 +95,7 @@ class PeopleAgreement(Estimate):
     persons: tuple[PersonRow, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BiasRow(Estimate):
     """A judge's bias for one model: judge minus people, on units that people rated.
 
@@ -114,7 +115,7 @@ class BiasRow(Estimate):
 Bias = Literal["place", "inconsistent", "length", "own family"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BiasCheck(Estimate):
     """One thing that a judge may go by besides the answers.
 
@@ -146,7 +147,7 @@ class BiasCheck(Estimate):
         return known and not (self.conf_low or 0.0) <= (self.null or 0.0) <= (self.conf_high or 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PlaceRow:
     """A model's share of a judge's preferences by its place, over pairs that were judged in both orders.
 
@@ -166,7 +167,7 @@ class PlaceRow:
     n_pairs: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LabelPlan:
     """How many labels of each model are needed, for the judge that agrees best.
 
@@ -204,7 +205,7 @@ class LabelPlan:
         return cls(half_width=half_width, margin=margin, **{name: getattr(found, name) for name in names})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CorrectedRow(Estimate):
     """One model's score by a judge, corrected by the labels of a part of its answers (prediction-powered mean).
 
@@ -235,7 +236,7 @@ class CorrectedRow(Estimate):
     by_errors: Estimate | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class JudgeReport(OfOrigin, Result):
     """Whether judges can stand in for people.
 

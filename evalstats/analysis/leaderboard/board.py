@@ -1,7 +1,7 @@
 """The systems of a board in the order of its lines: on which scale they stand, over what is averaged, what their runs add."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,7 @@ from evalstats.analysis.design.labels import Labels, labels_of, one_cluster_colu
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.leaderboard.ranks import BoardRuns, BoardScores, board_runs
 from evalstats.errors import CannotAnswerError, Option
+from evalstats.record import record
 from evalstats.stats.many.common_scale import common_scale
 from evalstats.stats.raters.correction import corrected_values
 from evalstats.stats.stratified import Strata, linearised
@@ -20,7 +21,7 @@ from evalstats.table.items import Bools, Floats, Ints
 from evalstats.table.score_table import ScoreTable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Board(EntryTable):
     """All systems with a value, and what their trials are.
 

@@ -1,7 +1,7 @@
 """A leaderboard of published numbers: scores with standard errors and no items behind them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -26,6 +26,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, comma_list, plural, quoted_list
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import frame_from_rows
@@ -50,7 +51,7 @@ _METHOD = "z of published scores, taken as independent"
 _INDEPENDENT = "The scores are treated as independent, so fewer ranks look certain than on shared items"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Published:
     """Models with a published score and its standard error, the best first; `without` have no standard error."""
 

@@ -20,7 +20,7 @@ directions; Mogstad et al. 2024 on ranks).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from itertools import combinations
 
 import numpy as np
@@ -32,6 +32,7 @@ from evalstats.analysis.design.runs import ALONE, TrialDesign, size_words, usual
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.clusters import multiway_mean
 from evalstats.stats.many.independent import independent_differences
 from evalstats.stats.many.multiplicity import Adjust, adjusted, compact_letters
@@ -62,7 +63,7 @@ _AT_ONCE = 2_000
 _MUCH = 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BoardRuns:
     """What tells how far whole runs differ: `sides` of every model or, where all share their trials, of every pair i < j."""
 
@@ -137,7 +138,7 @@ def board_runs(
     return BoardRuns(prior=prior, sides=sides)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BoardScores:
     """Item values of all models, the best first, shape (n_items, n_models), NaN where there is none.
 
@@ -191,7 +192,7 @@ class BoardScores:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RankingOptions:
     """What was asked for: the level, the family and its adjustment, the k of the top-k sets, the seed."""
 
@@ -225,7 +226,7 @@ class RankingOptions:
         return replace(self, metric=replace(self.metric, kind="continuous", low=None, high=None))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OpenRanks:
     """The places that the data leave open for one model within its `part` of the graph; None with a reason if none is known."""
 
@@ -238,7 +239,7 @@ class OpenRanks:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BoardRanks:
     """The ranks of all models, in column order, and how they were found."""
 
@@ -257,7 +258,7 @@ class BoardRanks:
         return tuple(name for name, each in zip(names, self.models, strict=True) if dict(each.top).get(1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Ranking:
     """Everything that is said of models against each other, in column order.
 

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from statistics import median
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, Option
 from evalstats.grammar import and_list, plural
+from evalstats.record import record
 from evalstats.stats.many.multiplicity import Omnibus
 from evalstats.stats.unpaired import detectable_difference
 from evalstats.table.metric import MetricFacts
@@ -32,7 +33,7 @@ TIED = 1e-9
 PairVerdict = Literal["better", "worse", "not separated", "not compared"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LeaderboardRow(RankedRow):
     """One model's line. Numbers are in the metric's own unit.
 
@@ -90,7 +91,7 @@ class LeaderboardRow(RankedRow):
         return None if self.best_low is None and self.best_high is None else (self.best_low, self.best_high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairRow(Estimate):
     """Two models on the items that both were scored on; `estimate` is first minus second, in the metric's own unit.
 
@@ -117,7 +118,7 @@ class PairRow(Estimate):
     verdict: PairVerdict = "not separated"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RecordRow(Estimate):
     """A model that scored above all before it; `estimate` is its score minus that of the record before, better above 0.
 
@@ -131,7 +132,7 @@ class RecordRow(Estimate):
     verdict: PairVerdict | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TopScore:
     """The score of the model at the top, corrected for having been picked because it was at the top.
 
@@ -156,7 +157,7 @@ class TopScore:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairsOfTheseItems:
     """What would be shown if items were independent, where they go by a factor that nobody declared: it is the clusters.
 
@@ -178,7 +179,7 @@ class PairsOfTheseItems:
     best: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OtherLeader:
     """Who leads, and who could be the best, by another average that is usual, over levels of unlike sizes.
 
@@ -199,7 +200,7 @@ class OtherLeader:
     best: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class NewTaskRow:
     """The ranks left open for one model on a task not yet seen.
 
@@ -225,7 +226,7 @@ class NewTaskRow:
         return f"{self.rank_low}" if self.rank_low == self.rank_high else f"{self.rank_low}-{self.rank_high}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class NewTask:
     """Which rank each model will have on a task that was drawn as those at hand were (conformal prediction).
 
@@ -257,7 +258,7 @@ class NewTask:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Leaderboard(OfMetric, Result):
     """How do all models stand, and which ranks are certain? The answer, and how it was reached.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from evalstats.errors import InputError
+from evalstats.record import record
 
 Term = tuple[str, ...]  # columns of a product, in the order they were written; () is the intercept
 INTERCEPT: Term = ()
@@ -20,7 +21,7 @@ _TOKEN = re.compile(
 _HOW = "names, + - : * / ^, parentheses, 0 or 1, C(name), and random parts such as (1 | item)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RandomPart:
     """One term of random effects with one full covariance matrix: `(1 + x | g)`.
 
@@ -37,7 +38,7 @@ class RandomPart:
         return ":".join(self.group)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Response:
     """The left-hand side: one column, or `cbind(successes, failures)`, or `cbind(successes, total - successes)`."""
 
@@ -53,7 +54,7 @@ class Response:
         return written(self.column)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MixedFormula:
     """A formula taken apart.
 

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +34,7 @@ from evalstats.analysis.mixed.table import (
 )
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list, plural
+from evalstats.record import record
 from evalstats.stats.mixed.design import Family, Floats, Ints, MixedDesign, RandomTerm
 
 _MOST_COLUMNS = 5000
@@ -48,7 +48,7 @@ Bools = npt.NDArray[np.bool_]
 TOLERANCE = 1e-7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Coded:
     """Columns of a design: `matrix`, float64, shape (n, n_columns); `term_of` gives the place of each column's term."""
 
@@ -140,7 +140,7 @@ def _check_size(terms: Sequence[Term], columns: Mapping[str, Column], n: int) ->
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class KeptColumns:
     """Columns of a design that are kept, and what the others are made of.
 
@@ -196,7 +196,7 @@ def independent_columns(matrix: Floats) -> KeptColumns:
     return KeptColumns(columns=columns, dropped=dropped, alias=alias)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ModelFrame:
     """A table as a mixed model sees it.
 

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from evalstats.analysis.mixed.formula import INTERCEPT, Term, term_name
 from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import and_list
+from evalstats.record import record
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.contrasts import LinearEstimates, joint_test, linear_estimates
 from evalstats.stats.mixed.degrees_of_freedom import (
@@ -107,7 +108,7 @@ def _margin_is_in_model(frame: ModelFrame, term: Term, name: str) -> bool:
     return margin == frozenset(INTERCEPT) or any(frozenset(other) == margin for other in frame.formula.fixed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FixedTermTest:
     """A test that a fixed term has no effect: a factor's equally weighted means are all equal, an interaction is 0.
 
@@ -125,7 +126,7 @@ class FixedTermTest:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Inference:
     """How one fit's fixed effects are judged, and why so.
 
@@ -296,7 +297,7 @@ def fit_of(design: MixedDesign, family: Family, *, reml: bool, n_quadrature: int
     return fit_linear(design, reml=reml) if family == "gaussian" else fit_binomial(design, n_quadrature=n_quadrature)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FittedModel:
     """A fit, the table it was made from, and how its fixed effects are judged: what further questions are answered from."""
 

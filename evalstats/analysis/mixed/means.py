@@ -1,7 +1,6 @@
 """Marginal means and contrasts: the frozen result of `means()`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.checks import check_level
 from evalstats.stats.mixed.contrasts import (
     Adjustment,
@@ -56,7 +56,7 @@ ContrastKind = Literal["pairwise", "reference", "mean", "none"] | Mapping[str, M
 Scale = Literal["response", "link"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MarginalMean(Estimate):
     """One marginal mean; `levels` holds (factor, level). `df` is None where the normal law is used.
 
@@ -70,7 +70,7 @@ class MarginalMean(Estimate):
     levels: Levels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ContrastRow(Estimate):
     """One contrast of marginal means.
 
@@ -87,7 +87,7 @@ class ContrastRow(Estimate):
     statistic: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Means(Result):
     """Marginal means of a fitted model, and their contrasts: what `means` returns.
 

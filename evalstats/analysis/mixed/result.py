@@ -6,7 +6,7 @@ doi:10.18637/jss.v059.i09.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import InputError
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.schema.names import unknown_name
 from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import normal_quantile
@@ -48,7 +49,7 @@ _EFFECTS: dict[str, pl.DataType] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FixedEffect(Estimate):
     """One fixed effect, in the unit of the response (log-odds for the binomial family).
 
@@ -60,7 +61,7 @@ class FixedEffect(Estimate):
     statistic: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VarianceComponent:
     """A variance of random effects, a covariance of two of them, or the residual variance.
 
@@ -88,7 +89,7 @@ class VarianceComponent:
     share: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ModelComparison:
     """A test of the smaller of two nested models: twice the difference of the log-likelihoods.
 
@@ -117,7 +118,7 @@ class ModelComparison:
         return " ".join([first, *(f"Note: {note}." for note in self.notes)])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class MixedModel(OfOrigin, Result):
     """A fitted linear or binomial mixed model, and how it was reached.
 

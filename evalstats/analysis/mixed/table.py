@@ -4,7 +4,7 @@ import difflib
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from scipy.special import gammaln
 from evalstats.analysis.mixed.formula import MixedFormula, Response, Term, term_name
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list, plural
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars
 from evalstats.stats.mixed.design import Family, Floats, Ints
@@ -29,7 +30,7 @@ _KEY_ROOM = 2**62
 _WHOLE = 1e-4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Factor:
     """A column of levels: `codes`, int64, shape (n,), count from 0 in the order of `levels`."""
 
@@ -46,7 +47,7 @@ class Factor:
         return self.codes, len(self.levels)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Covariate:
     """A column of numbers: `values`, float64, shape (n,)."""
 
@@ -220,7 +221,7 @@ def used_slopes(values: Floats, names: Sequence[str], group: str) -> tuple[list[
     return np.flatnonzero(some).tolist(), [warning] if gone else []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ResponseRows:
     """What is known of each row: `value` is its mean, `count` the rows (binomial: trials) behind it, `within` their spread.
 
@@ -237,7 +238,7 @@ class ResponseRows:
         return float((gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)).sum())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ResponseColumns:
     """Which columns hold the response, as the user named them."""
 
@@ -355,7 +356,7 @@ def _numbers(frame: pl.DataFrame, name: str) -> Floats:
     return values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MergedTable:
     """Cells: complete rows that share every column of a formula, with columns of effects (levels or numbers) and groupings.
 

@@ -1,7 +1,7 @@
 """Watch the scores of models over the days of their runs, and say which have changed."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from itertools import pairwise
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, conjugate, is_are, plural
+from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import unknown_name
 from evalstats.schema.plan import Plan, check_settings, settled, with_plan, with_primary
@@ -59,7 +60,7 @@ _NOT_SETTINGS = (
 Severity = Literal["cut", "told"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Series:
     """One model's rows of the metric, and its scores by day: items x days."""
 

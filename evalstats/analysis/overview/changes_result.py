@@ -1,6 +1,6 @@
 """Whether any score has changed from run to run: the part of an overview that watches scores by the day of their runs."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import ClassVar, Literal
 
@@ -10,12 +10,13 @@ from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, frame_
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.table.metric import Direction
 
 Drifted = Literal["dropped", "rose", "no drift shown", "too few"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Day(Estimate):
     """One model's score on one benchmark on one day; all of its runs of that day together.
 
@@ -44,7 +45,7 @@ class Day(Estimate):
     runs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class History(Estimate):
     """One model on one benchmark: whether its score has changed, each item against itself.
 
@@ -115,7 +116,7 @@ class History(Estimate):
         return self.drifted and (self.verdict == "dropped") == self.higher_is_better
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Changes(OfOrigin, Result):
     """Every model's score by the day of its runs, and whether it has changed.
 

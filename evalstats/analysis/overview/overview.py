@@ -1,7 +1,6 @@
 """Answer every question that the data of a store allow, with default options."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -26,6 +25,7 @@ from evalstats.analysis.score.score import score
 from evalstats.analysis.settings import asked_of_part, recorded
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.questions import QUESTIONS
+from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan
 
@@ -40,7 +40,7 @@ _CHANGES = "changes"
 _ORDER = (*QUESTIONS, _CHANGES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Question:
     """A question of all the data, or of one benchmark: how it is asked, or why the data do not allow it."""
 
@@ -50,7 +50,7 @@ class _Question:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Asked:
     """What every question is given."""
 

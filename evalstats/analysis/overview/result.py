@@ -1,7 +1,7 @@
 """What a store holds and what it answers: the frozen result of `overview()`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
@@ -12,6 +12,7 @@ from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe
 from evalstats.analysis.saved import result_of
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.errors import InputError
+from evalstats.record import record
 
 if TYPE_CHECKING:
     from evalstats.document.model import Document
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 Held = Literal["scores", "votes", "ratings", "published numbers"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Holding:
     """What a store holds of one system on one benchmark, or the votes, ratings or published numbers of one source.
 
@@ -46,7 +47,7 @@ class Holding:
     date: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Answer:
     """One question with its answer. `benchmark` is "" where the question takes all the data.
 
@@ -66,7 +67,7 @@ class Answer:
         return _where(self.question, self.benchmark)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Refusal:
     """A question that the data do not allow, or that refused them, and why.
 
@@ -90,7 +91,7 @@ def _where(question: str, benchmark: str) -> str:
     return f"{question}{placed(benchmark)}" if benchmark else question
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Overview(OfOrigin, Result):
     """All that a store answers: what it holds, the result of every question that its data allow, and why others are not.
 
@@ -184,14 +185,14 @@ class Overview(OfOrigin, Result):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _SavedAnswer:
     question: str
     benchmark: str
     result: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Saved:
     holdings: tuple[Holding, ...]
     answers: tuple[_SavedAnswer, ...]

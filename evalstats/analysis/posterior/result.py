@@ -1,6 +1,6 @@
 """The posterior of a difference and of ranks: the frozen results of `posterior()` on a comparison, scenarios or a leaderboard."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, TypeVar
 
 import polars as pl
@@ -9,6 +9,7 @@ from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, frame_
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.table.metric import MetricFacts
 
 R = TypeVar("R", bound=Result)
@@ -44,7 +45,7 @@ def one_sided(conf_level: float) -> float:
     return 0.5 + 0.5 * conf_level
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PriorRow:
     """What is thought before the data: its name, and its law in words and numbers.
 
@@ -61,7 +62,7 @@ class PriorRow:
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PosteriorRow(Estimate):
     """A difference under one prior. Numbers are in the metric's own unit; the interval is credible, with equal tails.
 
@@ -91,7 +92,7 @@ class PosteriorRow(Estimate):
     loss_if_kept: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Posterior(OfMetric, Result):
     """How probable is it that one is better than the other? It stands beside the interval of a result, never in its place.
 
@@ -159,7 +160,7 @@ class Posterior(OfMetric, Result):
         return frame_of(self.rows, PosteriorRow, _COLUMNS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RankProbabilityRow(Estimate):
     """A model's rank under one prior; `estimate` is its score minus the mean of all, drawn towards 0 by its noise.
 
@@ -192,7 +193,7 @@ class RankProbabilityRow(Estimate):
     p_above: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class RankPosterior(OfMetric, Result):
     """How probable is each rank of each model? It stands beside the rank sets of a leaderboard, never in their place.
 

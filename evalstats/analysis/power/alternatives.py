@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from evalstats.analysis.power.sample_size import (
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.paired.binary import PairedCounts, tango
@@ -204,7 +205,7 @@ _SMALL = 0.005
 _SINGLE = "no cluster of the pilot holds two items, so what more items in a cluster would do cannot be told"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Costs:
     """What one item, one answer of one system to it ("trial"), and one cluster cost."""
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import number, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import comma_list, plural
+from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
 from evalstats.stats.planning.mean import DifferenceParts, Pair, difference_parts, harmonic_mean
@@ -59,7 +60,7 @@ def plain_amount(value: float | str, what: str = "delta") -> float:
     return amount / 100 if match[2] else amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Basis:
     """What is known, or assumed, about the differences of single items.
 

@@ -1,7 +1,7 @@
 """What `power` answers: a frozen plan with the answer, how it was reached, its curve and what to buy next."""
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import polars as pl
@@ -10,13 +10,14 @@ from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.options import PowerTest
+from evalstats.record import record
 
 Solved = Literal["n_items", "n_clusters", "delta", "power", "margin", "half_width"]
 PowerMethod = Literal["exact", "formula", "miller", "t", "clusters", "simulation", "independent"]
 Resource = Literal["as it is", "items", "trials", "clusters"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PlanRow:
     """The same question by another way: what it needs, or what it reaches at the plan's size.
 
@@ -42,7 +43,7 @@ class PlanRow:
     n_resamples: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CurvePoint:
     """One size of a plan: the power for the difference asked about, and what that size could find.
 
@@ -63,7 +64,7 @@ class CurvePoint:
     half_width: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class NextStep:
     """What doubling one resource of the pilot would buy.
 
@@ -93,7 +94,7 @@ class NextStep:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VariancePart:
     """One part of the variance of the pilot's difference: "clusters", "items", or "trials" of either side.
 
@@ -111,7 +112,7 @@ class VariancePart:
     share: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TrialRow:
     """Items needed with so many trials of each item by each system; `n_answers` counts both systems.
 
@@ -126,7 +127,7 @@ class TrialRow:
     n_answers: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ShortFormPlan:
     """Chosen items of the pilot that tell a score as well as the plan's random items, by models left out of their choice.
 
@@ -151,7 +152,7 @@ class ShortFormPlan:
     difference_size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class PowerPlan(OfOrigin, Result):
     """How many items, trials or clusters are needed, or what a number of them can show. The answer, and how it was reached.
 

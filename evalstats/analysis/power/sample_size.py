@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from scipy import special
 from evalstats.analysis.power.basis import Basis
 from evalstats.analysis.power.result import CurvePoint, PowerMethod, PowerTest, Solved
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.planning.clusters import MIN_DF, Rule, SimulatedPower, cluster_power, simulated_power
@@ -39,7 +40,7 @@ from evalstats.stats.planning.power import (
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Size:
     """How large an evaluation is; `n_clusters` is None where items are independent."""
 
@@ -48,7 +49,7 @@ class Size:
     n_trials: tuple[float, float] = (1.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Aim:
     """What is to be shown: a difference, that it is no worse or equal by a margin, or how wide the interval may be."""
 
@@ -58,7 +59,7 @@ class Aim:
     margin: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BinaryDesign:
     """Independent right/wrong items with one trial: exact sums over every outcome.
 
@@ -100,7 +101,7 @@ class BinaryDesign:
         return replace(self, discordance=min(1.0, self.discordance * factor))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PartsDesign:
     """Differences whose variance has parts for clusters, items and trials; normal, t, or t and sign-flip by clusters.
 
@@ -189,7 +190,7 @@ class PartsDesign:
         return replace(self, parts=self.parts.scaled(factor))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class UnpairedDesign(PartsDesign):
     """Two groups of different users, as many on either side: sizes are those of a side, `parts` the variances of both together.
 
@@ -233,7 +234,7 @@ class UnpairedDesign(PartsDesign):
         return mean_margin_power(aim.delta, aim.margin, std_error, df, test=margin_test(aim), conf_level=aim.conf_level)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SimulatedDesign:
     """A design of parts, with its power simulated by the rule of a comparison.
 
@@ -332,7 +333,7 @@ _FAR = 1000.0  # standard errors
 _CURVE = [2.0 ** (k / 4.0) for k in range(-8, 9)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CountAxis:
     """The count that is varied: items (in `n_clusters` clusters, where items come in clusters), or clusters.
 
@@ -369,7 +370,7 @@ class CountAxis:
         return Size(n_items=items, n_clusters=count, n_trials=self.n_trials)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Task:
     """What is left open, and everything that is given."""
 
@@ -535,7 +536,7 @@ _MARGINS = ("noninferiority", "equivalence")
 _FEW = 100  # below so many items Student's t differs from the normal law by more than a percent of the power
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Request:
     """The options of a plan, checked and in the metric's own unit; None where nothing was said."""
 
@@ -554,7 +555,7 @@ class Request:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Solution:
     """The answer, and the design and method that gave it; `size` is the plan's, None where there is no answer."""
 

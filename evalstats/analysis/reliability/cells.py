@@ -1,7 +1,7 @@
 """Scores of every object of measurement under every combination of levels of the facets, from rows to cells."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,7 @@ from evalstats.analysis.design.metric import Metric, choose_metric
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FloatArray, IntArray
@@ -25,7 +26,7 @@ _PART = "\x1f"
 _MOSTLY = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MeasuredCells:
     """Cells of a design: codes of each factor from 0, shape (n_cells,), the object first; mean, number and spread of scores.
 
@@ -51,7 +52,7 @@ class MeasuredCells:
         return replace(self, factors={words.get(name, name): codes for name, codes in self.factors.items()})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Part:
     """The table of one benchmark: entries are combinations of the object and the conditions, `levels` what each stands for."""
 

@@ -1,6 +1,6 @@
 """How reliable scores are over items, trials and other facets: the frozen result of `reliability()`."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import polars as pl
@@ -9,11 +9,12 @@ from evalstats.analysis.result import Estimate, OfMetric, Origin, Result
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.reliability import Coefficient
 from evalstats.table.metric import MetricFacts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FacetRow:
     """One facet of the design.
 
@@ -37,7 +38,7 @@ class FacetRow:
     fixed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ComponentRow(Estimate):
     """One source of the variance of a single score; `estimate` is its standard deviation, in the metric's own unit.
 
@@ -65,7 +66,7 @@ class ComponentRow(Estimate):
     zero: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ReliabilityRow(Estimate):
     """One coefficient of reliability, from 0 to 1.
 
@@ -78,7 +79,7 @@ class ReliabilityRow(Estimate):
     kind: Coefficient
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CurveRow(ReliabilityRow):
     """Reliability with another number of levels of one facet, all else as it is (a D-study).
 
@@ -92,7 +93,7 @@ class CurveRow(ReliabilityRow):
     n: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TargetRow:
     """How many levels of one facet reach a reliability, all else as it is.
 
@@ -120,7 +121,7 @@ class TargetRow:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FirstPlaceRow(Estimate):
     """How probable it is that another object comes first with other levels of some facets; `estimate` is the probability.
 
@@ -136,7 +137,7 @@ class FirstPlaceRow(Estimate):
     n: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ObjectRow:
     """One object of measurement.
 
@@ -150,7 +151,7 @@ class ObjectRow:
     score: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class ReliabilityReport(OfMetric, Result):
     """How reliable scores are over facets: components of variance, both coefficients, and what more levels would buy.
 

@@ -13,6 +13,7 @@ from evalstats.analysis.result import finite
 from evalstats.analysis.scenarios.design import MOST_FIXED, CellDesign, ModelChoice
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
@@ -30,7 +31,7 @@ _SMALL = 0.3
 _CLUSTERS_A_CELL = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SampledCells:
     """Cells of sampled scenarios: the law of their predictions, and their errors on the metric's and the model's scale.
 
@@ -43,7 +44,7 @@ class SampledCells:
     effect_variances: FloatArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CellEstimates:
     """Estimates of all cells that have a score, and how they vary together.
 
@@ -161,7 +162,7 @@ class CellContrasts:
         return self.estimate - half, self.estimate + half
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FittedScenarios:
     """The fit, its layout, its cells, and where their covariance comes from.
 
@@ -427,7 +428,7 @@ def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> Ce
     return CellContrasts(estimate=value, std_error=error, model_std_error=error, df=df)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PooledCells:
     """Pooled values of all cells with a score on the metric's scale, with intervals.
 

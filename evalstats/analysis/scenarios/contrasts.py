@@ -1,7 +1,7 @@
 """Contrasts of cells: drops from the reference, means, pairs of models, and differences within items beside them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Literal, NamedTuple
 
@@ -18,6 +18,7 @@ from evalstats.analysis.scenarios.design import CellDesign
 from evalstats.analysis.scenarios.result import CellRow, ChangeRow, DropVerdict, ModelPairRow, ScenarioMean
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.many.multiplicity import benjamini_hochberg, holm
@@ -46,7 +47,7 @@ class PairedDrop(NamedTuple):
     found: IntervalEstimate | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemMeans:
     """Mean score of every item for each cell, shape (n_items, n_cells): NaN where there is none.
 
@@ -281,7 +282,7 @@ def _tested(
     return rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _ChangeTests:
     """Changes with their statistics: likelihood ratio and score where scores have bounds, else Wald's t; NaN without spread."""
 

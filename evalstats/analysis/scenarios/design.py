@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural
 from evalstats.options import As
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 
@@ -29,7 +29,7 @@ _THIN = 5
 MOST_SAMPLED = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ModelChoice:
     """The model to fit.
 
@@ -198,7 +198,7 @@ def weight_shares(
     return shares, f"as given: {words}", notes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CellDesign:
     """What is fitted, and how its fixed effects give the cells.
 

@@ -1,7 +1,7 @@
 """Where models break: the frozen result of `scenarios()`."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import polars as pl
@@ -13,6 +13,7 @@ from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, frame_
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.posterior import TLikelihood
 from evalstats.table.metric import MetricFacts
 
@@ -35,7 +36,7 @@ VARIANCE_COLUMNS = ("term", "label", "variance", "std_dev", "conf_low", "conf_hi
 EFFECT_COLUMNS = ("group", "column", "level", "estimate", "std_error", "conf_low", "conf_high", "conf_level")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CellRow(Estimate):
     """One model in one scenario. Numbers are in the metric's own unit.
 
@@ -70,7 +71,7 @@ class CellRow(Estimate):
     pooled_high: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScenarioMean(Estimate):
     """A model averaged over scenarios with the stated weights, or a scenario averaged over models with equal ones.
 
@@ -86,7 +87,7 @@ class ScenarioMean(Estimate):
     n_items: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ChangeRow(Estimate):
     """One model in one scenario against the reference: scenario minus reference, in the metric's own unit.
 
@@ -135,7 +136,7 @@ class ChangeRow(Estimate):
     verdict_reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ModelPairRow(Estimate):
     """Two models, averaged over scenarios with the stated weights, or within one `scenario`: first minus second.
 
@@ -155,7 +156,7 @@ class ModelPairRow(Estimate):
     separated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TermTest:
     """A test of one term of the model: the interaction first. `role` is "headline" or "check".
 
@@ -178,7 +179,7 @@ class TermTest:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Crossing:
     """Two models whose order turns round between two scenarios: `first` is ahead in `ahead_in`, behind in `behind_in`.
 
@@ -201,7 +202,7 @@ class Crossing:
     shown: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RankingChange:
     """Does the ranking of models change from scenario to scenario?
 
@@ -220,7 +221,7 @@ class RankingChange:
     crossings: tuple[Crossing, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VarianceRow:
     """One source of variation: its variance on the scale of the model, and its share of the whole.
 
@@ -245,7 +246,7 @@ class VarianceRow:
     singular: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class EffectRow(Estimate):
     """One level of a random effect: its conditional mode (BLUP) with the interval of what is left open about it.
 
@@ -263,7 +264,7 @@ class EffectRow(Estimate):
     estimate: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DesignPoint:
     """One point of a D-study: how reliable the scores would be with `n` of the facet, the others held as they are.
 
@@ -281,7 +282,7 @@ class DesignPoint:
     absolute: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Needed:
     """How many of a facet give a reliability of `target`; None where no number does, and why.
 
@@ -300,7 +301,7 @@ class Needed:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScenarioReliability:
     """How well the benchmark tells these models apart (generalizability theory).
 
@@ -330,7 +331,7 @@ class ScenarioReliability:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class ScenarioModel(OfMetric, Result):
     """Where do models break? The answer, and how it was reached.
 

@@ -1,7 +1,6 @@
 """The scores behind 'where do models break': a `ScoreTable` of items that have one scenario each, and its cells in long form."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -12,6 +11,7 @@ from evalstats.analysis.design.entries import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural, quoted_list
+from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import IntArray
 from evalstats.table.items import HELPER, ITEM_KEY
@@ -24,7 +24,7 @@ _JOIN = "\x1f"
 COUNT, WITHIN = f"{HELPER}count", f"{HELPER}within"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScenarioTable:
     """Scores of every model on every version of every item, with the scenario of each.
 

@@ -1,7 +1,7 @@
 """One system's score, and the test of a published number: the frozen result of `score()`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import polars as pl
@@ -13,10 +13,11 @@ from evalstats.analysis.settings import Settings
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
+from evalstats.record import record
 from evalstats.table.metric import MetricFacts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClaimTest(Estimate):
     """Does a system's score differ from a published number?
 
@@ -31,7 +32,7 @@ class ClaimTest(Estimate):
     n: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TaskScore(Estimate):
     """The score on one task of a suite, or on one level of what is averaged over, with an interval of its own."""
 
@@ -40,7 +41,7 @@ class TaskScore(Estimate):
     n_clusters: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OtherAverageScore(Estimate):
     """The score by another average that is usual, over levels of unlike sizes; `kind` is "macro" or "micro".
 
@@ -58,7 +59,7 @@ class OtherAverageScore(Estimate):
     agrees: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Score(OfMetric, Result, Estimate):
     """One system's score on its own: the estimate, its interval, and what it rests on.
 
@@ -138,7 +139,7 @@ class Score(OfMetric, Result, Estimate):
         return rows_frame((*self.rows, *tasks))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(repr=False)
 class Scores(Result):
     """The scores of several systems, each on its own; a sequence of `Score`.
 

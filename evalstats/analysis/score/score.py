@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -53,6 +53,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import scaled, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
+from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import levels_of
 from evalstats.stats.bootstrap import percentile_law
@@ -361,7 +362,7 @@ def _other_averages(
 # --- the score of one system ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ItemScores:
     """One system's item means, shape (n_items,), and what its score is estimated from besides.
 
@@ -619,7 +620,7 @@ def _runaway_words(scores: ItemScores, found: Score) -> tuple[str, ...]:
 # --- a published number that the score is held against ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Claim:
     """A published number in the metric's own unit, with the items or the standard error behind it where they are known."""
 

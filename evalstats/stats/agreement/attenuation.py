@@ -5,13 +5,13 @@ References: Spearman 1904, American Journal of Psychology 15:72; Louis 1984, JAS
 """
 
 import math
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import special
 
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.agreement.correlation import NAMES, CoefficientName, correlate, mean_ranks, pearson
 from evalstats.stats.checks import FloatArray, IntArray, check_level, is_constant
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
@@ -21,7 +21,7 @@ _TINY = 1e-300
 TINY_RELIABILITY = 0.1  # below it the noise is more than nine tenths of the spread, and a ratio to it says nothing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ReliabilityRatio:
     """How much of the variance between models on one side is not noise.
 
@@ -59,7 +59,7 @@ def shared_noise(cross: FloatArray | None) -> float:
     return float((np.trace(cross) - cross.sum() / n) / (n - 1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TrueCorrelation:
     """Pearson's correlation freed of noise.
 
@@ -210,7 +210,7 @@ def _matching(seen: FloatArray, true: FloatArray, source: NoiseSource) -> FloatA
     return flipped[::-1, ::-1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScoreDraws:
     """Scores drawn anew, shape (n_resamples, n_models), or (1, n_models) for a side that is held as it is."""
 
@@ -280,7 +280,7 @@ _TOO_LOW = "the scores disagree more than even perfect disagreement would explai
 _STEPS = 41
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TrueAgreement:
     """Pearson's correlation of true scores, with intervals; `estimate` may exceed 1.
 
@@ -346,7 +346,7 @@ def true_agreement(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Draws:
     """What every draw adds to the moments of made-up true scores, whatever their correlation.
 
@@ -427,7 +427,7 @@ def _ratios(scores: LabLiveScores, rho: float, draws: _Draws) -> FloatArray:
     return ratios
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Ceiling:
     """What a coefficient comes out as if the true scores agree perfectly, and where that of one sample then lies."""
 

@@ -6,7 +6,6 @@ doi:10.2202/1544-6115.1585 (p never zero).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
 from typing import Literal, TypeAlias
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_values
 from evalstats.stats.estimate import positive_p
 
@@ -153,7 +153,7 @@ _P_ROUNDING = 1e-10
 _DRAWN_AT_ONCE = 1_000_000  # scores of drawn orders
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AssociationTest:
     """Two-sided p of no association, never 0: the share of orders of one side whose coefficient is at least as far from 0."""
 

@@ -4,13 +4,14 @@ References: Li et al. 2024, arXiv 2406.11939 (separability, agreement with confi
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import special
 
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.agreement.attenuation import (
     FEW_MODELS,
     NoiseSource,
@@ -55,7 +56,7 @@ AnySource: TypeAlias = Literal["items", "votes", "items and votes", "models", "a
 _NO_WIDTH = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AgreementInterval:
     """Ends of an interval, and how they were reached; None with a reason where there are none."""
 
@@ -65,7 +66,7 @@ class AgreementInterval:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SourceDraws:
     """Draws by every source that the data have, made once for all coefficients; other sources are in `reasons`."""
 
@@ -198,7 +199,7 @@ def resolution(name: CoefficientName, n_models: int) -> float:
     return 2.0 / (n_models * (n_models - 1)) if name == "kendall" else 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairSide:
     """All pairs on one side, first less second, in the order of `PairAgreement.first` and `second`.
 
@@ -215,7 +216,7 @@ class PairSide:
     alone: BoolArray | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairAgreement:
     """Agreement over all pairs.
 

@@ -5,7 +5,6 @@ tests of all differences); Klein, Wright & Wieczorek 2020, doi:10.1111/rssc.1240
 """
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
 from typing import Literal, TypeAlias
@@ -13,6 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy import special
 
+from evalstats.record import record
 from evalstats.stats.agreement.attenuation import NoiseSource
 from evalstats.stats.agreement.correlation import correlate, mean_ranks
 from evalstats.stats.agreement.intervals import AgreementInterval, missing_sources
@@ -79,7 +79,7 @@ def true_rank_interval(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SideOrders:
     """The orders that one side leaves open: all in which a model stands above another wherever `above` says so.
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import maximise
 from evalstats.stats.arena.likelihood import PairCells, PairFit, Ties, split_votes, win_table
 from evalstats.stats.arena.votes import VoteRows, numbered, summed
@@ -21,7 +22,7 @@ _EXACT = 1_000_000  # binomial draws that are cheap enough; beyond, Poisson
 _SHARP = 1e10  # weights closer than one part in this are one: sums of them round as their order happens to be
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VoteUnits:
     """Units that are drawn, and the votes that come with each: one vote of a cell, or all votes of a cluster.
 
@@ -63,7 +64,7 @@ class VoteUnits:
         return tuple(both[at : at + n] for at in range(0, both.shape[0], n))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Placed:
     """Rows with some weight, the cell of each, and its share seen from the first model of the cell."""
 
@@ -169,7 +170,7 @@ _LARGEST_STEP = 2.0
 _HELD = 1_000_000  # numbers in one array of a block
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RefitReplicates:
     """Parameters of every replicate, as in `PairFit`; NaN where there is no optimum.
 
@@ -205,7 +206,7 @@ def refit_replicates(units: VoteUnits, fit: PairFit, rng: np.random.Generator, n
     return RefitReplicates(parameters=parameters * frame.unit, apart=apart)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Frame:
     """What all replicates share: cells and fit with covariates of mean square 1; parameters times `unit` are the fit's own."""
 
@@ -300,7 +301,7 @@ _ROUNDING = 1e-9  # 0.025 * 1000 is 25, whatever the rounding
 _SAME = 1e-9  # log-units
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PercentileIntervals:
     """Intervals of several quantities from the same replicates, arrays of shape (n,).
 
@@ -372,7 +373,7 @@ FEW_CLUSTERS = 20  # with fewer, percentile intervals are markedly too short
 _FEWEST_RESAMPLES = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BootstrapStrengths:
     """Strengths fitted to replicates of the votes.
 

@@ -1,7 +1,7 @@
 """Strengths of models from votes: Bradley-Terry with ties and covariates by maximum likelihood."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.sparse import coo_array, csr_array, hstack, vstack
 from scipy.special import expit, log_expit
 
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.record import record
 from evalstats.stats.arena.likelihood import (
     Derivatives,
     PairCells,
@@ -40,7 +41,7 @@ _MOST_HALVINGS = 40
 _ROUNDING = 1e-13  # of the objective, by which a step may seem to lower it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StrengthOptimum:
     """Where the search ended; `bread` is None where the information could not be inverted."""
 
@@ -52,7 +53,7 @@ class StrengthOptimum:
     largest_gradient: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Point:
     """Objective with its derivatives: the gradient without a part along equal strengths, the cells' curvature."""
 
@@ -62,7 +63,7 @@ class _Point:
     at: Derivatives
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Inverse:
     """The inverse of an information under the constraint that strengths sum to 0.
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from scipy import special
 from scipy.optimize import brentq
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.arena.covariance import (
     ENOUGH_CLUSTERS,
     StrengthCovariance,
@@ -223,7 +224,7 @@ def _flipped(covariance: StrengthCovariance, rows: VoteRows) -> tuple[IntArray, 
     return codes, covariance.ways[fewest].name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StrengthRanks(RankSets):
     """Ranks that the votes leave open; rank 1 is the strongest.
 
@@ -319,7 +320,7 @@ def arena_ranks(low: ArrayLike, high: ArrayLike) -> IntArray:
     return 1 + np.where(np.isnan(upper), 0, above).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairContrasts:
     """Strength of the first model less that of the second, in log-units, one entry of every array for each pair.
 
@@ -464,7 +465,7 @@ _LEAST_WORTH = 2.0  # equal clusters: with fewer, an opponent's strength has no 
 _LEVELS = np.logspace(-12.0, 0.0, 145)[:-1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PerfectRecord:
     """The votes of one model against rated ones, all won (`won`) or all lost.
 
@@ -506,7 +507,7 @@ def perfect_record(rows: VoteRows, model: int, place: IntArray, coefficients: Fl
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RecordLimits:
     """Limits for contrasts of the model's strength with combinations of the others', one for each combination.
 
@@ -574,7 +575,7 @@ def record_limits(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Way:
     """The votes that count in one way of clustering: opponents, their strengths less what covariates add, and how many."""
 

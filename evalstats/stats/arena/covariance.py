@@ -1,7 +1,7 @@
 """The covariance of strengths from votes that share raters, prompts, sessions or events, and the variances of contrasts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import row_scores
 from evalstats.stats.arena.likelihood import PairFit, derivatives, linear_predictor, split_votes
 from evalstats.stats.arena.votes import VoteRows, summed
@@ -20,7 +21,7 @@ from evalstats.stats.estimate import SMALLEST_P
 _HELD = 4_000_000  # numbers held at once in a block of clusters by parameters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Meat:
     """Sum over clusters of the outer product of their scores, and how large the clusters are.
 
@@ -235,7 +236,7 @@ def bread_root(bread: FloatArray) -> FloatArray:
 LARGE = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Term:
     """The covariance by one way of clustering, or by the intersection of several.
 
@@ -325,7 +326,7 @@ ENOUGH_CLUSTERS = 40  # clusters that a way must be worth for claims by a multiv
 _NO_VARIANCE = 1e-9  # of the variances that stand in: less than that is none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Way:
     """A way in which votes share something.
 
@@ -343,7 +344,7 @@ class Way:
     nested_in: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StrengthCovariance:
     """Covariance of the parameters of a fit, and what may be claimed with it.
 

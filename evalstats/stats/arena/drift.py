@@ -1,12 +1,13 @@
 """Change over time: strengths that drift, and bursts of votes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
 from scipy.sparse import hstack
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.arena.covariance import few_factor
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.parametric_bootstrap import pseudo_inverse
@@ -27,7 +28,7 @@ from evalstats.stats.estimate import SMALLEST_P, two_sided_t_p
 from evalstats.stats.many.multiplicity import holm
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PeriodTest:
     """Whether strengths are the same in all periods.
 
@@ -86,7 +87,7 @@ _LARGEST_STEP = 3.0  # log-units over the whole time
 _ESTIMABLE = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LinearDrift:
     """Change of strengths by a unit of time, against the other models; arrays of shape (n_tested,).
 
@@ -301,7 +302,7 @@ _CHI_MEDIAN = 0.4549364  # median of a chi-square law of 1 df
 _MATERIAL = 1.5  # times as many as expected, below which a burst is not worth telling
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BurstFound:
     """The clearest burst of one model or rater (`code`), from `start` to `end`, in seconds as given.
 

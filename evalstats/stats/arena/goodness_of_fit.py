@@ -4,13 +4,14 @@ Checks of pairs and circles take observed and drawn votes, from `evalstats.stats
 are fitted again to every drawn table, and in truth all models are transitive there.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import variances_of
 from evalstats.stats.arena.likelihood import PairFit, linear_predictor, tie_of_half, vote_law
@@ -25,7 +26,7 @@ _ROUNDING = 1e-9
 _AT_ONCE = 4_000_000  # numbers in one block of tables of majorities
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AgainstDrawn:
     """A statistic beside its law if the fit were true: mean, 2.5% and 97.5% quantile of the drawn values.
 
@@ -62,7 +63,7 @@ def against_drawn(observed: float, drawn: FloatArray) -> AgainstDrawn:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairResiduals:
     """Every pair that met, the model with the lower number first; arrays of shape (n_pairs,).
 
@@ -160,7 +161,7 @@ def _residual_sizes(votes: Simulated) -> FloatArray:
     return np.where(variance > _ROUNDING * own, np.sqrt(np.maximum(variance, 1e-300)), np.nan)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Transitivity:
     """Triples of models that contradict transitivity, beside what chance makes of transitive strengths.
 
@@ -290,7 +291,7 @@ def _left_in_circles(cells: CheckCells, flow: FloatArray, weight: FloatArray, so
 N_BINS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ShareBin:
     """Held-out votes whose predicted share of side a lies between `low` and `high`, and their mean shares.
 
@@ -403,7 +404,7 @@ WEAK_PRIOR = 0.5  # votes won and lost against an average model, where training 
 _FLOOR = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class HeldOut:
     """Predictions of held-out votes.
 
@@ -441,7 +442,7 @@ class HeldOut:
     n_weak: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Predicted:
     """Held-out rows with what was predicted of each."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.votes import VoteRows, merged
@@ -16,7 +17,7 @@ _HEAVY = 0.02  # a rater with a larger share of the votes takes curvature along,
 _REFITS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Influence:
     """One rater left out, by refit.
 
@@ -51,7 +52,7 @@ def without_each(fit: PairFit, rows: VoteRows, codes: IntArray) -> "StepsWithout
     return steps
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StepsWithout:
     """Steps of all clusters, computed for a block of them at a time."""
 
@@ -182,7 +183,7 @@ _TURNED = -1e-7  # log-units: fits are right to 1e-8, and equal strengths are no
 _MOST_REFITS = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OrderFlip:
     """Votes that hold a model above another.
 

@@ -1,7 +1,7 @@
 """The law of a vote given strengths, and whether votes determine strengths at all."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,13 +11,14 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, maxi
 from scipy.special import expit
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, merged, summed
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 
 Ties = Literal["half", "davidson", "rao-kupper"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairFit:
     """Strengths of models that explain votes best.
 
@@ -69,7 +70,7 @@ class PairFit:
         return self.strengths.size + self.coefficients.size + (self.tie is not None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RowScores:
     """First derivatives of the log-likelihood of one vote of each row, of weight 1, each of shape (n_rows,).
 
@@ -84,7 +85,7 @@ class RowScores:
 Votes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Derivatives:
     """Of the log-likelihood of cells, each of shape (n_cells,), by eta and by tau, the logarithm of the tie parameter.
 
@@ -187,7 +188,7 @@ _CLASSES = 2_000
 _SURE = 1e-12  # an expected share is never taken for 0 or 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VoteLaw:
     """Probabilities of the outcomes of votes, each of the shape of eta.
 
@@ -317,7 +318,7 @@ def tie_parameter(fit: PairFit, rows: VoteRows) -> float:
 _LARGEST_SQUARE = 4_000_000  # pairs of models that are counted in a table; beyond, rows are sorted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairCells:
     """Weight of votes won by the first model, lost by it, and tied, each of shape (n_cells,); models may stand in several cells.
 
@@ -386,7 +387,7 @@ def pair_cells(rows: VoteRows, ties: Ties) -> PairCells:
 _LARGEST_CAPACITY = 2**30  # of what the search for flows counts in
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Connection:
     """How wins connect the models.
 
@@ -415,7 +416,7 @@ class Connection:
         return len(self.components) == 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WinCut:
     """A group of models, at most half of all, that few wins, or few losses, tie to the others.
 

@@ -2,12 +2,13 @@
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit, ndtr
 
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.arena.parametric_bootstrap import Tastes
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
@@ -22,7 +23,7 @@ _AGAINST = 8  # later pairs that a pair is held against
 _MOST = 20_000  # votes that are held against later ones
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairingTest:
     """Whether pairs that met were nearer in running ratings than later pairs would have been at the time.
 
@@ -199,7 +200,7 @@ _NO_WINS = 0.05
 _POOL = 2_048  # tastes drawn for each replay; more raters share them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairingRule:
     """A model comes by its share of votes; its opponent in proportion to its own and to exp(-pull x distance).
 

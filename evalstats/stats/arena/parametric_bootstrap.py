@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit
 
+from evalstats.record import record
 from evalstats.stats.arena.covariance import nested_in
 from evalstats.stats.arena.likelihood import (
     PairFit,
@@ -28,7 +28,7 @@ _GRID = np.concatenate([[0.0], np.geomspace(0.02, 4.0, 60)])  # standard deviati
 _POOL = 4_096  # rows of normal numbers that clusters draw from
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Tastes:
     """Ways of clustering in which tastes show (codes of the rows), and their standard deviations in log-units, above 0.
 
@@ -105,7 +105,7 @@ def _spread(square: float, ties: Ties, tie: float) -> float:
     return float(np.interp(2.0 * slope**2 * square, varies, _GRID))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TastedCells:
     """Votes of every cell by whose tastes they follow; an entry is all votes of one cell and of the same clusters.
 
@@ -318,7 +318,7 @@ _PILOT = 60
 _CLASSES = (20, 8, 4, 2, 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CheckCells:
     """Votes of every pair, the model with the lower number first, sorted by pair.
 
@@ -376,7 +376,7 @@ class CheckCells:
         return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VoteTables:
     """Votes of the cells, observed (n_tables = 1) or drawn, with the fit to each.
 
@@ -400,7 +400,7 @@ class VoteTables:
         return expit(cells.eta(self.strengths)) if self.ties == "half" else self.law(cells).share
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Simulated:
     """The observed table beside tables drawn under its fit."""
 

@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
 from scipy.special import expit
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.arena.parametric_bootstrap import ATTENUATION
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.many.multiplicity import e_bh
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DecidedVotes:
     """Votes that one side won, sorted by rater and, of one rater, by time; arrays of shape (n,).
 
@@ -111,7 +112,7 @@ def filtered(votes: DecidedVotes, eta: FloatArray, variance: FloatArray) -> Floa
     return forecasts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Block:
     """Some raters, those with most votes first, filtered together."""
 
@@ -302,7 +303,7 @@ def loyal_log(wins: FloatArray, met: IntArray) -> FloatArray:
     return np.asarray(special.logsumexp(each, axis=0) - math.log(LOYAL.size), dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Loyalty:
     """Log e-values of loyalty, shape (n_raters,), the model with the most of it, decided votes on it, and those for it."""
 
@@ -351,7 +352,7 @@ _SEARCH = 14
 _TINY = 1e-250
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Rings:
     """Evidence of a ring behind each model.
 
@@ -400,7 +401,7 @@ def rings(votes: DecidedVotes, *, taste: float, line: tuple[float, float]) -> Ri
     return Rings(log_e=log_e, model=cells.model, rater=cells.rater, member=member)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Cells:
     """Votes of one rater on one model; `start` and `stop` are their places among those of one rater, model and opponent.
 
@@ -454,7 +455,7 @@ class _Cells:
         return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Model:
     """Votes on one model: log-likelihoods of each rater's over the grid of own ratings are `most` + `logs`."""
 
@@ -577,7 +578,7 @@ _MATERIAL = 0.02  # of the votes on some model: fewer suspect ones change no rat
 _BALANCED = 3.0  # standard errors by which the stronger model may be on one side more often
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RaterEvidence:
     """Evidence against each rater, and against a ring behind each model.
 

@@ -1,7 +1,7 @@
 """Strengths by slice of the votes (periods, categories): scores, tests that all slices are alike, and partial pooling."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import (
     FEWEST_CLUSTERS,
@@ -27,7 +28,7 @@ from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import t_quantile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SliceFit:
     """Strengths of the models that a part of the votes connects.
 
@@ -87,7 +88,7 @@ _QUICK = 1_000  # parameters of which a covariance is factored quickly
 _HELD = 4_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SlicedScores:
     """Votes with the slice of each (0..n_slices-1), and what they say of strengths at some eta.
 
@@ -159,7 +160,7 @@ def sliced_scores(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Clustering:
     """Ways of clustering in use, those of which no way lies inside another.
 
@@ -312,7 +313,7 @@ _ENTRIES = 300  # random deviations drawn to see what deviations add
 _FINE = 12  # values of tau by which a drawn maximum is sought below the first of the grid
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DeviationModel:
     """y_s = A_s'(l + d_s) + e_s with d_s ~ N(0, tau^2 I) and e_s ~ N(0, diag(noise_s)), for every category s.
 
@@ -424,7 +425,7 @@ def _expected_meat(fit: PairFit, scores: SlicedScores, shift: FloatArray) -> Flo
     return scores.laplacians(rows.weight_squares * law.score_squares)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WayNoise:
     """What clusters of one way add to noise: each cluster has deviations of its own, of one variance.
 
@@ -524,7 +525,7 @@ _SETTLE = 8
 _NEAR = 0.01  # relative change of tau at which the two agree
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PooledStrengths:
     """Deviations of strengths by category.
 

@@ -1,13 +1,14 @@
 """Votes as arrays: equal votes are merged into one row with a count, so that nothing later grows with their number."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
 
 A_WINS, B_WINS, TIE, BOTH_BAD = 0, 1, 2, 3
@@ -17,7 +18,7 @@ _COLUMNS = ("first", "second", "outcome", "share", "weight", "weight_squares", "
 _SPAN = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VoteRows:
     """Votes between a model on side a and one on side b; a row may stand for many equal votes. Arrays have shape (n_rows,).
 

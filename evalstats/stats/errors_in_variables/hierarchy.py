@@ -5,12 +5,13 @@ doi:10.1214/06-BA117A (half-t priors of spreads); Dubrule 1983, doi:10.1007/BF01
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import helmert
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, check_level, is_constant
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.quadrature import Lattice, Mixture, first_quantiles, last_quantiles, lattice_of
@@ -23,7 +24,7 @@ _TAU_DF = 4.0
 _SIGMA_DF = 4.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Priors:
     """Scales of the priors, as multiples of the spread of the data.
 
@@ -67,7 +68,7 @@ _JITTER = 1e-11
 _NEGATIVE_ROUNDING = 1e-8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Parameters:
     """Points at which laws are evaluated: slope, spread of true lab scores, spread of true gaps; shape (n_points,) each."""
 
@@ -76,7 +77,7 @@ class Parameters:
     tau: FloatArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScoreContrasts:
     """Differences between models on both sides, standardised, in a basis in which the errors of the lab are uncorrelated.
 
@@ -103,7 +104,7 @@ class ScoreContrasts:
         return self.basis.shape[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Conditional:
     """What the scores say at each point of the parameters; arrays start with n_points.
 
@@ -226,7 +227,7 @@ _SMALL_TAU = 0.5
 _TINY_NOISE = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Coordinates:
     """Map between points of the lattice and parameters.
 
@@ -271,7 +272,7 @@ class Coordinates:
         return reliable * self.n * self.correlation / left / precision, 1 / np.sqrt(precision)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class HierarchyPosterior:
     """Weighted points of slope and spreads, and what the scores say of models at each of them."""
 
@@ -355,7 +356,7 @@ def posterior_of(
 _LEAST_SD = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class NewLab:
     """Lab scores of models without live scores, standardised, as differences from the mean of the shared models.
 
@@ -484,7 +485,7 @@ def _column(weight: FloatArray, mean: FloatArray, sd: FloatArray, j: int) -> tup
 # --- the fit ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Predicted:
     """Predictions of live scores, one for each model, in the unit of the live scores, with equal-tailed intervals."""
 
@@ -494,7 +495,7 @@ class Predicted:
     high: FloatArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class NewModels:
     """Predictions for models that only the lab has scored: of their *true* live scores, the spread of true gaps in them.
 
@@ -509,7 +510,7 @@ class NewModels:
     extrapolated: BoolArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class HierarchyFit:
     """Posterior of one model of lab and live, in their units: medians and equal-tailed intervals.
 

@@ -6,13 +6,13 @@ ratio); Fuller 1987, Measurement Error Models, theorem 2.2.1, doi:10.1002/978047
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg, optimize, special
 from scipy.linalg import helmert
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
@@ -114,7 +114,7 @@ def no_slope_p(sides: ScaledSides, problems: Problems) -> float:
     return two_sided_t_p(math.sqrt(share * (n - 2) / (1.0 - share)), n - 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LineFit:
     """A line live = intercept + slope * lab through noisy scores, in their units.
 
@@ -257,7 +257,7 @@ def fit_line(scores: LabLiveScores, *, tau2: float | None = None, conf_level: fl
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LineShape:
     """What follows from slopes and tau2 of many problems, in scaled units; the first axis is the problem.
 
@@ -321,7 +321,7 @@ _ROUNDING = 1e-9
 _LEAST_SHARE = 0.1  # of the information of the columns that is not noise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PlaneFit:
     """A fitted plane live = intercept + columns @ slopes; `tau2` is the variance of true gaps beyond noise.
 
@@ -408,7 +408,7 @@ def slope_covariance(scores: LabLiveScores, slope: float, tau2: float) -> float:
     return float(problem.error(np.array([slope]) * problem.unit, tau2)[0, 0]) / float(problem.unit[0]) ** 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Problem:
     """The data as contrasts between models, columns divided by `unit`."""
 

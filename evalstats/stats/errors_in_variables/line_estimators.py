@@ -6,13 +6,13 @@ doi:10.1080/01621459.1968.10480934; Fuller 1987, Measurement Error Models, doi:1
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
@@ -34,7 +34,7 @@ LEAST_MODELS = 10
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Bend:
     """A check of the straight line: t of the square of the lab score, n_models - 3 degrees of freedom, two-sided.
 
@@ -139,7 +139,7 @@ _BLOCK = 2_000_000  # numbers held at once
 _MAD = 1.482602218505602  # the normal law's standard deviation over its median absolute deviation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class AnotherLine:
     """A line by another method, in the units of the scores; None where the method gives no error.
 
@@ -286,7 +286,7 @@ def _deming_slope(x: FloatArray, z: FloatArray, v_x: float, v_z: float) -> float
     return (q + math.sqrt(q * q + 4.0 * ratio * s_xz * s_xz)) / (2.0 * s_xz)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Ranks:
     """Scores, mean noise variances, and the pairs of models whose order is looked at."""
 

@@ -1,7 +1,6 @@
 """Quadrature of a posterior of three parameters on a lattice that follows its shape, and mixtures of normal laws."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.roots import bracketed_roots
 
@@ -30,7 +30,7 @@ _NARROWEST = 1e-4
 _FIRST_WIDTH = 0.3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Lattice:
     """Points with weights. The first coordinate is 0 or more, and the density is even in it.
 
@@ -209,7 +209,7 @@ def _spread_out(log_density: LogDensity, top: FloatArray, axes: FloatArray) -> L
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Mixture:
     """One mixture of normal laws for each column: `weight` (columns sum to 1), `mean` and `sd` of shape (n_parts, n).
 

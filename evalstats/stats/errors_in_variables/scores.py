@@ -3,20 +3,21 @@
 References: Bell & McCaffrey 2002; Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004 (CR2).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.one_sample import satterthwaite_df
 
 _SYMMETRY = 1e-8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LabLiveScores:
     """Scores of the same models in the lab and with live users. More is better on both sides, each on its own scale.
 
@@ -88,7 +89,7 @@ def centred_variance(covariance: FloatArray) -> float:
 FEWEST_CLUSTERS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ClusterMeans:
     """Means of models whose units fall into clusters that models share.
 

@@ -1,6 +1,5 @@
 """The slope and the spread of true gaps at which York's sum of squares is lowest, for many problems at once."""
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy.typing as npt
 from scipy.linalg import helmert
 
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, is_constant
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
@@ -19,7 +19,7 @@ _HALVINGS = 45
 _CLOSE_ENOUGH = 1e-11
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Problems:
     """Problems of one size: scores as contrasts (n_problems, n_contrasts), and the covariances of their errors.
 
@@ -38,7 +38,7 @@ class Problems:
         return Problems(x=self.x[at], z=self.z[at], v_x=self.v_x[at], v_z=self.v_z[at], v_cross=cross)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Lines:
     """Where S is smallest, for each problem: angle (radians), tau2, S there, and whether the search came to rest."""
 
@@ -230,7 +230,7 @@ def contrast_rows(n: int) -> FloatArray:
     return rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ScaledSides:
     """Both sides centred and divided by `unit_x`, `unit_z`, with full covariances (zeros where none is given).
 

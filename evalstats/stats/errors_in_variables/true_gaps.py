@@ -4,13 +4,13 @@ References: York et al. 2004, doi:10.1119/1.1632486; Benjamini & Yekutieli 2005,
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.line import LineFit, LineShape, lab_spread_p, line_shape
@@ -29,7 +29,7 @@ FULL_MODELS = 10
 _POWER = 0.8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DeletedGaps:
     """Gaps of all models, each from the line through the others. Arrays are float64, shape (n_models,), in live units.
 
@@ -235,7 +235,7 @@ _LEVELS = 15
 _HALVINGS = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ShrunkenGaps:
     """Shrunken gaps, float64, shape (n_models,), live units; `low` and `high` are NaN where no tau above 0 is plausible."""
 

@@ -6,12 +6,13 @@ answered form a block, blocks and models have an effect each, and a model's scor
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_values
 from evalstats.stats.clusters import cluster_mean, multiway_mean
 from evalstats.stats.estimate import IntervalEstimate, t_quantile
@@ -25,7 +26,7 @@ _RIDGE = 1e-9
 _LARGEST_STEP = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CommonScale:
     """Scores on all items, and values of items, shape (n_items, n_models), whose plain means and covariances are theirs."""
 

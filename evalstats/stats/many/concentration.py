@@ -1,10 +1,9 @@
 """Slices of the items in which the differences lie lower than elsewhere: one studentised permutation test for all of them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray
 
 # A slice, or what is left of the items, with fewer units says nothing of the rest.
@@ -14,7 +13,7 @@ _SUMMED, _FEWEST_DRAWS = 100_000_000, 199
 _PLAINLY = 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Concentration:
     """The p of each slice, adjusted for all of them, in the order given; None for a slice that is too small to be tested."""
 

@@ -7,7 +7,6 @@ doi:10.1198/1061860043515 (letters); Wang & Ramdas 2022, doi:10.1111/rssb.12489 
 doi:10.1080/01621459.1937.10503522.
 """
 
-from dataclasses import dataclass
 from string import ascii_letters
 from typing import Literal, TypeAlias
 
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import positive_p
 from evalstats.stats.many.pair_table import as_scores
@@ -180,7 +180,7 @@ def compact_letters(separated: ArrayLike, order: ArrayLike) -> tuple[str, ...]:
     return tuple(letters)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Omnibus:
     """One test of "all models are equal" on items that every model has.
 

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, too_few_clusters
 from evalstats.stats.resample_law import common_step
 
@@ -24,7 +25,7 @@ _BLOCK = 4_000_000  # numbers held at once
 _ROUNDING = 1e-8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairTable:
     """Every pair asked for, with what its own items say, in an order that does not depend on that of the input.
 

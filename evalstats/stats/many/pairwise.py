@@ -5,7 +5,7 @@ doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, check_bounds, check_count, check_level, few_items
 from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.many.multiplicity import Adjust, adjusted
@@ -63,7 +64,7 @@ def _upper(n: IntArray, b: FloatArray, c: FloatArray, z: FloatArray) -> FloatArr
     return np.where(b == n, 1.0, bracketed_roots(beyond, (b - c) / n, np.ones(n.size), at_low=end, at_high=-end))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairTests:
     """The test of every pair of a table on its own.
 
@@ -251,7 +252,7 @@ def _floats(values: object) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairwiseDifferences:
     """Differences between models, first minus second, with p-values and intervals for the whole family; arrays per pair.
 

@@ -4,13 +4,13 @@ References: Berger 1982, Technometrics 24:295 (intersection-union); Holm 1979, S
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FEW_CLUSTERS, BoolArray, FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.clusters import cluster_sign_flip, multiway_mean
 from evalstats.stats.many.independent import independent_differences
@@ -29,7 +29,7 @@ _MIN_DF = 4.0 - 1e-9  # what five equal clusters have, up to rounding
 _FLIPPED = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FrontierShares:
     """How often each system lies on the frontier, as a share of resamples; arrays have shape (n_systems,).
 

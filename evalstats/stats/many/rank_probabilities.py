@@ -11,13 +11,13 @@ doi:10.1214/06-BA130 (posteriors of ranks); Goldstein & Spiegelhalter 1996, doi:
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level
 
 # Between nodes of log tau and of log w; the laws are smooth in both.
@@ -30,7 +30,7 @@ _NOTHING = 1e-9
 _AT_ONCE = 2_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RankProbabilities:
     """What is to be thought of the ranks of models; all arrays in the order of the models, higher is better.
 

@@ -1,12 +1,12 @@
 """Which ranks the data leave open for every model: multiple comparisons with the best, and confidence sets for ranks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level, few_items
 from evalstats.stats.many.pair_table import FLAT, PairTable, as_estimates, pair_table
 from evalstats.stats.many.pairwise import LABELS, PairTests, pair_tests
@@ -25,7 +25,7 @@ _DRAWS, _MOST_DRAWS = 9_999, 99_999
 _MOST_STATISTICS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WithTheBest:
     """Each model against the best of the others.
 
@@ -214,7 +214,7 @@ def _too_few_clusters(table: PairTable) -> str:
     return f"{plural(table.n_groups, 'cluster')}: at least {FLIPPED_CLUSTERS} are needed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RankSets:
     """Ranks that the data leave open; rank 1 is the highest score.
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.many.pair_table import FLAT, PairTable, cluster_sums, cluster_totals, difference_blocks
 from evalstats.stats.many.step_down import ROWS, Draws, ReferenceLaw
@@ -33,7 +34,7 @@ _MOST_CORRELATED = 5000  # pairs whose correlation matrix is made: 200 MB
 _RIDGE = 1e-9  # keeps the factor of a singular correlation matrix real
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SignPatterns:
     """Sums of the signs of units that come in `copies`, whose signs flip one by one.
 

@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import SMALLEST_P
 
@@ -20,7 +21,7 @@ TIE = 1e-9  # relative: statistics that differ by rounding are ties
 Draws: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ReferenceLaw:
     """What the studentised differences would look like together if no two models differed.
 

@@ -5,20 +5,20 @@ arXiv:2606.08679 (rank intervals of leaderboards with many tasks).
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, check_level
 
 _ROUNDING = 1e-9
 _DIGITS = 12  # scores that differ by less are tied
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class TaskRanks:
     """Intervals for ranks on a new task; arrays of shape (n_models,), rank 1 is the best.
 

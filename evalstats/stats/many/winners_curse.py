@@ -6,13 +6,13 @@ doi:10.1080/01621459.1990.10475320; Datta & Lahiri 2000.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.pair_table import as_estimates
@@ -25,7 +25,7 @@ _FINER_STEPS = 41  # every round narrows the search twentyfold
 _ROUNDS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class WinnerInterval:
     """The score of the model with the highest estimate, corrected for its having been chosen for that.
 
@@ -156,7 +156,7 @@ def _sidak(level: float, count: int) -> float:
     return normal_quantile(level ** (1.0 / count))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ShrunkenMeans:
     """Scores pulled towards their common mean by as much as they are noise.
 

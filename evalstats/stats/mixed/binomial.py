@@ -1,7 +1,7 @@
 """Binomial mixed models with a logit link: fit, fast refit, and scores of clusters."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.computation import one_thread
 from evalstats.stats.mixed.design import (
     Convergence,
@@ -120,7 +121,7 @@ def positive(hessian: Floats, floor: float) -> Floats:
     return (vectors * np.maximum(np.abs(values), floor)) @ vectors.T
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BinomialOptimum:
     """Where the search ended.
 

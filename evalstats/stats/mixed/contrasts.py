@@ -7,7 +7,6 @@ doi:10.1090/S0002-9947-1943-0012401-3; Lenth, emmeans.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.estimate import SMALLEST_P, positive_p
 from evalstats.stats.many.max_t import MaxLaw, range_critical, range_p
@@ -28,7 +28,7 @@ _RANK_TOLERANCE = 1e-10  # an eigenvalue of the correlation below this share of 
 _DEGREE = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LinearEstimates:
     """Estimates of several linear combinations, one entry each; null is NaN here and `reasons` says why.
 
@@ -49,7 +49,7 @@ class LinearEstimates:
     reasons: tuple[str | None, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MeanContrasts:
     """Weights over means, shape (n_contrasts, n_means), each row adding up to 0.
 
@@ -209,7 +209,7 @@ def _contrasts(names: Sequence[str], rows: Sequence[FloatArray]) -> MeanContrast
     return MeanContrasts(names=tuple(names), weights=np.array(rows) + 0.0, family=("",) * len(names))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FamilyEstimates:
     """Adjusted p-values and intervals, one entry for each estimate; NaN where the estimate's own are."""
 
@@ -307,7 +307,7 @@ def _for_each_df(df: FloatArray, critical: Callable[[float], float]) -> FloatArr
     return np.asarray(values, dtype=np.float64)[of]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class JointTest:
     """A Wald test that all rows of L beta are 0; where there is none, `statistic` is None and `reason` says why.
 

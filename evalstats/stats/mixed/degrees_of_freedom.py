@@ -11,7 +11,6 @@ doi:10.1080/00949659008811286; Li & Redden 2015, doi:10.1186/s12874-015-0026-x (
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,12 +18,13 @@ from scipy import linalg, sparse, special
 from scipy.sparse import csgraph
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.estimate import positive_p
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit, RandomTerm, random_columns
 from evalstats.stats.mixed.linear import LinearCriterion
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class IndependentCells:
     """Products of one set of cells that shares no random effect with any other cell; N holds the rows of each cell.
 
@@ -39,7 +39,7 @@ class IndependentCells:
     z: sparse.csr_array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Forms:
     """Traces and quadratic forms of G_r = dV / d psi_r, for the R variances and covariances psi of all terms, then sigma^2.
 
@@ -159,7 +159,7 @@ def covariance_entries(design: MixedDesign) -> Iterator[tuple[int, int, int]]:
                 yield t, row, column
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Sums:
     """What `Forms` holds, while it is added up; `crossed` is X' V^-1 G_r P y."""
 
@@ -274,7 +274,7 @@ _STEP = 1e-4
 MOST_ROWS = 5000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VarianceParameters:
     """Covariance of the estimated (theta, log sigma), and how it moves the covariance of the fixed effects.
 
@@ -287,7 +287,7 @@ class VarianceParameters:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class FTest:
     """A joint test that all rows of L beta are 0.
 
@@ -499,7 +499,7 @@ def _inverse(hessian: Floats, held: Ints) -> Floats:
     return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class KenwardRoger:
     """What the tests of any contrasts of one fit need: give it to `kenward_roger_f`, or ask its `df(contrasts)`.
 

@@ -1,7 +1,6 @@
 """What a mixed model is fitted to, cells of rows that share everything and the terms of the model, and what a fit is."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
@@ -10,6 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, hstack
 
 from evalstats.errors import InputError
+from evalstats.record import record
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -19,7 +19,7 @@ _FEW_LEVELS = 5
 Method = Literal["REML", "ML", "Laplace", "AGHQ", "nAGQ=0", "OLS", "GLM"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RandomTerm:
     """One term of random effects, lme4's `(1 + x | g)`; its effects have a full covariance matrix.
 
@@ -131,7 +131,7 @@ def check_levels(term: RandomTerm, seen: int) -> list[str]:
     return []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MixedDesign:
     """Cells of a mixed model.
 
@@ -196,7 +196,7 @@ class MixedDesign:
         return tuple(out)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Convergence:
     """How an optimisation ended; `message` says it in words.
 
@@ -216,7 +216,7 @@ class Convergence:
     curvature: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MixedFit:
     """A fitted linear or binomial mixed model.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from evalstats.record import record
 from evalstats.stats.mixed.design import Floats, Ints
 
 Bits = npt.NDArray[np.uint64]
@@ -34,7 +35,7 @@ class Groups:
         return values if self.identity else values[self.level]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Distinct:
     """Distinct rows of X, shape (n_rows, n_fixed); the row of every cell; and a cell that has each."""
 

@@ -1,7 +1,6 @@
 """Linear and logistic models without random effects, and what to do where the fixed effects have no finite estimate."""
 
 import math
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy import linalg, optimize, sparse, special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import comma_list, has_have, plural
+from evalstats.record import record
 from evalstats.stats.mixed.design import (
     Convergence,
     Floats,
@@ -39,7 +39,7 @@ _HALVINGS = 30
 _EXACT = 1e-24  # of the sum of squares: what is left of an exact fit is rounding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Separation:
     """What is separated: distinct rows of X on which the likelihood has no maximum, each also in words (`labels`).
 

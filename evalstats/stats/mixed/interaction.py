@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.many.multiplicity import holm
@@ -24,7 +24,7 @@ _MOST_PERMUTED = 15_000_000
 _LEAST_DRAWS = 499
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ParallelismTest:
     """The test that profiles run parallel, from `n_resamples` permutations.
 
@@ -139,7 +139,7 @@ def _sums(values: FloatArray, code: IntArray) -> FloatArray:
     return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Arrangement:
     """What may be permuted: groups of whole units within a stratum, and the groups that a unit has within it.
 
@@ -222,7 +222,7 @@ def _largest(labels: IntArray, residual: FloatArray, n_groups: int) -> FloatArra
     return np.where(enough, t, 0.0).max(axis=(1, 2))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Swap:
     """One pair of models.
 

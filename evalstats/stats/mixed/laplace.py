@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evalstats.record import record
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 from evalstats.stats.mixed.laplace_elimination import Blocks, Elimination, EliminationSystem, make_plan
 
@@ -18,7 +19,7 @@ SHORTEST = 1e-10  # part of a Newton step; a convex criterion falls long before
 MAX_STEPS = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Pseudo:
     """Pseudo-observations of the fixed part: `trials[k]` trials, half of them successes, at predictor `rows[k] @ beta`.
 

@@ -4,7 +4,7 @@ First the leaf (a grouping with one cell a level), then a chain of nested groupi
 rest, is solved component by component where it falls apart.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import linalg, sparse
 from scipy.sparse import csgraph
 
+from evalstats.record import record
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, nested_in, within_owner
 from evalstats.stats.mixed.distinct_rows import Distinct, Groups, distinct_rows, hash_rows, mixed_bits, numbered
 from evalstats.stats.mixed.linear_elimination import Scaling, invert_blocks
@@ -20,7 +21,7 @@ from evalstats.stats.mixed.linear_stages import Slot
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RestLayout:
     """Where the effects that stay stand: `n_local` in each of `n_components`, and a border that meets all components.
 
@@ -220,7 +221,7 @@ class RestFactor:
         return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class GroupingBlock:
     """All terms of one grouping: `(1|g)` and `(0 + x|g)` are eliminated together.
 
@@ -244,7 +245,7 @@ class GroupingBlock:
         return self.groups.n_levels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class EliminationOrder:
     """Order of elimination, and the distinct rows of everything that stays.
 
@@ -389,7 +390,7 @@ def _columns_of_rest(rest: list[GroupingBlock], rows: Ints) -> "sparse.csr_array
     return sparse.csr_array((np.concatenate(values), where), shape=(rows.size, start))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ComponentBatch:
     """Components of about the same size: levels and distinct rows that occur together, and only with each other.
 
@@ -405,7 +406,7 @@ class ComponentBatch:
     columns: Ints
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Gram:
     """Pairs of (level, distinct row) of one block, worked out once.
 

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import check_count, check_level
 from evalstats.stats.computation import OnStep, replicates
 from evalstats.stats.estimate import IntervalEstimate, positive_p
@@ -24,7 +25,7 @@ _SLACK = 1e-4
 _ROUNDING = 1e-6  # maxima of two fits that are one and the same differ by less
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LikelihoodRatio:
     """Twice the difference of two maximised log-likelihoods (0 or more), and its p-value, never 0.
 
@@ -215,7 +216,7 @@ def simulate(fit: MixedFit, rng: np.random.Generator) -> tuple[Floats, float]:
     return eta + fit.sigma * noise, within
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BootstrapRatio:
     """A likelihood ratio test whose law was drawn from the smaller model.
 

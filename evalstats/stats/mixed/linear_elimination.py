@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from evalstats.errors import CannotAnswerError
+from evalstats.record import record
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, lower_entries
 from evalstats.stats.mixed.distinct_rows import Distinct
 from evalstats.stats.mixed.linear_stages import CrossProducts, Rest, Slot, Stages, cross_products, replace_response
@@ -309,7 +310,7 @@ def _combine(weight: Floats, arrays: list[Floats]) -> Floats:
     return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Pieces:
     """What all criteria are made of, at one theta.
 

@@ -5,7 +5,6 @@ components), outer (dense).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -13,6 +12,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from evalstats.record import record
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm, nested_in, within_owner
 from evalstats.stats.mixed.distinct_rows import Distinct
 
@@ -22,7 +22,7 @@ _CANDIDATES = 3  # groupings tried as T
 _SHARE = 0.05  # least number of effects, of those of the largest, for a grouping to be tried
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Slot:
     """Where the effects of one term stand in their stage.
 
@@ -45,7 +45,7 @@ class Slot:
         return self.start + self.n_places * self.n_columns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Stages:
     """Which effects are eliminated at which stage.
 
@@ -283,7 +283,7 @@ class Rest(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CrossProducts:
     """Sums over cells for one set of weights, in the padded layout of the plan.
 

@@ -5,7 +5,7 @@ For a logit model the probability is averaged over the population of units as we
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from typing import Literal
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.mixed.contrasts import Adjustment, adjusted, as_linear, linear_estimates
@@ -31,7 +32,7 @@ _HELD = 2_000_000
 _STEP, _FINEST = 0.01, 0.0005
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ReferenceGrid:
     """All combinations of factor levels, the last factor running fastest, and the row of fixed effects that predicts each.
 
@@ -45,7 +46,7 @@ class ReferenceGrid:
     count: FloatArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MarginalMeans:
     """Marginal means as weights over a grid, shape (n_means, n_grid), each row adding up to 1.
 
@@ -200,7 +201,7 @@ def _nodes(s: float) -> FloatArray:
     return np.arange(-math.ceil(_TAIL / step), math.ceil(high / step) + 1).astype(np.float64) * step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ProbabilityMeans:
     """Probabilities with intervals that stay between 0 and 1; null is NaN here and `reasons` says why.
 
@@ -309,7 +310,7 @@ def population_means(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ProbabilityDifferences:
     """Differences of two averaged probabilities, first minus second; null is NaN here and `reasons` says why.
 

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.mixed.binomial import binomial_given_theta
 from evalstats.stats.mixed.design import Floats, Ints, MixedFit, term_columns, within_owner
 from evalstats.stats.mixed.linear import linear_given_theta
@@ -40,7 +41,7 @@ _NEGLIGIBLE = 1e-3
 Sparse = csr_array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CombinationErrors:
     """Covariance of linear combinations, `given` + `root` diag(`sign`) `root`'.
 
@@ -62,7 +63,7 @@ class CombinationErrors:
         return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PredictionErrors:
     """Covariance of (beta - its estimate, b - its prediction), kept by its structure.
 
@@ -316,7 +317,7 @@ def _ends(
     return low, high
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PooledTable:
     """Cells of a table, partially pooled: predictions of the true cell values, NaN where there was no estimate.
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.mixed.degrees_of_freedom import as_contrasts, variance_parameters
@@ -28,7 +29,7 @@ _VANISHED = 1e-3  # relative to where the search began
 _FARTHEST_STEPS = 60  # each longer than the one before, after which a profile is called flat
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VarianceTarget:
     """One quantity; `row` and `other` are effects of the term."""
 
@@ -121,7 +122,7 @@ def _unit(row: Floats) -> Floats:
     return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ProfileInterval:
     """A profile likelihood interval of the quantity `name`; `notes` say what lies on the boundary.
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, sparse
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import as_codes, too_few_clusters
 from evalstats.stats.computation import one_thread
 from evalstats.stats.mixed.binomial import cluster_scores
@@ -29,7 +30,7 @@ class _ClusterPart:
     spread: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RobustCovariance:
     """A cluster-robust covariance of the fixed effects, shape (n_fixed, n_fixed).
 
@@ -282,7 +283,7 @@ def _adjusted(x: Floats, v: Floats, bread: Floats) -> Floats:
     return np.asarray(lower @ (vectors[:, kept] / np.sqrt(values[kept])) @ inside, dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CellMeans:
     """Means of cells, what each cluster contributes to them, shape (n_clusters, n_cells), and their CR2 covariance."""
 

@@ -1,10 +1,10 @@
 """The minimum of a smooth function of a few parameters: Newton steps within a radius of trust."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from evalstats.record import record
 from evalstats.stats.mixed.design import Floats
 
 ValueGradient = Callable[[Floats], tuple[float, Floats]]
@@ -17,7 +17,7 @@ _FLOOR = 1e-14  # relative size of the rounding errors of the function
 _FAR = 30.0  # parameters are logarithms in the main; beyond this nothing changes any more
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Minimum:
     """Where a search ended: the point, the function and its derivatives there, and whether it is a minimum, in words too."""
 

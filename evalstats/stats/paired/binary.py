@@ -17,6 +17,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.grammar import plural
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count, check_level, few_items
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, two_sided_normal_p
 from evalstats.stats.one_sample import wilson_ends
@@ -289,7 +290,7 @@ def _few_pairs(counts: PairedCounts) -> tuple[str, ...]:
     return few_items(counts.n)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PairedPosterior:
     """What the posterior says about the difference of two models, candidate minus baseline.
 
@@ -308,7 +309,7 @@ class PairedPosterior:
     p_below_margin: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DifferenceLaw:
     """Law of q (2 s - 1), with q ~ Beta(discordant, agreeing) and s ~ Beta(gains, losses) independent.
 

@@ -5,13 +5,14 @@ Medicine 17:891; Schuirmann 1987, doi:10.1007/BF01068419 (two one-sided tests).
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import as_values, check_level, few_items
 from evalstats.stats.estimate import IntervalEstimate, positive_p, t_quantile
 from evalstats.stats.one_sample import clopper_pearson, mean_t, variance_matched_wilson
@@ -20,7 +21,7 @@ from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, tango, ta
 _TIE = 1e-9  # relative to the largest difference: smaller ones are 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class EffectSize:
     """An effect size that may be unbounded or unknown: then it, or an end of its interval, is None with a reason.
 
@@ -160,7 +161,7 @@ def _odds(share: float | None) -> float | None:
     return None if share is None or share >= 1.0 else share / (1.0 - share)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class MarginTest:
     """Two one-sided tests at a margin, with the limits that belong to them.
 

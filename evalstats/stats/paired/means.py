@@ -6,11 +6,11 @@ Hollander, Wolfe & Chicken 2014, Nonparametric Statistical Methods, chapter 3.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evalstats.record import record
 from evalstats.stats.checks import (
     FloatArray,
     IntArray,
@@ -51,7 +51,7 @@ _TIED_VALUES = 1e-10
 _PRECISION = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SignFlip:
     """Result of a sign-flip test: two-sided p of "the differences are symmetric about 0".
 

@@ -4,7 +4,7 @@ References: Fieller 1954, JRSS-B 16:175; Franz 2007, arXiv:0710.2024.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Self
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_level, few_items, too_few_clusters
 from evalstats.stats.clusters import intersection, multiway_mean
 from evalstats.stats.estimate import IntervalEstimate, t_quantile, two_sided_t_p
@@ -43,7 +44,7 @@ def as_columns(clusters: ArrayLike | None, n: int) -> tuple[Column, ...]:
     return tuple(as_codes(column, n) for column in np.atleast_2d(np.asarray(clusters)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class VarianceForm:
     """V(r) = bb - 2 r ab + r^2 aa, the variance of the mean of b - r a, and its degrees of freedom."""
 
@@ -143,7 +144,7 @@ def geometric_ratio(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _RatioUnits:
     """Both sides, checked; the ratio; and how sure one can be of it.
 

@@ -1,7 +1,6 @@
 """Power where items come in clusters, by formula, and of the whole rule of a comparison, by simulation."""
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, as_values, check_count, check_level
 from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.one_sample import satterthwaite_df, wilson_ends
@@ -246,7 +246,7 @@ def _sign_flip_effects(e: FloatArray, f: FloatArray, sets: FloatArray, level: fl
     return np.asarray(np.partition(effects, place, axis=1)[:, place], dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SimulatedPower:
     """Share of simulated comparisons that made the claim, with its 95% Wilson interval: Monte Carlo error alone."""
 
@@ -336,7 +336,7 @@ def simulated_power(
     return SimulatedPower(power=hits / draws, conf_low=low, conf_high=high, n_resamples=draws, seed=seed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Noise:
     """Draws of what items and clusters differ by beside the true difference."""
 
@@ -379,7 +379,7 @@ class _Noise:
         return np.rint(sums / step + shift) * step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Judge:
     claim: Claim
     margin: float

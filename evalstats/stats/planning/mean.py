@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_count, check_level
 from evalstats.stats.estimate import legendre, normal_quantile, t_quantile
 from evalstats.stats.one_sample import satterthwaite_df
@@ -21,7 +22,7 @@ from evalstats.stats.one_sample import satterthwaite_df
 Pair = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class DifferenceParts:
     """The variance of one item's difference, in parts; squared score units.
 

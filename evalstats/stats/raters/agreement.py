@@ -9,7 +9,6 @@ doi:10.1348/000711006X126600; Cohen 1960, doi:10.1177/001316446002000104; Cohen 
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, TypedDict, Unpack
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse, special
 
 from evalstats.errors import InputError
+from evalstats.record import record
 from evalstats.stats.bootstrap import acceleration, corrected_tails
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, as_values, check_level, too_few_clusters
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile, positive_p, t_quantile
@@ -50,7 +50,7 @@ Statistic = Callable[[FloatArray], FloatArray]
 SumsOf = Callable[[IntArray], FloatArray]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RatingTable:
     """Ratings as counts: how many raters put each unit in each category.
 
@@ -396,7 +396,7 @@ def _sums_of_clusters(kinds: IntArray, kind: IntArray, codes: IntArray, n_cluste
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _UnitSums:
     """Sums over units, a row for each kind of unit (or of cluster) with its number of copies; in blocks if they are large."""
 
@@ -549,7 +549,7 @@ _MEANS = "of one rating", "of the mean of all ratings"
 _MODELS = "each object has raters of its own", "raters are a sample", "these raters only, consistency"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class IntraclassCorrelations:
     """The six intraclass correlations of Shrout and Fleiss, by name, with the mean squares behind them.
 

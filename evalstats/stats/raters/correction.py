@@ -12,13 +12,14 @@ doi:10.1016/j.prevetmed.2013.09.015; Angelopoulos, Bates et al. 2023, doi:10.112
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import (
     BoolArray,
     FloatArray,
@@ -43,7 +44,7 @@ _OF_PAIRS = 0.99
 _WHOLE = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class JudgeErrors:
     """How a judge's yes and no compare with people's, as counts of labelled items."""
 
@@ -182,7 +183,7 @@ def _profile(share: float, judged: tuple[int, int], errors: JudgeErrors) -> floa
 # --- prediction-powered means ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PoweredMean:
     """A mean by labels and judge together, beside what each says alone.
 
@@ -509,7 +510,7 @@ def equal_means_p(groups: Sequence[FloatArray]) -> float:
 _SCATTER, _FITTED = 2, 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LabelsNeeded:
     """Labels for a wanted standard error of a mean that a judge helps to estimate.
 
@@ -607,7 +608,7 @@ def _correlation(f: "np.ndarray", y: "np.ndarray") -> float:
     return float(np.corrcoef(f, y)[0, 1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class JudgedPair:
     """Two models on the same items: what the judge says of all, and people of some.
 

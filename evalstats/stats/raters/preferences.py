@@ -1,12 +1,12 @@
 """What a judge's preferences go by besides the answers: the place in which they are shown, their length, whose they are."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_level, too_few_clusters
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.estimate import IntervalEstimate, t_quantile, two_sided_t_p
@@ -19,7 +19,7 @@ _SEPARATED = 8.0  # log-odds for one doubling, or for the first place: no judge 
 _RIDGE = 1e-6  # keeps the effect of a model that always wins finite; far below what any vote weighs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PlaceEffect:
     """A judge's preference for the place shown first, over pairs that it judged in both orders.
 
