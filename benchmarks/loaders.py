@@ -694,10 +694,10 @@ def _seconds(call: Callable[[], object]) -> float:
 
 def _typed(path: Path, declared: Any) -> None:
     if path.suffix == ".jsonl":
-        msgspec.json.Decoder(declared.record).decode_lines(path.read_bytes())
+        msgspec.json.Decoder(declared.typed).decode_lines(path.read_bytes())
         return
-    value = get_type_hints(declared.record)["value"] if declared.keyed else None
-    record: Any = declared.record if value is None else dict[str, value]
+    value = get_type_hints(declared.typed)["value"] if declared.keyed else None
+    record: Any = declared.typed if value is None else dict[str, value]
     data = path.read_bytes()
     document: Any = record if declared.keyed or (declared.alone and data[:1] == b"{") else list[record]
     for name in reversed([name for name in (*declared.lists, "")[0].split(".") if name and data[:1] == b"{"]):

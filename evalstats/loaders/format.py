@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar, cast
 
 import msgspec
 import polars as pl
@@ -35,20 +35,22 @@ from evalstats.loaders.base import (
     readable_name,
 )
 from evalstats.loaders.files import load_json
-from evalstats.loaders.format_columns import MAKERS, Sample, with_outcomes
+from evalstats.loaders.format_columns import MAKERS, Sample, numbers, with_outcomes, with_said
 from evalstats.loaders.published_numbers import PublishedRows
-from evalstats.loaders.records import how_to_name
+from evalstats.loaders.record_columns import RecordBlock, column_of, outcomes_of, record_of
+from evalstats.loaders.records import cell_value, how_to_name
 from evalstats.loaders.rows import (
     Factors,
     GroupCounter,
     Ranges,
     RatingRows,
     Row,
+    Said,
     SeenKeys,
     told,
 )
 from evalstats.loaders.typed_records import TypedRecords
-from evalstats.loaders.values import as_dict
+from evalstats.loaders.values import as_count, as_dict, as_number, as_text, json_text
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
@@ -68,6 +70,12 @@ HEADLINE: Final[Row] = {**SHARE, "primary": True}
 
 
 _BATCH: Final = 5_000
+# What a path may say of a run that no outcome has.
+_OF_RUN_ALONE: Final[Mapping[str, Callable[[object], object]]] = {
+    **dict.fromkeys(("harness_version", "task_version", "prompt_hash"), as_text),
+    **dict.fromkeys(("n_shots", "item_limit"), as_count),
+    "temperature": as_number,
+}
 
 
 def _unknown(_: str) -> None:
@@ -146,12 +154,14 @@ class FormatFile(Generic[R]):
         self._seen, self._counter = SeenKeys(), GroupCounter()
         self._named: dict[tuple[str, ...], str] = {}
         self._said: dict[str, Row] = {}  # of each run when it was first named
+        self._known: dict[str, None] = {}
+        self._waiting: list[pl.DataFrame] = []
 
     @staticmethod
     def _reader(source: Source, declared: "Format[R]") -> TypedRecords[R]:
         return TypedRecords(
             source,
-            declared.record,
+            declared.typed,
             lists=declared.lists,
             keep=declared.keep,
             alone=declared.alone,
@@ -223,8 +233,12 @@ class FormatFile(Generic[R]):
         """Return the name of the run that a record belongs to; `parts` tell runs of one file apart (by default the model does).
 
         A part "" tells nothing apart. `about` are columns of `runs`; what differs between records of one run is null there. A
-        model without a name is called after the file, and a note says so; runs of comparisons have none.
+        model without a name is called after the file, and a note says so; runs of comparisons have none. A `config` may be an
+        object, of which nulls are dropped.
         """
+        if isinstance(config := about.get("config"), dict):
+            kept = {name: value for name, value in cast("Row", config).items() if value is not None}
+            about["config"] = json_text(kept) if kept else None
         key = tuple(filter(None, parts or (model,)))
         run = self._named.get(key)
         if run is not None and self._said[run] == about:
@@ -285,6 +299,8 @@ class FormatFile(Generic[R]):
     def named(self, frame: pl.DataFrame, **columns: str) -> pl.DataFrame:
         """Return a block's columns without the rows that lack one of these columns, with what a record then lacks."""
         for column, called in columns.items():
+            if not frame[column].null_count() and not (frame[column] == "").any():
+                continue
             frame = self.without(frame, pl.col(column).is_null() | (pl.col(column) == ""), f"no {called}")
         return frame
 
@@ -316,6 +332,35 @@ class FormatFile(Generic[R]):
     def add(self, table: TableName, row: Row) -> None:
         """Add a row to another table, such as a vote."""
         self.more.setdefault(table, []).append(row)
+
+    def wait(self, shared: pl.DataFrame, metrics: Iterable[str]) -> None:
+        """Keep what outcomes share of records without a score, until the end tells which metrics there are."""
+        self._known.update(dict.fromkeys(metrics))
+        if shared.height:
+            self._waiting.append(shared)
+
+    def late(self) -> Iterator[pl.DataFrame]:
+        """Yield the outcomes of records without a score, in every metric that others have."""
+        declared = () if callable(self._declared.scores) else self._declared.scores
+        names = [*self._known] or [next((name for name in declared if "*" not in name), "score")]
+        for shared in self._waiting:
+            every = shared.join(pl.DataFrame({"metric": names}), how="cross")
+            yield with_said(every, numbers([None] * every.height))
+
+    @property
+    def by_path(self) -> Row:
+        """What the path of the file that is being read says, by the pattern of the format."""
+        if not self._declared.named:
+            return {}
+        path = readable_name((self.path.absolute().parent / Source(path=self.path).stem).as_posix())
+        found = re.search(f"(?:^|/)(?:{self._declared.named})$", path)
+        return {name: value for name, value in found.groupdict().items() if value} if found else {}
+
+    @property
+    def about(self) -> Row:
+        """What the file says of its runs beside their records."""
+        named = {name: make(value) for name, value in self.by_path.items() if (make := _OF_RUN_ALONE.get(name))}
+        return {**named, **({} if self._declared.about is None else self._declared.about(self))}
 
     def no_model_run(self) -> str:
         """Return the name of the run of a file that is of no single model: of votes, or of ratings."""
@@ -387,6 +432,29 @@ class Format(Generic[R]):
         What one record says: pairs of what its outcomes share (`run`, `item`, `trial`, ...) and the outcomes, each a metric with
         its score or with what `scored`, `unscored` or `number` return. Model, system and benchmark come from the run,
         the locator from the record. What costs, times and counts hold that fits no such column is null.
+    fields, scores
+        In place of `rows`: the columns that the outcomes of a record share, and its metrics, by where a record has them (paths as
+        in `record_columns`). `error` is why a record failed, whatever its scores; what begins with `_` is for `arranged` alone.
+        `scores` may be asked which members of a block are metrics. A record without any score is unscored in all metrics of
+        the file. Without `record`, that is made of these members.
+    each
+        The list in a record whose elements are its trials; paths that begin with it lead into an element.
+    reads
+        What a value of `scores` says, or UNSET where it says nothing; by default a number, or true and false.
+    metadata
+        The object in a record whose plain members are factors.
+    without
+        The sentence that counts records without a score, which give no outcome then.
+    named
+        What the file's path ends in, before its ending: a pattern whose groups are columns (`model`, `task`, ...).
+    about
+        What the file says of its runs beside that: `model` and columns of `runs`.
+    identity
+        Names the item of a record that `fields` do not name.
+    arranged
+        Changes the columns of `fields` before they are checked.
+    once
+        Columns in which no two records are alike: the later ones are left out.
     columns
         In place of `rows`: the outcomes of a block of records as columns. Those without `run` have `part` (a name) or `model`,
         by which runs are told apart; `of_run` are columns that say something of it. Comparisons have `outcome`, and
@@ -426,7 +494,20 @@ class Format(Generic[R]):
     benchmark: str
     harness: str | None
     signs: tuple[Sign, ...]
-    record: type[R]
+    record: type[R] | None = None
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    scores: Mapping[str, str] | Callable[[Sequence[R], "FormatFile[R]"], Mapping[str, str]] = field(
+        default_factory=dict[str, str]
+    )
+    each: str = ""
+    reads: Callable[[object], Said | msgspec.UnsetType] | None = None
+    metadata: str = ""
+    without: str = ""
+    named: str = ""
+    about: Callable[["FormatFile[R]"], Row] | None = None
+    identity: Callable[[R], str | None] | None = None
+    arranged: Callable[[pl.DataFrame, "FormatFile[R]"], pl.DataFrame] | None = None
+    once: tuple[str, ...] = ()
     rows: Callable[[R, FormatFile[R]], Iterable[Sample]] | None = None
     columns: Callable[[list[R], FormatFile[R]], pl.DataFrame] | None = None
     reader: Callable[[FormatFile[R]], Reader[R]] | None = None
@@ -449,6 +530,14 @@ class Format(Generic[R]):
     naming: str = "Rename the file to say otherwise"
     grouped: Callable[[Sequence[Path]], Iterable[Source | Problem]] | None = None
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @cached_property
+    def typed(self) -> type[R]:
+        """The record, declared or made of the members that are read."""
+        if self.record is not None:
+            return self.record
+        scores = () if callable(self.scores) else self.scores.values()
+        return cast("type[R]", record_of(self.fields.values(), scores, self.each, keyed=self.keyed))
 
     def sniff(self, head: Head) -> Match | None:
         """Say whether a file shows one of the signs."""
@@ -474,6 +563,7 @@ class Format(Generic[R]):
                     yield from self._with_runs(waiting, file, ranges)
             n += sum(map(len, file.more.values()))
             yield from file.taken()
+        waiting += file.late()
         if self.finish is not None:
             self.finish(file)
         if reader is not None:
@@ -503,7 +593,9 @@ class Format(Generic[R]):
         frames: Iterable[pl.DataFrame]
         of_all, of_one = self.columns, self.rows
         columns: Callable[[list[R]], pl.DataFrame] | None = getattr(reader, "at_once", None)
-        if of_all is not None:
+        if self.fields:
+            columns = lambda records: self._declared(records, file)  # noqa: E731
+        elif of_all is not None:
             columns = lambda records: of_all(records, file)  # noqa: E731
         if columns is not None:
             frame = columns(block) if block else pl.DataFrame()
@@ -511,9 +603,51 @@ class Format(Generic[R]):
         else:
             rows: Callable[[R], Iterable[Sample]]
             rows = reader.rows if reader is not None else lambda record: of_one(record, file) if of_one else ()
-            samples = ((place, sample) for place, record in enumerate(file.records.one_by_one(block)) for sample in rows(record))
+            samples = (
+                (place, sample)
+                for place, record in enumerate(file.records.one_by_one(block))
+                for sample in rows(record)
+            )
             frames = self._frames_of_samples(samples, file)
         yield from frames if self.table == "outcomes" else (_judged(frame, file.tally) for frame in frames)
+
+    def _declared(self, records: list[R], file: FormatFile[R]) -> pl.DataFrame:
+        """Return the outcomes of a block, by where the declaration says that records have what."""
+        block, places = RecordBlock(records, self.each), file.locators
+        for place in block.without:
+            file.leave_out(f"no list of {'tries' if self.each == 'value' else self.each}", places[place])
+        columns = [column_of(name, block.at(paths)) for name, paths in self.fields.items()]
+        frame = pl.DataFrame([*columns, block.located(places).alias("locator")]).with_row_index("_row")
+        if self.each:
+            frame = frame.with_columns(trial=pl.Series(block.trials, dtype=pl.Int64))
+        if self.identity is not None:
+            names = pl.Series("item", [*map(self.identity, records)], dtype=pl.String).gather(block.parents)
+            frame = frame.with_columns(pl.coalesce("item", names) if "item" in self.fields else names)
+        if self.metadata:
+            found = [file.factors.of(as_dict(cell_value(value))) for value in block.at(self.metadata)]
+            factors = columns_of_rows(found, "outcomes") if any(found) else pl.DataFrame()
+            frame = frame.hstack(factors.drop(frame.columns, strict=False))
+        by_path = {name: pl.lit(value) for name, value in file.by_path.items() if name not in _OF_RUN_ALONE}
+        frame = frame.with_columns(**{name: value for name, value in by_path.items() if name not in frame.columns})
+        frame = frame if self.arranged is None else self.arranged(frame, file)
+        frame = file.named(frame, item=self.fields.get("item", "question").replace(" ", " or "))
+        if self.once:
+            frame = file.without(frame, file.copies(frame.select(self.once)), "copies of earlier ones")
+        frame = self._named(frame, file)
+        if self.repeated and "trial" not in frame.columns:
+            key = [name for name in ("run", "task", "item", "variant", "judge") if name in frame.columns]
+            frame = frame.with_columns(trial=file.trials(frame.select(key)))
+        scores = block.named(self.scores(records, file)) if callable(self.scores) else block.scores(self.scores)
+        if frame.height < len(block.parents):
+            kept = frame["_row"].to_list()
+            scores = ((name, [values[row] for row in kept]) for name, values in scores)
+        shared = frame.drop(name for name in frame.columns if name.startswith("_"))
+        outcomes, waiting = outcomes_of(shared, scores, self.metrics, self.reads)
+        if self.without:
+            file.count(self.without, waiting.height)
+            return outcomes
+        file.wait(waiting, outcomes["metric"].unique(maintain_order=True) if outcomes.height else ())
+        return outcomes
 
     def _frames_of_samples(
         self, samples: Iterable[tuple[int | None, Sample]], file: FormatFile[R]
@@ -537,11 +671,15 @@ class Format(Generic[R]):
         key = next((name for name in ("part", "model") if name in frame.columns), None)
         known = [name for name in dict.fromkeys((key, "model", *self.of_run)) if name in frame.columns]
         runs: dict[object, str] = {}
-        for row in frame.select(known).unique(maintain_order=True).iter_rows(named=True):
+        about = file.about
+        usual, parts = as_text(about.pop("model", None)), cast("tuple[str, ...]", about.pop("parts", ()))
+        for row in frame.select(known).unique(maintain_order=True).iter_rows(named=True) if known else ():
             part, model = row.pop("part", None), row.pop("model", None)
-            runs[part if key == "part" else model] = file.run(model, *([] if part is None else [part]), **row)
+            named = [*parts, *([] if part is None else [part])]
+            runs[part if key == "part" else model] = file.run(model or usual, *named, **about | row)
         if key is None:
-            return frame.with_columns(run=pl.lit(next(iter(runs.values()), file.run(None))))
+            run = next(iter(runs.values()), None) or file.run(usual, *parts, **about)
+            return frame.with_columns(run=pl.lit(run))
         names = frame[key].replace_strict(runs, return_dtype=pl.String)
         return frame.with_columns(names.alias("run")).drop("part", strict=False)
 
@@ -553,15 +691,18 @@ class Format(Generic[R]):
                 for status, sentence in (("error", self.failed), ("unscored", self.unscored)):
                     if sentence:
                         file.counts[sentence] += int((frame["status"] == status).sum())
+                more: dict[str, pl.Expr] = {}
                 if "trial" not in frame.columns:  # each outcome is the only one
-                    frame = frame.with_columns(trial=pl.lit(0))
+                    more["trial"] = pl.lit(0)
                 if "n_trials" not in frame.columns:
-                    frame = frame.with_columns(n_trials=pl.when(pl.col("trial").is_not_null()).then(1))
+                    one = pl.lit(1)
+                    more["n_trials"] = one if "trial" in more else pl.when(pl.col("trial").is_not_null()).then(one)
                 for name in ("model", "system", "benchmark"):
                     known = {run: row[name] for run, row in file.runs.items()}
                     first, alike = next(iter(known.values())), len({*known.values()}) == 1
                     by_run = pl.col("run").replace_strict(known, return_dtype=pl.String)
-                    frame = frame.with_columns((pl.lit(first, pl.String) if alike else by_run).alias(name))
+                    more[name] = pl.lit(first, pl.String) if alike else by_run
+                frame = frame.with_columns(**more)
                 is_one = len({row["benchmark"] for row in file.runs.values()}) == 1
                 for part in [frame] if is_one else frame.partition_by("benchmark", maintain_order=True):
                     ranges.add_frame(part, part["benchmark"][0])

@@ -5,7 +5,7 @@ is null or unscored with its reason.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf, isfinite
+from math import isfinite
 from typing import Final
 
 import polars as pl
@@ -137,20 +137,26 @@ def numbers(values: Sequence[object], low: float | None = None, high: float | No
     ['scored', 'unscored', 'scored']
     """
     found = series(values)
-    if found.dtype.is_numeric():
-        score = found.cast(pl.Float64)
-        plain = score.is_finite() & score.is_between(-inf if low is None else low, inf if high is None else high)
-        if plain.all() and not found.null_count():
-            return _scored(score)
-    lowest, highest = -inf if low is None else low, inf if high is None else high
-    return states(
-        [
-            value
-            if type(value) is float and isfinite(value) and lowest <= value <= highest
-            else number(value, low, high)
-            for value in values
-        ]
-    )
+    if len(found) and found.dtype.is_numeric() and not found.null_count():
+        score = found.cast(pl.Float64).to_numpy()
+        lowest, highest = score.min(), score.max()  # NaN where one is
+        inside = (low is None or lowest >= low) and (high is None or highest <= high)
+        if inside and isfinite(lowest) and isfinite(highest):
+            return _scored(found.cast(pl.Float64))
+    return _each_once(values, lambda value: number(value, low, high))
+
+
+def _each_once(values: Sequence[object], say: Callable[[object], Said]) -> pl.DataFrame:
+    """Return what is said of each value as columns; one that comes again is looked at once."""
+    known: dict[object, Said] = {}
+    said: list[Said] = []
+    for value in values:
+        key = id(value) if isinstance(value, dict | list) else (type(value), value)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = say(value)
+        said.append(found)
+    return states(said)
 
 
 def verdicts(values: Sequence[object]) -> pl.DataFrame:
@@ -162,7 +168,7 @@ def verdicts(values: Sequence[object]) -> pl.DataFrame:
     found = series(values)
     if found.dtype == pl.Boolean and not found.null_count():
         return _scored(found.cast(pl.Float64))
-    return states([*map(verdict, values)])
+    return _each_once(values, verdict)
 
 
 _OUTCOME: Final[Row] = {"status": None, "status_reason": None, "score": None, "value_raw": None}
@@ -175,11 +181,33 @@ _DTYPES: Final = (
 
 
 def verdict(value: object) -> Said:
-    """Return 1 or 0, where a value is true or false; else why there is no score.
+    """Return 1 or 0, where a value is one of these, true or false; else why there is no score.
 
-    >>> verdict(True), verdict(None)["status"]
-    (1.0, 'unscored')
+    >>> verdict(True), verdict(0), verdict(None)["status"]
+    (1.0, 0.0, 'unscored')
     """
-    if isinstance(value, bool):
-        return float(value)
+    found = as_number(value)
+    if found in (0.0, 1.0):
+        return found
     return unscored("there is no verdict" if value is None else "the verdict is neither true nor false", held(value))
+
+
+def with_said(shared: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+    """Put states beside what outcomes share, whose `error` comes before what the values say, and its `status_reason` behind.
+
+    >>> shared = pl.DataFrame({"item": ["a", "b"], "error": [None, "timeout"]})
+    >>> with_said(shared, numbers([0.5, 0.0])).select("item", "status", "status_reason", "score").rows()
+    [('a', 'scored', None, 0.5), ('b', 'error', 'timeout', None)]
+    """
+    if "status_reason" in shared.columns:
+        reason = pl.coalesce(said["status_reason"], shared["status_reason"])
+        shared, said = shared.drop("status_reason"), said.with_columns(reason.alias("status_reason"))
+    if "error" in shared.columns and shared["error"].null_count() < shared.height:
+        error, failed = shared["error"], shared["error"].is_not_null()
+        said = said.with_columns(
+            status=pl.when(failed).then(pl.lit("error")).otherwise("status"),
+            status_reason=pl.coalesce(error, "status_reason"),
+            value_raw=pl.when(failed).then(pl.coalesce("value_raw", text_of(said["score"]))).otherwise("value_raw"),
+            score=pl.when(~failed).then("score"),
+        )
+    return shared.drop("error", strict=False).hstack(said)

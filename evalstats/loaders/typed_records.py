@@ -8,7 +8,7 @@ left out; a JSON document that is cut off is refused.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, cast, get_origin, get_type_hints
 
@@ -51,6 +51,7 @@ _WHOLE_BYTES: Final = 256 << 20
 _AT_ONCE_BYTES: Final = 32 << 20
 _PIECE_BYTES: Final = 1 << 20
 _BLOCK_BYTES: Final = 8 << 20
+_PIECES: Final = 4
 _BLOCK_RECORDS: Final = 5_000
 _PIECE_RECORDS: Final = 500
 _PLACES: Final = 5
@@ -164,7 +165,10 @@ class TypedRecords(Generic[R]):
         return records
 
     def _lines(self) -> Iterator[list[R]]:
-        before = 0
+        """Read pieces that the processor's cache holds; some of them make a block of structs, which hold little."""
+        before, most = 0, 1 if self._members is None else _PIECES
+        held: list[R] = []
+        held_at: list[Sequence[Place]] = []
         for piece in line_pieces(self.source.path, _BLOCK_BYTES):
             if len(piece) > 2 * _BLOCK_BYTES:  # one line is long
                 check_objects(piece, self.source.path)
@@ -183,7 +187,13 @@ class TypedRecords(Generic[R]):
                 n_lines = len(piece.splitlines())
                 records, places = self._fitting("line {}", lines)
             before += n_lines
-            yield self._block("line {}", records, places)
+            held += records
+            held_at.append(places)
+            if len(held_at) == most:
+                yield self._block("line {}", held, [*chain.from_iterable(held_at)])
+                held, held_at = [], []
+        if held_at:
+            yield self._block("line {}", held, [*chain.from_iterable(held_at)])
 
     def _document(self) -> Iterator[list[R]]:
         with open_bytes(self.source.path) as stream:

@@ -38,7 +38,7 @@ def test_samples_of_a_problem_are_trials(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("passed", "status", "raw"),
-    [(True, "scored", None), (None, "unscored", None), ("yes", "unscored", '"yes"'), (1, "unscored", "1")],
+    [(True, "scored", None), (None, "unscored", None), ("yes", "unscored", '"yes"'), (2, "unscored", "2")],
 )
 def test_states(tmp_path: Path, passed: object, status: str, raw: str | None) -> None:
     data = opened(tmp_path, {NAME: [sample(passed=passed)]}, "human-eval")

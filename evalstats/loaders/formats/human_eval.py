@@ -7,40 +7,10 @@ raised, was wrong or ran out of time failed; the harness keeps nothing of failur
 from typing import Any, Final
 
 import polars as pl
-from msgspec import Struct
 
-from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import series, verdicts
-from evalstats.loaders.values import text_of
+from evalstats.loaders.format import HEADLINE, RECORDS, Format, Sign
 
-_PASSED: Final = "passed"
-
-
-class _Sample(Struct):
-    task_id: Any = None
-    passed: Any = None
-    result: Any = None
-
-
-def _columns(records: list[_Sample], file: FormatFile[_Sample]) -> pl.DataFrame:
-    frame = pl.DataFrame(
-        {
-            "item": text_of(series([record.task_id for record in records])),
-            "result": text_of(series([record.result for record in records])),
-            "locator": file.locators,
-        }
-    ).hstack(verdicts([record.passed for record in records]))
-    said = pl.col("result").str.split("\n").list.first().str.slice(0, 200)
-    frame = frame.with_columns(
-        metric=pl.lit("passed"),
-        run=pl.lit(file.run(None)),
-        status_reason=pl.coalesce("status_reason", pl.when(pl.col("result") != _PASSED).then(said)),
-    )
-    frame = file.without(frame, pl.col("item").is_null() | (pl.col("item") == ""), "no task_id")
-    return frame.with_columns(trial=file.trials(frame.select("item"))).drop("result")
-
-
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="human-eval",
     title="HumanEval results (samples.jsonl_results.jsonl)",
     version="1",
@@ -48,10 +18,13 @@ FORMAT: Final = Format(
     benchmark="HumanEval",
     harness="human-eval",
     signs=(Sign("task_id completion result passed", shapes=RECORDS),),
-    record=_Sample,
-    columns=_columns,
+    fields={"item": "task_id", "status_reason": "result"},
+    scores={"passed": "passed"},
+    # Of a completion that passed the result is "passed".
+    arranged=lambda frame, _: frame.with_columns(pl.col("status_reason").replace("passed", None)),
+    repeated=True,
     called="samples",
     ending=".jsonl_results",
-    metrics={"passed": {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proportion", "primary": True}},
+    metrics={"passed": HEADLINE},
     unscored="{n} of {all} samples have no verdict; they are unscored",
 )

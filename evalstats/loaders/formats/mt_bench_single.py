@@ -8,67 +8,29 @@ one that was made again is a further trial. A rating of -1 is a judgement out of
 from typing import Any, Final
 
 import polars as pl
-from msgspec import Struct
 
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import counts, numbers, series
-from evalstats.loaders.values import as_list, as_text, text_of, times_of
 
-_UNREAD: Final = "-1"
 # What FastChat keeps as the judge's answer when its requests failed.
 _API_ERROR: Final = "$ERROR$"
 _AGAIN: Final = "{n} of {all} judgements judge an answer again; they are kept as further trials"
+_KEY: Final = ("item", "model", "judge", "variant")
 
 
-class _Judgement(Struct):
-    question_id: Any = None
-    model: Any = None
-    judge: Any = None
-    turn: Any = None
-    score: Any = None
-    judgment: Any = None
-    tstamp: Any = None
-
-
-def _columns(records: list[_Judgement], file: FormatFile[_Judgement]) -> pl.DataFrame:
-    judges = [[as_text(part) for part in as_list(record.judge)] or [as_text(record.judge)] for record in records]
-    frame = pl.DataFrame(
-        {
-            "item": text_of(series([record.question_id for record in records])),
-            "model": text_of(series([record.model for record in records])),
-            "turn": counts([record.turn for record in records]),
-            "judge": [judge[0] for judge in judges],
-            "judge_template": [judge[1] if len(judge) > 1 else None for judge in judges],
-            "timestamp": times_of(series([record.tstamp for record in records]))[0],
-            "judgment": series([record.judgment for record in records]),
-            "locator": file.locators,
-        },
-        schema_overrides={"judge": pl.String, "judge_template": pl.String},
-    ).hstack(numbers([record.score for record in records], 1.0, 10.0))
-    unread = (pl.col("value_raw").str.strip_suffix(".0") == _UNREAD) | pl.col("value_raw").is_null()
-    failed = pl.col("judgment") == _API_ERROR
-    frame = frame.with_columns(
-        metric=pl.lit("score"),
-        variant=pl.format("turn {}", pl.col("turn")).fill_null(""),
-        status=pl.when(failed).then(pl.lit("error")).otherwise("status"),
-        status_reason=pl.when(failed)
-        .then(pl.lit("the request to the judge failed"))
-        .when((pl.col("status") == "unscored") & unread)
-        .then(pl.lit("no rating could be read out of the judgement"))
-        .otherwise("status_reason"),
+def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
+    failed = pl.col("_judgment") == _API_ERROR
+    frame = file.named(frame, item="question_id", model="model").with_columns(
+        variant=pl.format("turn {}", "_n_turn").fill_null(""),
+        error=pl.when(failed).then(pl.lit("the request to the judge failed")),
     )
-    for name in ("question_id", "model"):
-        column = "item" if name == "question_id" else name
-        frame = file.without(frame, pl.col(column).is_null() | (pl.col(column) == ""), f"no {name}")
-    key = ["item", "model", "judge", "variant"]
-    told = frame.select(*key, "judgment", "timestamp", pl.coalesce("value_raw", pl.col("score").cast(pl.String)))
+    told = frame.select(*_KEY, "_judgment", "timestamp", "_score")
     frame = file.without(frame, file.copies(told), "copies of earlier ones")
-    frame = frame.with_columns(trial=file.trials(frame.select(key)))
+    frame = frame.with_columns(trial=file.trials(frame.select(_KEY)))
     file.count(_AGAIN, int((frame["trial"] > 0).sum()))
-    return frame.drop("judgment", "turn")
+    return frame
 
 
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="mt-bench-single",
     title="MT-bench ratings of single answers (gpt-4_single.jsonl)",
     version="3",
@@ -80,8 +42,18 @@ FORMAT: Final = Format(
         # Without the texts, the judge with its template is what tells it from any table.
         Sign("question_id model judge turn score", 0.6, text=('"judge": [',), shapes=RECORDS),
     ),
-    record=_Judgement,
-    columns=_columns,
+    fields={
+        "item": "question_id",
+        "model": "model",
+        "judge": "judge.0 judge",
+        "judge_template": "judge.1",
+        "timestamp": "tstamp",
+        "_n_turn": "turn",
+        "_judgment": "judgment",
+        "_score": "score",
+    },
+    scores={"score": "score"},
+    arranged=_arranged,
     of_run=("judge",),
     called="judgements",
     metrics={"score": {"kind": "bounded", "low": 1.0, "high": 10.0, "unit": "points", "primary": True}},

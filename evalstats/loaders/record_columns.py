@@ -1,0 +1,302 @@
+"""Records of a block as columns: what outcomes share, and each metric, by where a declaration says that records have them.
+
+A place in a record is a path: names of members with points between them ("info.error"), a number for an element of a list
+("judge.0"). Of several paths with blanks between them the first counts that has something in it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Final, cast
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from msgspec import UNSET, Struct, UnsetType
+
+from evalstats.loaders.format_columns import (
+    MAKERS,
+    counts,
+    numbers,
+    series,
+    states,
+    texts,
+    verdict,
+    verdicts,
+    with_said,
+)
+from evalstats.loaders.rows import Row, Said, held, scored
+from evalstats.loaders.typed_records import Other, Plain
+from evalstats.loaders.values import as_list, as_number, as_text, dicts, first_line
+from evalstats.schema.tables import TABLES
+
+_NONE: Final = type(None)
+
+
+def first_lines(values: Sequence[object]) -> pl.Series:
+    r"""Return messages as their first lines, short enough for a table; null where there is none.
+
+    >>> first_lines(["APIError: 500\n  at line 3", "", None]).to_list()
+    ['APIError: 500', None, None]
+    """
+    known = {value: first_line(value) or None for value in {*values}} if {*map(type, values)} <= {str, _NONE} else None
+    lines = [first_line(value) or None for value in values] if known is None else [known[value] for value in values]
+    return pl.Series(lines, dtype=pl.String)
+
+
+def _errors(values: Sequence[object]) -> pl.Series:
+    """Return what went wrong, which may be an object; null where nothing did."""
+    return first_lines([held(value) if value and isinstance(value, dict | list) else value or None for value in values])
+
+
+def _tags(values: Sequence[object]) -> pl.Series:
+    labels = [[label for part in as_list(value) if (label := as_text(part))] for value in values]
+    return pl.Series(labels, dtype=pl.List(pl.String))
+
+
+# What a column is read with; a factor is numbers, true and false, or text.
+_READ: Final[Mapping[str, Callable[[list[object]], pl.Series]]] = {
+    **{
+        column.name: texts
+        for table in ("outcomes", "comparisons", "runs")
+        for column in TABLES[table]
+        if column.dtype == pl.String
+    },
+    **MAKERS,
+    **dict.fromkeys(("trial", "n_trials"), counts),
+    "tags": _tags,
+    "error": _errors,
+    "status_reason": first_lines,
+}
+
+
+def column_of(name: str, values: list[object]) -> pl.Series:
+    """Return values as the column of this name; one that begins with `_n_` holds counts."""
+    return _READ.get(name, counts if name.startswith("_n_") else series)(values).alias(name)
+
+
+def values_at(records: Sequence[object], paths: str, absent: object = None) -> list[object]:
+    """Return what records hold at a path, or at the first of several that has something in it.
+
+    >>> values_at([{"a": {"b": [7, 8]}}, {"c": 9}], "a.b.1 c")
+    [8, 9]
+    """
+    first, *others = (_at(records, path, absent) for path in paths.split(" "))
+    for other in others:
+        first = [b if a is absent or a is None or a == "" else a for a, b in zip(first, other, strict=True)]
+    return first
+
+
+def _at(records: Sequence[object], path: str, absent: object) -> list[object]:
+    # In delimited text a name with points in it is one.
+    whole = "." in path and any(isinstance(record, dict) and path in record for record in records)
+    for name in [path] if whole else path.split("."):
+        records = _members(records, name, absent)
+    return list(records)
+
+
+def _members(values: Sequence[object], name: str, absent: object) -> list[object]:
+    """Return one member of each value."""
+    kinds = {*map(type, values)}
+    kind = kinds.pop() if len(kinds) == 1 else _NONE
+    if kind is dict:
+        return [value.get(name, absent) for value in cast("Sequence[Row]", values)]
+    if issubclass(kind, Struct) and name in (attributes := _attributes(kind)):
+        return [*map(attrgetter(attributes[name]), values)]
+    return [_member(value, name, absent) for value in values]
+
+
+def _member(value: object, name: str, absent: object) -> object:
+    if isinstance(value, dict):
+        return cast("Row", value).get(name, absent)
+    if isinstance(value, Struct):
+        attribute = _attributes(type(value)).get(name)
+        return absent if attribute is None else getattr(value, attribute)
+    if isinstance(value, list) and name.isdecimal() and int(name) < len(cast("list[object]", value)):
+        return cast("list[object]", value)[int(name)]
+    return absent
+
+
+@cache
+def _attributes(kind: type[Struct]) -> dict[str, str]:
+    return {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+
+
+class _Tree(dict[str, "_Tree"]):
+    """The members of a record by name; "" is there where one is read as it is."""
+
+
+def record_of(fields: Iterable[str], scores: Iterable[str], each: str = "", *, keyed: bool = False) -> type[Struct]:
+    """Make the typed record that has the members which paths name: what else a record holds is passed over.
+
+    `each` is the list whose elements paths lead into. A score that is absent stays UNSET; any other member is null then.
+    """
+    tree, wanted = _Tree(), [*chain.from_iterable(paths.split(" ") for paths in scores)]
+    for path in (*chain.from_iterable(paths.split(" ") for paths in fields), *wanted):
+        node = tree
+        for name in path.split("."):
+            if name.isdecimal() or name.startswith("*"):
+                break
+            node = node.setdefault(name, _Tree())
+        node.setdefault("", _Tree())
+    if keyed:
+        tree.setdefault("key", _Tree())
+    return _struct(tree, "", frozenset(wanted), each, keyed=keyed)
+
+
+def _struct(tree: _Tree, before: str, scores: frozenset[str], each: str, *, keyed: bool = False) -> type[Struct]:
+    fields: list[tuple[str, Any, object]] = []
+    names: dict[str, str] = {}
+    for place, (name, inner) in enumerate((name, inner) for name, inner in tree.items() if name):
+        own, path = name if keyed else f"m{place}", f"{before}{name}"
+        kind: Any = str if keyed and name == "key" else Any
+        if "" not in inner and inner:
+            inside = _struct(inner, f"{path}.", scores, each) | Other
+            kind = list[inside] | Plain if path == each else inside
+        names[own] = name
+        fields.append((own, kind, UNSET if path in scores else None))
+    return msgspec.defstruct("Record", fields, rename=names, gc=False)
+
+
+class RecordBlock:
+    """Records of a block, or, with `each`, the elements of a list in each of them, which are its trials."""
+
+    def __init__(self, records: Sequence[object], each: str = "") -> None:
+        self._records, self._each = records, each
+        self._elements: list[object] = []
+        self.parents: npt.NDArray[np.int64] = np.arange(len(records))
+        self.trials: list[int] = []
+        self.without: list[int] = []
+        if each:
+            lists = [as_list(value) for value in values_at(records, each)]
+            self.without = [place for place, listed in enumerate(lists) if not listed]
+            self._elements = [*chain.from_iterable(lists)]
+            self.parents = np.repeat(self.parents, [*map(len, lists)])
+            self.trials = [trial for listed in lists for trial in range(len(listed))]
+
+    def at(self, paths: str, absent: object = None) -> list[object]:
+        """Return what each row holds at a path."""
+        inside = f"{self._each}."
+        if not self._each:
+            return values_at(self._records, paths, absent)
+        if paths == self._each:
+            return self._elements
+        if paths.startswith(inside):
+            return values_at(self._elements, paths.replace(inside, ""), absent)
+        known = values_at(self._records, paths, absent)
+        return [known[place] for place in self.parents]
+
+    def located(self, locators: pl.Series) -> pl.Series:
+        """Return where each row stands, from where the records do."""
+        if not self._each:
+            return locators
+        member = "" if self._each == "value" else f".{self._each}"
+        places = pl.DataFrame(
+            {"of": locators.gather(self.parents), "trial": self.trials}, {"of": pl.String, "trial": pl.Int64}
+        )
+        return places.select(pl.format(f"{{}}{member}[{{}}]", "of", "trial")).to_series()
+
+    def named(self, members: Mapping[str, str]) -> Iterator[tuple[str, list[object]]]:
+        """Yield each metric with the values of a member, whose name may hold anything."""
+        for metric, name in members.items():
+            yield metric, _members(self._records, name, UNSET)
+
+    def scores(self, declared: Mapping[str, str]) -> Iterator[tuple[str, list[object]]]:
+        """Yield each metric with its values, which are UNSET where a row has none.
+
+        `*` in a path stands for each member of an object, `**` for what lies in it however deep, `*key` for each object in a
+        list, called by that member of it; and `*` in the name of the metric for what it is called.
+
+        >>> block = RecordBlock([{"marks": [{"name": "tone", "value": 1}]}, {"marks": []}])
+        >>> list(block.scores({"score/*": "marks.*name.value"}))
+        [('score/tone', [1, UNSET])]
+        """
+        for metric, path in declared.items():
+            before, star, after = path.partition(".*")
+            if not star:
+                yield metric, self.at(path, UNSET)
+                continue
+            key, _, behind = after.partition(".")
+            for name, values in _named_values(self.at(before), key):
+                yield metric.replace("*", name), values_at(values, behind, UNSET) if behind else values
+
+
+def _named_values(values: Sequence[object], key: str) -> Iterator[tuple[str, list[object]]]:
+    if key not in {"", "*"}:
+        values = [{as_text(each.get(key)): each for each in dicts(value)} for value in values]
+    objects = [cast("Row", value) if isinstance(value, dict) else {} for value in values]
+    for name in dict.fromkeys(chain.from_iterable(objects)):
+        found, label = [each.get(name, UNSET) for each in objects], as_text(name) or ""
+        if key == "*" and any(isinstance(value, dict) for value in found):
+            yield from ((f"{label}/{inner}", inside) for inner, inside in _named_values(found, key))
+            found = [UNSET if isinstance(value, dict) else value for value in found]
+        if label and any(value is not UNSET for value in found):
+            yield label, found
+
+
+def outcomes_of(
+    shared: pl.DataFrame,
+    scores: Iterable[tuple[str, list[object]]],
+    metrics: Mapping[str, Row],
+    reads: Callable[[object], Said | UnsetType] | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Repeat what the outcomes of records share for each metric that a record has a value of, in the order of the records.
+
+    `reads` says what a value means that is no plain number or verdict, or UNSET where it means nothing. The second frame is of
+    the records that have a value of none.
+    """
+    there: list[npt.NDArray[np.bool_]] = []
+    parts: list[pl.DataFrame] = []
+    for metric, given in scores:
+        values = given if reads is None else _read(given, reads)
+        present = np.ones(len(values), dtype=np.bool_)
+        plain = values
+        if UnsetType in {*map(type, values)}:
+            present = np.array([value is not UNSET for value in values], dtype=np.bool_)
+            plain = [None if value is UNSET else value for value in values]
+        there.append(present)
+        said = _said(plain, metrics.get(metric, {})) if reads is None else states(cast("list[Said]", plain))
+        parts.append(said.with_columns(metric=pl.lit(metric)))
+    n, k = shared.height, len(parts)
+    if not n or not k:
+        return shared.clear(), shared
+    if k == 1 and there[0].all():
+        return with_said(shared, parts[0]), shared.clear()
+    has, places = np.array(there), np.arange(n * k).reshape(k, n).T.ravel()
+    places = places[has.ravel()[places]]
+    return with_said(shared[places % n], pl.concat(parts)[places]), shared.filter(pl.Series(~has.any(axis=0)))
+
+
+def _read(values: Sequence[object], reads: Callable[[object], Said | UnsetType]) -> list[object]:
+    """Return what each value means; one that comes again is looked at once."""
+    known: dict[object, object] = {}
+    found: list[object] = []
+    for value in values:
+        key = id(value) if isinstance(value, dict | list) else (type(value), value)
+        if key not in known:
+            known[key] = UNSET if value is UNSET else reads(value)
+        found.append(known[key])
+    return found
+
+
+def of_words(words: Mapping[str, float]) -> Callable[[object], Said]:
+    """Return what reads words that stand for a score.
+
+    >>> of_words({"pass": 1.0})("pass")["score"], of_words({"pass": 1.0})("no")["status"]
+    (1.0, 'unscored')
+    """
+    known = {word: scored(score, value_raw=word) for word, score in words.items()}
+
+    def reads(value: object) -> Said:
+        return (known.get(value) if isinstance(value, str) else None) or verdict(value)
+
+    return reads
+
+
+def _said(values: list[object], facts: Row) -> pl.DataFrame:
+    """Return the states of a metric's values, as far as its facts say what they may be."""
+    if facts.get("kind") == "binary" or (not facts and {*map(type, values)} == {bool}):
+        return verdicts(values)
+    return numbers(values, as_number(facts.get("low")), as_number(facts.get("high")))
