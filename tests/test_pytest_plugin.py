@@ -221,7 +221,7 @@ def test_a_run_is_compared_with_an_earlier_one(pytester):
     for name, share, more in (("old", "2", []), ("new", "20", ["--evalstats-baseline", "old.jsonl"])):
         pytester._monkeypatch.setenv("SHARE", share)
         done = pytester.runpytest("--evalstats-out", f"{name}.jsonl", *more)
-    done.stdout.fnmatch_lines(["BETTER: new is better than old: +45.0 pp; 95% CI *"])
+    done.stdout.fnmatch_lines(["BETTER: new is better than old. +45.0 pp; 95% CI *"])
 
 
 @pytest.mark.parametrize("workers", [["-p", "no:xdist"], ["-n", "1"]])

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from evalstats.document.model import Table
 
 
-_WIDTH = 80
+_WIDTHS = (40, 80)  # cells of a line, however narrow or wide a terminal is
 _HINT = "More: --full (all evidence), --explain (what it means), --report FILE (a page)."
 # Characters that a terminal obeys instead of showing, or no file may hold, and what begins a build server's command: JSON
 # strings may hold them as escapes.
@@ -67,7 +68,7 @@ def written(
             return formats.csv_text(result.to_frame()).rstrip("\n")
         case OutputStyle.TEXT:
             hint = "" if full else hint if not explain else "More: --full, --report FILE."
-            shown = partial(terminal.to_text, full=full, explain=explain, width=_WIDTH, color=color, hint=hint)
+            shown = partial(terminal.to_text, full=full, explain=explain, width=_width(), color=color, hint=hint)
             return (terminal.headline if quiet else shown)(result.document())
 
 
@@ -85,7 +86,13 @@ def table_written(table: "Table", values: Any, style: OutputStyle) -> str:
         case OutputStyle.LATEX:
             return latex.latex_table(table)
         case OutputStyle.TEXT | OutputStyle.CSV:
-            return terminal.table_text(table, width=_WIDTH)
+            return terminal.table_text(table, width=_width())
+
+
+def _width() -> int:
+    """Return how long a line may be: on a narrow terminal no longer than there is room, in a file as on a wide one."""
+    least, most = _WIDTHS
+    return min(max(shutil.get_terminal_size().columns, least), most) if is_terminal(sys.stdout) else most
 
 
 def json_text(values: Any, *, indent: int | None = 2) -> str:
@@ -111,7 +118,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 def say(text: str, *, quiet: bool = False) -> None:
     """Tell the user something beside the result."""
     if not quiet:
-        print("\n".join(wrapped(text, _WIDTH)), file=sys.stderr)
+        print("\n".join(wrapped(text, _width())), file=sys.stderr)
 
 
 @contextmanager

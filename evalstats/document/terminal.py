@@ -47,10 +47,9 @@ def headline(document: Document) -> str:
 
     What data these are stands before it.
     """
-    said = " ".join(note.line for note in document.banners)
     number = "; ".join(part for part in (document.number, document.number_words) if part)
-    answer = sentence(f"{document.label.upper()}: {document.headline}{f': {number}' if number else ''}")
-    return inert(one_line(f"{said} {answer}".strip()))
+    parts = (sentence(f"{document.label.upper()}: {document.headline}"), sentence(number))
+    return inert(one_line(" ".join([*(note.line for note in document.banners), *filter(None, parts)])))
 
 
 def to_text(

@@ -335,6 +335,7 @@ def _distrust(found: LabLiveGap) -> str:
     if not rows:
         return ""
     gaps = [f"{row.name} (gap {live.difference(row.estimate)}, {live.ends(row.deciding)})" for row in rows]
+    gaps = gaps if len(rows) > 1 else [rows[0].name]  # whose gap is the number of the card
     out = [row.name for row in rows if row.extrapolated]
     doubt = f". The line is drawn out to {and_list(out, _NAMED)}, so such a gap may be the line's" if out else ""
     scores = "score" if len(rows) == 1 else "scores"
@@ -360,11 +361,7 @@ def _weigh(found: LabLiveGap) -> str:
     if row.mix.conf_low is None and (low is None or high is None or own is None or low <= own <= high):
         return ""
     said = f"Weight the lab to the live mix before comparing levels: it then reads {shown.score(weighted.estimate)}"
-    said += f" instead of {shown.score(row.lab.estimate)}"
-    if behaviour.excludes_zero:
-        amount, ends = shown.difference(behaviour.estimate), shown.ends(behaviour.ends)
-        said += f"; within the same tasks {amount} remain ({ends})"
-    return said
+    return f"{said} instead of {shown.score(row.lab.estimate)}"
 
 
 def _ranks(found: LabLiveGap) -> str:

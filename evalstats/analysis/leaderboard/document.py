@@ -415,8 +415,6 @@ def _pairs(result: Leaderboard) -> Section | None:
             blocks.append(Items(items=tuple(nearest)))
         if len(result.pairs) <= _FEW_PAIRS:
             blocks.insert(0, _pairs_table(result))
-        elif result.whole and len(result.rows) <= figures.MOST_JOINED and all(row.tier for row in result.rows):
-            blocks.insert(0, figures.critical_differences(result))
     return Section(id="pairs", heading=heading, blocks=tuple(blocks))
 
 
@@ -546,8 +544,8 @@ def _dependence(result: Leaderboard) -> Section | None:
     if these is not None and these.n_separated:
         best = f"; {and_list(these.best, 3)} could then be best" if these.best else ""
         pairs = plural(these.n_separated, "pair")
-        kept = f"{pairs} would be separated if items were independent, of which {these.n_kept} still are"
-        blocks.append(Text(text=f"{kept}{best}."))
+        kept = f", {these.n_kept:,} of them still {is_are(these.n_kept)}" if these.n_kept < these.n_separated else ""
+        blocks.append(Text(text=f"{pairs} would be separated if items were independent{kept}{best}."))
     main = flagged[0] if these is None else next(row for row in result.dependence if row.factor == these.factor)
     fixed = main.kind == "partition" and not main.copies
     heading = f"The lead varies by {main.factor}" if fixed else f"Items of one {main.factor} behave alike"
@@ -596,6 +594,7 @@ def _missing(result: Leaderboard) -> Section | None:
         id="missing",
         heading=f"{lacking}{worst}",
         blocks=(Table(id="missing", columns=columns, rows=rows, caption=caption),),
+        news=bool(result.best_if_missing),
     )
 
 

@@ -15,7 +15,6 @@ from evalstats.grammar import comma_list, plural, plural_of
 
 MOST_MODELS = 60
 MOST_PAIRS = 30
-MOST_JOINED = 30  # models of a critical-difference diagram
 MOST_GROUPS = 16
 _LETTERS = 3
 _THIN = 0.5  # two groups that share less than this of the smaller one's items are worth a drawing
@@ -95,26 +94,6 @@ def new_task(result: Leaderboard, found: NewTask) -> Figure:
         alt=f"Ranks left open for {plural(len(rows), 'model')} on a {found.factor} not yet seen, from {found.n_tasks} at hand.",
         caption=caption,
         table=Table(id="new-task", columns=columns, rows=cells, caption=caption, most=MOST_MODELS),
-    )
-
-
-def critical_differences(result: Leaderboard) -> Figure:
-    """Return the figure of which models are not separated, by the letters of their tiers."""
-    unit = f" ({result.score_unit})" if result.score_unit else ""
-    bounds = {"bounds": (0.0, result.scale)} if result.metric_kind in ("binary", "proportion") else {}
-    return Figure(
-        id="critical-differences",
-        plot="critical_differences",
-        rows={
-            "model": [row.name for row in result.rows],
-            "estimate": shown_numbers(result.rows, result.scale)["estimate"],
-            "words": [scaled(row.estimate, result.scale, score_digits(result)) for row in result.rows],
-            "tier": [row.tier for row in result.rows],
-            "best": _best(result.rows, result),
-        },
-        options={"title": f"{result.metric}{unit}", **bounds},
-        alt=f"{result.metric} of {plural(len(result.rows), 'model')}; lines join models that are not separated.",
-        caption="Models that a line joins are not separated",
     )
 
 

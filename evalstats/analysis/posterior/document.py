@@ -136,8 +136,8 @@ def _headline_of_two(result: Posterior) -> str:
     if answer == "open" and chance(p[0]) == "50%":
         return f"Neither {second} nor {first} is more likely to be better"
     what = {"open": "may be", "depends on the prior": "is probably"}.get(answer, "is")
-    text = f"{second} {what} {side} than {first}: probability {chance(p[0])}"
-    return f"{text}, {chances(p[1:])} under other priors" if answer == "depends on the prior" else text
+    others = f"; {chances(p[1:])} under other priors" if answer == "depends on the prior" else ""
+    return f"{second} {what} {side} than {first} (probability {chance(p[0])}{others})"
 
 
 def _caution(*, hangs: bool) -> tuple[Note, ...]:

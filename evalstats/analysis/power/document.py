@@ -12,12 +12,14 @@ from evalstats.document.model import (
     Column,
     Document,
     Figure,
+    Interval,
     Items,
     Section,
     Table,
     Text,
     Tone,
     Value,
+    drawn_interval,
     listed,
     sentence,
 )
@@ -308,6 +310,7 @@ def document(plan: PowerPlan) -> Document:
         label=label,
         tone=tone,
         headline=headline(plan),
+        interval=_interval(plan),
         scope=", ".join(part for part in (known, truth) if part),
         answer=_answer(plan),
         notes=plan.notes,
@@ -318,6 +321,16 @@ def document(plan: PowerPlan) -> Document:
             plan.origin.section(seed=None if plan.n_resamples else ""),
         ),
     )
+
+
+def _interval(plan: PowerPlan) -> Interval | None:
+    """Return the answer with the range that a pilot is consistent with, to be drawn."""
+    ends = (plan.answer_low, plan.answer_high)
+    if plan.solved in ("n_items", "n_clusters"):
+        return drawn_interval(plan.answer, ends, digits=0, unit=_counted(plan))
+    if plan.solved == "power":
+        return drawn_interval(plan.answer, ends, digits=2, bounds=(0.0, 1.0), sides=("0", "1: always"))
+    return drawn_interval(plan.answer, ends, digits=digits_of(plan), scale=plan.scale, unit=plan.unit)
 
 
 def _label(plan: PowerPlan) -> tuple[str, Tone]:

@@ -279,7 +279,8 @@ def _number(result: ScenarioModel) -> tuple[str, str, Interval | None]:
     if result.verdict == "breaks shown":
         row = worst_first((row for row in result.drops if row.verdict == "drop"), result)[0]
         ends = interval_words(row.conf_low, row.conf_high, result.scale, result.digits, sign=False)
-        return _change(row.estimate, result), f"{level(result)} CI {ends}", _drawn(row, result)
+        words = f"{row.model} in {row.scenario}, {level(result)} CI {ends}"
+        return _change(row.estimate, result), words, _drawn(row, result)
     if result.verdict == "none shown":
         rows = [row for row in result.judged if row.verdict == "not shown"]
         # The end of each interval that lies farther to the worse.

@@ -317,6 +317,7 @@ def _reliability(result: ScenarioModel) -> list[Section]:
             id="reliability",
             heading=f"The reliability of the order of models is{rough} {order}{level}",
             blocks=(Text(text=said), *((Items(items=items),) if items else ())),
+            news=(found.relative if found.relative_low is None else found.relative_low) < _RELIABLE,
         )
     ]
 
