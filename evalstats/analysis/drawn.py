@@ -41,10 +41,15 @@ def picture(figure: document_model.Figure, into: Rendering | None = None) -> str
     into = into or rendering()
 
     def drawn(theme: Literal["light", "dark"] | None) -> str:
-        shown: Any = draw(figure, theme=theme)
-        wide, tall = shown.get_size_inches()
-        if into.slides and tall * _SLIDE[0] > wide * _SLIDE[1]:
-            shown = draw(figure, size=_SLIDE, theme=theme)
-        return pandoc.image(figure, f"data:image/png;base64,{b64encode(shown._repr_png_()).decode()}")
+        return pandoc.image(figure, address(figure, into, theme))
 
     return pandoc.light_and_dark(drawn("light"), drawn("dark")) if into.both_themes else drawn(None)
+
+
+def address(figure: document_model.Figure, into: Rendering, theme: Literal["light", "dark"] | None = None) -> str:
+    """Return a drawing as an address that holds it, a PNG."""
+    shown: Any = draw(figure, theme=theme)
+    wide, tall = shown.get_size_inches()
+    if into.slides and tall * _SLIDE[0] > wide * _SLIDE[1]:
+        shown = draw(figure, size=_SLIDE, theme=theme)
+    return f"data:image/png;base64,{b64encode(shown._repr_png_()).decode()}"

@@ -6,20 +6,21 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import date, datetime
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast, get_args, get_type_hints
 
 import polars as pl
 
-from evalstats.analysis.drawn import Size, draw, picture
+from evalstats.analysis.drawn import Size, address, draw, picture
 from evalstats.analysis.settings import Settings, with_repeat
 from evalstats.atomic import write_whole
 from evalstats.document import formats, latex, pandoc
 from evalstats.document import model as document_model
 from evalstats.document.escape import as_json
 from evalstats.document.model import Column, Document, Note, NoteKind
+from evalstats.document.quarto import rendering
 from evalstats.errors import InputError
 from evalstats.grammar import and_list
 from evalstats.record import record
@@ -434,6 +435,11 @@ class Result:
 
     def _repr_markdown_(self) -> str:
         return pandoc.to_pandoc(self.document(), picture=picture)
+
+    def _repr_html_(self) -> str | None:
+        # Quarto prefers HTML to Markdown on a page, and would load scripts for it.
+        into = rendering()
+        return None if into.base else formats.to_html(self.document(), partial(address, into=into))
 
 
 @record

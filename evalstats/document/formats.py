@@ -1,6 +1,6 @@
 """A document as Markdown and HTML, rows as CSV. Every string is escaped here and nowhere else."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import polars as pl
@@ -144,8 +144,10 @@ def answer_texts(document: Document) -> list[str]:
 # --- HTML ---
 
 
-def to_html(document: Document) -> str:
-    """Return an HTML fragment with inline styles only, as notebooks show it: the answer, then the rest folded.
+def to_html(document: Document, address: Callable[[Figure], str] | None = None) -> str:
+    """Return an HTML fragment with inline styles only: the answer with its tables, then the rest folded.
+
+    With `address`, which gives the address of a drawing, it is the answer alone with its figures, as notebooks show it.
 
     >>> found = to_html(Document(kind="compare", title="?", label="Better", tone="good", headline="a < b"))
     >>> "a &lt; b" in found
@@ -158,11 +160,22 @@ def to_html(document: Document) -> str:
         f'<div style="{style}"><strong style="color:{color}">{for_html(capital(document.label))}</strong> '
         f"{for_html(sentence(document.headline))}<br>{for_html(document.below)}</div>"
     )
-    parts += [_html(block) for block in document.answer]
+    parts += [
+        _html_picture(block, address(block)) if address and isinstance(block, Figure) else _html(block)
+        for block in document.answer
+    ]
     parts.append(_html_list([note.line for note in document.cautions]))
-    parts += _html_folded("Evidence", document.evidence)
-    parts += _html_folded("Method", document.method)
+    if address is None:
+        parts += _html_folded("Evidence", document.evidence)
+        parts += _html_folded("Method", document.method)
     return f'<div class="evalstats">{"".join(parts)}</div>'
+
+
+def _html_picture(figure: Figure, address: str) -> str:
+    image = f'<img alt="{for_html(figure.alt)}" src="{for_html(address)}" style="max-width:100%">'
+    return (
+        f'<figure style="margin:.5em 0">{image}<figcaption>{for_html(sentence(figure.caption))}</figcaption></figure>'
+    )
 
 
 def _html_folded(title: str, sections: Sequence[Section]) -> list[str]:

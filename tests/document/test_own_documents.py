@@ -6,13 +6,14 @@ import sys
 import zipfile
 from functools import cache
 from html import unescape
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evalstats.analysis.result import Result, show
-from evalstats.document.model import Code, Column, Document, Section, SideBySide, Table, Tabs, Text
+from evalstats.document.model import Code, Column, Document, Figure, Section, SideBySide, Table, Tabs, Text
 from evalstats.document.pandoc import to_pandoc
 from evalstats.errors import InputError
 from tests.analysis.test_every_result import FEW, HOSTILE, results
@@ -126,6 +127,39 @@ def test_panels_texts_and_code_come_through() -> None:
     plain = pypandoc.convert_text(text, "plain", format="markdown")
     for expected in ("x\ny", "{{< env HOME >}}", "```", "    b = ", "Panel", "Inside."):
         assert expected in plain
+
+
+class Shown(HTMLParser):
+    """The tags of a page with what may do harm, and its words."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.said = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert {name for name, _ in attrs} <= {"style", "class", "alt", "src", "href", "rel", "aria-label"}
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.said += data
+
+
+@pytest.mark.parametrize("name", HOSTILE[:2])
+def test_a_notebook_shows_the_answer_and_its_figures_once(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = results(name)[0]
+    document = result.document()
+    page = Shown(result._repr_html_() or "")
+    assert page.tags.count("img") == sum(isinstance(block, Figure) for block in document.answer)
+    assert not {"script", "iframe", "details"} & {*page.tags}
+    assert words(page.said).count(words(document.headline.rstrip("."))) == 1
+    told = tmp_path / "told.json"
+    told.write_text(json.dumps({"format": {"metadata": {}, "identifier": {"base-format": "html"}}}))
+    monkeypatch.setenv("QUARTO_EXECUTE_INFO", str(told))
+    assert result._repr_html_() is None
 
 
 def test_no_line_ends_within_a_number_or_an_interval() -> None:
