@@ -65,7 +65,6 @@ ALLOWED = {
     "loaders/sheets.py": {"zipfile.ZipFile(made, 'w')"},
     # check_regular before it, or is_file; where a path stands beside an open file, it is that file's.
     "store/manifest.py": {"pl.scan_parquet(paths, glob=False, hive_partitioning=False)"},
-    "loaders/arena_records.py": {"pl.scan_parquet(path, glob=False, hive_partitioning=False)"},
     "loaders/parquet_sizes.py": {"pl.scan_parquet(source, glob=False, hive_partitioning=False)"},
     "loaders/frames.py": {"pl.scan_parquet(paths[0])"},
     "loaders/engines.py": {

@@ -3,8 +3,8 @@
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Final
 
 import msgspec
@@ -192,20 +192,12 @@ def as_truth(value: object) -> bool | None:
     return bool(number) if number in (0.0, 1.0) else None
 
 
-def covariates_of(metadata: Mapping[str, object]) -> Iterator[tuple[str, float]]:
-    """Yield (name, number) of what is known of both answers; a count split up by kind is added up.
+def side_last(name: str) -> str:
+    """Return a name of what is known of both answers with the side at its end.
 
-    The side comes last in the name: `sum_assistant_a_tokens` is `assistant_tokens_a`, `header_count_a` stays so.
+    >>> side_last("sum_assistant_a_tokens"), side_last("header_count_a"), side_last("sum_user_tokens")
+    ('assistant_tokens_a', 'header_count_a', 'user_tokens')
     """
-    for name, value in metadata.items():
-        parts = as_dict(value).values() or [value]
-        numbers = [number for part in parts if (number := as_number(part)) is not None]
-        if numbers:
-            yield _side_last(name), sum(numbers)
-
-
-@lru_cache(maxsize=1024)
-def _side_last(name: str) -> str:
     sided = _SIDED.fullmatch(name)
     return f"{sided[1]}{sided[3] or ''}_{sided[2]}" if sided else name.removeprefix("sum_")
 
@@ -231,11 +223,7 @@ def tags_of(categories: Mapping[str, object]) -> tuple[list[str], dict[str, int]
 
 
 SIDES: Final = ("a", "b")
-# What is left of the answers in a Parquet file, under names that no column has: only texts in which a name stands.
-SAID: Final = {side: f"\x00said_{side}" for side in SIDES}
-WITH_ANSWERS: Final = frozenset(
-    {*(f"{name}_{side}" for name in ("conversation", "response") for side in SIDES), *SAID.values()}
-)
+ANSWERS: Final = frozenset(f"{name}_{side}" for name in ("conversation", "response") for side in SIDES)
 # Parsing a cell that Python printed takes long; a longer one is not parsed.
 _MAX_CELL_CHARS: Final = 2_000_000
 
@@ -270,8 +258,7 @@ _FIRST_PERSON = (
     r"As (?:Chat ?GPT|Claude|Gemini|Bard|Vicuna|Koala|Llama|Qwen|Grok|DeepSeek|Mistral), (?:I|my)\b",
     r"我是(?:通义千问|文心一言|豆包|混元|智谱清言|ChatGPT|Claude|GPT|Qwen|DeepSeek|ChatGLM|百川)",
 )
-# Without look-around, so that Polars can search for it as well.
-SELF_NAMING: Final = "|".join(f"(?:{part})" for part in _FIRST_PERSON)
+_SELF_NAMING: Final = "|".join(f"(?:{part})" for part in _FIRST_PERSON)
 # Where such a sentence may begin: searching for this first is many times faster.
 _BEGINNING = re.compile(r"I(?:'m | am | was |’m |\\'m |\\u2019m )|[Mm]y name is |As (?:an? |the |[A-Z])|我是")
 # Claude Monet is someone else.
@@ -282,7 +269,7 @@ _REMOVED = re.compile(r"\s*\[(?:\d+ chars removed|redacted)\]\s*", re.IGNORECASE
 @cache
 def _naming() -> re.Pattern[str]:
     """Compile the long pattern once it is asked: most files that are looked at hold no votes."""
-    return re.compile(SELF_NAMING)
+    return re.compile(_SELF_NAMING)
 
 
 def tells_its_name(text: str) -> bool:
@@ -297,39 +284,38 @@ def tells_its_name(text: str) -> bool:
     return False
 
 
-def may_name_itself(cells: pl.Series | list[object]) -> pl.Series | list[object]:
-    """Return answers with a point in place of each text in which no name can stand: a whole column is searched fast.
+def names_itself(answers: pl.Series | list[object], *, plain: bool) -> pl.Series:
+    """Say of each answer whether it names its model or maker; null where none was kept.
 
-    The point tells `names_itself` what the text does: whether an answer was kept.
+    An answer is a list of messages, or a cell of text: with `plain` the answer itself or a list of answers, else messages as
+    JSON or as Python prints them. A cell is parsed only if it holds a name, which a whole column is searched for at once.
+
+    >>> names_itself(pl.Series(["I am ChatGPT.", "Hi", None]), plain=True).to_list()
+    [True, False, None]
     """
-    if not isinstance(cells, pl.Series) or cells.dtype != pl.String:
-        return cells
-    text = pl.lit(cells)
-    kept = text.str.contains(_BEGINNING.pattern) | text.str.contains("chars removed]", literal=True)
-    answered = pl.when(text.str.contains("assistant", literal=True)).then(pl.lit(". assistant")).otherwise(pl.lit("."))
-    as_it_is = text.is_null() | kept | (text.str.strip_chars() == "")
-    return pl.select(pl.when(as_it_is).then(text).otherwise(answered)).to_series()
+    if not isinstance(answers, pl.Series):
+        talks = pl.Series([None if isinstance(each, str) else _said(each) for each in answers], dtype=pl.String)
+        cells = pl.Series([each if isinstance(each, str) else None for each in answers], dtype=pl.String)
+        found = _marked(talks, talks.is_not_null(), tells_its_name)
+        return found if cells.null_count() == len(cells) else found.fill_null(names_itself(cells, plain=plain))
+    text = answers if answers.dtype == pl.String else pl.Series([None] * len(answers), dtype=pl.String)
+    text = text.set((text.str.strip_chars() == "").fill_null(value=False), None)
+    is_known = ~text.str.contains("chars removed]", literal=True)
+    if not plain:
+        is_known &= text.str.contains("assistant", literal=True)
+    return _marked(text, is_known, lambda cell: _of_cell(cell, plain=plain))
 
 
-def names_itself(record: Mapping[str, object], side: str) -> bool | None:
-    """Say whether an answer on one side names its model or maker; None where no answer was kept."""
-    if SAID[side] in record:
-        said = record[SAID[side]]
-        return tells_its_name(said) if isinstance(said, str) else None
-    for name in (f"conversation_{side}", f"response_{side}"):
-        value = record.get(name)
-        if value is None:
-            continue
-        plain = name.startswith("response")
-        found = _of_cell(value, plain=plain) if isinstance(value, str) else _of_messages(value)
-        if found is not None:
-            return found
-    return None
+def _marked(texts: pl.Series, is_known: pl.Series, look: Callable[[str], bool | None]) -> pl.Series:
+    """Return what `look` says of each text in which a name may stand; of the others that none does, where they are known."""
+    found = pl.select(pl.when(is_known).then(pl.lit(value=False))).to_series()
+    places = texts.str.contains(_BEGINNING.pattern).fill_null(value=False).arg_true()
+    return found.scatter(places, [look(text) for text in texts.gather(places)]) if len(places) else found
 
 
-def _of_messages(value: object) -> bool | None:
-    texts = [text for text in _answers(value) if not _REMOVED.fullmatch(text)]
-    return any(map(tells_its_name, texts)) if texts else None
+def _said(talk: object) -> str | None:
+    texts = [text for text in _answers(talk) if not _REMOVED.fullmatch(text)]
+    return "\n".join(texts) if texts else None
 
 
 def _answers(value: object) -> Iterator[str]:
@@ -350,8 +336,6 @@ def _answers(value: object) -> Iterator[str]:
 
 def _of_cell(cell: str, *, plain: bool) -> bool | None:
     """Read a cell of text: an answer, or messages as JSON or as Python prints them. It is parsed only if it holds a name."""
-    if not cell.strip():
-        return None
     if not tells_its_name(cell):
         # Whatever it is, no one names themselves in it; but what holds no answer tells nothing.
         has_answer = plain or "assistant" in cell
@@ -359,7 +343,8 @@ def _of_cell(cell: str, *, plain: bool) -> bool | None:
     messages = parsed_list(cell)
     if messages is None:
         return True if plain else None
-    return _of_messages(messages)
+    said = _said(messages)
+    return None if said is None else tells_its_name(said)
 
 
 def parsed_list(cell: str) -> list[object] | None:

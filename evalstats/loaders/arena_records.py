@@ -1,107 +1,97 @@
-"""Arena votes one by one, from JSON, delimited text and Parquet in bounded memory; and what is met while they are read."""
+"""Arena votes as blocks of columns, from JSON, delimited text and Parquet in bounded memory; and what is met on the way."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
-from pathlib import Path
-from typing import Final, cast
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, compress
+from typing import Any, Final
 
 import msgspec
 import polars as pl
-from msgspec.structs import replace
 
-from evalstats.errors import Option, UnreadableFileError
-from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, UNKNOWN, VoteOutcome
-from evalstats.loaders.base import PARQUET_FAULTS, Head, Source, parquet_fault
+from evalstats.errors import Option
+from evalstats.loaders.arena_cells import ANSWERS, UNKNOWN, VoteOutcome
+from evalstats.loaders.base import Head, Source
 from evalstats.loaders.blocks import delimited_blocks, own_name
-from evalstats.loaders.files import BadRow, JsonItem, iter_json, iter_json_lines
-from evalstats.loaders.parquet_sizes import rows_at_once
+from evalstats.loaders.files import BadRow
+from evalstats.loaders.format_columns import series
+from evalstats.loaders.parquet_sizes import parquet_frames
 from evalstats.loaders.rows import told
-from evalstats.loaders.values import as_text
-from evalstats.regular import check_regular
+from evalstats.loaders.typed_records import TypedRecords
+from evalstats.loaders.values import as_list, as_text, text_of
 from evalstats.schema.data import Problem
-from evalstats.schema.memory import sliced
 
-# Conversations, prompts and answers: never kept. Answers are looked through for the names of models (arena_naming).
-ANSWERS = frozenset({"conversation_a", "conversation_b", "response_a", "response_b"})
+# Conversations, prompts and answers: never kept. Answers are looked through for the names of models.
 TEXTS = frozenset(
     {
-        *(*ANSWERS, *SAID.values(), "full_conversation", "system_prompt"),
-        *("completion_a", "completion_b", "prefix", "suffix", "openai_moderation", "toxic_chat_tag"),
+        *(*ANSWERS, "full_conversation", "system_prompt", "completion_a", "completion_b", "prefix", "suffix"),
+        *("openai_moderation", "toxic_chat_tag"),
     }
 )
 NESTED = frozenset({"conv_metadata", "category_tag", "dedup_tag", "occupational_tags", "tags", "models", "ranking"})
-_PARQUET_ROWS = 5_000
-# Rows of a block where no column holds texts or nested values.
-_PLAIN_ROWS = 100_000
-_DTYPES: Mapping[type, pl.DataType] = {str: pl.String(), int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean()}
+# What the messages of a Parquet file say of tokens, with the side behind it.
+TOKENS: Final = "\x00tokens"
+_PARQUET_ROWS, _PLAIN_ROWS = 5_000, 100_000  # where columns nest, and where none does
 
-# A column: a series, or its values one by one where they are of several kinds.
+# A column: a series, or its values one by one where they nest.
 Cells = pl.Series | list[object]
 
 
 class VoteBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """Some votes: their columns, where each stands in the file, and its number among all.
+    """Some votes: their plain columns, those with nested values, where each stands in the file, and its number among all.
 
     `winners` are given where the votes themselves do not say who won.
     """
 
-    columns: dict[str, Cells]
-    places: Sequence[int]
-    numbers: Sequence[int]
+    frame: pl.DataFrame
+    places: Sequence[int] = ()
+    numbers: Sequence[int] = ()
+    nested: Mapping[str, list[object]] = msgspec.field(default_factory=dict[str, list[object]])
     winners: Sequence[VoteOutcome] | None = None
 
-    @property
-    def height(self) -> int:
-        """How many votes there are."""
-        return len(self.places)
+    @classmethod
+    def of(cls, cells: Mapping[str, Cells], places: Sequence[int], numbers: Sequence[int], **more: Any) -> "VoteBlock":
+        """Return votes by their columns; of several kinds of values the texts count, and of a list of judges the first."""
+        nested = {name: values for name, values in cells.items() if isinstance(values, list)}
+        if judges := nested.pop("judge", None):
+            cells = {**cells, "judge": [as_list(value)[0] if as_list(value) else value for value in judges]}
+        plain = {name: series(values) if isinstance(values, list) else values for name, values in cells.items()}
+        return cls(frame=pl.DataFrame(plain), places=places, numbers=numbers, nested=nested, **more)
 
-    def get(self, name: str | None) -> Cells:
+    def get(self, name: str | None) -> pl.Series:
         """Return a column; nulls where there is none of that name."""
-        found = self.columns.get(name) if name else None
-        return pl.Series([None], dtype=pl.String).new_from_index(0, self.height) if found is None else found
+        if name is not None and name in self.frame.columns:
+            return self.frame[name]
+        return pl.Series([None], dtype=pl.String).new_from_index(0, self.frame.height)
 
-    def first_of(self, *names: str) -> Cells:
+    def first_of(self, *names: str) -> pl.Series:
         """Return the first of some columns, filled up from the next where it is empty."""
-        present = [self.columns[name] for name in names if name in self.columns]
+        present = [name for name in names if name in self.frame.columns]
         if len(present) < 2:
-            return present[0] if present else self.get(None)
-        return (
-            pl.DataFrame([texts(cells).alias(f"{k}") for k, cells in enumerate(present)])
-            .select(pl.coalesce(pl.all()))
-            .to_series()
-        )
-
-    def select(self, names: Iterable[str]) -> "VoteBlock":
-        """Return the block with these of its columns only."""
-        return replace(self, columns={name: self.columns[name] for name in names if name in self.columns})
+            return self.get(present[0] if present else None)
+        return pl.select(pl.coalesce(*(texts(self.frame[name]) for name in present))).to_series()
 
     def filter(self, keep: pl.Series) -> "VoteBlock":
         """Return the votes that are marked."""
-        rows: list[int] = keep.arg_true().to_list()
+        marks = keep.to_list()
         return VoteBlock(
-            columns={
-                name: cells.filter(keep) if isinstance(cells, pl.Series) else [cells[row] for row in rows]
-                for name, cells in self.columns.items()
-            },
-            places=[self.places[row] for row in rows],
-            numbers=[self.numbers[row] for row in rows],
-            winners=None if self.winners is None else [self.winners[row] for row in rows],
+            frame=self.frame.filter(keep),
+            places=[*compress(self.places, marks)],
+            numbers=[*compress(self.numbers, marks)],
+            nested={name: [*compress(values, marks)] for name, values in self.nested.items()},
+            winners=None if self.winners is None else [*compress(self.winners, marks)],
         )
 
     def records(self) -> Iterator[dict[str, object]]:
         """Yield the votes one by one."""
-        for cells in zip(*self.columns.values(), strict=True):
-            yield dict(zip(self.columns, cells, strict=True))
+        for at, record in enumerate(self.frame.iter_rows(named=True)):
+            yield record | {name: values[at] for name, values in self.nested.items()}
 
 
-def texts(cells: Cells) -> pl.Series:
-    """Return cells as `as_text` reads each of them."""
-    if isinstance(cells, pl.Series):
-        if isinstance(cells.dtype, pl.String | pl.Categorical | pl.Enum | pl.Null) or cells.dtype.is_integer():
-            return cells.cast(pl.String)
-        cells = cells.to_list()
-    return pl.Series([as_text(cell) for cell in cells], dtype=pl.String)
+def texts(cells: pl.Series) -> pl.Series:
+    """Return cells as `as_text` reads each of them; NaN is none."""
+    if isinstance(cells.dtype, pl.String | pl.Categorical | pl.Enum | pl.Null) or cells.dtype.is_numeric():
+        return text_of(cells)
+    return pl.Series([as_text(cell) for cell in cells.to_list()], dtype=pl.String)
 
 
 def columns_of(head: Head) -> frozenset[str]:
@@ -114,140 +104,88 @@ def place_word(head: Head) -> str:
     return "line" if head.shape in {"text", "lines", "object"} else "record"
 
 
-def _json_records(head: Head, bad: BadRow) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Yield each vote with its line, or in a list with its number from 0; what is wrong with any other is given to `bad`."""
-    if head.shape == "array":
-        values = ((item.index if isinstance(item, JsonItem) else 0, item.value) for item in iter_json(head.path))
-    else:
-        values = iter_json_lines(head.path, bad)
-    for place, value in values:
-        if isinstance(value, dict):
-            yield place, cast("dict[str, object]", value)
-        else:
-            bad(f"{place_word(head)} {place} is not a JSON object; every vote must be one")
+class _Votes(TypedRecords[dict[str, Any]]):
+    """The votes of a JSON file; what is wrong with any is given to `bad`."""
 
+    bad: BadRow
 
-def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
-    try:
-        check_regular(path)
-        # Brackets in the name are no pattern, and folders named a=b make no columns.
-        whole = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        schema = whole.collect_schema()
-        scan = whole.select(_wanted(schema))
-        nested = any(dtype.is_nested() for dtype in scan.collect_schema().dtypes())
-        rows = rows_at_once(path, _PARQUET_ROWS if nested or _said(schema) else _PLAIN_ROWS)
-        height = scan.select(pl.len()).collect().item()
-        # Texts are gone through once, in a stream, and only those in which a name may stand are held.
-        said = whole.select(_said(schema)).collect(engine="streaming")
-        for first, frame in sliced(scan, height, rows):
-            yield first, frame.hstack(said.slice(first, frame.height)) if said.width else frame
-    except PARQUET_FAULTS as error:
-        raise UnreadableFileError(
-            f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again"
-        ) from error
+    def leave_out(self, why: str, locator: str | None = None) -> None:
+        """Hand on what is wrong with a record."""
+        self.bad(
+            f"{place_word(self.head)} {(locator or self.locator).strip('line []')}: {why}; every vote must be a JSON object"
+        )
 
 
 def column_blocks(head: Head, bad: BadRow) -> Iterator[tuple[dict[str, Cells], Sequence[int]]]:
     """Yield the votes of a file as columns, and where each stands; what is wrong with a line without one is given to `bad`."""
     if head.shape == "parquet":
-        for first, frame in _parquet_frames(head.path):
-            columns = {
-                cells.name: cells.to_list() if cells.dtype.is_nested() else cells for cells in frame.iter_columns()
-            }
-            yield columns, range(first, first + frame.height)
+        for first, frame in parquet_frames(head.path, _PLAIN_ROWS, _is_kept):
+            nests = any(dtype.is_nested() for dtype in frame.dtypes)
+            for part in frame.iter_slices(_PARQUET_ROWS if nests else _PLAIN_ROWS):
+                yield _of_parquet(part), range(first, first + part.height)
+                first += part.height  # noqa: PLW2901 - the number of the next part's first vote
     elif head.shape == "text":
         for block in delimited_blocks(head.path, head.delimiter, bad):
-            kept = [cells for cells in block.frame.iter_columns() if cells.name not in TEXTS or cells.name in ANSWERS]
-            yield {own_name(cells.name): cells for cells in kept}, block.places.to_list()
+            found = {own_name(cells.name): cells for cells in block.frame.iter_columns()}
+            yield {name: cells for name, cells in found.items() if name not in TEXTS - ANSWERS}, block.places.to_list()
     else:
-        # Conversations are long, and a block of them is held.
-        most = _PARQUET_ROWS if columns_of(head) & (TEXTS | NESTED) else _PLAIN_ROWS
-        records = _json_records(head, bad)
-        while batch := list(islice(records, most)):
-            yield columns_from([record for _, record in batch]), [place for place, _ in batch]
+        votes = _Votes(Source(path=head.path), dict[str, Any], called="votes", alone=True)
+        votes.bad = bad
+        for block in votes.blocks():
+            if records := list(block):
+                yield columns_from(records), votes.locators.str.extract(r"(\d+)").cast(pl.Int64).to_list()
 
 
 def columns_from(records: Sequence[Mapping[str, object]]) -> dict[str, Cells]:
-    """Return the columns of records; one whose values are all of a kind is a series.
+    """Return the columns of records; one that holds lists or objects is a list.
 
     >>> found = columns_from([{"a": 1, "b": "x"}, {"a": 2, "b": [1]}])
     >>> found["a"].to_list(), found["b"]
     ([1, 2], ['x', [1]])
     """
-    names = dict.fromkeys(chain.from_iterable(records))
-    return {as_text(name) or "": _of_a_kind([record.get(name) for record in records]) for name in names}
+    columns: dict[str, Cells] = {}
+    for name in dict.fromkeys(chain.from_iterable(records)):
+        if name not in TEXTS - ANSWERS:
+            values = [record.get(name) for record in records]
+            columns[as_text(name) or ""] = values if {*map(type, values)} & {dict, list} else series(values)
+    return columns
 
 
-def _of_a_kind(values: list[object]) -> Cells:
-    kinds = set(map(type, values)) - {type(None)}
-    dtype = _DTYPES.get(next(iter(kinds), str)) if len(kinds) < 2 else None
-    if dtype is None:
-        return values
-    try:
-        return pl.Series(values, dtype=dtype)
-    except UnicodeEncodeError:  # half of a character
-        return pl.Series([as_text(value) for value in values], dtype=pl.String)
-    except (OverflowError, TypeError, pl.exceptions.PolarsError):  # a whole number of more than 64 bits
-        return values
+def _is_kept(name: str, dtype: pl.DataType) -> bool:
+    is_plain = not dtype.is_nested() and not isinstance(dtype, pl.Binary | pl.Object)
+    if name in ANSWERS:  # a conversation as one text would be searched at the cost of all else
+        return dtype.is_nested() or name.startswith("response")
+    return name in NESTED or (is_plain and name not in TEXTS)
 
 
-def _wanted(schema: Mapping[str, pl.DataType]) -> list[pl.Expr]:
-    """Choose the plain columns, the nested ones that are used, and of conversations only the counts of tokens."""
-    wanted = [
-        pl.col(name)
-        for name, dtype in schema.items()
-        if name in NESTED
-        or (name not in TEXTS and not dtype.is_nested() and not isinstance(dtype, pl.Binary | pl.Object))
-    ]
-    for name in ("conversation_a", "conversation_b"):
-        dtype = schema.get(name)
+def _of_parquet(frame: pl.DataFrame) -> dict[str, Cells]:
+    """Return the columns of a block, with what assistants said as one text, and its tokens where nothing else counts them."""
+    columns: dict[str, Cells] = {}
+    for cells in frame.iter_columns():
+        name, dtype = cells.name, cells.dtype
+        if name not in ANSWERS or not dtype.is_nested():
+            columns[name] = cells.to_list() if dtype.is_nested() else cells
+            continue
         inner = dtype.inner if isinstance(dtype, pl.List) else None
-        fields = {part.name for part in inner.fields} if isinstance(inner, pl.Struct) else set[str]()
-        if "conv_metadata" not in schema and {"role", "num_tokens"} <= fields:
-            counted = [pl.element().struct.field(part) for part in ("role", "num_tokens")]
-            wanted.append(pl.col(name).list.eval(pl.struct(counted)))
-    return wanted
-
-
-def _said(schema: Mapping[str, pl.DataType]) -> list[pl.Expr]:
-    """Choose what assistants said, where it may name a model; an empty text where it does not, null where nothing is."""
-    found: list[pl.Expr] = []
-    for side in SIDES:
-        for name in (f"conversation_{side}", f"response_{side}"):
-            text = _answers(name, schema.get(name))
-            if text is not None:
-                found.append(
-                    pl.when(text.str.contains(SELF_NAMING))
-                    .then(text)
-                    .when(text.is_not_null())
-                    .then(pl.lit(""))
-                    .alias(SAID[side])
-                )
-                break
-    return found
-
-
-def _answers(name: str, dtype: pl.DataType | None) -> pl.Expr | None:
-    """Return the assistant's messages as one text, from the shapes that conversations have; None for another shape."""
-    if isinstance(dtype, pl.String):
-        return pl.col(name) if name.startswith("response") else None
-    if not isinstance(dtype, pl.List):
-        return None
-    if isinstance(dtype.inner, pl.String):
-        return pl.col(name).list.join("\n")
-    fields = {part.name: part.dtype for part in dtype.inner.fields} if isinstance(dtype.inner, pl.Struct) else {}
-    content = fields.get("content")
-    if "role" not in fields or content is None:
-        return None
-    said = pl.element().filter(pl.element().struct.field("role") == "assistant").struct.field("content")
-    if isinstance(content, pl.String):
-        text = said
-    elif isinstance(content, pl.List) and isinstance(content.inner, pl.Struct):
-        text = said.list.eval(pl.element().struct.field("text")).list.join("\n", ignore_nulls=True)
-    else:
-        return None
-    answers = pl.col(name).list.eval(text)
-    return pl.when(answers.list.len() > 0).then(answers.list.join("\n", ignore_nulls=True))
+        fields = {part.name: part.dtype for part in inner.fields} if isinstance(inner, pl.Struct) else {}
+        if "conv_metadata" not in frame.columns and {"role", "num_tokens"} <= fields.keys():
+            counted = pl.struct(pl.element().struct.field(part) for part in ("role", "num_tokens"))
+            columns[f"{TOKENS}{name[-2:]}"] = pl.select(pl.lit(cells).list.eval(counted)).to_series().to_list()
+        text = pl.element()
+        if fields:
+            if "role" not in fields:
+                continue
+            text = text.filter(text.struct.field("role") == "assistant").struct.field("content")
+        content = fields.get("content", inner)
+        if isinstance(content, pl.List) and isinstance(content.inner, pl.Struct):
+            text = text.list.eval(pl.element().struct.field("text")).list.join("\n", ignore_nulls=True)
+        elif not isinstance(content, pl.String):
+            continue
+        answers = pl.lit(cells).list.eval(text)
+        # a point in place of an empty answer, which would be none
+        said = pl.when(answers.list.len() > 0).then(answers.list.join("\n", ignore_nulls=True) + pl.lit("\n."))
+        columns[name.replace("conversation", "response")] = pl.select(said).to_series()
+    return columns
 
 
 _MAX_LABELS = 50

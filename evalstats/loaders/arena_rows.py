@@ -1,18 +1,18 @@
-"""Arena votes as rows of `comparisons`: whole columns at a time, and single cells only where a column is not of one kind."""
+"""Arena votes as rows of `comparisons`, whole columns at a time; only what nests is looked at cell by cell."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 import polars as pl
 from msgspec.structs import replace
 
 from evalstats.loaders.arena_cells import (
-    WITH_ANSWERS,
+    SIDES,
     VoteOutcome,
     as_truth,
-    covariates_of,
-    may_name_itself,
     names_itself,
+    side_last,
     structured,
     tags_of,
     winner_of,
@@ -23,26 +23,25 @@ from evalstats.loaders.arena_records import (
     NESTED,
     NOT_SAMPLED,
     TEXTS,
-    Cells,
+    TOKENS,
     Tally,
     VoteBlock,
     texts,
 )
+from evalstats.loaders.format_columns import series
 from evalstats.loaders.values import (
-    TIME,
+    as_dict,
     as_list,
     as_number,
     as_text,
-    as_time,
     as_whole,
     dicts,
     digests_of,
     plain_numbers,
-    unit_of_count,
     units_of_times,
 )
 from evalstats.schema.columns import COMPARISONS, column_names
-from evalstats.schema.tables import factor_series, levels_of
+from evalstats.schema.tables import columns_of_rows, levels_of
 
 # What a label is read by. A record that lacks the first is read by the next.
 _LABELS = ("winner", "win")
@@ -59,7 +58,7 @@ def winners_of(
     said = _said(block)
     names = list(said.columns)
     itself = (model_a == model_b).alias("itself")
-    label = said["winner"] if "winner" in names else pl.Series([None], dtype=pl.String).new_from_index(0, said.height)
+    label = said["winner"] if "winner" in names else pl.lit(None, pl.String)
     named = pl.select(
         pl.when(itself).then(None).when(label == model_a).then(pl.lit("a")).when(label == model_b).then(pl.lit("b"))
     ).to_series()
@@ -93,7 +92,7 @@ def _said(block: VoteBlock) -> pl.DataFrame:
     """Return the columns that say who won, as text."""
     if block.winners is not None:
         return pl.DataFrame({_PLACE: range(len(block.winners))})
-    names = block.columns.keys()
+    names = {*block.frame.columns}
     if "acceptedIndex" in names:
         return pl.DataFrame({"acceptedIndex": texts(block.get("acceptedIndex"))})
     if names.isdisjoint(_LABELS) and "winner_model_a" in names:
@@ -165,7 +164,7 @@ def comparisons(block: VoteBlock, arena: Arena, tally: Tally) -> tuple[pl.DataFr
     if not named.all():
         tally.add_without_model([place for place, has in zip(block.places, named, strict=True) if not has])
         block, sides = block.filter(named), [side.filter(named) for side in sides]
-    if not block.height:
+    if not block.frame.height:
         return pl.DataFrame(), ()
     won = winners_of(block, sides[0], sides[1], arena.labels, tally)
     made: dict[str, pl.Series] = {
@@ -198,29 +197,25 @@ def _short(items: pl.Series) -> pl.Series:
     return items.zip_with((items.str.len_chars() <= _NAME_CHARS).fill_null(value=True), digests_of(items))
 
 
-def numbers(cells: Cells) -> pl.Series:
+def numbers(cells: pl.Series) -> pl.Series:
     """Return cells as `as_number` reads each of them."""
-    if isinstance(cells, pl.Series):
-        if cells.null_count() == len(cells):
-            return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells))
-        if cells.dtype == pl.String:
-            return plain_numbers(cells)
-        if cells.dtype.is_numeric() or isinstance(cells.dtype, pl.Boolean | pl.Null):
-            number = cells.cast(pl.Float64, strict=False)
-            return number.set(~number.is_finite().fill_null(value=True), None)
-        cells = cells.to_list()
-    return pl.Series([as_number(cell) for cell in cells], dtype=pl.Float64)
+    if cells.dtype == pl.String:
+        return plain_numbers(cells)
+    if not (cells.dtype.is_numeric() or isinstance(cells.dtype, pl.Boolean)):
+        return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells))
+    number = cells.cast(pl.Float64, strict=False)
+    return number.set(~number.is_finite().fill_null(value=True), None)
 
 
-def counts(cells: Cells) -> pl.Series:
+def counts(cells: pl.Series) -> pl.Series:
     """Return cells as `as_count` reads each of them."""
     whole = _whole(numbers(cells))
     return whole if whole.null_count() == len(whole) else whole.set((whole < 0).fill_null(value=False), None)
 
 
-def truths(cells: Cells) -> pl.Series:
+def truths(cells: pl.Series) -> pl.Series:
     """Return cells as `as_truth` reads each of them."""
-    if isinstance(cells, pl.Series) and cells.dtype == pl.Boolean:
+    if cells.dtype == pl.Boolean:
         return cells
     read = texts(cells)
     known = {text: as_truth(text) for text in levels_of(read)}
@@ -235,7 +230,7 @@ def _whole(number: pl.Series) -> pl.Series:
 
 
 def _repeated(value: str | None, block: VoteBlock) -> pl.Series:
-    return pl.Series([value], dtype=pl.String).new_from_index(0, block.height)
+    return pl.Series([value], dtype=pl.String).new_from_index(0, block.frame.height)
 
 
 def _is_named(names: pl.Series) -> pl.Series:
@@ -257,16 +252,11 @@ def _battles(block: VoteBlock, arena: Arena) -> pl.Series:
 def _who_judged(block: VoteBlock, arena: Arena) -> dict[str, pl.Series]:
     """Tell people from models that judge: arena users, experts and workers are people."""
     rater = texts(block.first_of(*arena.rater_names))
-    cells = block.get("judge")
-    if not isinstance(cells, pl.Series):
-        cells = [as_list(cell)[0] if as_list(cell) else cell for cell in cells]
-    judge = texts(cells)
-    if judge.null_count() == block.height:
+    judge = texts(block.get("judge"))
+    if judge.null_count() == len(judge):
         return {"rater": rater, "judge": _repeated(arena.judge, block)}
     lower = judge.str.to_lowercase()
-    person = pl.Series([False]).new_from_index(0, block.height)
-    for start in _PEOPLE:
-        person |= lower.str.starts_with(start).fill_null(value=False)
+    person = lower.str.contains(f"^(?:{'|'.join(_PEOPLE)})").fill_null(value=False)
     own = _repeated(arena.judge, block)
     named = rater.set((rater == "").fill_null(value=False), None).fill_null(judge)
     return {
@@ -276,22 +266,10 @@ def _who_judged(block: VoteBlock, arena: Arena) -> dict[str, pl.Series]:
 
 
 def _times(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
-    name = "tstamp" if "tstamp" in block.columns else "timestamp"
+    name = "tstamp" if "tstamp" in block.frame.columns else "timestamp"
     cells = block.get(name)
-    if isinstance(cells, pl.Series):
-        read, units = units_of_times(cells)
-        given = cells.is_not_null()
-        if cells.dtype.is_float():
-            given &= ~cells.is_nan().fill_null(value=False)
-        elif cells.dtype == pl.String:
-            given &= cells.str.to_lowercase() != "nan"
-    else:
-        times = [as_time(cell) for cell in cells]
-        read = pl.Series(times, dtype=TIME)
-        units = pl.Series(
-            [None if time is None else unit_of_count(cell) for time, cell in zip(times, cells, strict=True)]
-        )
-        given = pl.Series([cell is not None and as_text(cell) != "nan" for cell in cells])
+    read, units = units_of_times(cells)
+    given = texts(cells).str.to_lowercase() != "nan" if cells.dtype != pl.Duration else cells.is_not_null()
     tally.count_times(read, units)
     if n_unread := int((read.is_null() & given).sum()):
         tally.unread[name] += n_unread
@@ -300,140 +278,143 @@ def _times(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
 
 def _marks(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     """Read what an arena says of a vote by a flag, and the order in which a session's votes were given."""
-    found = {name: truths(block.columns[name]) for name in ("anony", "is_code", "is_refusal") if name in block.columns}
+    there = block.frame.columns
+    found = {name: truths(block.get(name)) for name in ("anony", "is_code", "is_refusal") if name in there}
     tally.counts[KNOWN_NAMES] += int((~found["anony"]).sum()) if "anony" in found else 0
-    if "evaluation_order" in block.columns:
-        found["evaluation_order"] = _whole(numbers(block.columns["evaluation_order"]))
-    if "is_code" in found:
-        code = pl.Series([["code"]], dtype=pl.List(pl.String)).new_from_index(0, block.height)
-        found["tags"] = code.set(~found["is_code"].fill_null(value=False), None)
+    if "evaluation_order" in there:
+        found["evaluation_order"] = _whole(numbers(block.get("evaluation_order")))
     return found
 
 
 def _naming(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     """Mark answers that say whose they are; nothing is said where no answer was kept."""
-    answers = block.select(WITH_ANSWERS)
-    if not answers.columns:
-        return {}
-    answers = replace(answers, columns={name: may_name_itself(cells) for name, cells in answers.columns.items()})
-    sides = {side: [names_itself(record, side) for record in answers.records()] for side in ("a", "b")}
-    tally.counts[NAMING] += sum(True in pair for pair in zip(*sides.values(), strict=True))
-    return {
-        f"names_itself_{side}": pl.Series(named, dtype=pl.Boolean)
-        for side, named in sides.items()
-        if any(each is not None for each in named)
-    }
-
-
-def _nested(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
-    """Read covariates, tags and the marks of deduplication, cell by cell: no two arenas nest them alike."""
-    counted = (name for name in ("conversation_a", "conversation_b") if isinstance(block.columns.get(name), list))
-    nested = block.select((*_STRUCTURES, "tags", *counted))
-    if not nested.columns:
-        return {}
-    codes: list[bool | None] = (
-        truths(block.columns["is_code"]).to_list() if "is_code" in block.columns else [None] * block.height
-    )
-    rows = [
-        _structures(record, tally, is_code=code is True) for record, code in zip(nested.records(), codes, strict=True)
-    ]
     found: dict[str, pl.Series] = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        cells = [row.get(name) for row in rows]
-        found[name] = pl.Series(cells, dtype=pl.List(pl.String)) if name == "tags" else factor_series(name, cells)
+    for side in SIDES:
+        columns = [
+            names_itself(block.nested.get(name, block.get(name)), plain=name.startswith("response"))
+            for name in (f"conversation_{side}", f"response_{side}")
+            if name in block.frame.columns
+        ]
+        named = pl.select(pl.coalesce(*columns)).to_series() if columns else None
+        if named is not None and named.null_count() < len(named):
+            found[f"names_itself_{side}"] = named
+    if found:
+        tally.counts[NAMING] += int(pl.DataFrame(found).select(pl.any_horizontal(pl.all())).to_series().sum())
     return found
 
 
-def _structures(record: Mapping[str, object], tally: Tally, *, is_code: bool) -> dict[str, object]:
-    found: dict[str, object] = {}
-    parts: dict[str, dict[str, object]] = {}
-    for name in _STRUCTURES:
-        value = record.get(name)
-        read = structured(value)
-        if read is None and value not in (None, {}, "", "{}"):
-            tally.unread[name] += 1
-        parts[name] = read or {}
-    for name, number in (*_tokens(record), *covariates_of(parts["conv_metadata"])):
+def _nested(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
+    """Read covariates, tags and the marks of deduplication, of which no two arenas nest theirs alike."""
+    parts = {name: _objects(block, name, tally) for name in _STRUCTURES if name in block.frame.columns}
+    found: dict[str, pl.Series] = {}
+    for name, values in chain(_tokens(block), _members(parts.get("conv_metadata", []))):
         if name == "turns":
-            found["turn"] = as_whole(number)
-        elif _may_keep(name, tally):
-            found[name] = number
-    tags, scores = tags_of(parts["category_tag"])
-    tags += [name for name, holds in parts["occupational_tags"].items() if holds is True]
-    tags += [text for tag in as_list(record.get("tags")) if (text := as_text(tag)) is not None]
-    tags += ["code"] if is_code else []
-    for name, mark in parts["dedup_tag"].items():
-        if as_truth(mark) is not None and _may_keep(f"dedup_{name}", tally):
-            found[f"dedup_{name}"] = as_truth(mark)
-    tally.counts[NOT_SAMPLED] += found.get("dedup_sampled") is False
-    known = bool(parts["category_tag"] or parts["occupational_tags"] or tags)
-    return {**found, **scores, "tags": list(dict.fromkeys(tags)) if known else None}
+            found["turn"] = _whole(_sums(values))
+        elif (numbers_ := _sums(values)).null_count() < len(values) and _may_keep(own := side_last(name), tally):
+            found[own] = numbers_.fill_null(found[own]) if own in found else numbers_
+    for name, values in _members(parts.get("dedup_tag", [])):
+        marks = pl.Series([as_truth(value) for value in values], dtype=pl.Boolean)
+        if marks.null_count() < len(marks) and _may_keep(f"dedup_{name}", tally):
+            found[f"dedup_{name}"] = marks
+            tally.counts[NOT_SAMPLED] += int((~marks).sum()) if name == "sampled" else 0
+    return found | _tags(block, parts)
 
 
-def _tokens(record: Mapping[str, object]) -> Iterator[tuple[str, float]]:
+def _objects(block: VoteBlock, name: str, tally: Tally) -> list[dict[str, object]]:
+    """Return the objects of a column, empty where there is none; cells that hold anything else are counted."""
+    cells = block.nested.get(name) or block.get(name).to_list()
+    read = [structured(cell) for cell in cells]
+    if n := sum(each is None and cell not in (None, {}, "", "{}") for each, cell in zip(read, cells, strict=True)):
+        tally.unread[name] += n
+    return [each or {} for each in read]
+
+
+def _members(objects: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, list[object]]]:
+    """Yield each member that objects have, with what each of them holds there."""
+    for name in dict.fromkeys(chain.from_iterable(objects)):
+        yield name, [each.get(name) for each in objects]
+
+
+def _sums(values: list[object]) -> pl.Series:
+    """Return numbers as a column; a count that is split up by kind is added up."""
+    if not any(isinstance(value, dict) for value in values):
+        return numbers(series(values))
+    parts = [[as_number(part) for part in as_dict(value).values() or [value]] for value in values]
+    known = [[part for part in some if part is not None] for some in parts]
+    return pl.Series([sum(some) if some else None for some in known], dtype=pl.Float64)
+
+
+def _tokens(block: VoteBlock) -> Iterator[tuple[str, list[object]]]:
     """Add up the tokens of the answers where conversations count them and no metadata do."""
-    if record.get("conv_metadata") is not None or record.keys().isdisjoint(WITH_ANSWERS):
+    if "conv_metadata" in block.nested:
         return
-    for side in ("a", "b"):
-        messages = [
-            message for message in dicts(record.get(f"conversation_{side}")) if message.get("role") == "assistant"
+    for side in SIDES:
+        talks = block.nested.get(f"{TOKENS}_{side}", block.nested.get(f"conversation_{side}", []))
+        counted = [
+            [as_number(message.get("num_tokens")) for message in dicts(talk) if message.get("role") == "assistant"]
+            for talk in talks
         ]
-        counts = [as_number(message.get("num_tokens")) for message in messages]
-        known = [count for count in counts if count is not None]
-        if known and len(known) == len(counts):
-            yield f"assistant_tokens_{side}", sum(known)
+        if any(counted):
+            yield (
+                f"assistant_tokens_{side}",
+                [None if None in each or not each else sum(part or 0.0 for part in each) for each in counted],
+            )
+
+
+def _tags(block: VoteBlock, parts: Mapping[str, list[dict[str, object]]]) -> dict[str, pl.Series]:
+    """Return the categories that hold for a vote's prompt, and the scores among them."""
+    tagged = [name for name in ("category_tag", "occupational_tags") if name in parts]
+    n, code = block.frame.height, truths(block.get("is_code")).to_list()
+    if not (tagged or "tags" in block.frame.columns or any(code)):
+        return {}
+    nothing: list[dict[str, object]] = [{}] * n
+    categories, jobs = parts.get("category_tag", nothing), parts.get("occupational_tags", nothing)
+    rows: list[dict[str, object]] = []
+    known: dict[str, tuple[list[str], dict[str, int]]] = {}
+    for of_all, job, own, is_code in zip(categories, jobs, block.nested.get("tags", [None] * n), code, strict=True):
+        key = repr(of_all)  # few differ
+        known[key] = known.get(key) or tags_of(of_all)
+        tags, scores = [*known[key][0]], known[key][1]
+        tags += [name for name, holds in job.items() if holds is True]
+        tags += [text for tag in as_list(own) if (text := as_text(tag)) is not None]
+        tags += ["code"] if is_code else []
+        rows.append({**scores, "tags": list(dict.fromkeys(tags)) if of_all or job or tags else None})
+    frame = columns_of_rows(rows, "comparisons")
+    return {name: frame[name] for name in frame.columns}
 
 
 def _factors(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     """Keep every further plain column under its own name."""
     kept: dict[str, pl.Series] = {}
-    for name, cells in block.columns.items():
-        if name in _USED or name in NESTED or name in TEXTS:
+    for column in block.frame.iter_columns():
+        name, cells = column.name, column
+        if name in _USED or name in NESTED or name in TEXTS or name.startswith(TOKENS):
             continue
-        usable = _without_long(cells, name, tally)
+        if name in block.nested:
+            _drop(name, tally)
+        is_long = cells.str.len_chars() > MAX_FACTOR_CHARS if cells.dtype == pl.String else None
+        if is_long is not None and is_long.any():
+            _drop(name, tally)
+            cells = cells.set(is_long.fill_null(value=False), None)
+        inside = None
         if name == "preference":
-            share = numbers(usable)
-            inside = share.fill_null(0.0).is_between(0, 1) & _given(usable)
-            kept[name] = share.set(~inside, None)
+            kept[name] = numbers(cells)
+            inside = kept[name].is_between(0, 1)
         elif name in _LEVELS:
-            label = texts(usable)
-            inside = label.is_in(list(_LEVELS[name])).fill_null(value=False)
-            kept[name] = label.set(~inside, None)
-        else:
-            inside = None
+            kept[name] = texts(cells)
+            inside = kept[name].is_in(list(_LEVELS[name]))
         if inside is not None:
-            rest = usable.to_list() if isinstance(usable, pl.Series) else usable
-            usable = [None if taken else cell for cell, taken in zip(rest, inside, strict=True)]
+            inside = inside.fill_null(value=False)
+            kept[name], cells = kept[name].set(~inside, None), cells.set(inside, None)
         own = f"source_{name}" if name in _STANDARD else name
-        if _given(usable).any() and _may_keep(own, tally):
-            kept[own] = _plain(own, usable)
+        if cells.null_count() < len(cells) and _may_keep(own, tally):
+            kept[own] = _plain(cells)
     return kept
 
 
-def _given(cells: Cells) -> pl.Series:
-    return cells.is_not_null() if isinstance(cells, pl.Series) else pl.Series([cell is not None for cell in cells])
-
-
-def _without_long(cells: Cells, name: str, tally: Tally) -> Cells:
-    """Leave out the cells that are nested, or longer than any label."""
-    if isinstance(cells, pl.Series) and cells.dtype != pl.String:
-        return cells
-    if isinstance(cells, pl.Series):
-        longest = cells.str.len_chars().max()
-        if not isinstance(longest, int) or longest <= MAX_FACTOR_CHARS:
-            return cells
-        usable: Cells = cells.set((cells.str.len_chars() > MAX_FACTOR_CHARS).fill_null(value=False), None)
-    else:
-        usable = [None if _is_no_label(cell) else cell for cell in cells]
-        if not any(map(_is_no_label, cells)):
-            return usable
+def _drop(name: str, tally: Tally) -> None:
     if len(tally.left_out) < MAX_FACTORS:
         tally.left_out[name[:_LABEL_CHARS]] = None
-    return usable
-
-
-def _is_no_label(cell: object) -> bool:
-    return isinstance(cell, dict | list) or (isinstance(cell, str) and len(cell) > MAX_FACTOR_CHARS)
 
 
 def _may_keep(name: str, tally: Tally) -> bool:
@@ -442,39 +423,23 @@ def _may_keep(name: str, tally: Tally) -> bool:
     return name in tally.factors
 
 
-def _plain(name: str, cells: Cells) -> pl.Series:
+def _plain(cells: pl.Series) -> pl.Series:
     """Return what the texts of a column stand for, if writing that out again gives the same texts."""
-    if isinstance(cells, pl.Series):
-        if cells.dtype == pl.String:
-            return _numbers_as_written(cells)
-        if cells.dtype.is_numeric() or cells.dtype == pl.Boolean:
-            return cells
-        return factor_series(name, [None if cell is None else str(cell) for cell in cells.to_list()])
-    return factor_series(name, [_value_of(cell) for cell in cells])
-
-
-def _numbers_as_written(texts_: pl.Series) -> pl.Series:
-    present = texts_.drop_nulls()
+    if cells.dtype != pl.String:
+        return cells if cells.dtype.is_numeric() or cells.dtype == pl.Boolean else texts(cells)
+    present = cells.drop_nulls()
     if present.is_in(["True", "False"]).all():
-        return texts_ == "True"
+        return cells == "True"
     whole = present.str.contains(_WHOLE)
     if whole.all():
-        return texts_.cast(pl.Int64)
+        return cells.cast(pl.Int64)
     number = present.cast(pl.Float64, strict=False)
     written = whole | ((number.cast(pl.String) == present) & number.is_finite()).fill_null(value=False)
-    if all(
-        isinstance(_value_of(text), int | float) and text not in {"True", "False"} for text in present.filter(~written)
-    ):
-        return texts_.cast(pl.Float64)
-    return texts_
+    if all(text not in {"True", "False"} and _is_number(text) for text in present.filter(~written)):
+        return cells.cast(pl.Float64)
+    return cells
 
 
-def _value_of(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    if value in {"True", "False"}:
-        return value == "True"
-    number = as_number(value)
-    if number is None:
-        return value
-    return next((read for read in (as_whole(value), number) if str(read) == value), value)
+def _is_number(text: str) -> bool:
+    """Whether a text is what Python writes for the number that it holds."""
+    return any(str(number) == text for number in (as_whole(text), as_number(text)))

@@ -14,9 +14,8 @@ import polars as pl
 from msgspec.structs import replace
 
 from evalstats.errors import InputError, Option, UnreadableFileError
-from evalstats.loaders.arena_cells import MAX_CELL_CHARS, VoteOutcome, parsed_list, sides_of, winner_of
+from evalstats.loaders.arena_cells import ANSWERS, MAX_CELL_CHARS, VoteOutcome, parsed_list, sides_of, winner_of
 from evalstats.loaders.arena_records import (
-    ANSWERS,
     TEXTS,
     Cells,
     Tally,
@@ -310,18 +309,18 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
         found_in = column_blocks(head, left_out.anew()) if table is None else _inner_blocks(table, names)
         for columns, places in found_in:
             named = {rename.get(name, name): cells for name, cells in columns.items()}
-            block = VoteBlock(columns=named, places=places, numbers=range(number, number + len(places)))
-            number += block.height
-            fixed = {name: pl.Series([value]).new_from_index(0, block.height) for name, value in constants.items()}
-            fixed |= _made(block, [rename.get(name, name) for name in scores or ()])
-            yield from _pairs(replace(block, columns={**block.columns, **fixed}), events=is_event(found))
+            block = VoteBlock.of(named, places, range(number, number + len(places)))
+            number += len(places)
+            made = _made(block, [rename.get(name, name) for name in scores or ()])
+            frame = block.frame.with_columns(*(pl.lit(value).alias(name) for name, value in constants.items()), **made)
+            yield from _pairs(replace(block, frame=frame), events=is_event(found))
 
     return VoteFile(names=found, blocks=blocks, left_out=left_out)
 
 
 def _made(block: VoteBlock, scores: Sequence[str]) -> dict[str, pl.Series]:
     """Return the winner where the side with the higher score won, and the sides where a vote says who won and who lost."""
-    if "loser" in block.columns and "model_a" not in block.columns:
+    if "loser" in block.frame.columns and "model_a" not in block.frame.columns:
         return sides_of(texts(block.get("winner")), texts(block.get("loser")))
     if not scores:
         return {}
@@ -418,10 +417,10 @@ def _pairs(block: VoteBlock, *, events: bool) -> Iterator[VoteBlock]:
             places.append(place)
             numbers.append(number)
         if len(records) >= BATCH_ROWS:
-            yield VoteBlock(columns=columns_from(records), places=places, numbers=numbers, winners=winners)
+            yield VoteBlock.of(columns_from(records), places, numbers, winners=winners)
             records, winners, places, numbers = [], [], [], []
     if records:
-        yield VoteBlock(columns=columns_from(records), places=places, numbers=numbers, winners=winners)
+        yield VoteBlock.of(columns_from(records), places, numbers, winners=winners)
 
 
 def _check_ids(ids: pl.Series, places: Sequence[int], seen: SeenKeys, word: str) -> None:

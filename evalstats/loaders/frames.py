@@ -550,7 +550,7 @@ def _with_outcomes(table: pl.DataFrame, labels: dict[str, str], tally: Tally) ->
             doubtful = sides[0].is_in([*own]) | sides[1].is_in([*own])
             meant = text.set(doubtful, None)
             tally.counts[_SAME] += int(doubtful.sum())
-    block = VoteBlock(columns={"winner": meant}, places=range(len(text)), numbers=range(len(text)))
+    block = VoteBlock(frame=pl.DataFrame({"winner": meant}))
     won = winners_of(block, sides[0], sides[1], {**labels, "\x00a": "a", "\x00b": "b"}, tally)
     kept = {name: cells for name, cells in won.items() if name != "strength" or name not in table.columns}
     return table.with_columns(**{**kept, "value_raw": text}).drop("winner")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.loaders.arena_cells import SELF_NAMING, names_itself, parsed_list, tells_its_name
+from evalstats.loaders.arena_cells import names_itself, parsed_list, tells_its_name
 from evalstats.loaders.registry import read
 
 NAMES_ITSELF = (
@@ -101,17 +101,18 @@ PARTS = [{"type": "text", "text": "I'm ChatGPT.", "image": None}]
     ],
 )
 def test_conversations_of_every_shape(conversation: object, names: bool | None) -> None:
-    found = names_itself({"conversation_a": conversation}, "a")
+    (found,) = names_itself([conversation], plain=False)
     # A cell of text that no assistant names itself in is not parsed, and what the user says does not count.
     assert found == names or (isinstance(conversation, str) and not found and not names)
-    assert names_itself({"conversation_a": conversation}, "b") is None
+    if isinstance(conversation, str):
+        assert names_itself(pl.Series([conversation]), plain=False).to_list() == [found]
 
 
 @pytest.mark.parametrize(
     ("cell", "names"), [('["I am ChatGPT."]', True), ('["Hi"]', False), ("I am ChatGPT.", True), ("", None)]
 )
 def test_answers_of_the_one_hot_set(cell: str, names: bool | None) -> None:
-    assert names_itself({"response_b": cell}, "b") == names
+    assert names_itself(pl.Series([cell]), plain=True).to_list() == [names]
 
 
 VOTE: dict[str, Any] = {"id": "1", "model_a": "m", "model_b": "n", "winner": "tie"}
@@ -157,11 +158,9 @@ def test_parquet_batches_keep_their_answers(tmp_path: Path, monkeypatch: pytest.
 
 
 @given(st.lists(st.sampled_from([*NAMES_ITSELF, *OTHERS]), max_size=4))
-def test_what_polars_passes_over_names_nothing(texts: list[str]) -> None:
-    """The search in a Parquet file finds at least what the reader finds."""
-    text = "\n".join(texts)
-    if tells_its_name(text):
-        assert pl.Series([text]).str.contains(SELF_NAMING).item()
+def test_a_column_says_what_each_answer_does(texts: list[str]) -> None:
+    answered = [tells_its_name(text) if text else None for text in texts]
+    assert names_itself(pl.Series(texts, dtype=pl.String), plain=True).to_list() == answered
 
 
 def test_without_conversations_nothing_is_said(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders import arena_records, arena_rows
-from evalstats.loaders.arena_cells import as_truth, covariates_of, structured, tags_of, winner_of
+from evalstats.loaders import arena_rows, typed_records
+from evalstats.loaders.arena_cells import as_truth, structured, tags_of, winner_of
 from evalstats.loaders.arena_votes import LOADER
 from evalstats.loaders.base import Head, Source, read_head, with_digest
 from evalstats.loaders.column_map import ColumnMap
@@ -549,7 +549,7 @@ def test_an_inclusion_arena_vote(votes: Any) -> None:
 
 def test_battles_of_one_turn_with_k_models_know_k(votes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three answers to one turn make three battles; they need not stand side by side in the file."""
-    monkeypatch.setattr(arena_records, "_PLAIN_ROWS", 2)
+    monkeypatch.setattr(typed_records, "_BLOCK_BYTES", 400)
     pairs = [("e1", "x", "y"), ("e2", "x", "y"), ("e1", "x", "z"), ("e3", "z", "z"), ("e1", "y", "z"), (None, "x", "y")]
     records = [
         {**INCLUSION, "battle_id": str(number), "event_id": event, "model_a": a, "model_b": b}
@@ -570,14 +570,14 @@ def test_ranks_within_an_event(votes: Any) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 5000])
 def test_an_id_that_stands_twice_is_an_error(votes: Any, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(arena_records, "_PLAIN_ROWS", size)
+    monkeypatch.setattr(typed_records, "_BLOCK_BYTES", 200 * size)
     records = [{**INCLUSION, "battle_id": name} for name in ("b1", "b2", "b1")]
     with pytest.raises(UnreadableFileError, match=r"vote 'b1' appears twice \(record 2 is the second\)"):
         votes(records)
 
 
 def test_votes_without_ids_are_numbered_through_all_batches(votes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arena_records, "_PLAIN_ROWS", 2)
+    monkeypatch.setattr(typed_records, "_BLOCK_BYTES", 400)
     assert votes([BATTLE] * 5).comparisons["battle"].to_list() == ["0", "1", "2", "3", "4"]
 
 
@@ -672,7 +672,7 @@ def test_a_vote_with_a_long_conversation_is_known_by_what_lies_in_the_head(tmp_p
     [
         ("[]", "holds no votes between two models"),
         ('[{"model_a": "m", "model_b": null, "winner": "tie"}]', "holds no votes"),
-        ('[{"model_a": "m", "model_b": "n", "winner": "tie"}, 3]', "record 1 is not a JSON object"),
+        ('[{"model_a": "m", "model_b": "n", "winner": "tie"}, 3]', "record 1: no JSON object"),
         ('[{"model_a": "m", "model_b": "n", "winner": "tie"}', "The file is cut off"),
         (VOTES_CSV + "m,n\n", "line 2 has 2 cells, the header 3"),
         (VOTES_CSV, "holds no votes"),
@@ -748,8 +748,7 @@ def test_whatever_python_prints_is_read_back(value: dict[str, object]) -> None:
     assert structured(json.dumps(value)) == value
 
 
-def test_covariates_and_tags_of_strange_metadata() -> None:
-    assert list(covariates_of({"a": None, "b": "x", "c": {}, "d": {"e": None}, "turns": 2})) == [("turns", 2.0)]
+def test_tags_of_strange_metadata() -> None:
     assert tags_of({"math": True, "code": False, "x": 3, "y_v1": {"deep": {"z": True}}}) == (["math"], {})
     assert [as_truth(value) for value in (1, "false", 0.0, 2, "x", [])] == [True, False, False, None, None, None]
 
