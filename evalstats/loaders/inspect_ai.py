@@ -14,30 +14,33 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Final, cast
 from urllib.parse import quote
 
-import msgspec
+import polars as pl
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
-from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, readable_name
-from evalstats.loaders.files import JsonItem, iter_json
+from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, Source, readable_name
+from evalstats.loaders.format_columns import Sample, sample_columns
 from evalstats.loaders.inspect_log import (
     GRADER_ROLES,
     START,
     STATUSES,
-    SUMMARIES,
     UNNAMED,
-    EvalArchive,
     EvalLog,
+    LoggedSample,
+    Message,
     is_archive,
     open_archive,
     read_log,
     value_of,
 )
-from evalstats.loaders.rows import Factors, Ranges
+from evalstats.loaders.rows import Factors, Ranges, Row, Said, as_row, score_of, scored, unscored
+from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -59,14 +62,14 @@ _CACHED: Final = ("input_tokens_cache_read", "input_tokens_cache_write")
 _ROUNDING: Final = 1e-9
 
 
-def spent(sample: Mapping[str, object], log: EvalLog) -> dict[str, object]:
+def spent(sample: LoggedSample, log: EvalLog) -> Row:
     """Return `cost_usd`, `input_tokens` and `output_tokens` of one sample; None where Inspect did not know one.
 
     Inspect adds up all calls of a sample, those of its scorers too. A model that is known only to grade is left out; where
     the model under evaluation grades itself, what it used in the grader's role is taken off.
     """
-    by_model = {name: as_dict(usage) for name, usage in as_dict(sample.get("model_usage")).items()}
-    by_role = as_dict(sample.get("role_usage"))
+    by_model = {name: as_dict(usage) for name, usage in as_dict(sample.model_usage).items()}
+    by_role = as_dict(sample.role_usage)
     answering = [usage for name, usage in by_model.items() if name not in log.graders]
     graded_apart = len(answering) < len(by_model)
     grading = [] if graded_apart else [as_dict(by_role[role]) for role in GRADER_ROLES if role in by_role]
@@ -109,41 +112,33 @@ _HASH_SHOWN: Final = 16
 _ATTACHMENT: Final = "attachment://"
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _VALUES_SHOWN: Final = 4
+_NO_GRADE: Final = "the value is no grade that Inspect knows and no number"
 
 
-class Grade(msgspec.Struct, frozen=True, kw_only=True):
-    """What a value says: a score, or why there is none."""
+def read_grade(value: object) -> Said:
+    """Read one plain value: a score, or why there is none.
 
-    score: float | None
-    reason: str | None = None
-    raw: str | None = None
-    unknown_word: bool = False
-
-
-def read_grade(value: object) -> Grade:
-    """Read one plain value.
-
-    >>> read_grade("C").score, read_grade("P").score, read_grade(7).score, read_grade("B").score
-    (1.0, 0.5, 7.0, None)
+    >>> read_grade("P")["score"], read_grade(7), read_grade("B")["status"]
+    (0.5, 7.0, 'unscored')
     """
     if value is None:
-        return Grade(score=None, reason="the scorer gave no value")
+        return unscored("the scorer gave no value")
     if isinstance(value, str):
-        # One letter in lower case is no grade of Inspect's, but may be an answer's letter.
-        score = None if len(value) == 1 and value.islower() else letter_grade(value)
-        reason = None if score is not None else "the value is no grade that Inspect knows and no number"
-        return Grade(score=score, reason=reason, raw=shortened(value), unknown_word=score is None)
+        return _word(value)
     if isinstance(value, float) and not math.isfinite(value):
         reason = "NaN, Inspect's mark for not scored" if math.isnan(value) else "the value is infinite"
-        return Grade(score=None, reason=reason, raw="NaN" if math.isnan(value) else str(value))
+        return unscored(reason, "NaN" if math.isnan(value) else str(value))
     score = as_number(value)
     if score is None:
-        return Grade(
-            score=None,
-            reason="the value is no number",
-            raw=shortened(json.dumps(value, ensure_ascii=False, default=str)),
-        )
-    return Grade(score=score, raw=json.dumps(value) if isinstance(value, bool) else None)
+        return unscored("the value is no number", shortened(json.dumps(value, ensure_ascii=False, default=str)))
+    return scored(score, value_raw=json.dumps(value)) if isinstance(value, bool) else score
+
+
+@lru_cache(maxsize=4096)
+def _word(value: str) -> Row:
+    # One letter in lower case is no grade of Inspect's, but may be an answer's letter.
+    score = None if len(value) == 1 and value.islower() else letter_grade(value)
+    return unscored(_NO_GRADE, shortened(value)) if score is None else scored(score, value_raw=shortened(value))
 
 
 def cells(scorer: str, value: object) -> list[tuple[str, object]]:
@@ -161,20 +156,19 @@ def cells(scorer: str, value: object) -> list[tuple[str, object]]:
     return found or [(scorer, None)]
 
 
-def input_hash(sample: Mapping[str, object]) -> str | None:
+def input_hash(given: object, attachments: object = None) -> str | None:
     """Digest of what a sample asks, so that runs can be checked to mean the same by one id.
 
     Messages count with role and text alone, since their ids differ from run to run. None where the input is absent or
     was taken out of the sample.
 
-    >>> input_hash({"input": "2+2?"}) == input_hash({"input": [{"role": "user", "content": "2+2?", "id": "x1"}]})
+    >>> input_hash("2+2?") == input_hash([{"role": "user", "content": "2+2?", "id": "x1"}])
     True
     """
-    given = sample.get("input")
-    attachments = as_dict(sample.get("attachments"))
     messages = [{"role": "user", "content": given}] if isinstance(given, str) else dicts(given)
     parts = [text for message in messages for text in _message_parts(message)]
-    resolved = [as_text(attachments.get(_reference(part))) if _reference(part) else part for part in parts]
+    held = as_dict(attachments)
+    resolved = [as_text(held.get(_reference(part))) if _reference(part) else part for part in parts]
     if not any(parts) or None in resolved:
         return None
     return hashlib.sha256(json.dumps(resolved, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:_HASH_SHOWN]
@@ -197,23 +191,13 @@ def _message_parts(message: Mapping[str, object]) -> Iterator[str]:
 _RIGHT_OR_WRONG = frozenset({"C", "P", "I"})
 
 
-class _Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample without scores of some scorers, or of all (then `scorers` is empty), and why."""
-
-    base: dict[str, object]
-    status: str
-    reason: str
-    scorers: tuple[str, ...]
-
-
 class InspectSamples:
-    """Turns samples into rows; those that lack scores wait until all metrics of the run are known."""
+    """Turns samples into outcomes; those that lack scores wait until all metrics of the run are known."""
 
-    def __init__(self, log: EvalLog, run: str, ranges: Ranges, file: str) -> None:
-        self._log = log
-        self._samples = f"{_VIEWER}/{quote(file)}/samples/sample"
-        self._ranges = ranges
-        self._fixed: dict[str, object] = {
+    def __init__(self, log: EvalLog, run: str, path: Path) -> None:
+        self._log, self._path = log, path
+        self._samples = f"{_VIEWER}/{quote(readable_name(path.name))}/samples/sample"
+        self._fixed: Row = {
             "run": run,
             "model": log.model,
             "system": log.system,
@@ -224,10 +208,11 @@ class InspectSamples:
             "setting": "lab",
         }
         self._met: set[tuple[str, int]] = set()
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[tuple[Row, Row, tuple[str, ...]]] = []
         self._metrics: dict[str, dict[str, None]] = {}
         self._unknown: dict[str, dict[str, None]] = {}
         self._graded: set[str] = set()
+        self.ranges = Ranges()
         self.factors = Factors()
         self.n_failed_and_scored = 0
         self.n_samples = 0
@@ -238,49 +223,57 @@ class InspectSamples:
         """Metrics that samples have, by scorer."""
         return {scorer: tuple(metrics) for scorer, metrics in self._metrics.items()}
 
-    def rows(self, sample: object, where: str, locator: str) -> Iterator[dict[str, object]]:
-        """Yield the rows of a sample's scores, and keep in mind what it has no score of.
+    def frames(self, samples: Iterable[tuple[str, LoggedSample]]) -> Iterator[Frame]:
+        """Yield what samples say of their scores, each with its place in the log; keep in mind what they have no score of."""
+        yield from self._frames(self._said(sample, locator) for locator, sample in samples)
 
-        `where` names it in a message, `locator` within its log.
-        """
-        if not isinstance(sample, dict):
-            raise UnreadableFileError(f"{where}: holds {type(sample).__name__}, not a sample (a JSON object)")
-        held = cast("dict[str, object]", sample)
-        base = self._base(held, where) | {"locator": locator}
-        failure, invalid = _failure(held), _invalidation(held)
-        scores = self._scores(held, failed=failure is not None)
-        self.n_failed_and_scored += failure is not None and bool(scores)
-        for scorer, value in scores.items():
-            for metric, each in cells(scorer, value):
-                self._metrics[scorer].setdefault(metric)
-                yield base | self._judged(scorer, metric, _invalidated(read_grade(each), invalid))
-        absent = tuple(name for name in self._log.scorers if name not in scores)
-        if absent or not scores:
-            why = failure or invalid or "the sample has no score of this scorer"
-            status = "unscored" if failure is None else "error"
-            self._waiting.append(_Waiting(base=base, status=status, reason=why, scorers=absent if scores else ()))
-
-    def late_rows(self) -> Iterator[dict[str, object]]:
+    def late_frames(self) -> Iterator[Frame]:
         """Yield the rows of samples without scores, for each metric of the scorers that they lack."""
         known = self._log.declared_metrics(self.seen)
         for scorer, seen in self._metrics.items():
             listed = [metric for metric in known.get(scorer, []) if metric != scorer or scorer in seen]
             known[scorer] = list(dict.fromkeys((*seen, *listed)))
-        for sample in self._waiting:
-            grade = Grade(score=None, reason=sample.reason)
-            for scorer in sample.scorers or tuple(known) or (UNNAMED,):
-                for metric in known.get(scorer) or [scorer]:
-                    yield sample.base | self._judged(scorer, metric, grade, status=sample.status)
+        for scorer, metrics in known.items():
+            self._metrics.setdefault(scorer, {}).update(dict.fromkeys(metrics or [scorer]))
+        yield from self._frames(
+            (
+                base,
+                [
+                    (metric, said)
+                    for each in scorers or tuple(known) or (UNNAMED,)
+                    for metric in known.get(each) or [each]
+                ],
+            )
+            for base, said, scorers in self._waiting
+        )
 
-    def metric_rows(self) -> list[dict[str, object]]:
+    def _frames(self, said: Iterator[Sample]) -> Iterator[Frame]:
+        while some := list(islice(said, BATCH_ROWS)):
+            if not (some := [each for each in some if each[1]]):
+                continue
+            frame = sample_columns(some)
+            judges = {
+                metric: judge for scorer, judge in self._log.judges.items() for metric in self._metrics.get(scorer, ())
+            }
+            judge = pl.col("metric").replace_strict(judges, default=None, return_dtype=pl.String)
+            frame = frame.with_columns(*(pl.lit(value).alias(name) for name, value in self._fixed.items()), judge=judge)
+            self.ranges.add_frame(frame, self._log.benchmark)
+            is_grade = pl.col("value_raw").is_in(_RIGHT_OR_WRONG) & (pl.col("status") == "scored")
+            self._graded |= {*frame.filter(is_grade)["metric"]}
+            odd = frame.filter(status_reason=_NO_GRADE).select("metric", "value_raw").unique(maintain_order=True)
+            for metric, raw in odd.iter_rows():
+                values = self._unknown.setdefault(metric, {})
+                if len(values) < _VALUES_SHOWN:
+                    values.setdefault(raw)
+            yield Frame(table="outcomes", frame=frame)
+
+    def metric_rows(self) -> list[Row]:
         """Describe the metrics that were met, the log's headline marked as the primary one."""
         headline = self._log.headline(self.seen)
         return [
             # Correct, partly correct, incorrect: such a metric says which way is better. Numbers do not.
-            self._ranges.row(
-                *key, higher_is_better=True if key[1] in self._graded else None, primary=key[1] == headline
-            )
-            for key in self._ranges
+            self.ranges.row(*key, higher_is_better=True if key[1] in self._graded else None, primary=key[1] == headline)
+            for key in self.ranges
         ]
 
     def unknown_values(self) -> Iterator[str]:
@@ -292,98 +285,92 @@ class InspectSamples:
                 "categories, C, P, I and N among them were taken for grades and must not be used"
             )
 
-    def _judged(self, scorer: str, metric: str, grade: Grade, *, status: str | None = None) -> dict[str, object]:
-        self._ranges.add(self._log.benchmark, metric, grade.score)
-        if grade.score is not None and grade.raw in _RIGHT_OR_WRONG:
-            self._graded.add(metric)
-        if grade.unknown_word:
-            values = self._unknown.setdefault(metric, {})
-            if len(values) < _VALUES_SHOWN:
-                values.setdefault(grade.raw or "")
-        return {
-            "metric": metric,
-            "score": grade.score,
-            "value_raw": grade.raw,
-            "status": status or ("unscored" if grade.score is None else "scored"),
-            "status_reason": grade.reason,
-            "judge": self._log.judges.get(scorer),
-        }
+    def _said(self, sample: LoggedSample, locator: str) -> Sample:
+        """Return what a sample says."""
+        base = self._base(sample, locator)
+        failure, invalid = _failure(sample.error), _invalidation(sample.invalidation)
+        scores = self._scores(sample, failed=failure is not None)
+        self.n_failed_and_scored += failure is not None and bool(scores)
+        outcomes: list[tuple[str, Said]] = []
+        for scorer, value in scores.items():
+            for metric, each in cells(scorer, value):
+                self._metrics[scorer].setdefault(metric)
+                said = read_grade(each)
+                outcomes.append((metric, said if invalid is None else _invalidated(said, invalid)))
+        absent = tuple(name for name in self._log.scorers if name not in scores)
+        if absent or not scores:
+            why = failure or invalid or "the sample has no score of this scorer"
+            self._waiting.append((base, unscored(why, error=failure is not None), absent if scores else ()))
+        return base, outcomes
 
-    def _base(self, sample: dict[str, object], where: str) -> dict[str, object]:
-        identity = as_text(sample.get("id"))
-        said = sample.get("epoch")
-        epoch = 1 if said is None else as_whole(said)
+    def _base(self, sample: LoggedSample, locator: str) -> Row:
+        identity, where = as_text(sample.id), f"{self._path}: {locator}"
+        epoch = 1 if sample.epoch is None else as_whole(sample.epoch)
         if identity is None:
             raise UnreadableFileError(f"{where}: has no id; every sample of Inspect has one")
         if epoch is None or epoch < 1:
-            raise UnreadableFileError(f"{where}: has the epoch {said!r}; Inspect counts epochs from 1")
+            raise UnreadableFileError(f"{where}: has the epoch {sample.epoch!r}; Inspect counts epochs from 1")
         if (identity, epoch) in self._met:
             raise UnreadableFileError(
                 f"{where}: sample {identity} appears twice for epoch {epoch}; write the log again or take one out"
             )
         self._met.add((identity, epoch))
         self.n_samples += 1
-        self.positional = self.positional and isinstance(sample.get("id"), int)
+        self.positional = self.positional and isinstance(sample.id, int)
+        # The kind of limit that ended a sample: an object in a sample, text in a summary.
+        limit = as_text(as_dict(sample.limit).get("type")) or as_text(sample.limit)
         return {
-            **self._fixed,
             "item": identity,
             "trial": epoch - 1,
+            "locator": locator,
             "link": f"{self._samples}/{quote(identity, safe='')}/{epoch}",
             "n_turns": _turns(sample),
-            **spent(sample, self._log),
-            "latency_s": as_amount(sample.get("total_time")),
-            "timestamp": as_time(sample.get("completed_at")) or as_time(sample.get("started_at")),
-            "prompt_hash": input_hash(sample),
-            **_limit_reached(sample.get("limit")),
-            **self.factors.of(as_dict(sample.get("metadata"))),
+            "latency_s": sample.total_time,
+            "timestamp": as_time(sample.completed_at) or as_time(sample.started_at),
+            "prompt_hash": input_hash(sample.input, sample.attachments),
+            **(spent(sample, self._log) if sample.model_usage else {}),
+            **({"limit_reached": limit} if limit else {}),
+            **(self.factors.of(as_dict(sample.metadata)) if sample.metadata else {}),
         }
 
-    def _scores(self, sample: dict[str, object], *, failed: bool) -> dict[str, object]:
+    def _scores(self, sample: LoggedSample, *, failed: bool) -> Row:
         """Return the values by scorer; before 2024 a sample had one `score` without a name."""
-        scores = as_dict(sample.get("scores"))
-        if not scores and sample.get("score") is not None:
-            scores = {next(iter(self._log.scorers), UNNAMED): sample["score"]}
+        scores = as_dict(sample.scores)
+        if not scores and sample.score is not None:
+            scores = {next(iter(self._log.scorers), UNNAMED): sample.score}
         for name in scores:
             self._metrics.setdefault(name, {})
         return {name: value_of(score) for name, score in scores.items() if score is not None or not failed}
 
 
-def _failure(sample: dict[str, object]) -> str | None:
+def _failure(error: object) -> str | None:
     """Return the message of the error that ended a sample (an object in a sample, text in a summary)."""
-    error = sample.get("error")
     if not error:
         return None
     message = as_text(as_dict(error).get("message")) or as_text(error) or "the sample failed without a message"
     return shortened(_ANSI.sub("", message))
 
 
-def _invalidation(sample: dict[str, object]) -> str | None:
+def _invalidation(said: object) -> str | None:
     """Return why a sample was declared invalid after the run."""
-    said = as_dict(sample.get("invalidation"))
-    if not said:
+    if not as_dict(said):
         return None
-    return shortened(f"invalidated after the run: {as_text(said.get('reason')) or 'no reason given'}")
+    return shortened(f"invalidated after the run: {as_text(as_dict(said).get('reason')) or 'no reason given'}")
 
 
-def _invalidated(grade: Grade, reason: str | None) -> Grade:
-    if reason is None:
-        return grade
-    raw = str(grade.score) if grade.raw is None and grade.score is not None else grade.raw
-    return Grade(score=None, reason=reason, raw=raw)
+def _invalidated(said: Said, reason: str) -> Row:
+    score, raw = score_of(said), None if isinstance(said, float) else as_text(as_row(said).get("value_raw"))
+    return unscored(reason, str(score) if raw is None and score is not None else raw)
 
 
-def _turns(sample: dict[str, object]) -> int | None:
+def _turns(sample: LoggedSample) -> int | None:
     """Return the number of the model's turns: as counted by Inspect, else the assistant's messages."""
-    if as_whole(sample.get("turn_count")) is not None:
-        return as_count(sample["turn_count"])
-    messages = list(dicts(sample.get("messages")))
-    return sum(message.get("role") == "assistant" for message in messages) if messages else None
-
-
-def _limit_reached(limit: object) -> dict[str, object]:
-    """Return a factor for the kind of limit that ended a sample: an object in a sample, text in a summary."""
-    kind = as_text(as_dict(limit).get("type")) or as_text(limit)
-    return {"limit_reached": kind} if kind else {}
+    if as_whole(sample.turn_count) is not None:
+        return as_count(sample.turn_count)
+    messages = (
+        [each for each in sample.messages if isinstance(each, Message)] if isinstance(sample.messages, list) else []
+    )
+    return sum(message.role == "assistant" for message in messages) if messages else None
 
 
 _MANIFESTS: Final = ("logs.json", "listing.json", "eval-set.json")
@@ -435,20 +422,22 @@ class InspectLoader:
             )
             yield from Source(path=path).notes([text])
 
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
+    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes sample by sample, those without scores last, then metrics, published numbers and the run."""
         log = read_log(source.path)
         run = source.run_id()
-        reader = InspectSamples(log, run, Ranges(), readable_name(source.path.name))
+        reader = InspectSamples(log, run, source.path)
         if is_archive(source.path):
             with open_archive(source.path) as archive:
                 if n := archive.n_repeated:
                     text = f"{n} members of the archive appear again later; the last of each was read"
                     yield from source.notes([text])
-                yield from in_batches(_rows(reader, _archive_samples(source.path, archive)), "outcomes")
+                names = list(archive.sample_names())
+                samples = ((as_text(name) or "", archive.sample(name)) for name in names)
+                yield from reader.frames(samples if names else archive.summaries())
         else:
-            yield from in_batches(_rows(reader, _json_samples(source.path)), "outcomes")
-        yield from in_batches(reader.late_rows(), "outcomes")
+            yield from reader.frames(_Samples(source, LoggedSample, lists=("samples",), called="samples"))
+        yield from reader.late_frames()
         yield from source.notes(_notes(log, reader))
         published = list(log.aggregate_rows(run, reader.seen))
         described = reader.metric_rows()
@@ -469,36 +458,12 @@ def _rank(log: EvalLog) -> tuple[bool, str, bool]:
     return log.status == "success", log.completed, not log.crashed
 
 
-# A sample with the place to name in a message and the place within its log.
-_Placed = tuple[str, str, object]
+class _Samples(TypedRecords[LoggedSample]):
+    """The samples of a JSON log, none of which may be damaged: the log says what all of them gave."""
 
-
-def _rows(reader: InspectSamples, samples: Iterable[_Placed]) -> Iterator[dict[str, object]]:
-    for where, locator, sample in samples:
-        yield from reader.rows(sample, where, locator)
-
-
-def _json_samples(path: Path) -> Iterator[_Placed]:
-    for part in iter_json(path, arrays=("samples", "reductions")):
-        if isinstance(part, JsonItem) and part.member == "samples":
-            yield f"{path}: sample {part.index}", f"samples[{part.index}]", part.value
-
-
-def _archive_samples(path: Path, archive: EvalArchive) -> Iterator[_Placed]:
-    """Yield the samples, or where none were kept their summaries; of a repeated summary the last."""
-    names = list(archive.sample_names())
-    if names:
-        for name in names:
-            yield f"{path}: {name}", as_text(name) or "", archive.sample(name)
-        return
-    by_key: dict[tuple[str | None, str | None], _Placed] = {}
-    for name in [SUMMARIES] if SUMMARIES in archive else archive.journal_names():
-        for at, summary in enumerate(dicts(archive.json(name))):
-            key = (as_text(summary.get("id")), as_text(summary.get("epoch")))
-            # A summary's input is cut short, so that its digest would be another.
-            thin = {member: value for member, value in summary.items() if member != "input"}
-            by_key[key] = (f"{path}: {name}: summary {at}", f"{name}[{at}]", thin)
-    yield from by_key.values()
+    def leave_out(self, why: str, locator: str | None = None) -> None:
+        """Refuse the log."""
+        raise UnreadableFileError(f"{self.source.path}: {locator or self.locator}: holds {why}; a sample was expected")
 
 
 def _notes(log: EvalLog, reader: InspectSamples) -> Iterator[str]:

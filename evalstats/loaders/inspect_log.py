@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -32,6 +32,7 @@ from evalstats.loaders.files import (
     loads,
     zstd,
 )
+from evalstats.loaders.typed_records import Other, Plain
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -53,10 +54,36 @@ SUMMARIES: Final = "summaries.json"
 JOURNAL: Final = "_journal/summaries/"
 SAMPLES: Final = "samples/"
 
-# Members of a sample that say nothing of its scores, and may be most of it.
-_PASSED_OVER: Final = frozenset({"events", "events_data", "transcript", "store", "output", "choices", "error_retries"})
-_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_DECODE: Final = msgspec.json.Decoder().decode
+
+class Message(msgspec.Struct):
+    """Of a message, who says it."""
+
+    role: Any = None
+
+
+class LoggedSample(msgspec.Struct):
+    """What a sample, or its summary, says of its scores; its events, output and store may be most of it and are passed over."""
+
+    id: Any = None
+    epoch: Any = None
+    input: Any = None
+    attachments: Any = None
+    messages: list[Message | Other] | dict[str, Any] | Plain = None
+    turn_count: Any = None
+    metadata: Any = None
+    scores: Any = None
+    score: Any = None
+    error: Any = None
+    invalidation: Any = None
+    limit: Any = None
+    model_usage: Any = None
+    role_usage: Any = None
+    total_time: Any = None
+    started_at: Any = None
+    completed_at: Any = None
+
+
+_DECODE: Final = msgspec.json.Decoder(LoggedSample).decode
 _ZSTANDARD: Final = 93
 _ENCRYPTED: Final = 0x1
 _LOCAL_HEADER: Final = 30
@@ -121,17 +148,35 @@ class EvalArchive:
                 continue
             yield name
 
-    def sample(self, name: str) -> object:
+    def sample(self, name: str) -> LoggedSample:
         """Read one sample; the metadata of one that is kept in pieces are put back."""
         data = self.read(name)
         try:
-            value: object = {key: _DECODE(raw) for key, raw in _MEMBERS(data).items() if key not in _PASSED_OVER}
+            sample = _DECODE(data)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):  # NaN is Inspect's mark for what was not scored
             value = loads(data, f"{self._path}: {name}")
+            if not isinstance(value, dict):
+                raise UnreadableFileError(
+                    f"{self._path}: {name}: holds {type(value).__name__}, not a sample (a JSON object)"
+                ) from None
+            sample = msgspec.convert(value, LoggedSample)
         beside = name.removesuffix(_SHELL) + _CHUNK_METADATA
-        if _is_shell(name) and beside in self._members and as_dict(value):
-            return {**as_dict(value), "metadata": self.json(beside)}
-        return value
+        if _is_shell(name) and beside in self._members:
+            sample.metadata = self.json(beside)
+        return sample
+
+    def summaries(self) -> Iterator[tuple[str, LoggedSample]]:
+        """Yield the summaries of samples with their places; of a repeated one the last.
+
+        A summary's input is cut short, so that its digest would be another.
+        """
+        found: dict[tuple[str | None, str | None], tuple[str, LoggedSample]] = {}
+        for name in [SUMMARIES] if SUMMARIES in self else self.journal_names():
+            for at, summary in enumerate(dicts(self.json(name))):
+                sample = msgspec.convert(summary, LoggedSample)
+                sample.input = None
+                found[as_text(sample.id), as_text(sample.epoch)] = f"{name}[{at}]", sample
+        yield from found.values()
 
     def journal_names(self) -> list[str]:
         """Names of the journal's summaries, in the order in which they were written."""
@@ -239,18 +284,18 @@ class EvalLog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return an object inside the header; {} where there is none."""
         return as_dict(get(self.members, *names))
 
-    @property
+    @cached_property
     def model(self) -> str:
         """The model under evaluation, with its provider's prefix."""
         return as_text(self.part("eval").get("model")) or "unknown"
 
-    @property
+    @cached_property
     def system(self) -> str:
         """The model, and the solver where one was chosen for the run instead of the task's own."""
         solver = as_text(self.part("eval").get("solver"))
         return self.model if solver is None else f"{self.model} ({solver})"
 
-    @property
+    @cached_property
     def benchmark(self) -> str:
         """The task's name."""
         return as_text(self.part("eval").get("task")) or "unknown"

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import BATCH_ROWS, Rows, Source, read_head, with_digest
+from evalstats.loaders.base import BATCH_ROWS, Frame, Source, read_head, with_digest
 from evalstats.loaders.files import zstd
 from evalstats.loaders.inspect_ai import LOADER
 from evalstats.loaders.registry import read_source
@@ -764,7 +764,7 @@ WHOLE = json.dumps(header(published("match")) | {"samples": [sample(1, scores={"
         (WHOLE.replace('"id": 1,', "").encode(), "has no id"),
         (WHOLE.replace('"epoch": 1,', '"epoch": 0,').encode(), "counts epochs from 1"),
         (WHOLE.replace('"epoch": 1,', '"epoch": "x",').encode(), "counts epochs from 1"),
-        (json.dumps(header() | {"samples": ["x"]}).encode(), "holds str, not a sample"),
+        (json.dumps(header() | {"samples": ["x"]}).encode(), "holds a bare text"),
         (json.dumps(header() | {"samples": [sample(1), sample("1")]}).encode(), "sample 1 appears twice for epoch 1"),
     ],
     ids=["tail", "header", "empty", "encoding", "no eval", "list", "no id", "epoch 0", "epoch x", "no object", "twice"],
@@ -812,7 +812,7 @@ def test_rows_are_handed_on_while_the_log_is_read(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text(f'{head}, "samples": [{many}, {{"cut', encoding="utf-8")
     parts = LOADER.read(Source(path=path))
-    first = next(part for part in parts if isinstance(part, Rows))
-    assert len(first.rows) == BATCH_ROWS
+    first = next(part for part in parts if isinstance(part, Frame))
+    assert first.frame.height == BATCH_ROWS
     with pytest.raises(UnreadableFileError):
         list(parts)

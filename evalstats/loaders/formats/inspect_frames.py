@@ -15,7 +15,7 @@ from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.format import TABLE, Format, FormatFile, Late, Sample, Sign
 from evalstats.loaders.inspect_ai import cells, read_grade
 from evalstats.loaders.records import cell_value
-from evalstats.loaders.rows import Row, Said, unscored
+from evalstats.loaders.rows import Row, Said, score_of, unscored
 from evalstats.loaders.values import as_count, as_text, as_time, first_line
 
 _SCORE: Final = "score_"
@@ -86,10 +86,9 @@ class _Tables:
                 self._late.wait(common, unscored("the sample has no score of this scorer"), scorer)
                 continue
             for metric, part in cells(scorer, cell_value(value)):
-                grade = read_grade(part)
+                said = read_grade(part)
                 self._late.know(metric, scorer)
-                outcome = unscored(grade.reason, grade.raw) if grade.score is None else grade.score
-                outcomes.append((metric, outcome))
+                outcomes.append((metric, said if (score := score_of(said)) is None else score))
         if not scorers:
             self._late.wait(common, unscored("the sample has no score"))
         yield common, outcomes
