@@ -127,7 +127,7 @@ def assigned(
     if not found:
         return [NOTHING_FITS]
     if given is None and (votes := _votes(found)):
-        return [Assignment(options=votes)]
+        return [votes]
     fits = _Table(found, asked, given or ColumnMap()).fits()
     if not fits:
         return [NOTHING_FITS]
@@ -144,42 +144,50 @@ def assigned(
     ]
 
 
-def _votes(columns: Sequence[SampledColumn]) -> tuple[str, ...]:
-    """Return the options of a table of votes: its two sides and who won, by their names or by what the cells say; () for none."""
+def _votes(columns: Sequence[SampledColumn]) -> Assignment | None:
+    """Return how a table of votes is read, by the names of its two sides and who won, or by what the cells say; None for none.
+
+    It is sure where systems meet again and again, and each cell of a column that is called like it says who won.
+    """
     by_words = {column.words: column for column in columns}
     told = next((c for name in ROLES["rater"].names if (c := by_words.get(name))), None)
-    beside = () if told is None else (f"rater={told.source}",)
     item = next((column for column in columns if column.is_complete and column.words in ASKED), None)
-    beside += () if item is None else (f"item={item.source}",)
+    beside = [f"{role}={column.source}" for role, column in (("rater", told), ("item", item)) if column is not None]
     for column in columns:
         if "winner" in column.tokens and (lost := by_words.get(column.words.replace("winner", "loser"))):
-            return (f"winner={column.source}", f"loser={lost.source}", *beside)
+            return Assignment(options=(f"winner={column.source}", f"loser={lost.source}", *beside))
     names = [
         c
         for c in columns
         if c.cells and not c.numbers and c.chars < ID_CHARS
         if (ANSWERS | JUDGES).isdisjoint(c.tokens) or (c.holds_models and JUDGES.isdisjoint(c.tokens))
     ]
-    sides = [pair for pair in combinations(names, 2) if are_sides(*(column.words for column in pair))]
-    for pair in sides:
-        rest = [column for column in columns if column not in pair]
+    for pair in combinations(names, 2):
+        if not are_sides(*(column.words for column in pair)):
+            continue
         ends = [column.words.rpartition("_")[2] for column in pair]
-        scores = [[c for c in rest if c.is_measured and c.words.endswith(f"score_{end}")] for end in ends]
-        others = [column for column in rest if column not in scores[0] + scores[1]]
-        winner = max(others, key=lambda c: c.named("winner"), default=None)
-        if winner is None or not winner.named("winner"):
-            winner = next((column for column in others if _says_who_won(column, pair)), None)
+        scores = [[c for c in columns if c.is_measured and c.words.endswith(f"score_{end}")] for end in ends]
+        others = [column for column in columns if column not in (*pair, *scores[0], *scores[1])]
+        called = [column for column in others if column.named("winner")]
+        winner = max(called, key=lambda c: c.named("winner"), default=None)
+        winner = winner or next((column for column in others if _says_who_won(column, pair)), None)
         if winner is not None or all(scores):
             won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
-            return (f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside)
+            options = (f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside)
+            # Two answers to choose from differ from row to row, and which of them is right is no vote.
+            met = pair[0].levels | pair[1].levels
+            systems = 3 * len(met) <= len(pair[0].values) and not any(map(is_score, met))
+            plainly = winner in called and ANSWERS.isdisjoint(winner.tokens) and _says_who_won(winner, pair)
+            return Assignment(options=options, is_sure=systems and plainly and all(c.is_complete for c in pair))
     # Of three columns of names one may say which of the others won, whatever they are called.
     few = [column for column in names if 4 * len(column.levels) <= len(column.values) > MOST_OF_ONE][:MOST_SIDES]
     for first, second in combinations(few, 2):
         for winner in few:
             apart = first.values != winner.values != second.values != first.values
             if apart and winner.levels & (first.levels | second.levels) and _says_who_won(winner, (first, second)):
-                return (f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside)
-    return ()
+                won = (f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside)
+                return Assignment(options=won)
+    return None
 
 
 def _says_who_won(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn]) -> bool:

@@ -16,13 +16,14 @@ from evalstats.loaders.arena_records import Tally, VoteBlock
 from evalstats.loaders.arena_rows import winners_of
 from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_FITS, assigned
-from evalstats.loaders.blocks import frame_block
+from evalstats.loaders.blocks import flat, frame_block
 from evalstats.loaders.bound_columns import Binding, Survey
-from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, WAYS, ColumnMap
+from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VOTES, WAYS, ColumnMap
+from evalstats.loaders.look import LOOKED_AT, Look
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.table import LOADER as TABLE
-from evalstats.loaders.table import completed, fitted, named_otherwise
+from evalstats.loaders.table import fitted, named_otherwise
 from evalstats.loaders.tidy import Tidier
 from evalstats.schema.columns import TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
@@ -32,7 +33,6 @@ from evalstats.schema.tables import as_polars, check_table, frame_from_rows, lev
 _NAME = "frame"
 # What rows and the model are called where nothing else names them.
 _CALLED = "table"
-_LOOKED_AT = 200
 
 
 def from_frame(
@@ -180,7 +180,7 @@ def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[
     table = table.drop(name for name, dtype in table.schema.items() if _is_opaque(dtype))
     with TemporaryDirectory() as folder:
         path = Path(folder, f"{_CALLED}.jsonl")
-        table.head(_LOOKED_AT).write_ndjson(path)
+        table.head(LOOKED_AT).write_ndjson(path)
         match, _ = sniffed(read_head(path))
         if match is not None and match[0] is not TABLE:
             table.write_ndjson(path)
@@ -202,16 +202,16 @@ def _is_opaque(dtype: pl.DataType) -> bool:
 
 def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple[EvalData, str]:
     """Read a table by the columns that are named and those that are found, and say which these are."""
-    columns, records = table.columns, table.head(_LOOKED_AT).to_dicts()
-    found = completed(map_, columns, records, asked)
+    columns = table.columns
+    look = Look(columns=columns, records=[flat(row) for row in table.head(LOOKED_AT).to_dicts()])
+    found = look.completed(map_, asked)
     if found is None:
-        best = [
-            [*named_otherwise(map_), *each.options]
-            for each in assigned(columns, records, asked, None if map_ == ColumnMap() else map_)
-            if each.is_whole
-        ]
-        fits = [_as_call([*options, *_one_model(ColumnMap.from_options(options), columns)]) for options in best]
-        shown = f"These may fit: {'; or: '.join(fits[:2])}" if fits else f"Name them: {_as_call(NOTHING_FITS.options)}"
+        fits = assigned(columns, look.records, asked, None if map_ == ColumnMap() else map_)
+        best = [[*named_otherwise(map_), *each.options] for each in fits if each.is_whole]
+        calls = [_as_call([*options, *_one_model(ColumnMap.from_options(options), columns)]) for options in best]
+        shown = (
+            f"These may fit: {'; or: '.join(calls[:2])}" if calls else f"Name them: {_as_call(NOTHING_FITS.options)}"
+        )
         raise InputError(
             f"it is not sure which columns of this table are item and score; it has {comma_list(columns, 12)}. {shown}"
         )
@@ -219,6 +219,10 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     alone = _one_model(found, columns)
     found, taken = found.overlaid(ColumnMap.from_options(alone)), [*taken, *alone]
     said = f"the table is read as {_as_call(taken)}; give others if its columns mean something else"
+    if {*OF_VOTES} & {*found.columns}:
+        named: dict[str, Any] = {name: sources[0] for name, sources in found.columns.items()}
+        data = from_votes(table, **named)
+        return replace(data, problems=(Problem(path=_NAME, message=said, severity="note"), *data.problems)), said
     apart = _CALLED if found.makes("item") and not map_.makes("item") else ""
     data = tidy_frame(table, found, rows_apart=apart, named=asked.factors)
     note = Problem(path=_NAME, message=said, severity="note")

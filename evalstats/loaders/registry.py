@@ -31,11 +31,12 @@ from evalstats.loaders.base import (
 )
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
 from evalstats.loaders.layout import Contents, equally_deep, layout_of, values_by_path
+from evalstats.loaders.look import how_to_map
 from evalstats.loaders.roles import names_a_model
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.sheets import holds_sheets
 from evalstats.loaders.table import LOADER as TABLE
-from evalstats.loaders.table import TableLoader, contents_of, how_to_map, names_alike, unnamed_benchmarks
+from evalstats.loaders.table import TableLoader, contents_of, names_alike, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.regular import part_of
 from evalstats.schema.columns import TableName

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import math
 import re
 from collections import Counter
@@ -44,7 +43,7 @@ from evalstats.loaders.published_numbers import (
 )
 from evalstats.loaders.roles import ANSWERS, ROLES, SURE, names_a_model
 from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, dicts
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, dicts, json_or_none
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import UNNAMED, Problem
 from evalstats.schema.metrics import says_percent
@@ -231,14 +230,6 @@ def records_of_head(head: Head) -> list[Record]:
         elements = JsonStream(io.StringIO(head.text).read, head.path).document()
         found.extend(each.value for each in islice(elements, _LOOKED_AT) if isinstance(each, JsonItem))
     return list(dicts(found or [head.members]))
-
-
-def json_or_none(line: str) -> object:
-    """Return what a line of JSON holds; None where it is no JSON."""
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
 
 
 def is_absent(cell: object) -> bool:

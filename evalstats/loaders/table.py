@@ -1,68 +1,34 @@
 """A table of anybody's own: CSV, TSV, JSON Lines, a JSON list of records, or Parquet, one score or several a row."""
 
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 from msgspec import structs
 
-from evalstats.errors import InputError, Option, UnreadableFileError, together
-from evalstats.grammar import and_list, comma_list
-from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.binder import NOTHING_FITS, Assignment, as_options, assigned
-from evalstats.loaders.blocks import (
-    EACH,
-    SHOWN_COLUMNS,
-    TableBlock,
-    flat,
-    listings,
-    open_table,
-    oriented,
-    rows_at,
-    safe_name,
-    seen,
-)
+from evalstats.errors import InputError, Option, UnreadableFileError
+from evalstats.grammar import and_list
+from evalstats.loaders.arena_votes import LOADER as VOTES
+from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
+from evalstats.loaders.binder import as_options
+from evalstats.loaders.blocks import TableBlock, open_table, safe_name
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
-from evalstats.loaders.column_map import FOLDER, MAPPABLE, ColumnMap, column_named
+from evalstats.loaders.column_map import FOLDER, MAPPABLE, OF_VOTES, ColumnMap, column_named
 from evalstats.loaders.delimited import header_of
-from evalstats.loaders.files import HEAD_BYTES, load_json
+from evalstats.loaders.files import HEAD_BYTES
 from evalstats.loaders.layout import Contents
-from evalstats.loaders.parquet_sizes import rows_at_once
-from evalstats.loaders.plain_names import is_called_score, words_of
-from evalstats.loaders.roles import ROLES, SURE
-from evalstats.loaders.sampled_column import (
-    NOTHING_ASKED,
-    AskedNames,
-    Record,
-    SampledColumn,
-    is_rated,
-    looks_like_score,
-)
-from evalstats.loaders.score_table import has_items_across, is_absent, json_or_none, prices_in, records_of_head
+from evalstats.loaders.look import LOOKED_AT, found_in, looks_at
+from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, SampledColumn, is_rated
 from evalstats.loaders.tidy import Tidier
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, text_of
+from evalstats.loaders.values import as_text, text_of
 from evalstats.regular import open_regular
 from evalstats.schema.column_names import is_usual_text
 from evalstats.schema.data import Problem
 
 # How gzip, Zstandard, ZIP and books of Excel 97 begin.
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5", b"PK", b"\xd0\xcf")
-_SHAPES = frozenset({"text", "lines", "array", "parquet"})
-_LOOKED_AT = 200
-# How many levels of objects below the fields of a record's objects are looked into for what fits.
-_DEEPER = 3
-_YAML = frozenset({".yaml", ".yml"})
-_GRADE = re.compile(r"(?i)\s*[a-f]\s*[-+]?\s*")
-# As many lists of a document are looked at, the longest first.
-_LISTS = 8
-# As many maps are tried, the likeliest first.
-_TRIED = 4
-# A longer list of numbers is none of the scores of one answer's repetitions.
-_TRIALS = 64
 # Texts in a column of systems that are longer than this on average are prompts.
 _NAME_CHARS = 80
 # A table with so many levels of system that each item has one of its own compares none of them.
@@ -97,9 +63,10 @@ class TableLoader(SingleFileLoader):
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a table whose item and score are found; any loader of a known format is surer."""
-        found = _found_in(head, ColumnMap(), self.asked)
-        if found is None:
+        known = found_in(head, ColumnMap(), self.asked)
+        if known is None:
             return None
+        found, _ = known
         columns = {*head.columns, *head.keys}
         exact = [name for name in ("item", "score", "model") if name in columns and name not in found.columns]
         confidence = {3: self.surest, 2: 0.1}.get(len(exact), 0.15 if "model" in {*found.columns, *columns} else 0.02)
@@ -114,7 +81,12 @@ class TableLoader(SingleFileLoader):
                 f"there is no standard column {name!r} to map to; there are {', '.join(MAPPABLE)}. Any other column is kept "
                 "under its own name"
             )
-        found = source.columns or _found_in(head, self.column_map, self.asked) or self.column_map
+        known = None if source.columns else found_in(head, self.column_map, self.asked)
+        found = source.columns or (known[0] if known else self.column_map)
+        if {*OF_VOTES} & {*found.columns}:
+            yield from VOTES.with_columns(found).read(source)
+            yield from source.notes([f"read with {as_options(named_otherwise(found))}"])
+            return
         within = source.path.absolute().parent.name
         said = {name: value for name, value in source.given.items() if name != "trial"}
         map_ = found.placed(source.stem, within).overlaid(ColumnMap(constants=said))
@@ -146,14 +118,26 @@ class TableLoader(SingleFileLoader):
         tidier.check_unique()
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
-        notes = list(tidier.notes())
+        yield from source.notes(tidier.notes())
+        yield from self._taken(source, head, map_, binding)
+        details = [*tidier.details()]
+        if head.shape == "text" and "" in header_of(source.path, head.delimiter):
+            details.append("a column without a name is dropped")
+        if head.shape == "text" and last is not None:
+            yield from source.notes(_open_end(source.path, last))
+        yield from source.notes(details, "detail")
+        yield from source.notes(table.left_out.told(survey.n_rows), "error")
+
+    def _taken(self, source: Source, head: Head, map_: ColumnMap, binding: Binding) -> Iterator[Problem]:
+        """Say what was taken for what though nobody said so, and which scores were not taken."""
+        known = named_otherwise(self.column_map)
         taken = [f"files={source.layout}"] if source.layout else []
-        taken += [each for each in named_otherwise(map_) if each not in named_otherwise(self.column_map)]
-        unnamed = {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns})
+        taken += [each for each in named_otherwise(map_) if each not in known]
         whose = f"the {'file' if source.called == source.stem else 'folder'}'s name"
-        if taken:
-            model = f", and {whose} as the model" if unnamed else ""
-            notes.append(f"read with {as_options(taken)}{model}")
+        unnamed = {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns})
+        notes = [f"read with {as_options(taken)}{f', and {whose} as the model' if unnamed else ''}"] if taken else []
+        if unnamed and not taken:
+            yield from source.notes([f"no column names the model, so {whose} is used"], "detail")
         if head.shape == "text" and head.delimiter == " ":
             notes.append("its columns are read as parted by blanks")
         if others := _further_scores(head, map_, binding):
@@ -163,15 +147,6 @@ class TableLoader(SingleFileLoader):
                 f"{Option('map', metrics, of='score')}"
             )
         yield from source.notes(notes)
-        details = [*tidier.details()]
-        if unnamed and not taken:
-            details.append(f"no column names the model, so {whose} is used")
-        if head.shape == "text" and "" in header_of(source.path, head.delimiter):
-            details.append("a column without a name is dropped")
-        if head.shape == "text" and last is not None:
-            yield from source.notes(_open_end(source.path, last))
-        yield from source.notes(details, "detail")
-        yield from source.notes(table.left_out.told(survey.n_rows), "error")
 
 
 def contents_of(path: Path, map_: ColumnMap, asked: AskedNames, columns: ColumnMap | None = None) -> Contents | None:
@@ -180,14 +155,13 @@ def contents_of(path: Path, map_: ColumnMap, asked: AskedNames, columns: ColumnM
     `columns` are those that were found in it.
     """
     head = read_head(path)
-    found = columns or _found_in(head, map_, asked)
-    if found is None:
+    known = found_in(head, map_, asked) if columns is None else None
+    look = known[1] if known else next(iter(looks_at(head, columns.rows if columns else None)), None)
+    found = columns or (known[0] if known else None)
+    if found is None or look is None or {*OF_VOTES} & {*found.columns}:
         return None
     found = found.placed(Source(path=path).stem, path.absolute().parent.name)
-    names, records = _sampled(head)
-    if found.rows is not None or not records:
-        records = _inside(head)[1].get(found.rows or "", [])
-        names = list(dict.fromkeys(name for record in records for name in record))
+    names, records = look.columns, look.records
     item = _source(found, "item")
     says = frozenset({*found.columns, *found.constants, *names})
     if {"benchmark", "task"} & says:
@@ -198,7 +172,7 @@ def contents_of(path: Path, map_: ColumnMap, asked: AskedNames, columns: ColumnM
     models = {text for row in records for name in sides if (text := as_text(row.get(name)))}
     models |= {*found.columns["score"]} if found.across == "model" else set()
     models |= {found.constants[name] for name in ("model", "system") if name in found.constants}
-    is_whole = len(records) < _LOOKED_AT and (len(head.data) < HEAD_BYTES or head.shape == "object")
+    is_whole = len(records) < LOOKED_AT and (len(head.data) < HEAD_BYTES or head.shape == "object")
 
     def every_item() -> frozenset[str]:
         if item not in names or (is_whole and head.shape != "parquet"):
@@ -213,7 +187,7 @@ def _further_scores(head: Head, map_: ColumnMap, binding: Binding) -> list[str]:
     """Return the factors that look like scores that nobody named, beside scores by name."""
     if None in binding.scores or map_.across or map_.makes("item") or map_.rows is not None:
         return []
-    _, records = _sampled(head)
+    records = looks_at(head)[0].records
     item = SampledColumn(_source(map_, "item"), records)
     columns = [SampledColumn(name, records) for name in binding.factors.values()]
     return [column.name for column in columns if is_rated(column, item)]
@@ -254,61 +228,6 @@ def _open_end(path: Path, last: TableBlock) -> Iterator[str]:
         f"line {last.places[-1]}, the last, does not end, and no other row has its {name} "
         f"({'nothing' if value is None else repr(value)}); if the file was cut off there, fetch it again"
     )
-
-
-def completed(
-    map_: ColumnMap, columns: Sequence[str], records: Sequence[Record], asked: AskedNames
-) -> ColumnMap | None:
-    """Return a map with the roles that it leaves open; None where what is missing of item and score is not sure.
-
-    A column called item, score or model is that, unless the question names another one.
-    """
-    given = {*map_.columns, *map_.constants}
-    open_ = [name for name in ("item", "score", "model") if name not in given]
-    exact = {name: name for name in open_ if name in columns}
-    if asked.metrics & {*columns}:
-        exact.pop("score", None)
-    if asked.sides:
-        exact.pop("model", None)
-    fixed = ColumnMap.from_pairs(exact.items()).overlaid(map_)
-    best = assigned(columns, records, asked, fixed)[0] if open_ and records else NOTHING_FITS
-    if best.is_sure:  # a column may have "=" in its name
-        pairs = ((name, column) for name, _, column in (option.partition("=") for option in best.options))
-        return ColumnMap.from_pairs(pairs).overlaid(map_)
-    return map_ if {"item", "score"} <= {*fixed.columns, *fixed.constants} else None
-
-
-def _found_in(head: Head, map_: ColumnMap, asked: AskedNames) -> ColumnMap | None:
-    """Return a map completed by what a file holds; of a document also where the rows lie, if it has one sure list of them."""
-    columns, records = _sampled(head)
-    if (records and map_.rows is None) or head.shape != "object":
-        return completed(map_, columns, records, asked)
-    _, lists = _inside(head)
-    found: list[ColumnMap] = []
-    for path, rows in lists.items():
-        if map_.rows in {None, path}:
-            each = completed(map_, tuple(dict.fromkeys(name for row in rows for name in row)), rows, asked)
-            found += [replace(each, rows=path)] if each is not None and not each.makes("item") else []
-    return found[0] if len(found) == 1 else None
-
-
-def _sampled(head: Head) -> tuple[list[str], list[dict[str, object]]]:
-    """Return the columns of a table and its first rows; nothing of a file that is none."""
-    rows: Sequence[Record] = ()
-    try:
-        if head.shape == "parquet":
-            with open_regular(head.path) as stream:
-                rows = pl.read_parquet(stream, n_rows=rows_at_once(head.path, _LOOKED_AT)).to_dicts()
-        elif head.shape == "object":
-            rows = oriented(load_json(head.path)) or ()
-        elif head.shape in _SHAPES:
-            width = len({*head.columns}) if head.shape == "text" else 0
-            rows = [record for record in records_of_head(head) if len(record) == width or not width]
-    except (*PARQUET_FAULTS, UnreadableFileError):
-        pass
-    records = [dict(row) if head.shape == "text" else flat(dict(row)) for row in rows[:_LOOKED_AT]]
-    named = head.columns or dict.fromkeys(name for record in records for name in record) or sorted(head.keys)
-    return [name for name in (named if head.shape in _SHAPES or records else ()) if name], records
 
 
 def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:
@@ -354,130 +273,6 @@ def _no_runs(map_: ColumnMap, survey: Survey) -> str:
         if pairs is not None and pairs["second"].n_unique() < pairs.height:
             return f"a level of it stands with several {name}s, and a run is one system on one benchmark"
     return ""
-
-
-def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[ColumnMap], str] = lambda _: "") -> str:
-    r"""Say how a file is read that no loader knows, with the best `--map` options that fit it; "" for one that is no table.
-
-    `fault` says why a file cannot be read with a map: what cannot is not shown.
-
-    >>> from pathlib import Path
-    >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
-    >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).rpartition(": ")[2]
-    "item='id', score='ok', model='llm'"
-    """
-    columns, flat_rows = _sampled(head)
-    path, told = "", ""
-    if head.shape == "object" and not flat_rows:
-        told, lists = _inside(head)
-        found = {path: assigned(tuple(rows[0]), rows)[0].options for path, rows in lists.items()}
-        open_ends = {
-            path: sum(each.endswith(("=COLUMN", "=#row")) for each in options) for path, options in found.items()
-        }
-        path = min(lists, key=open_ends.__getitem__, default="")  # the longest comes first
-        flat_rows = lists.get(path, [])
-        columns = list(dict.fromkeys(name for row in flat_rows for name in row))
-    if not columns:
-        return ""
-    if not flat_rows and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
-        widths = sorted({str(len(record)) for record in records_of_head(head)}) if head.shape == "text" else []
-        has = f"rows of {and_list(widths)} cells below a header of {len(head.columns)}" if widths else "no rows"
-        raise UnreadableFileError(f"{head.path}: holds {has}; its columns are {comma_list(columns, SHOWN_COLUMNS)}")
-    found = assigned(columns, flat_rows, asked)
-    if refusal := _no_results(head, columns, flat_rows, found[0]):
-        return refusal
-    # What is not found among the fields of a record may lie deeper in it.
-    for _ in range(_DEEPER):
-        flat_rows = [{name: _object_in(value) for name, value in row.items()} for row in flat_rows]
-        if found[0].is_whole or not any(as_dict(value) for row in flat_rows for value in row.values()):
-            break
-        flat_rows = [flat(row) for row in flat_rows]
-        columns = list(dict.fromkeys(name for row in flat_rows for name in row))
-        found = assigned(columns, flat_rows, asked)
-    has = f" (this one has the columns {comma_list(columns, SHOWN_COLUMNS)})" if len(columns) > 1 else ""
-    whole = [[*([f"rows={path}"] if path else []), *each.options] for each in found if each.is_whole]
-    faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
-    lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
-    named = any(option.startswith("model") for options in lines or whole for option in options)
-    one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
-    told += f"For a table of your own{has}, name the columns{one}"
-    if lines:
-        return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
-    needed = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
-    without = "" if "score=COLUMN" not in found[0].options else _without_scores(columns, flat_rows)
-    return (
-        f"{told}: {needed}{without}"
-        if not whole
-        else f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
-    )
-
-
-def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best: Assignment) -> str:
-    """Say what a file is that no map makes a table of results; "" where one may."""
-    if head.path.suffix.lower() in _YAML:
-        return "It is YAML, which is not read; save its list of results as JSON"
-    # A header of numbers is a first row, unless it counts the columns.
-    unnamed = all(as_number(name) is not None for name in columns) and columns != [*map(str, range(len(columns)))]
-    if head.shape == "text" and (unnamed or (len(columns) < 2 and not best.is_whole)):
-        return "It is text without columns; a table of your own needs a header with an item and a score"
-    twice = next((name for name in columns if columns.count(name) > 1), None)
-    if twice is not None:
-        return f"Column {twice!r} appears twice in its header; rename one of the two"
-    if prices := prices_in(columns, rows):
-        return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
-    if has_items_across(columns, rows):
-        return "Its rows are models and its columns items; turn it round: a row for each item, a column for each model"
-    return ""
-
-
-def _without_scores(columns: Sequence[str], rows: Sequence[Record]) -> str:
-    """Say what a reader must do who has answers and no scores of them, as far as names and cells tell."""
-    empty = [name for name in columns if is_called_score(name) and all(is_absent(row.get(name)) for row in rows)]
-    plain = [name for name in columns if not any(isinstance(row.get(name), dict | list) for row in rows)]
-    if not empty and any(looks_like_score(SampledColumn(name, rows)) for name in plain):
-        return ""
-    graded = (
-        name for name in plain if is_called_score(name) and all(_GRADE.fullmatch(str(row.get(name))) for row in rows)
-    )
-    if not empty and (grade := next(graded, None)) is not None:
-        means = "a TOML file with [values.score] and a line for each letter, as A = 4"
-        return f". {Option('map', grade, of='score')} holds letters; say what each stands for in {means}"
-    none = f"{and_list(empty)} has no value in any row" if empty else "no column looks like a score"
-    return f". But {none} (a number, right or wrong, pass or fail): score the answers first"
-
-
-def _object_in(cell: object) -> object:
-    """Return the object that a cell holds, also as a text of JSON or as a list of scores, else the cell."""
-    found = json_or_none(cell) or cell if isinstance(cell, str) and cell.startswith(("{", "[")) else cell
-    listed = as_list(found)
-    are_scores = 1 < len(listed) <= _TRIALS and all(isinstance(each, bool | int | float) for each in listed)
-    return {str(place): each for place, each in enumerate(listed)} if are_scores else found
-
-
-def _inside(head: Head) -> tuple[str, dict[str, list[dict[str, object]]]]:
-    """Return what a document is, and the first rows of its lists by their paths, with the model that the document names."""
-    try:
-        document = load_json(head.path)
-    except UnreadableFileError:
-        return "", {}
-    model = ROLES["model"]
-    beside = {
-        f"/{name}": value
-        for name, value in flat(dict(as_dict(document))).items()
-        if isinstance(value, str) and model.names.get(words_of(name.rpartition(".")[2]), 0) >= SURE
-        if not model.bars(words_of(name))
-    }
-    found: dict[str, list[dict[str, object]]] = {}
-    for each in (lists := listings(document))[:_LISTS]:
-        try:
-            rows = islice(rows_at(document, each.path), _LOOKED_AT)
-            found[each.path] = [{**flat(row), **beside} for row in rows] if each.length > 1 else []
-        except InputError:
-            continue
-    # Objects with the same keys beside a longer list sum it up.
-    most = max(map(len, found.values()), default=0)
-    kept = {path: rows for path, rows in found.items() if len(rows) == most or (rows and not path.endswith(EACH))}
-    return (f"It is one JSON object, and {seen(lists)}. " if most else ""), kept if most else {}
 
 
 def unnamed_benchmarks(paths: Sequence[str], named: int = 0) -> Problem:

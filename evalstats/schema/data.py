@@ -14,7 +14,7 @@ from evalstats.errors import CannotAnswerError, InputError, warn
 from evalstats.grammar import comma_list
 from evalstats.record import record
 from evalstats.schema.column_names import Presumed, is_shared_by_name
-from evalstats.schema.columns import HELPER, TABLES, TableName
+from evalstats.schema.columns import HELPER, KEYS, TABLES, TableName
 from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.names import lookalike_note, lookalikes, names_of, renamed, spelled_out
 from evalstats.schema.tables import (
@@ -284,8 +284,10 @@ class EvalData:
             for column in self.outcomes.columns
             if column not in _NO_GROUPS and not column.startswith(HELPER) and self.outcomes[column].n_unique() > 1
         ]
+        known = {each.casefold(): each for each in (*self.outcomes.columns, *own)}
+        near = f"; did you mean {known[name.casefold()]!r}?" if name.casefold() in known else ""
         raise InputError(
-            f"there is no column {name!r} in the outcomes; columns with more than one level: {', '.join(usable)}"
+            f"there is no column {name!r} in the outcomes; columns with more than one level: {', '.join(usable)}{near}"
         )
 
 
@@ -305,7 +307,9 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
         return _told_apart(EvalData(aggregates=check_table(frame.with_columns(keys), "aggregates")))
     if "run" in frame.columns:
         return _told_apart(EvalData(outcomes=check_table(frame, "outcomes")))
-    if FIND_COLUMNS and not ({"item", "score"} <= {*frame.columns} and {"model", "system"} & {*frame.columns}):
+    complete = {"item", "score"} <= {*frame.columns} and {"model", "system"} & {*frame.columns}
+    keys = [name for name in ("model", "system", *KEYS["outcomes"]) if name in frame.columns]
+    if FIND_COLUMNS and not (complete and frame.select(keys).n_unique() == frame.height):
         found, said = FIND_COLUMNS[0](data, names or {})
         if said:
             warn(said)

@@ -291,8 +291,12 @@ def test_a_cell_may_hold_json(tmp_path: Path, ending: str) -> None:
 def test_objects_in_cells_are_looked_into_for_what_fits(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     pl.DataFrame({"id": ["a", "b"], "label": ['{"rating": 4}', '{"rating": 5}']}).write_csv(path)
-    with pytest.raises(InputError, match=r"These may fit: --map item=id --map score=label.rating$"):
-        read(path)
+    assert read(path, strict=True).outcomes["score"].to_list() == [4.0, 5.0]
+    sides = [{"gpt-4.1": {"ok": k % 2}, "o3": {"ok": 1}} for k in range(3)]
+    pl.DataFrame({"id": [*"abc"], "answers": list(map(json.dumps, sides))}).write_csv(path)
+    found = read(path, strict=True).outcomes
+    assert found.filter(model="gpt-4.1")["score"].to_list() == [0.0, 1.0, 0.0]
+    assert found.filter(model="o3").height == 3
 
 
 @pytest.fixture(params=[1, 2, 50_000])

@@ -172,7 +172,7 @@ TABLES: list[tuple[str, str, str]] = [
                 for q, m, ok in ROWS
             ]
         ),
-        "one line",
+        "open",
     ),
     (
         "tests.csv",

@@ -8,6 +8,7 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.frames import found_columns
 from evalstats.loaders.ratings import from_ratings
 from evalstats.loaders.registry import read
 from tests.loaders.trees import everything_said as told
@@ -64,6 +65,32 @@ def test_columns_of_people_and_of_judges_are_raters() -> None:
     long = {"id": ["1", "1", "2", "2"], "rater": ["ann", "gpt-4o"] * 2, "value": [1, 0, 1, 1]}
     with pytest.raises(InputError, match=r"people with .*humans.*ann.*; raters: ann, gpt-4o"):
         from_ratings(pl.DataFrame(long))
+
+
+VOTES = [(a, b, won) for a in "xyz" for b in "xyz" for won in ("left", "right", "tie") if a != b]
+
+
+def test_votes_between_systems_that_meet_again_open_whatever_they_are_called(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("left,right,preference\n" + "".join(f"{a},{b},{won}\n" for a, b, won in VOTES))
+    data = read(path)
+    assert data.comparisons.select("model_a", "model_b", "outcome").row(1) == ("x", "y", "b")
+    assert "read with --map model_a=left --map model_b=right --map winner=preference" in told(data)
+    framed, said = found_columns(pl.read_csv(path), {})
+    assert framed.comparisons["outcome"].to_list() == data.comparisons["outcome"].to_list()
+    assert "from_votes(table, model_a='left', model_b='right', winner='preference')" in said
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["option {k},choice {k},A", "yes,no,A", "one,two,A"],
+    ids=["answers that differ", "yes and no", "two answers"],
+)
+def test_the_right_one_of_two_answers_is_no_vote(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("option_a,option_b,answer\n" + "".join(row.format(k=k) + "\n" for k in range(12)))
+    with pytest.raises(InputError):
+        read(path)
 
 
 @pytest.mark.parametrize("column", ["prompt", "question", "instruction"])

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
+from evalstats.errors import InputError
 from evalstats.stats.variance_components import object_scores, variance_components
 
 N_MODELS, N_SCAFFOLDS, N_ITEMS = 9, 4, 15
@@ -270,3 +271,19 @@ def test_reasoning_gym_over_tasks_questions_and_trials(shared_data: Path) -> Non
         row.renewed[0]: row.estimate or 0.0 for row in found.first_places if row.n is None and len(row.renewed) == 1
     }
     assert max(alone, key=lambda name: alone[name]) == "task"
+
+
+def test_a_table_whose_rows_a_facet_tells_apart_needs_no_from_frame() -> None:
+    draw = np.random.default_rng(0)
+    rows = [
+        {"item": f"q{k}", "model": model, "Scaffold": side, "score": float(draw.random() < at)}
+        for k in range(60)
+        for model, at in (("gpt-4o", 0.8), ("llama", 0.5), ("qwen", 0.3))
+        for side in ("agentless", "codex")
+    ]
+    with pytest.warns(UserWarning, match="variant='Scaffold'"):
+        report = es.reliability(pl.DataFrame(rows), facets=["item", "Scaffold"])
+    named = es.from_frame(pl.DataFrame(rows), item="item", score="score", model="model", variant="Scaffold")
+    assert report.summary() == es.reliability(named, facets=["item", "Scaffold"]).summary()
+    with pytest.raises(InputError, match="did you mean 'Scaffold'"):
+        es.reliability(named, facets=["item", "scaffold"])

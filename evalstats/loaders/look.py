@@ -1,0 +1,243 @@
+"""What a file or a frame shows of itself: where its rows lie, the first of them, and the maps by which they may be read."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+import msgspec
+import polars as pl
+
+from evalstats.errors import InputError, Option, UnreadableFileError, together
+from evalstats.grammar import and_list, comma_list
+from evalstats.loaders.base import PARQUET_FAULTS, Head
+from evalstats.loaders.binder import NOTHING_FITS, Assignment, as_options, assigned
+from evalstats.loaders.blocks import EACH, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
+from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.files import load_json
+from evalstats.loaders.parquet_sizes import rows_at_once
+from evalstats.loaders.plain_names import is_called_score, words_of
+from evalstats.loaders.roles import ROLES, SURE
+from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn, looks_like_score
+from evalstats.loaders.score_table import has_items_across, is_absent, prices_in, records_of_head
+from evalstats.loaders.values import as_dict, as_list, as_number, json_or_none
+from evalstats.regular import open_regular
+
+LOOKED_AT: Final = 200
+_SHAPES: Final = frozenset({"text", "lines", "array", "parquet"})
+# How many levels of objects below the fields of a record's objects are looked into for what fits.
+_DEEPER: Final = 3
+_YAML: Final = frozenset({".yaml", ".yml"})
+_GRADE: Final = re.compile(r"(?i)\s*[a-f]\s*[-+]?\s*")
+# As many lists of a document are looked at, the longest first, and as many maps are tried, the likeliest first.
+_LISTS: Final = 8
+_TRIED: Final = 4
+# A longer list of numbers is none of the scores of one answer's repetitions.
+_TRIALS: Final = 64
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """Columns and first rows of what may be a table; `rows` is where in a document they lie, `lists` says which others it has."""
+
+    columns: Sequence[str]
+    records: Sequence[Record]
+    rows: str = ""
+    lists: str = ""
+
+    def levels(self, most: int = _DEEPER) -> Iterator["Look"]:
+        """Yield the look, then what objects in its cells hold, level by level."""
+        yield self
+        records = self.records
+        for _ in range(most):
+            records = [{name: _object_in(value) for name, value in row.items()} for row in records]
+            if not any(as_dict(value) for row in records for value in row.values()):
+                return
+            records = [flat(row) for row in records]
+            columns = tuple(dict.fromkeys(name for row in records for name in row))
+            yield msgspec.structs.replace(self, columns=columns, records=records)
+
+    def completed(self, map_: ColumnMap, asked: AskedNames, most: int = 0) -> ColumnMap | None:
+        """Return a map with the roles that it leaves open; None where what is missing of item and score is not sure.
+
+        A column called item, score or model is that, unless the question names another one. `most` levels of objects in cells are
+        looked into where nothing fits the columns as they are.
+        """
+        given = {*map_.columns, *map_.constants}
+        open_ = [name for name in ("item", "score", "model") if name not in given]
+        exact = {name: name for name in open_ if name in self.columns}
+        if asked.metrics & {*self.columns}:
+            exact.pop("score", None)
+        if asked.sides:
+            exact.pop("model", None)
+        fixed = ColumnMap.from_pairs(exact.items()).overlaid(map_)
+        for look in self.levels(most) if open_ and self.records else ():
+            best = assigned(look.columns, look.records, asked, None if fixed == ColumnMap() else fixed)[0]
+            if best.is_sure:  # a column may have "=" in its name
+                pairs = ((name, column) for name, _, column in (option.partition("=") for option in best.options))
+                found = ColumnMap.from_pairs(pairs).overlaid(map_)
+                return replace(found, rows=self.rows) if self.rows else found
+            if best.is_whole:
+                break
+        return map_ if {"item", "score"} <= {*fixed.columns, *fixed.constants} else None
+
+    def best(self, asked: AskedNames = NOTHING_ASKED) -> tuple["Look", list[Assignment]]:
+        """Return the first level at which all that a table must have may be found, else the last, and what fits there."""
+        look, found = self, [NOTHING_FITS]
+        for look in self.levels():
+            found = assigned(look.columns, look.records, asked)
+            if found[0].is_whole:
+                break
+        return look, found
+
+
+def looks_at(head: Head, rows: str | None = None) -> list[Look]:
+    """Return what may be the table of a file: the file itself, or each list of records of a document, the longest first.
+
+    `rows` is where in a document it must lie.
+    """
+    columns, records = _sampled(head)
+    if (records and rows is None) or head.shape != "object":
+        return [Look(columns=columns, records=records)]
+    try:
+        document = load_json(head.path)
+    except UnreadableFileError:
+        return []
+    model = ROLES["model"]
+    beside = {
+        f"/{name}": value
+        for name, value in flat(dict(as_dict(document))).items()
+        if isinstance(value, str) and model.names.get(words_of(name.rpartition(".")[2]), 0) >= SURE
+        if not model.bars(words_of(name))
+    }
+    found: dict[str, list[dict[str, object]]] = {}
+    for each in (lists := listings(document))[:_LISTS]:
+        try:
+            first = islice(rows_at(document, each.path), LOOKED_AT)
+            found[each.path] = [{**flat(row), **beside} for row in first] if each.length > 1 else []
+        except InputError:
+            continue
+    # Objects with the same keys beside a longer list sum it up.
+    most = max(map(len, found.values()), default=0)
+    return [
+        Look(
+            columns=tuple(dict.fromkeys(name for row in first for name in row)),
+            records=first,
+            rows=path,
+            lists=seen(lists),
+        )
+        for path, first in found.items()
+        if first and (len(first) == most or not path.endswith(EACH)) and rows in {None, path}
+    ]
+
+
+def found_in(head: Head, map_: ColumnMap, asked: AskedNames) -> tuple[ColumnMap, Look] | None:
+    """Return a map completed by what a file holds, and where; of a document only if one of its lists alone is sure."""
+    most = 0 if head.shape == "parquet" else _DEEPER
+    looks = looks_at(head, map_.rows)
+    found = [(each, look) for look in looks if (each := look.completed(map_, asked, most)) is not None]
+    found = [(each, look) for each, look in found if not (look.rows and each.makes("item"))]
+    return found[0] if len(found) == 1 else None
+
+
+def _sampled(head: Head) -> tuple[list[str], list[dict[str, object]]]:
+    """Return the columns of a table and its first rows; nothing of a file that is none."""
+    rows: Sequence[Record] = ()
+    try:
+        if head.shape == "parquet":
+            with open_regular(head.path) as stream:
+                rows = pl.read_parquet(stream, n_rows=rows_at_once(head.path, LOOKED_AT)).to_dicts()
+        elif head.shape == "object":
+            rows = oriented(load_json(head.path)) or ()
+        elif head.shape in _SHAPES:
+            width = len({*head.columns}) if head.shape == "text" else 0
+            rows = [record for record in records_of_head(head) if len(record) == width or not width]
+    except (*PARQUET_FAULTS, UnreadableFileError):
+        pass
+    records = [dict(row) if head.shape == "text" else flat(dict(row)) for row in rows[:LOOKED_AT]]
+    named = head.columns or dict.fromkeys(name for record in records for name in record) or sorted(head.keys)
+    return [name for name in (named if head.shape in _SHAPES or records else ()) if name], records
+
+
+def _object_in(cell: object) -> object:
+    """Return the object that a cell holds, also as a text of JSON or as a list of scores, else the cell."""
+    found = json_or_none(cell) or cell if isinstance(cell, str) and cell.startswith(("{", "[")) else cell
+    listed = as_list(found)
+    are_scores = 1 < len(listed) <= _TRIALS and all(isinstance(each, bool | int | float) for each in listed)
+    return {str(place): each for place, each in enumerate(listed)} if are_scores else found
+
+
+def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[ColumnMap], str] = lambda _: "") -> str:
+    r"""Say how a file is read that no loader knows, with the best `--map` options that fit it; "" for one that is no table.
+
+    `fault` says why a file cannot be read with a map: what cannot is not shown.
+
+    >>> from pathlib import Path
+    >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
+    >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).rpartition(": ")[2]
+    "item='id', score='ok', model='llm'"
+    """
+    looks = [look.best(asked) for look in looks_at(head)]
+    if not looks or not looks[0][0].columns:
+        return ""
+
+    def open_ends(pair: tuple[Look, list[Assignment]]) -> int:
+        return sum(option.endswith(("=COLUMN", "=#row")) for option in pair[1][0].options)
+
+    look, found = min(looks, key=open_ends)
+    columns = look.columns
+    if not look.records and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
+        widths = sorted({str(len(record)) for record in records_of_head(head)}) if head.shape == "text" else []
+        has = f"rows of {and_list(widths)} cells below a header of {len(head.columns)}" if widths else "no rows"
+        raise UnreadableFileError(f"{head.path}: holds {has}; its columns are {comma_list(columns, SHOWN_COLUMNS)}")
+    if refusal := _no_results(head, columns, look.records, found[0]):
+        return refusal
+    has = f" (this one has the columns {comma_list(columns, SHOWN_COLUMNS)})" if len(columns) > 1 else ""
+    whole = [[*([f"rows={look.rows}"] if look.rows else []), *each.options] for each in found if each.is_whole]
+    faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
+    lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
+    named = any(option.startswith("model") for options in lines or whole for option in options)
+    one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
+    told = f"It is one JSON object, and {look.lists}. " if look.rows else ""
+    told += f"For a table of your own{has}, name the columns{one}"
+    if lines:
+        return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
+    if whole:
+        return f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
+    needed = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
+    without = "" if "score=COLUMN" not in found[0].options else _without_scores(columns, look.records)
+    return f"{told}: {needed}{without}"
+
+
+def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best: Assignment) -> str:
+    """Say what a file is that no map makes a table of results; "" where one may."""
+    if head.path.suffix.lower() in _YAML:
+        return "It is YAML, which is not read; save its list of results as JSON"
+    # A header of numbers is a first row, unless it counts the columns.
+    unnamed = all(as_number(name) is not None for name in columns) and list(columns) != [*map(str, range(len(columns)))]
+    if head.shape == "text" and (unnamed or (len(columns) < 2 and not best.is_whole)):
+        return "It is text without columns; a table of your own needs a header with an item and a score"
+    twice = next((name for name in columns if columns.count(name) > 1), None)
+    if twice is not None:
+        return f"Column {twice!r} appears twice in its header; rename one of the two"
+    if prices := prices_in(columns, rows):
+        return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
+    if has_items_across(columns, rows):
+        return "Its rows are models and its columns items; turn it round: a row for each item, a column for each model"
+    return ""
+
+
+def _without_scores(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
+    """Say what a reader must do who has answers and no scores of them, as far as names and cells tell."""
+    empty = [name for name in columns if is_called_score(name) and all(is_absent(row.get(name)) for row in rows)]
+    plain = [name for name in columns if not any(isinstance(row.get(name), dict | list) for row in rows)]
+    if not empty and any(looks_like_score(SampledColumn(name, rows)) for name in plain):
+        return ""
+    graded = (
+        name for name in plain if is_called_score(name) and all(_GRADE.fullmatch(str(row.get(name))) for row in rows)
+    )
+    if not empty and (grade := next(graded, None)) is not None:
+        means = "a TOML file with [values.score] and a line for each letter, as A = 4"
+        return f". {Option('map', grade, of='score')} holds letters; say what each stands for in {means}"
+    none = f"{and_list(empty)} has no value in any row" if empty else "no column looks like a score"
+    return f". But {none} (a number, right or wrong, pass or fail): score the answers first"
