@@ -20,7 +20,7 @@ from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.plain_names import is_called_score, words_of
 from evalstats.loaders.roles import ROLES, SURE
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn, looks_like_score
-from evalstats.loaders.score_table import has_items_across, is_absent, prices_in, records_of_head
+from evalstats.loaders.score_table import has_items_across, is_absent, parts_in, prices_in, records_of_head
 from evalstats.loaders.values import as_dict, as_list, as_number, json_or_none
 from evalstats.regular import open_regular
 
@@ -200,6 +200,13 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
     told = f"It is one JSON object, and {look.lists}. " if look.rows else ""
     told += f"For a table of your own{has}, name the columns{one}"
+    if parts := parts_in(columns, look.records):
+        board = (
+            Option("input_format", "score-table"),
+            Option("map", parts[0], of="model"),
+            Option("map", parts[1], of="task"),
+        )
+        told += f". If it holds published scores: {together(*board)}"
     if lines:
         return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
     if whole:

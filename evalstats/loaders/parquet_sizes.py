@@ -3,13 +3,13 @@
 Pages pack, and a dictionary may stand for millions of rows.
 
 Polars does not hand on the sizes that a footer names. Footers are in Thrift's compact protocol, of which this reads what is
-needed and skips the rest.
+needed.
 """
 
 import struct
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 import polars as pl
@@ -20,8 +20,6 @@ from evalstats.loaders.base import PARQUET_FAULTS, parquet_fault, readable_name
 from evalstats.regular import open_regular
 from evalstats.schema.memory import BLOCK_BYTES, limit_of, sliced, too_much
 
-_Part = TypeVar("_Part")
-
 _MAGIC: Final = b"PAR1"
 _TAIL: Final = struct.Struct("<I4s")
 # Values of a column that is written out take this much each, at least.
@@ -30,7 +28,7 @@ _MAX_DEPTH: Final = 32
 _BLOCKS_READ: Final = 6  # blocks that are read at once, where they are small: some 300,000 rows
 _INSTEAD: Final = "write the file again in smaller row groups, or, if you trust it,"
 # Kinds of values in the compact protocol, and fields of the footer's structures by their numbers there.
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+_TRUE, _FALSE, _BYTE, _NUMBER, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 7, 8, 9, 10, 12
 _ROW_GROUPS, _COLUMNS, _GROUP_ROWS, _META_DATA, _PATH, _UNPACKED = 4, 1, 3, 3, 3, 6
 
 
@@ -49,7 +47,7 @@ def row_groups(path: Path) -> list[RowGroup]:
     """Return the row groups of a Parquet file, from its footer."""
     try:
         return _Footer(_footer_of(path)).row_groups()
-    except (OSError, ValueError, IndexError, struct.error) as error:
+    except (OSError, ValueError, IndexError, TypeError, struct.error) as error:
         raise UnreadableFileError(
             f"{path}: is not a Parquet file that can be read ({error}); write it again"
         ) from error
@@ -110,7 +108,7 @@ def check_whole(path: Path) -> None:
 
 
 class _Footer:
-    """The footer's bytes, read from the front."""
+    """The footer's bytes, read from the front: structures as dicts from the numbers of their fields to values."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -118,105 +116,67 @@ class _Footer:
 
     def row_groups(self) -> list[RowGroup]:
         found: list[RowGroup] = []
-        for field, kind in self._fields():
-            if (field, kind) == (_ROW_GROUPS, _LIST):
-                found.extend(self._each(self._row_group))
-            else:
-                self._skip(kind)
+        for group in _within(self._value(_STRUCT), _ROW_GROUPS):
+            unpacked: dict[str, int] = {}
+            for column in _within(group, _COLUMNS):
+                about = _within(column, _META_DATA)
+                name, size = _within(about, _PATH)[0], _within(about, _UNPACKED)  # the outermost name
+                if size < 0:
+                    raise ValueError("a column's size is below 0")
+                unpacked[name] = unpacked.get(name, 0) + size
+            found.append(msgspec.convert({"n_rows": _within(group, _GROUP_ROWS), "unpacked": unpacked}, RowGroup))
         return found
 
-    def _row_group(self) -> RowGroup:
-        n_rows, unpacked = 0, dict[str, int]()
-        for field, kind in self._fields():
-            if (field, kind) == (_COLUMNS, _LIST):
-                for name, size in self._each(self._column):
-                    unpacked[name] = unpacked.get(name, 0) + size
-            elif field == _GROUP_ROWS:
-                n_rows = self._number()
-            else:
-                self._skip(kind)
-        return RowGroup(n_rows, unpacked)
-
-    def _column(self) -> tuple[str, int]:
-        """Return the outermost name of a column and the size of its pages."""
-        name, size = "", 0
-        for field, kind in self._fields():
-            if (field, kind) != (_META_DATA, _STRUCT):
-                self._skip(kind)
-                continue
-            for part, of_part in self._fields():
-                if (part, of_part) == (_PATH, _LIST):
-                    name = next(iter(list(self._each(self._text))), "")
-                elif part == _UNPACKED:
-                    size = self._number()
-                else:
-                    self._skip(of_part)
-        if size < 0:
-            raise ValueError("a column's size is below 0")
-        return name, size
-
-    def _fields(self) -> Iterator[tuple[int, int]]:
-        """Yield number and kind of each field of a structure; its value has to be read before the next."""
-        field = 0
-        while head := self._byte():
-            step, kind = head >> 4, head & 15
-            field = field + step if step else self._number()
-            yield field, kind
-
-    def _each(self, read: Callable[[], _Part]) -> Iterator[_Part]:
-        for _ in range(self._length()[0]):
-            yield read()
-
-    def _length(self) -> tuple[int, int]:
-        """Return how many elements a list has, and their kind."""
-        head = self._byte()
-        return (head >> 4 if head >> 4 < 15 else self._varint()), head & 15
-
-    def _skip(self, kind: int, depth: int = 0, *, in_list: bool = False) -> None:
+    def _value(self, kind: int, depth: int = 0, *, in_list: bool = False) -> Any:
+        """Read one value: a number, a text, a list or a structure."""
         if depth > _MAX_DEPTH:
             raise ValueError("its footer is nested too deeply")
-        if kind in {_TRUE, _FALSE}:
-            self._at += in_list
-        elif kind == _BYTE:
-            self._at += 1
-        elif kind < _DOUBLE:
-            self._varint()
-        elif kind == _DOUBLE:
-            self._at += 8
-        elif kind == _BINARY:
-            self._text()
-        elif kind in {_LIST, _SET}:
-            n, inner = self._length()
-            for _ in range(n):
-                self._skip(inner, depth + 1, in_list=True)
-        elif kind == _STRUCT:
-            for _, inner in self._fields():
-                self._skip(inner, depth + 1)
-        else:
-            raise ValueError("its footer holds what no footer holds")
         if self._at > len(self._data):
             raise ValueError("its footer is cut off")
-
-    def _text(self) -> str:
-        n = self._varint()
-        self._at += n
-        return self._data[self._at - n : self._at].decode(errors="replace")
-
-    def _number(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)
+        if kind in {_TRUE, _FALSE}:
+            self._at += in_list
+            return kind == _TRUE
+        if kind in {_BYTE, _DOUBLE}:
+            self._at += 1 if kind == _BYTE else 8
+            return None
+        if kind < _DOUBLE:
+            value = self._varint()
+            return (value >> 1) ^ -(value & 1)
+        if kind == _BINARY:
+            n = self._varint()
+            self._at += n
+            return self._data[self._at - n : self._at].decode(errors="replace")
+        if kind in {_LIST, _SET}:
+            head = self._byte()
+            n = head >> 4 if head >> 4 < 15 else self._varint()
+            if n > len(self._data):
+                raise ValueError("its footer holds a list longer than itself")
+            return [self._value(head & 15, depth + 1, in_list=True) for _ in range(n)]
+        if kind != _STRUCT:
+            raise ValueError("its footer holds what no footer holds")
+        fields: dict[int, Any] = {}
+        field = 0
+        while head := self._byte():
+            field = field + (head >> 4) if head >> 4 else self._value(_NUMBER)
+            fields[field] = self._value(head & 15, depth + 1)
+        return fields
 
     def _varint(self) -> int:
         value = shift = 0
-        while True:
+        while shift <= 63:
             byte = self._byte()
             value |= (byte & 127) << shift
             if byte < 128:
                 return value
             shift += 7
-            if shift > 63:
-                raise ValueError("its footer holds a number of more than 64 bits")
+        raise ValueError("its footer holds a number of more than 64 bits")
 
     def _byte(self) -> int:
         self._at += 1
         return self._data[self._at - 1]
+
+
+def _within(struct_: dict[int, Any], field: int) -> Any:
+    if field not in struct_:
+        raise ValueError("its footer lacks what every footer has")
+    return struct_[field]

@@ -24,6 +24,7 @@ from evalstats.loaders.plain_names import is_called_score
 from evalstats.loaders.published_numbers import (
     AGGREGATED,
     COUNT_NAMES,
+    LABELS,
     LEVEL,
     MODEL_NAMES,
     PARTS,
@@ -321,39 +322,31 @@ class ScoreTableLoader(SingleFileLoader):
             return self._board(head)
         if head.shape not in {"text", "array", "lines"}:
             return None
-        records = records_of_head(head)
+        records: Sequence[Record] = records_of_head(head)
         if head.shape != "text":
             records = [flat(flat(dict(record))) for record in records]
         columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
-        columns, records = parted(columns, list[Record](records))
-        if (summary := summary_in(columns, records)) is not None:
-            shown = comma_list((metric.column for metric in summary.metrics), _FEW)
-            return Match(confidence=SUMMARY, reason=f"a summary with a row for each {summary.model}: {shown}")
-        model = _model_in(columns, records)
-        if model is None and len(head.data) < HEAD_BYTES and _is_one_model(columns, records):
+        columns, records = parted(columns, records)
+        if len(head.data) < HEAD_BYTES and _is_one_model(columns, records):
             return Match(confidence=0.05, reason="one row of numbers, for the model that the file is called after")
-        # An answer that is the same in all rows says how these were got.
-        same = {name for name in columns if len({as_text(row.get(name)) for row in records}) == 1 < len(records)}
-        answers = {name for name in same if plain(name) in ANSWERS}
-        if model is None or item_column(set(columns) - answers) is not None or not records:
-            return None
-        if prices_in(columns, records) or has_items_across(columns, records):
-            return None
-        numeric = _numeric(columns, records, model)
-        roles = roles_of(columns, numeric, model, _uncertain(columns, records))
-        if not roles.metrics or _looks_like_items(records, roles):
+        roles = published_in(columns, records)
+        if isinstance(roles, str):
             return None
         shown = comma_list((metric.column for metric in roles.metrics), _FEW)
-        return Match(confidence=0.05, reason=f"a row for each {model}, with numbers in {shown}")
+        if summary_in(columns, records) is not None:
+            return Match(confidence=SUMMARY, reason=f"a summary with a row for each {roles.model}: {shown}")
+        return Match(confidence=0.05, reason=f"a row for each {roles.model}, with numbers in {shown}")
 
     def with_columns(self, column_map: ColumnMap) -> "ScoreTableLoader":
-        """Return a loader that takes from the map which columns are scores, and their scale."""
+        """Return a loader that takes from the map which columns are scores, models and parts, and the scores' scale."""
         parts = {*column_map.as_config()} - {"columns", "constants", "values", "directions", "scale"}
-        names = (*column_map.columns, *column_map.constants, *column_map.values, *sorted(parts))
-        if other := next((name for name in names if name != "score"), None):
+        known = [name for name in column_map.columns if name not in {"score", "model", *LABELS}]
+        if other := next(
+            iter((*known, *column_map.constants, *(n for n in column_map.values if n != "score"), *sorted(parts))), None
+        ):
             raise InputError(
-                f"{other} cannot be mapped in a table of published scores, where score, unscored and scale can; if its "
-                f"rows are items, say which column names them: {Option('map', blank='COLUMN', of='item')}"
+                f"{other} cannot be mapped in a table of published scores, where score, model, {', '.join(LABELS)}, unscored and "
+                f"scale can; if its rows are items, say which column names them: {Option('map', blank='COLUMN', of='item')}"
             )
         return ScoreTableLoader(column_map)
 
@@ -377,14 +370,17 @@ class ScoreTableLoader(SingleFileLoader):
         """Yield aggregates, their metrics, the run, and notes."""
         head = read_head(source.path)
         table = ScoreRows(head)
-        if not table.records:
-            raise UnreadableFileError(f"{source.path}: holds no rows")
         unnamed = head.shape == "object" and len(table.records) == 1
         of_one = _is_one_model(table.columns, table.records) or (unnamed and model_column(table.columns) is None)
         if of_one:
             table.columns = ["model", *table.columns]
             table.records = [{"model": source.called, **table.records[0]}]
-        roles = _roles(head, table)
+        roles = published_in(table.columns, table.records, self.column_map)
+        if isinstance(roles, str):
+            parts = f"say which column tells them apart: {Option('map', blank='COLUMN', of='task')}; or, if rows are items: "
+            items = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
+            remedy = f". {parts[0].upper()}{parts[1:]}{items}" if "rows for each" in roles else ""
+            raise UnreadableFileError(f"{source.path}: {roles}{remedy}")
         if scores := [part for named in self.column_map.columns.get("score", ()) for part in named.split(",")]:
             if unknown := next(
                 (each for each in scores if each not in {metric.column for metric in roles.metrics}), None
@@ -473,19 +469,8 @@ def _is_number(cell: object, column: str) -> bool:
     return cell_of(count_of(cell) if plain(column) in COUNT_NAMES else cell) is not None
 
 
-def _key(record: Record, roles: Roles) -> tuple[str, ...]:
-    names = [roles.model, *(column for name, column in roles.labels.items() if name not in {"method", "unit", "date"})]
-    return tuple((as_text(record.get(name)) or "").strip() for name in names)
-
-
-def _rows_a_model(records: Sequence[Record], roles: Roles) -> float:
-    return len(records) / max(len({_key(record, roles) for record in records}), 1)
-
-
 def _looks_like_items(records: Sequence[Record], roles: Roles) -> bool:
-    """Whether rows are more likely items: models stand many times, or what is called name has rights and wrongs only."""
-    if _rows_a_model(records, roles) > _ROWS_A_MODEL:
-        return True
+    """Whether rows are more likely items: they hold texts, or what is called name has rights and wrongs only."""
     if any(len(value) > MAX_FACTOR_CHARS for record in records for value in record.values() if isinstance(value, str)):
         return True
     if plain(roles.model) != "name":
@@ -570,28 +555,62 @@ def _last(name: str) -> str:
     return plain(name.rpartition(".")[2])
 
 
-def _roles(head: Head, table: ScoreRows) -> Roles:
-    summary = summary_in(table.columns, table.records)
-    if summary is not None:
+def published_in(columns: Sequence[str], records: Sequence[Record], map_: ColumnMap | None = None) -> Roles | str:
+    """Return what the columns of published scores are; or why a table holds none.
+
+    With a map, or an empty one, the user says that the table holds some: then its first column names the models where no other
+    does, and rows may be those of anything.
+
+    >>> published_in(["model", "acc"], [{"model": "a", "acc": 1}, {"model": "a", "acc": 2}, {"model": "a", "acc": 2}])
+    'holds 3.0 rows for each model; a table of scores has one'
+    """
+    if not records:
+        return "holds no rows"
+    if (summary := summary_in(columns, records)) is not None:
         return summary
-    named = _model_in(table.columns, table.records)
-    model = named or next(iter(table.columns), None)
-    numeric = [] if model is None else _numeric(table.columns, table.records, model)
-    if model is None or (named is None and _numeric([model], table.records, "")):
-        raise UnreadableFileError(f"{head.path}: no column names the model; call it model")
-    roles = roles_of(table.columns, numeric, model, _uncertain(table.columns, table.records))
-    prices = prices_in(table.columns, table.records)
-    if prices:
-        raise UnreadableFileError(f"{head.path}: is a list of prices ({', '.join(prices)}), which are no scores")
+    said = {} if map_ is None else {name: sources[0] for name, sources in map_.columns.items() if name != "score"}
+    named = said.get("model") or _model_in(columns, records)
+    model = named or (columns[0] if map_ is not None and columns else None)
+    if model is None or (named is None and _numeric([model], records, "")):
+        return "no column names the model; call it model"
+    numeric = _numeric([name for name in columns if name not in said.values()], records, model)
+    roles = roles_of(columns, numeric, model, _uncertain(columns, records))
+    roles.labels |= {name: source for name, source in said.items() if name != "model"}
+    if prices := prices_in(columns, records):
+        return f"is a list of prices ({', '.join(prices)}), which are no scores"
     if not roles.metrics:
-        raise UnreadableFileError(f"{head.path}: no column but {model!r} holds scores, one number in each row")
-    repeated = _rows_a_model(table.records, roles)
+        return f"no column but {model!r} holds scores, one number in each row"
+    keys = [roles.model, *(column for name, column in roles.labels.items() if name not in {"method", "unit", "date"})]
+    repeated = len(records) / len({tuple((as_text(row.get(name)) or "").strip() for name in keys) for row in records})
     if repeated > _ROWS_A_MODEL:
-        raise UnreadableFileError(
-            f"{head.path}: holds {repeated:.1f} rows for each model; a table of scores has one. If its rows are items, name "
-            f"the columns: {together(*(Option('map', blank='COLUMN', of=name) for name in ('item', 'score')))}"
-        )
-    return roles
+        return f"holds {repeated:.1f} rows for each {model}; a table of scores has one"
+    # An answer that is the same in all rows says how these were got.
+    same = {name for name in columns if len({as_text(row.get(name)) for row in records}) == 1 < len(records)}
+    answers = {name for name in same if plain(name) in ANSWERS}
+    items = item_column({*columns} - answers) is not None or has_items_across(columns, records)
+    return "its rows are items" if map_ is None and (items or _looks_like_items(records, roles)) else roles
+
+
+def parts_in(columns: Sequence[str], records: Sequence[Record]) -> tuple[str, str] | None:
+    """Return the columns of systems and of parts of a benchmark by which a table may be published scores; None where none may.
+
+    >>> rows = [
+    ...     {"experiment": e, "retriever": r, "f1": 0.5, "em": 0.25}
+    ...     for e in ("base", "tuned")
+    ...     for r in ("bm25", "dense")
+    ... ]
+    >>> parts_in(["experiment", "retriever", "f1", "em"], rows)
+    ('experiment', 'retriever')
+    """
+    if item_column(columns) is not None or published_in(columns, records) == "its rows are items":
+        return None
+    systems = [name for name in columns if plain(name) in {*MODEL_NAMES, *SUMMARISED}]
+    for model, part in ((m, p) for m in systems for p in columns if p != m):
+        found = published_in(columns, records, ColumnMap(columns={"model": (model,), "task": (part,)}))
+        scores = [] if isinstance(found, str) else [row.get(each.column) for each in found.metrics for row in records]
+        if scores and any(cell and not cell.number.is_integer() for cell in map(cell_of, scores)):
+            return model, part
+    return None
 
 
 def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: PublishedRows, map_: ColumnMap) -> list[str]:

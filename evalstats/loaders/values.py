@@ -289,12 +289,22 @@ def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def word_score(word: str) -> float | None:
-    """Return what a word in a table's column of scores stands for, in any case; None for an unknown word.
+    """Return what a word in a table's column of scores stands for, in any case, or a fraction; None for an unknown word.
 
-    >>> word_score("Correct"), word_score("FAIL"), word_score("C"), word_score("good")
-    (1.0, 0.0, 1.0, None)
+    >>> (
+    ...     word_score("Correct"),
+    ...     word_score("FAIL"),
+    ...     word_score("C"),
+    ...     word_score("3/5"),
+    ...     word_score("7/5"),
+    ...     word_score("good"),
+    ... )
+    (1.0, 0.0, 1.0, 0.6, None, None)
     """
     known = _WORDS.get(word.strip().lower().replace(" ", "_"))
+    if known is None and (fraction := _FRACTION.fullmatch(word.strip())):
+        part, whole = float(fraction[1]), float(fraction[2])
+        return part / whole if part <= whole > 0 else None
     return letter_grade(word) if known is None else known
 
 
@@ -537,7 +547,7 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
         remedy = f"if they mean no score: {lost}; if for a wrong answer: {Option('values', (first, 0), of='score')}"
     else:
         label = meant[0][:_SHOWN_CHARS]
-        meant_by = Option("values", (label, _likely_meaning(label)), of="score")
+        meant_by = Option("values", (label, 1), of="score")
         remedy = f"say what each label means: {meant_by}; or map another column to score"
     raise InputError(message + remedy)
 
@@ -546,17 +556,6 @@ def _tells_of_no_result(label: str) -> bool:
     word = label.strip()
     known = word.lower().replace(" ", "_") in _NO_RESULT or _NOT_FINITE.fullmatch(word)
     return bool(known or _FAILURE_BEGINS.match(word))
-
-
-def _likely_meaning(label: str) -> float:
-    """Return the number that an example gives for a label: "4/5" is 0.8.
-
-    >>> _likely_meaning("4/5"), _likely_meaning("1/3"), _likely_meaning("good")
-    (0.8, 0.333333, 1)
-    """
-    fraction = _FRACTION.fullmatch(label.strip())
-    whole = float(fraction[2]) if fraction else 0.0
-    return float(f"{float(fraction[1]) / whole:g}") if fraction and whole else 1
 
 
 def read_standard(column: GlossaryColumn, series: pl.Series, places: Places) -> pl.Series:

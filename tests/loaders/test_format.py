@@ -284,7 +284,9 @@ def test_numbers_are_told_apart_one_by_one_and_in_columns(value: object, status:
     assert many.row(1) == ("scored", None, 4.0, None)
 
 
-@pytest.mark.parametrize(("value", "score"), [(True, 1.0), (False, 0.0), (1, 1.0), (2, None), ("yes", None), (None, None)])
+@pytest.mark.parametrize(
+    ("value", "score"), [(True, 1.0), (False, 0.0), (1, 1.0), (2, None), ("yes", None), (None, None)]
+)
 def test_verdicts(value: object, score: float | None) -> None:
     found = as_row(verdict(value))
     assert found.get("score") == score

@@ -108,11 +108,33 @@ def test_the_map_says_which_columns_of_a_board_are_scores_and_their_scale(tmp_pa
     assert rows == [("acc", "bounded", 1.0, 100.0, None), ("f1", "bounded", 0.0, 100.0, "percent")]
     for option, fault in (
         ("score=f2", "'f2' is no column of scores; it has acc, f1"),
-        ("model=acc", "model cannot be mapped"),
+        ("weight=acc", "weight cannot be mapped"),
         ("dependence=acc", "dependence cannot be mapped"),
     ):
         with pytest.raises(InputError, match=fault):
             board(option)
+
+
+def test_several_rows_of_a_system_are_parts_where_the_map_says_which(tmp_path: Path) -> None:
+    path = tmp_path / "board.csv"
+    rows = [
+        f"{e},{r},0.{k + 2}{j},0.{k}5" for k, e in enumerate(("base", "tuned")) for j, r in enumerate(("bm25", "dense"))
+    ]
+    path.write_text("\n".join(["experiment,retriever,f1,em", *rows]))
+    with pytest.raises(InputError) as refused:
+        read(path)
+    line = "If it holds published scores: --input-format score-table --map model=experiment --map task=retriever"
+    assert line in str(refused.value)
+    map_ = ColumnMap.from_options(["model=experiment", "task=retriever"])
+    data = read(path, format="score-table", column_map=map_)
+    assert data.aggregates.select("model", "task", "metric", "estimate").rows()[:2] == [
+        ("base", "bm25", "f1", 0.2),
+        ("base", "bm25", "em", 0.05),
+    ]
+    with pytest.raises(
+        InputError, match=r"2\.0 rows for each experiment; .*Say which column tells them apart: --map task=COLUMN"
+    ):
+        read(path, format="score-table")
 
 
 def test_a_map_says_which_way_published_scores_go_and_which_stand_for_none(tmp_path: Path) -> None:

@@ -259,9 +259,7 @@ def test_labels_of_a_run_without_a_score_are_no_right_answers(csv: Any, cells: l
     assert csv(text, option).outcomes["status"].to_list() == ["scored"] * 2 + ["unscored"] * len(cells)
 
 
-@pytest.mark.parametrize(
-    ("cell", "score"), [('"so ""good"""', 1.0), ("4/5", 0.8), ("7.5 / 10", 0.75), ('"Error: 429, retried"', None)]
-)
+@pytest.mark.parametrize(("cell", "score"), [('"so ""good"""', 1.0), ("7/5", 1.0), ('"Error: 429, retried"', None)])
 def test_the_advice_for_an_unknown_score_works(tmp_path: Path, cell: str, score: float | None) -> None:
     path, map_ = tmp_path / "x.csv", tmp_path / "map.toml"
     path.write_text(f"{NAMED}1,m,{cell}\n")
@@ -270,6 +268,12 @@ def test_the_advice_for_an_unknown_score_works(tmp_path: Path, cell: str, score:
     line = str(caught.value).partition("label stands for (")[2].partition(");" if score else "); if for")[0]
     map_.write_text(f"[values.score]\n{line}\n")
     assert load(path, str(map_)).outcomes["score"].to_list() == [score]
+
+
+def test_fractions_are_the_shares_that_they_are(csv: Any) -> None:
+    assert csv(f"{NAMED}1,m,4/5\n2,m,7.5 / 10\n3,m,0/3\n").outcomes["score"].to_list() == [0.8, 0.75, 0.0]
+    with pytest.raises(UnreadableFileError, match="'0/0'"):
+        csv(f"{NAMED}1,m,4/5\n2,m,0/0\n")
 
 
 def test_c_among_a_school_s_grades_is_not_correct(csv: Any, tmp_path: Path) -> None:
