@@ -48,7 +48,6 @@ from evalstats.loaders.values import (
     as_list,
     as_number,
     as_text,
-    as_time,
     as_whole,
     dicts,
     letter_grade,
@@ -109,6 +108,7 @@ def _less(parts: Sequence[float | None], off: Sequence[float | None]) -> float |
 
 
 _HASH_SHOWN: Final = 16
+_AS_JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
 _ATTACHMENT: Final = "attachment://"
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _VALUES_SHOWN: Final = 4
@@ -171,7 +171,7 @@ def input_hash(given: object, attachments: object = None) -> str | None:
     resolved = [as_text(held.get(_reference(part))) if _reference(part) else part for part in parts]
     if not any(parts) or None in resolved:
         return None
-    return hashlib.sha256(json.dumps(resolved, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:_HASH_SHOWN]
+    return hashlib.sha256(_AS_JSON(resolved).encode("utf-8", "replace")).hexdigest()[:_HASH_SHOWN]
 
 
 def _reference(text: str) -> str:
@@ -326,7 +326,7 @@ class InspectSamples:
             "link": f"{self._samples}/{quote(identity, safe='')}/{epoch}",
             "n_turns": _turns(sample),
             "latency_s": sample.total_time,
-            "timestamp": as_time(sample.completed_at) or as_time(sample.started_at),
+            "timestamp": sample.started_at if sample.completed_at is None else sample.completed_at,
             "prompt_hash": input_hash(sample.input, sample.attachments),
             **(spent(sample, self._log) if sample.model_usage else {}),
             **({"limit_reached": limit} if limit else {}),
