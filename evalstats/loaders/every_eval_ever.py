@@ -11,18 +11,21 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from math import isfinite
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import polars as pl
+from msgspec import UNSET
 
 from evalstats.errors import InputError
-from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, read_head
+from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name, read_head
 from evalstats.loaders.every_eval_ever_annex import FAULTS as ANNEX_FAULTS
-from evalstats.loaders.every_eval_ever_annex import Annex, NotExportedError, annex_of
+from evalstats.loaders.every_eval_ever_annex import Annex, ExportedSample, NotExportedError, annex_of
+from evalstats.loaders.format_columns import amounts, counts, states
 from evalstats.loaders.published_numbers import PublishedRows
-from evalstats.loaders.rows import Ranges, Row, TrialNumbers, held, metric_row, scored, told, unscored
+from evalstats.loaders.rows import Ranges, Row, Said, TrialNumbers, held, metric_row, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import (
     as_amount,
@@ -42,6 +45,7 @@ from evalstats.loaders.values import (
 from evalstats.regular import digest_of
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import Problem
+from evalstats.schema.tables import columns_of_rows, frame_from_rows
 
 _SAMPLES: Final = "_samples.jsonl"
 _NESTED: Final = ("detailed_evaluation_results", "detailed_evaluation_results_per_samples")
@@ -51,9 +55,8 @@ _FACTOR: Final = re.compile(r"[A-Za-z]\w{0,40}")
 _NO_FACTORS: Final = frozenset(
     {*column_names("outcomes"), "epoch", "doc_hash", "target_hash", "lm_eval_metrics", "stop_reason"}
 )
-_MOST_MET: Final = 100
-_IDS: Final = ("evaluation_id", "model_id", "evaluation_result_id", "evaluation_name")
 _UNKNOWN: Final = frozenset({"", "unknown", "none", "null"})
+_LONGEST_WORD: Final = max(map(len, _UNKNOWN))
 _WORD: Final = re.compile(r"\S{1,60}")
 
 _OUTSIDE: Final = "{n} scores lie outside the declared range of their metric; they are unscored, `value_raw` has them"
@@ -70,56 +73,68 @@ _DAMAGED: Final = (
     "{n} records that evalstats exported were changed since and do not match the file written with "
     "them; they are dropped"
 )
+_BEYOND: Final = "the score lies outside the declared range"
 _BOUNDS: Final = "{n} published numbers lie outside the declared range of their metric; the range is dropped"
 
 
-@dataclass(slots=True)
-class _Result:
+class _Sample(ExportedSample):
+    """One line of samples; what was said is passed over but for the input, whose digest tells questions apart."""
+
+    schema_version: Any = None
+    evaluation_id: Any = None
+    model_id: Any = None
+    evaluation_result_id: Any = None
+    evaluation_name: Any = None
+    sample_hash: Any = None
+    input: Any = None
+    performance: Any = None
+    score: Any = UNSET
+
+
+class _Result(NamedTuple):
     """One entry of `evaluation_results`: what its samples are called, and what their scores may be."""
 
     task: str
     metric: str
-    config: Row
+    unit: str | None = None
     low: float | None = None
     high: float | None = None
     judge: str | None = None
 
+    def said(self, raw: object, failure: object) -> Said:
+        """Return what a score says, beside what failed."""
+        if failure:
+            return unscored(first_line(failure) or first_line(json_text(failure)), held(raw), error=True)
+        number = as_number(raw)
+        if number is None:
+            return unscored("there is no score" if raw is None else "the score is no number", held(raw))
+        if (self.low is not None and number < self.low) or (self.high is not None and number > self.high):
+            return unscored(_BEYOND, held(raw))
+        return scored(number, value_raw=as_text(raw)) if isinstance(raw, str) else number
 
-@dataclass(slots=True)
-class _Log:
-    """One run: the columns that all its rows share, its results by id and by name, and its settings."""
+
+class _Log(msgspec.Struct):
+    """One run: the columns that all its rows share, its settings, and its results by id and by name."""
 
     common: Row
     row: Row
     annex: Annex | None = None
-    results: dict[str, _Result] = field(default_factory=dict[str, _Result])
-    named: dict[str, list[_Result]] = field(default_factory=dict[str, list[_Result]])
-    # by evaluation_result_id and evaluation_name: the result, the columns its rows share, and whether the log has it
-    found: dict[tuple[str | None, str], tuple[_Result, Row, bool]] = field(
-        default_factory=dict[tuple[str | None, str], tuple[_Result, Row, bool]]
-    )
+    results: dict[str, _Result] = msgspec.field(default_factory=dict[str, _Result])
+    named: dict[str, list[_Result]] = msgspec.field(default_factory=dict[str, list[_Result]])
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Shared:
+class _Shared(NamedTuple):
     """What all samples of one result share: the log, the result, their columns, and what is wrong with their ids."""
 
     log: _Log
     result: _Result
     columns: Row
-    benchmark: str
-    faults: tuple[str, ...] = ()
-    # scores that were met: most results have few, and such a one need not be looked at again
-    met: set[float] = field(default_factory=set[float])
-
-    @cached_property
-    def place(self) -> int:
-        """What names the result: run, task and metric, hashed once."""
-        return hash((self.columns["run"], self.columns["task"], self.columns["metric"]))
+    faults: tuple[str, ...]
+    place: int = 0
 
 
 # Samples that evalstats exported name task and metric themselves.
-_NO_LOG: Final = _Result(task="", metric="", config={})
+_NO_LOG: Final = _Result(task="", metric="")
 
 
 class EveryEvalEverLoader:
@@ -156,15 +171,15 @@ class EveryEvalEverLoader:
                 beside[log].append(path)
         return [Source(path=path, companions=tuple(sorted(found))) for path, found in sorted(beside.items())]
 
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
+    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes, published numbers, metrics, runs, and notes."""
         reading = _Reading(source)
         if "sample_id" in read_head(source.path).keys:
-            yield from in_batches(reading.samples(source.path), "outcomes")
+            yield from reading.samples(source.path)
         else:
-            yield from in_batches(reading.logs(), "outcomes")
+            yield from reading.logs()
             for path in source.companions:
-                yield from in_batches(reading.samples(path), "outcomes")
+                yield from reading.samples(path)
         yield Rows(table="aggregates", rows=reading.numbers.rows)
         yield Rows(table="metrics", rows=reading.metrics())
         yield Rows(table="runs", rows=[log.row for log in reading.runs.values()])
@@ -187,7 +202,7 @@ class _Reading:
         self._own_metrics: dict[tuple[str, str], Row] = {}
         self._counts: Counter[str] = Counter()
         self._trials = TrialNumbers()
-        self._shared: dict[tuple[object, ...], _Shared | None] = {}
+        self._shared: dict[tuple[object, ...], _Shared] = {}
         # names met in `metadata`: whether each is kept as a factor
         self._factors: dict[str, bool] = {}
         self._problems: list[Problem] = []
@@ -196,8 +211,8 @@ class _Reading:
         self._expected: int | None = None
         self._n_samples = 0
 
-    def logs(self) -> Iterator[Row]:
-        """Read the logs of the file; yield the samples that stand inside one."""
+    def logs(self) -> Iterator[Frame]:
+        """Read the logs of the file; yield the outcomes of samples that stand inside one."""
         records = TypedRecords(self.source, dict[str, Any], called="logs", alone=True)
         for locator, record in records:
             if not isinstance(record.get("evaluation_results"), list):
@@ -217,9 +232,7 @@ class _Reading:
             log = self._log(key, record)
             for k, result in enumerate(as_list(record["evaluation_results"])):
                 self._result(log, as_dict(result), k, record)
-            for name in _NESTED:
-                for k, sample in enumerate(as_list(record.get(name))):
-                    yield from self._nested(as_dict(sample), key, f"{name}[{k}]")
+            yield from self._nested(record, key)
             self._declared(record)
         self._problems += records.problems()
         if not self.runs:
@@ -294,7 +307,8 @@ class _Reading:
             for judge in dicts(get(config, "llm_scoring", "judges"))
         ]
         judge = ", ".join(judge for judge in judges if judge) or None
-        found = _Result(task=task, metric=metric, config=config, low=low, high=high, judge=judge)
+        unit = as_text(config.get("metric_unit"))
+        found = _Result(task=task, metric=metric, unit=unit, low=low, high=high, judge=judge)
         log.named.setdefault(name, []).append(found)
         if own_id:
             log.results.setdefault(own_id, found)
@@ -308,7 +322,7 @@ class _Reading:
             _kind(config, low, high),
             low=low,
             high=high,
-            unit=as_text(config.get("metric_unit")),
+            unit=unit,
             higher_is_better=not lower if isinstance(lower, bool) else None,
         )
         before = self._metrics.setdefault((benchmark, metric), row)
@@ -330,7 +344,7 @@ class _Reading:
             **{name: log.common[name] for name in ("run", "model", "system", "benchmark")},
             "task": found.task,
             "metric": found.metric,
-            "unit": as_text(found.config.get("metric_unit")),
+            "unit": found.unit,
             "n": n if n is not None else as_count(source_data.get("samples_number")),
             "method": "; ".join(["published", *stated]),
             "date": day_of(result.get("evaluation_timestamp"))
@@ -360,34 +374,43 @@ class _Reading:
             self._told.append("the samples beside the log are not those it was written for: their checksum differs")
         self._expected = as_count(details.get("total_rows"))
 
-    def _nested(self, sample: Row, key: tuple[str, str], locator: str) -> Iterator[Row]:
-        """Read a sample inside a log; older logs hold some without a score, which say nothing."""
-        if "score" not in sample and "score" not in as_dict(sample.get("evaluation")) and not sample.get("error"):
-            self._counts[_UNJUDGED] += 1
-            return
-        results = [name for name, found in self.runs[key].named.items() if found]
-        alone = {"evaluation_name": results[0]} if len(results) == 1 else {}
-        whole = {**alone, "evaluation_id": key[0], "model_id": key[1], **sample}
-        # Samples of older logs may have no id; they are told apart by what was asked.
-        shared = self._shared_by(whole, nested=True)
-        row = None if shared is None else self._sample(whole, shared, _plain(whole.get("sample_id")) or "", locator)
-        if row is not None:
-            yield row
+    def _nested(self, record: Row, key: tuple[str, str]) -> Iterator[Frame]:
+        """Read the samples inside a log; older logs hold some without a score, which say nothing, or without an id."""
+        names = [*self.runs[key].named]
+        alone = {"evaluation_name": names[0]} if len(names) == 1 else {}
+        inside = [
+            (f"{name}[{k}]", as_dict(each)) for name in _NESTED for k, each in enumerate(as_list(record.get(name)))
+        ]
+        judged = [
+            (place, msgspec.convert({**alone, "evaluation_id": key[0], "model_id": key[1], **each}, _Sample))
+            for place, each in inside
+            if "score" in each or "score" in as_dict(each.get("evaluation")) or each.get("error")
+        ]
+        self._counts[_UNJUDGED] += len(inside) - len(judged)
+        said = [
+            (sample, shared, as_text(sample.sample_id) or "")
+            for _, sample in judged
+            if (shared := self._shared_by(sample, inside=True)) is not None
+        ]
+        yield from self._outcomes(said, pl.Series([place for place, _ in judged], dtype=pl.String))
 
-    def samples(self, path: Path) -> Iterator[Row]:
-        """Yield a row for every sample of a file."""
-        records = TypedRecords(Source(path=path), dict[str, Any], called="samples", alone=True)
+    def samples(self, path: Path) -> Iterator[Frame]:
+        """Yield the outcomes of the samples of a file, a block at a time."""
+        records = TypedRecords(Source(path=path), _Sample, called="samples", alone=True)
         n = 0
         beside = "" if path == self.source.path else f"{plain_name(path)} "
-        for locator, record in records:
-            shared, item = self._shared_by(record), _plain(record.get("sample_id"))
-            if shared is None or not item:
-                records.leave_out("no sample_id, evaluation_name or model_id")
-                continue
-            n += 1
-            row = self._sample(record, shared, item, f"{beside}{locator}")
-            if row is not None:
-                yield row
+        for block in records.blocks():
+            said: list[tuple[_Sample, _Shared, str]] = []
+            kept: list[int] = []
+            for at, sample in enumerate(records.one_by_one(block)):
+                shared, item = self._shared_by(sample), as_text(sample.sample_id)
+                if shared is None or not item:
+                    records.leave_out("no sample_id, evaluation_name or model_id")
+                else:
+                    said.append((sample, shared, item))
+                    kept.append(at)
+            n += len(said)
+            yield from self._outcomes(said, beside + records.locators.gather(kept))
         self._problems += records.problems()
         if not n:
             raise InputError(
@@ -397,126 +420,125 @@ class _Reading:
         if self._expected is not None and self._expected != n:
             self._told.append(f"the log counts {self._expected:,} samples, the file beside it holds {n:,}")
 
-    def _shared_by(self, record: Row, *, nested: bool = False) -> "_Shared | None":
-        """Return what a sample shares with all others of its result; None where its ids do not say which that is."""
-        key = tuple(map(record.get, _IDS))
+    def _shared_by(self, sample: _Sample, *, inside: bool = False) -> _Shared | None:
+        """Return what a sample shares with all others of its result; None where it names none and is not `inside` a log."""
+        ids = (sample.evaluation_id, sample.model_id, sample.evaluation_result_id, sample.evaluation_name)
         try:
-            return self._shared[key]
+            return self._shared[ids]
+        except TypeError:  # a list or an object, which is no id
+            ids = (*map(as_text, ids),)
         except KeyError:
             pass
-        except TypeError:  # an id that is a list or an object
-            return self._shared_anew(record, nested=nested)
-        self._shared[key] = found = self._shared_anew(record, nested=nested)
+        evaluation, model, own_id, name = map(as_text, ids)
+        if not inside and not (model and (name or own_id)):
+            return None
+        found = self._shared[ids] = self._shared_anew(
+            (evaluation or "", model or ""), own_id, name, sample.schema_version
+        )
         return found
 
-    def _shared_anew(self, record: Row, *, nested: bool) -> "_Shared | None":
-        evaluation, model, result_id, name = (_plain(record.get(each)) for each in _IDS)
-        if not nested and not (model and (_plain(record.get("evaluation_name") or record.get("evaluation_result_id")))):
-            return None
-        named = (evaluation or "", model or "")
-        log = self.runs.get(named) or self._log(named, record)
+    def _shared_anew(self, named: tuple[str, str], own_id: str | None, name: str | None, schema: object) -> _Shared:
+        log = self.runs.get(named) or self._log(named, {"schema_version": schema})
         faults = [_FOREIGN] if self._linked is not None and named != self._linked else []
         if log.annex is not None:
-            return _Shared(log=log, result=_NO_LOG, columns=log.common, benchmark="", faults=tuple(faults))
-        result, columns, is_known = self._result_of(log, result_id, name or "")
-        return _Shared(
-            log=log,
-            result=result,
-            columns={**columns, "n_trials": 1},
-            benchmark=str(columns["benchmark"]),
-            faults=tuple(faults if is_known else [*faults, _NO_RESULT]),
-        )
-
-    def _sample(self, record: Row, shared: "_Shared", item: str, locator: str) -> Row | None:
-        self._n_samples += 1
-        for fault in shared.faults:
-            self._counts[fault] += 1
-        if shared.log.annex is not None:
-            try:
-                return shared.log.annex.outcome(record)
-            except ANNEX_FAULTS:
-                self._counts[_DAMAGED] += 1
-                return None
-        metadata, evaluation = as_dict(record.get("metadata")), as_dict(record.get("evaluation"))
-        digest = _digest(record, metadata)
-        epoch = _epoch(metadata["epoch"]) if "epoch" in metadata else None
-        trial = self._trials.next((shared.place, item), digest, epoch)
-        while trial == "other" and digest is not None:
-            self._counts[_OTHERS] += 1
-            item = f"{item}~{digest[:8]}"
-            trial = self._trials.next((shared.place, item), digest, epoch)
-        if isinstance(trial, str):
-            self._counts[_TWICE] += 1
-            return None
-        row = self._described(metadata) if metadata else {}
-        row.update(shared.columns)
-        row["item"], row["trial"], row["prompt_hash"], row["locator"] = item, trial, digest, locator
-        if (turns := evaluation.get("num_turns")) is not None:
-            row["n_turns"] = _count(turns)
-        if usage := as_dict(record.get("token_usage")):
-            row["input_tokens"], row["output_tokens"] = map(_count, map(usage.get, ("input_tokens", "output_tokens")))
-        if performance := as_dict(record.get("performance")):
-            latency = as_amount(performance.get("latency_ms"))
-            row["latency_s"] = None if latency is None else latency / 1000
-        score = evaluation.get("score")
-        if type(score) is float and score in shared.met and not record.get("error"):
-            row["status"], row["score"] = "scored", score
-        else:
-            row.update(self._judged(record, score if "score" in evaluation else record.get("score"), shared))
-        return row
-
-    def _result_of(self, log: _Log, own_id: str | None, name: str) -> tuple[_Result, Row, bool]:
-        """Find the result that samples count for: by its id, or by its name where one result has it."""
-        before = log.found.get((own_id, name))
-        if before is not None:
-            return before
-        found = log.results.get(own_id or "")
-        if found is None:
-            of_name = log.named.get(name, [])
-            found = of_name[0] if len(of_name) == 1 else None
-        is_known = found is not None or not log.named
-        if found is None:
+            return _Shared(log, _NO_LOG, log.common, tuple(faults))
+        of_name = log.named.get(name or "", [])
+        result = log.results.get(own_id or "") or (of_name[0] if len(of_name) == 1 else None)
+        if result is None:
+            faults += [_NO_RESULT] if log.named else []
             metric = (own_id or "").split(":")[0] if own_id and own_id != name else "score"
-            found = _Result(task="" if name == log.common["benchmark"] else name, metric=metric or "score", config={})
-        shared: Row = {**log.common, "task": found.task, "metric": found.metric, "judge": found.judge}
-        log.found[own_id, name] = found, shared, is_known
-        return log.found[own_id, name]
+            task = "" if name is None or name == log.common["benchmark"] else name
+            result = _Result(task=task, metric=metric or "score")
+        known = {"task": result.task, "metric": result.metric, "judge": result.judge, "n_trials": 1}
+        place = hash((log.common["run"], result.task, result.metric))
+        return _Shared(log, result, {**log.common, **known}, tuple(faults), place)
 
-    def _judged(self, record: Row, raw: object, shared: _Shared) -> Row:
-        number = raw if type(raw) is float and isfinite(raw) else as_number(raw)
-        failure, result, benchmark = record.get("error"), shared.result, shared.benchmark
-        if failure:
-            self._ranges.add(benchmark, result.metric, None)
-            return unscored(first_line(failure) or first_line(json_text(failure)), held(raw), error=True)
-        low, high = result.low, result.high
-        if number is None:
-            reason = "there is no score" if raw is None else "the score is no number"
-        elif (low is not None and number < low) or (high is not None and number > high):
-            reason = "the score lies outside the declared range"
-            self._counts[_OUTSIDE] += 1
-        else:
-            self._ranges.add(benchmark, result.metric, number)
-            if len(shared.met) < _MOST_MET:
-                shared.met.add(number)
-            return scored(number, value_raw=as_text(raw) if isinstance(raw, str) else None)
-        self._ranges.add(benchmark, result.metric, None)
-        return unscored(reason, held(raw))
+    def _outcomes(self, samples: list[tuple[_Sample, _Shared, str]], places: pl.Series) -> Iterator[Frame]:
+        """Yield the rows of samples; those of a log that evalstats exported are restored."""
+        self._n_samples += len(samples)
+        for shared in [shared for _, shared, _ in samples if shared.faults]:
+            self._counts.update(shared.faults)
+        restored: list[Row] = []
+        kept: list[tuple[_Sample, _Shared, str, int, str | None]] = []
+        at: list[int] = []
+        said: list[Said] = []
+        for place, (sample, shared, item) in enumerate(samples):
+            if shared.log.annex is not None:
+                try:
+                    restored.append(shared.log.annex.outcome(sample))
+                except ANNEX_FAULTS:
+                    self._counts[_DAMAGED] += 1
+                continue
+            digest, raw = _digest(sample), sample.judged(sample.score)
+            epoch = _epoch(as_text(as_dict(sample.metadata).get("epoch")) or "") if sample.metadata else None
+            trial = self._trials.next((shared.place, item), digest, epoch)
+            while trial == "other" and digest is not None:
+                self._counts[_OTHERS] += 1
+                item = f"{item}~{digest[:8]}"  # noqa: PLW2901 - an item of its own
+                trial = self._trials.next((shared.place, item), digest, epoch)
+            if isinstance(trial, str):
+                self._counts[_TWICE] += 1
+                continue
+            kept.append((sample, shared, item, trial, digest))
+            at.append(place)
+            low, high = shared.result.low, shared.result.high
+            if (
+                isinstance(raw, float)
+                and low is not None
+                and high is not None
+                and low <= raw <= high
+                and not sample.error
+            ):
+                said.append(raw)
+            else:
+                said.append(shared.result.said(raw, sample.error))
+        if restored:
+            yield Frame(table="outcomes", frame=frame_from_rows(restored, "outcomes"))
+        if kept:
+            yield Frame(table="outcomes", frame=self._frame(kept, places.gather(at), said))
+
+    def _frame(
+        self, kept: list[tuple[_Sample, _Shared, str, int, str | None]], places: pl.Series, said: list[Said]
+    ) -> pl.DataFrame:
+        samples, shared, items, trials, digests = zip(*kept, strict=True)
+        rows = {id(each): each.columns for each in shared}
+        number = {key: k for k, key in enumerate(rows)}
+        frame = columns_of_rows([*rows.values()], "outcomes")[[number[id(each)] for each in shared]].with_columns(
+            pl.Series("item", items, dtype=pl.String),
+            pl.Series("trial", trials),
+            pl.Series("prompt_hash", digests, dtype=pl.String),
+            places.alias("locator"),
+            counts([sample.n_turns for sample in samples]).alias("n_turns"),
+            *states(said),
+        )
+        if any(sample.token_usage for sample in samples):
+            usage = [as_dict(sample.token_usage) for sample in samples]
+            named = ("input_tokens", "output_tokens")
+            frame = frame.with_columns(counts([each.get(name) for each in usage]).alias(name) for name in named)
+        if any(sample.performance for sample in samples):
+            latency = amounts([get(sample.performance, "latency_ms") for sample in samples]) / 1000
+            frame = frame.with_columns(latency_s=latency)
+        if any(sample.metadata for sample in samples):
+            factors = columns_of_rows([self._described(as_dict(sample.metadata)) for sample in samples], "outcomes")
+            frame = frame.hstack(factors)
+        self._counts[_OUTSIDE] += int((frame["status_reason"] == _BEYOND).sum())
+        for part in frame.partition_by("benchmark", maintain_order=True):
+            self._ranges.add_frame(part, part["benchmark"][0])
+        return frame
 
     def _described(self, metadata: Row) -> Row:
         """Return what is known of the sample besides (subject, difficulty, ...), as factors."""
         found: Row = {}
         for name, value in metadata.items():
             kept = self._factors.get(name)
-            if kept is False:
-                continue
-            text = _plain(value)
+            text = None if kept is False else as_text(value)
             if text is None or len(text) > _FACTOR_CHARS:
                 continue
             if kept is None:
-                fits = name not in _NO_FACTORS and _FACTOR.fullmatch(name) is not None
-                if fits and sum(self._factors.values()) >= _MAX_FACTORS:
+                kept = name not in _NO_FACTORS and _FACTOR.fullmatch(name) is not None
+                if kept and sum(self._factors.values()) >= _MAX_FACTORS:
                     continue
-                kept = self._factors[name] = fits
+                self._factors[name] = kept
             if kept:
                 found[name] = text
         return found
@@ -555,26 +577,10 @@ class _Reading:
 
 
 @lru_cache(maxsize=256)
-def _epoch_of(text: str) -> int | None:
+def _epoch(text: str) -> int | None:
+    """Return a repetition from 0; None where the text names none."""
     epoch = as_whole(text)
     return None if epoch is None or epoch < 1 or epoch >= 1 << 31 else epoch - 1
-
-
-def _epoch(value: object) -> int | None:
-    """Return a repetition from 0; None where the value names none."""
-    return _epoch_of(value) if type(value) is str else _epoch_of(as_text(value) or "")
-
-
-def _count(value: object) -> int | None:
-    """Return a count, as `as_count` does; most are absent or small."""
-    if value is None:
-        return None
-    return value if type(value) is int and 0 <= value < 1 << 63 else as_count(value)
-
-
-def _plain(value: object) -> str | None:
-    """Return an id as text, as `as_text` does; plain text at once, since every sample has a dozen."""
-    return value if type(value) is str and value.isascii() else as_text(value)
 
 
 def _parts(evaluation_id: str, model: str) -> tuple[str, str]:
@@ -612,19 +618,19 @@ def _kind(config: Row, low: float | None, high: float | None) -> str:
     return "continuous" if low is None or high is None else "bounded"
 
 
-def _digest(record: Row, metadata: Row) -> str | None:
+def _digest(sample: _Sample) -> str | None:
     """Return a digest of what was asked: the document's, the sample's, or that of the input and its references."""
-    own = record.get("sample_hash")
-    if type(own) is str and len(own) > 16 and own.isascii() and "doc_hash" not in metadata:
+    own = sample.sample_hash
+    if type(own) is str and len(own) > _LONGEST_WORD and own.isascii() and not sample.metadata:
         return own[:16]
-    for found in (metadata.get("doc_hash"), own):
-        text = _plain(found)
+    for found in (get(sample.metadata, "doc_hash") if sample.metadata else None, own):
+        text = None if found is None else as_text(found)
         if text and text.lower() not in _UNKNOWN:
             return text[:16]
-    raw = as_text(get(record, "input", "raw"))
+    raw = as_text(get(sample.input, "raw"))
     if not raw:
         return None
-    said = json_text({"raw": raw, "reference": get(record, "input", "reference")})
+    said = json_text({"raw": raw, "reference": get(sample.input, "reference")})
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
 
 

@@ -12,9 +12,12 @@ from datetime import UTC, date, datetime
 from math import isfinite
 from typing import Any, Final, cast
 
+import msgspec
 import polars as pl
+from msgspec import UNSET
 
 from evalstats.loaders.rows import Row
+from evalstats.loaders.typed_records import Other
 from evalstats.loaders.values import as_dict, as_list, dicts, get
 from evalstats.schema.columns import TableName, schema_of
 
@@ -28,6 +31,32 @@ UNSCORED: Final = "unscored"
 # What reading a damaged annex may raise.
 FAULTS: Final = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
 _FROM_THE_RECORD: Final = frozenset({*SHARED, "item", "score"})
+
+
+class _Evaluation(msgspec.Struct):
+    score: Any = UNSET
+    num_turns: Any = None
+
+
+class ExportedSample(msgspec.Struct):
+    """What a sample holds that an exported row is restored from."""
+
+    sample_id: Any = None
+    metadata: Any = None
+    evaluation: _Evaluation | Other = None
+    token_usage: Any = None
+    error: Any = None
+
+    @property
+    def n_turns(self) -> object:
+        """The number of turns, as it stands there."""
+        return self.evaluation.num_turns if isinstance(self.evaluation, _Evaluation) else None
+
+    def judged(self, otherwise: object = UNSET) -> object:
+        """Return the score, as it stands there; None where there is none."""
+        score = self.evaluation.score if isinstance(self.evaluation, _Evaluation) else UNSET
+        score = otherwise if score is UNSET else score
+        return None if score is UNSET else score
 
 
 class NotExportedError(Exception):
@@ -97,22 +126,21 @@ class Annex:
     factors: dict[str, pl.DataType]
     metrics: list[Row]
 
-    def outcome(self, sample: Row) -> Row:
+    def outcome(self, sample: ExportedSample) -> Row:
         """Restore a row of outcomes; ValueError, KeyError or OverflowError where the sample holds anything else."""
-        metadata = as_dict(sample.get("metadata"))
+        metadata, usage = as_dict(sample.metadata), as_dict(sample.token_usage)
         schema = schema_of("outcomes")
-        row: Row = {**self.shared, "item": metadata.get("item", sample.get("sample_id"))}
+        row: Row = {**self.shared, "item": metadata.get("item", sample.sample_id)}
         for name, text in metadata.items():
             if name in self.factors:
                 row[name] = from_text(text, self.factors[name])
             elif name in schema and name not in _FROM_THE_RECORD:
                 row[name] = from_text(text, schema[name])
-        evaluation, usage = as_dict(sample.get("evaluation")), as_dict(sample.get("token_usage"))
-        row.setdefault("n_turns", evaluation.get("num_turns"))
+        row.setdefault("n_turns", sample.n_turns)
         for name in ("input_tokens", "output_tokens"):
             row.setdefault(name, usage.get(name))
-        score = evaluation.get("score")
-        if sample.get("error"):
+        score = sample.judged()
+        if sample.error:
             row["status"] = UNSCORED if metadata.get("status") == UNSCORED else "error"
         elif isinstance(score, int | float) and not isinstance(score, bool) and isfinite(score):
             row.update(score=float(score), status="scored")
