@@ -17,18 +17,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
-from msgspec import Struct, convert
+import polars as pl
+from msgspec import Struct, convert, field
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head, readable_name
+from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, Source, read_head, readable_name
 from evalstats.loaders.files import load_json
+from evalstats.loaders.format_columns import Sample, sample_columns
 from evalstats.loaders.formats.tau_bench import snapped
-from evalstats.loaders.rows import Row, held, metric_row, scored, told, unscored
+from evalstats.loaders.rows import Row, Said, as_row, held, metric_row, score_of, told, unscored
 from evalstats.loaders.typed_records import Other, Plain, TypedRecords
 from evalstats.loaders.values import (
     as_count,
@@ -84,18 +85,8 @@ class _Simulation(Struct):
     reward: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """Where a simulation was found (for a message, and within its source), and whether only the index has it."""
-
-    where: str
-    locator: str
-    from_index: bool = False
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What was seen on the way through the simulations."""
+class _Tally(Struct):
+    """What was seen on the way through the simulations: where each task and trial stands, and which metrics are 0 or 1 alone."""
 
     seen: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
     per_task: Counter[str] = field(default_factory=Counter[str])
@@ -108,9 +99,11 @@ _FROM_INDEX: Final = (
     "a reward and no conversation"
 )
 _NUMBERED: Final = "{n} simulations have no trial; they are numbered in file order"
+# Where a simulation was found (for a message, and within its source), and whether only the index has it.
+_Found = tuple[str, str, bool, _Simulation]
 
 
-def read_results(source: Source) -> Iterator[Rows | Problem]:
+def read_results(source: Source) -> Iterator[Rows | Frame | Problem]:
     """Yield outcomes, metrics, the run, and notes on what is missing.
 
     Memory is bounded by the largest simulation and the ids of all.
@@ -121,8 +114,10 @@ def read_results(source: Source) -> Iterator[Rows | Problem]:
     info, tally = as_dict(records.members.get("info")), _Tally()
     common = _common(source, info)
     found = chain([] if first is None else [first], simulations)
-    rows = ({**common, **row} for place, simulation in found for row in _outcomes(simulation, place, tally))
-    yield from in_batches(rows, "outcomes")
+    samples = (sample for each in found if (sample := _sample(*each, tally)) is not None)
+    while some := list(islice(samples, BATCH_ROWS)):
+        frame = sample_columns(some).with_columns(pl.lit(value).alias(name) for name, value in common.items())
+        yield Frame(table="outcomes", frame=frame)
     metrics = [
         metric_row(_BENCHMARK, name, "binary" if binary else "bounded", primary=name == "reward")
         for name, binary in tally.binary.items()
@@ -134,61 +129,56 @@ def read_results(source: Source) -> Iterator[Rows | Problem]:
     yield from source.notes(told(tally.counts, file=source.path.name))
 
 
-def _simulations(source: Source, records: TypedRecords[_Simulation]) -> Iterator[tuple[_Place, _Simulation]]:
+def _simulations(source: Source, records: TypedRecords[_Simulation]) -> Iterator[_Found]:
     """Yield the simulations in the file, then those beside it, then what the index knows of any others."""
     at_hand = {path.name.partition(".json")[0] for path in source.companions}
     for locator, simulation in records:
         at_hand.add(as_text(simulation.id) or "")
-        yield _Place(where=locator, locator=locator), simulation
+        yield locator, locator, False, simulation
     for path in source.companions:
         locator = readable_name(f"{path.parent.name}/{path.name}")
         for _, simulation in TypedRecords(Source(path=path), _Simulation, alone=True, called="simulations"):
-            yield _Place(where=str(path), locator=locator), simulation
+            yield str(path), locator, False, simulation
     for position, entry in enumerate(as_list(records.members.get("simulation_index"))):
         simulation = convert(as_dict(entry), _Simulation)
         if as_text(simulation.id) not in at_hand:
             simulation.reward_info = None if simulation.reward is None else {"reward": simulation.reward}
             locator = f"simulation_index[{position}]"
-            yield _Place(where=locator, locator=locator, from_index=True), simulation
+            yield locator, locator, True, simulation
 
 
-def _outcomes(simulation: _Simulation, place: _Place, tally: _Tally) -> Iterator[Row]:
-    """Yield the reward of one simulation and the parts it was made of."""
-    key = _key(simulation, place, tally)
-    if key is None:
-        return
-    common = {"item": key[0], "trial": key[1], "locator": place.locator, **_details(simulation)}
-    judged = _judged(simulation, place.where)
-    yield {**common, "metric": "reward", **judged}
-    tally.binary["reward"] &= judged.get("score") in (None, 0.0, 1.0)
-    ended = str(common["termination_reason"])
-    if judged["status"] == "scored" and ended in _FAILED_WITHOUT_AGENT:
+def _sample(where: str, locator: str, from_index: bool, simulation: _Simulation, tally: _Tally) -> Sample | None:  # noqa: FBT001
+    """Return the reward of one simulation and the parts it was made of; None for what the index has of one that was read."""
+    item = as_text(simulation.task_id)
+    if item is None:
+        raise InputError(f"{where}: has no task_id; expected a simulation of tau2-bench")
+    said = as_whole(simulation.trial)
+    tally.counts[_NUMBERED] += said is None
+    trial = tally.per_task[item] if said is None else said
+    if (item, trial) in tally.seen:
+        if from_index:  # its file is there under another name
+            return None
+        raise InputError(
+            f"{where}: task_id {item!r}, trial {trial} is in {tally.seen[item, trial]} already; "
+            "keep one of the two, or give the repetitions trials of their own"
+        )
+    tally.seen[item, trial] = where
+    tally.per_task[item] += 1
+    tally.counts[_FROM_INDEX] += from_index
+    ended, reward = as_text(simulation.termination_reason), _judged(simulation, where)
+    outcomes: list[tuple[str, Said]] = [("reward", reward)]
+    tally.binary["reward"] &= score_of(reward) in (None, 0.0, 1.0)
+    if not isinstance(reward, dict) and ended in _FAILED_WITHOUT_AGENT:
         tally.counts[
             f"{{n}} simulations ended by {ended} and were given a reward; it is kept, as the harness does"
         ] += 1
-    if judged["status"] != "error":
-        yield from ({**common, **part} for part in _parts(simulation, place.where, tally))
-
-
-def _key(simulation: _Simulation, place: _Place, tally: _Tally) -> tuple[str, int] | None:
-    """Return task and trial, entered in the tally; None for a line of the index whose simulation was read already."""
-    item = as_text(simulation.task_id)
-    if item is None:
-        raise InputError(f"{place.where}: has no task_id; expected a simulation of tau2-bench")
-    trial = as_whole(simulation.trial)
-    tally.counts[_NUMBERED] += trial is None
-    key = (item, tally.per_task[item] if trial is None else trial)
-    if key not in tally.seen:
-        tally.seen[key] = place.where
-        tally.per_task[item] += 1
-        tally.counts[_FROM_INDEX] += place.from_index
-        return key
-    if place.from_index:  # its file is there under another name
-        return None
-    raise InputError(
-        f"{place.where}: task_id {item!r}, trial {key[1]} is in {tally.seen[key]} already; "
-        "keep one of the two, or give the repetitions trials of their own"
-    )
+    if as_row(reward)["status"] != "error":
+        for name, value in as_dict(get(simulation.reward_info, "reward_breakdown")).items():
+            score, metric = _snapped(value, f"{where}: reward_breakdown.{name}"), f"reward/{name}"
+            tally.binary[metric] = tally.binary.get(metric, True) and score in (None, 0.0, 1.0)
+            shown = json.dumps(value)[:200]
+            outcomes.append((metric, unscored(f"is {shown}", shown) if score is None else score))
+    return {"item": item, "trial": trial, "locator": locator, **_details(simulation)}, outcomes
 
 
 def _snapped(value: object, where: str) -> float | None:
@@ -199,23 +189,14 @@ def _snapped(value: object, where: str) -> float | None:
     return reward
 
 
-def _parts(simulation: _Simulation, where: str, tally: _Tally) -> Iterator[Row]:
-    for name, value in as_dict(get(simulation.reward_info, "reward_breakdown")).items():
-        score = _snapped(value, f"{where}: reward_breakdown.{name}")
-        metric = f"reward/{name}"
-        tally.binary[metric] = tally.binary.get(metric, True) and score in (None, 0.0, 1.0)
-        shown = json.dumps(value)[:200]
-        yield {"metric": metric, **(unscored(f"is {shown}", shown) if score is None else scored(score))}
-
-
-def _judged(simulation: _Simulation, where: str) -> Row:
+def _judged(simulation: _Simulation, where: str) -> Said:
     ended = as_text(simulation.termination_reason) or "without a termination_reason"
     raw = get(simulation.reward_info, "reward")
     reward = _snapped(raw, where)
     if ended == _NEVER_RAN or (reward is None and ended in _FAILED_WITHOUT_AGENT):
         said = first_line(get(simulation.info, "error"))
         return unscored(f"{ended}: {said}" if said else ended, held(raw), error=True)
-    return unscored(f"not evaluated (ended by {ended})", held(raw)) if reward is None else scored(reward)
+    return unscored(f"not evaluated (ended by {ended})", held(raw)) if reward is None else reward
 
 
 def _details(simulation: _Simulation) -> Row:
@@ -225,8 +206,8 @@ def _details(simulation: _Simulation) -> Row:
         "n_trials": 1,
         "session": as_text(simulation.id),
         "n_turns": sum(message.role == "user" for message in said) if simulation.messages else None,
-        "cost_usd": as_number(simulation.agent_cost),
-        "latency_s": as_number(simulation.duration),
+        "cost_usd": simulation.agent_cost,
+        "latency_s": simulation.duration,
         **_tokens(simulation, [message for message in said if message.role == "assistant"]),
         "timestamp": as_time(simulation.start_time) or as_time(simulation.timestamp),
         "termination_reason": as_text(simulation.termination_reason),
@@ -246,7 +227,7 @@ def _tokens(simulation: _Simulation, said: Sequence[_Message]) -> Row:
     session = list(dicts(usage.records)) if isinstance(usage, _Usage) else []
     if session:
         return {name: _summed(record.get(name) for record in session) for name in ("input_tokens", "output_tokens")}
-    used = [as_dict(message.usage) for message in said if message.usage or message.cost != 0]
+    used = [as_dict(message.usage) if message.usage else {} for message in said if message.usage or message.cost != 0]
     return {
         "input_tokens": _summed(usage.get("prompt_tokens") for usage in used),
         "output_tokens": _summed(usage.get("completion_tokens") for usage in used),
@@ -255,8 +236,12 @@ def _tokens(simulation: _Simulation, said: Sequence[_Message]) -> Row:
 
 def _summed(counts: Iterable[object]) -> int | None:
     """Sum of counts; None where there are none or one is unknown."""
-    found = [as_count(count) for count in counts]
-    return None if not found or None in found else as_count(sum(count for count in found if count is not None))
+    found: list[int] = []
+    for count in counts:
+        if (number := as_count(count)) is None:
+            return None
+        found.append(number)
+    return as_count(sum(found)) if found else None
 
 
 def _common(source: Source, info: Row) -> Row:
@@ -541,7 +526,7 @@ class Tau2BenchLoader:
                 )
                 yield Problem(path=str(path), message=message)
 
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
+    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield the outcomes of a results file, or the aggregates of a submission."""
         kind = kind_of(read_head(source.path))
         if kind == "results":
