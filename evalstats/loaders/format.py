@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Final, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 import msgspec
 import polars as pl
@@ -37,7 +37,7 @@ from evalstats.loaders.base import (
 from evalstats.loaders.files import load_json
 from evalstats.loaders.format_columns import MAKERS, Sample, numbers, with_outcomes, with_said
 from evalstats.loaders.published_numbers import PublishedRows
-from evalstats.loaders.record_columns import RecordBlock, column_of, outcomes_of, record_of
+from evalstats.loaders.record_columns import RecordBlock, column_of, outcomes_of, record_of, values_at
 from evalstats.loaders.records import cell_value, how_to_name
 from evalstats.loaders.rows import (
     Factors,
@@ -51,7 +51,7 @@ from evalstats.loaders.rows import (
 )
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, json_text
-from evalstats.schema.columns import TableName
+from evalstats.schema.columns import TableName, column_names
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
 
@@ -70,6 +70,7 @@ HEADLINE: Final[Row] = {**SHARE, "primary": True}
 
 
 _BATCH: Final = 5_000
+_STANDARD: Final = frozenset(column_names("outcomes"))
 # What a path may say of a run that no outcome has.
 _OF_RUN_ALONE: Final[Mapping[str, Callable[[object], object]]] = {
     **dict.fromkeys(("harness_version", "task_version", "prompt_hash"), as_text),
@@ -360,6 +361,7 @@ class FormatFile(Generic[R]):
     def about(self) -> Row:
         """What the file says of its runs beside their records."""
         named = {name: make(value) for name, value in self.by_path.items() if (make := _OF_RUN_ALONE.get(name))}
+        named["model"] = self.by_path.get("model")
         return {**named, **({} if self._declared.about is None else self._declared.about(self))}
 
     def no_model_run(self) -> str:
@@ -437,12 +439,14 @@ class Format(Generic[R]):
         in `record_columns`). `error` is why a record failed, whatever its scores; what begins with `_` is for `arranged` alone.
         `scores` may be asked which members of a block are metrics. A record without any score is unscored in all metrics of
         the file. Without `record`, that is made of these members.
+    inner
+        Takes the records of a block apart into those that `fields` are of, each with its place; [] where they hold none.
     each
         The list in a record whose elements are its trials; paths that begin with it lead into an element.
     reads
         What a value of `scores` says, or UNSET where it says nothing; by default a number, or true and false.
     metadata
-        The object in a record whose plain members are factors.
+        The object in a record whose plain members are factors, by its path or as what returns it.
     without
         The sentence that counts records without a score, which give no outcome then.
     named
@@ -450,7 +454,11 @@ class Format(Generic[R]):
     about
         What the file says of its runs beside that: `model` and columns of `runs`.
     identity
-        Names the item of a record that `fields` do not name.
+        Names the item of a record that `fields` do not name, from what is `asked` in it (paths), or from all of it.
+    cells
+        Members that delimited text holds as JSON.
+    counts
+        Sentences as `failed`, with the outcomes that they count.
     arranged
         Changes the columns of `fields` before they are checked.
     once
@@ -496,16 +504,20 @@ class Format(Generic[R]):
     signs: tuple[Sign, ...]
     record: type[R] | None = None
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
-    scores: Mapping[str, str] | Callable[[Sequence[R], "FormatFile[R]"], Mapping[str, str]] = field(
+    scores: Mapping[str, str] | Callable[[Sequence[Any], "FormatFile[R]"], Mapping[str, str]] = field(
         default_factory=dict[str, str]
     )
+    inner: Callable[[list[R], "FormatFile[R]"], tuple[Sequence[object], Sequence[str] | pl.Series]] | None = None
     each: str = ""
     reads: Callable[[object], Said | msgspec.UnsetType] | None = None
-    metadata: str = ""
+    metadata: str | Callable[[Any], Row] = ""
     without: str = ""
     named: str = ""
     about: Callable[["FormatFile[R]"], Row] | None = None
-    identity: Callable[[R], str | None] | None = None
+    asked: tuple[str, ...] = ()
+    identity: Callable[..., str | None] | None = None
+    cells: tuple[str, ...] = ()
+    counts: Mapping[str, pl.Expr] = field(default_factory=dict[str, pl.Expr])
     arranged: Callable[[pl.DataFrame, "FormatFile[R]"], pl.DataFrame] | None = None
     once: tuple[str, ...] = ()
     rows: Callable[[R, FormatFile[R]], Iterable[Sample]] | None = None
@@ -536,8 +548,8 @@ class Format(Generic[R]):
         """The record, declared or made of the members that are read."""
         if self.record is not None:
             return self.record
-        scores = () if callable(self.scores) else self.scores.values()
-        return cast("type[R]", record_of(self.fields.values(), scores, self.each, keyed=self.keyed))
+        scores = () if callable(self.scores) else [path for path in self.scores.values() if not path.startswith("_")]
+        return cast("type[R]", record_of((*self.fields.values(), *self.asked), scores, self.each, keyed=self.keyed))
 
     def sniff(self, head: Head) -> Match | None:
         """Say whether a file shows one of the signs."""
@@ -613,22 +625,60 @@ class Format(Generic[R]):
 
     def _declared(self, records: list[R], file: FormatFile[R]) -> pl.DataFrame:
         """Return the outcomes of a block, by where the declaration says that records have what."""
-        block, places = RecordBlock(records, self.each), file.locators
+        places: Sequence[str] | pl.Series
+        inner, places = (records, file.locators) if self.inner is None else self.inner(records, file)
+        if not inner:
+            return pl.DataFrame()
+        for name in self.cells if file.head.shape == "text" else ():
+            for record in cast("list[Row]", inner):
+                record[name] = cell_value(record.get(name))
+        block, places = RecordBlock(inner, self.each), pl.Series(places, dtype=pl.String)
         for place in block.without:
             file.leave_out(f"no list of {'tries' if self.each == 'value' else self.each}", places[place])
+        frame = self._shared(block, places, file)
+        if not frame.height:
+            return frame
+        made: dict[str, str] = {}
+        if callable(self.scores):
+            scores = block.named(self.scores(inner, file))
+        else:
+            made = {name: path for name, path in self.scores.items() if path.startswith("_")}
+            scores = block.scores({name: path for name, path in self.scores.items() if name not in made})
+        if frame.height < len(block.parents):
+            kept = frame["_row"].to_list()
+            scores = ((name, [values[row] for row in kept]) for name, values in scores)
+        scores = chain(scores, ((name, frame[path].to_list()) for name, path in made.items() if path in frame.columns))
+        shared = frame.drop(name for name in frame.columns if name.startswith("_"))
+        outcomes, waiting = outcomes_of(shared, scores, self.metrics, self.reads)
+        for sentence, which in self.counts.items() if outcomes.height else ():
+            file.count(sentence, int(outcomes.select(which.sum()).item() or 0))
+        if self.without:
+            file.count(self.without, waiting.height)
+        else:
+            file.wait(waiting, outcomes["metric"].unique(maintain_order=True) if outcomes.height else ())
+        return outcomes
+
+    def _shared(self, block: RecordBlock, places: pl.Series, file: FormatFile[R]) -> pl.DataFrame:
+        """Return what the outcomes of each row share, with its run, without the rows that have no name or repeat others."""
         columns = [column_of(name, block.at(paths)) for name, paths in self.fields.items()]
         frame = pl.DataFrame([*columns, block.located(places).alias("locator")]).with_row_index("_row")
         if self.each:
             frame = frame.with_columns(trial=pl.Series(block.trials, dtype=pl.Int64))
         if self.identity is not None:
-            names = pl.Series("item", [*map(self.identity, records)], dtype=pl.String).gather(block.parents)
-            frame = frame.with_columns(pl.coalesce("item", names) if "item" in self.fields else names)
-        if self.metadata:
-            found = [file.factors.of(as_dict(cell_value(value))) for value in block.at(self.metadata)]
-            factors = columns_of_rows(found, "outcomes") if any(found) else pl.DataFrame()
-            frame = frame.hstack(factors.drop(frame.columns, strict=False))
-        by_path = {name: pl.lit(value) for name, value in file.by_path.items() if name not in _OF_RUN_ALONE}
-        frame = frame.with_columns(**{name: value for name, value in by_path.items() if name not in frame.columns})
+            given = [values_at(block.records, path) for path in self.asked] or [block.records]
+            names = pl.Series("item", [*map(self.identity, *given)], dtype=pl.String).gather(block.parents)
+            frame = frame.with_columns(
+                pl.coalesce(pl.col("item").replace("", None), names) if "item" in self.fields else names
+            )
+        if about := self.metadata:
+            told = map(about, block.records) if callable(about) else map(as_dict, map(cell_value, block.at(about)))
+            factors = [*map(file.factors.of, told)]
+            found = columns_of_rows(factors, "outcomes") if any(factors) else pl.DataFrame()
+            frame = frame.hstack(found.drop(frame.columns, strict=False))
+        apart = {"model", *_OF_RUN_ALONE, *frame.columns}
+        frame = frame.with_columns(
+            pl.lit(value).alias(name) for name, value in file.by_path.items() if name not in apart
+        )
         frame = frame if self.arranged is None else self.arranged(frame, file)
         frame = file.named(frame, item=self.fields.get("item", "question").replace(" ", " or "))
         if self.once:
@@ -637,17 +687,7 @@ class Format(Generic[R]):
         if self.repeated and "trial" not in frame.columns:
             key = [name for name in ("run", "task", "item", "variant", "judge") if name in frame.columns]
             frame = frame.with_columns(trial=file.trials(frame.select(key)))
-        scores = block.named(self.scores(records, file)) if callable(self.scores) else block.scores(self.scores)
-        if frame.height < len(block.parents):
-            kept = frame["_row"].to_list()
-            scores = ((name, [values[row] for row in kept]) for name, values in scores)
-        shared = frame.drop(name for name in frame.columns if name.startswith("_"))
-        outcomes, waiting = outcomes_of(shared, scores, self.metrics, self.reads)
-        if self.without:
-            file.count(self.without, waiting.height)
-            return outcomes
-        file.wait(waiting, outcomes["metric"].unique(maintain_order=True) if outcomes.height else ())
-        return outcomes
+        return frame
 
     def _frames_of_samples(
         self, samples: Iterable[tuple[int | None, Sample]], file: FormatFile[R]
@@ -678,10 +718,12 @@ class Format(Generic[R]):
             named = [*parts, *([] if part is None else [part])]
             runs[part if key == "part" else model] = file.run(model or usual, *named, **about | row)
         if key is None:
-            run = next(iter(runs.values()), None) or file.run(usual, *parts, **about)
-            return frame.with_columns(run=pl.lit(run))
+            run = next(iter(runs.values()), None) or file.run(usual, *(parts or ("",)), **about)
+            said = [name for name in self.of_run if name not in _STANDARD]
+            return frame.with_columns(run=pl.lit(run)).drop(said, strict=False)
         names = frame[key].replace_strict(runs, return_dtype=pl.String)
-        return frame.with_columns(names.alias("run")).drop("part", strict=False)
+        said = [name for name in ("part", *self.of_run) if name not in _STANDARD]
+        return frame.with_columns(names.alias("run")).drop(said, strict=False)
 
     def _with_runs(self, frames: list[pl.DataFrame], file: FormatFile[R], ranges: Ranges) -> Iterator[Frame]:
         """Yield the rows that wait, with what their runs say of model, system and benchmark, and let go of them."""

@@ -6,7 +6,7 @@ is null or unscored with its reason.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Final
+from typing import Final, TypeVar
 
 import polars as pl
 
@@ -14,6 +14,7 @@ from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_number, as_text, numbers_of, text_of, times_of
 from evalstats.schema.tables import columns_of_rows
 
+T = TypeVar("T")
 # What one record says: what all of its outcomes share, and each outcome, a metric with its score or with why there is none.
 # Costs, times, counts and timestamps may be as the file has them.
 Sample = tuple[Row, Sequence[tuple[str, Said]]]
@@ -143,20 +144,19 @@ def numbers(values: Sequence[object], low: float | None = None, high: float | No
         inside = (low is None or lowest >= low) and (high is None or highest <= high)
         if inside and isfinite(lowest) and isfinite(highest):
             return _scored(found.cast(pl.Float64))
-    return _each_once(values, lambda value: number(value, low, high))
+    return states(each_once(values, lambda value: number(value, low, high)))
 
 
-def _each_once(values: Sequence[object], say: Callable[[object], Said]) -> pl.DataFrame:
-    """Return what is said of each value as columns; one that comes again is looked at once."""
-    known: dict[object, Said] = {}
-    said: list[Said] = []
+def each_once(values: Iterable[object], say: Callable[[object], T]) -> list[T]:
+    """Return what is said of each value; one that comes again is looked at once."""
+    known: dict[object, T] = {}
+    found: list[T] = []
     for value in values:
-        key = id(value) if isinstance(value, dict | list) else (type(value), value)
-        found = known.get(key)
-        if found is None:
-            found = known[key] = say(value)
-        said.append(found)
-    return states(said)
+        key = (type(value), value) if isinstance(value, str | int | float | None) else id(value)
+        if key not in known:
+            known[key] = say(value)
+        found.append(known[key])
+    return found
 
 
 def verdicts(values: Sequence[object]) -> pl.DataFrame:
@@ -168,7 +168,7 @@ def verdicts(values: Sequence[object]) -> pl.DataFrame:
     found = series(values)
     if found.dtype == pl.Boolean and not found.null_count():
         return _scored(found.cast(pl.Float64))
-    return _each_once(values, verdict)
+    return states(each_once(values, verdict))
 
 
 _OUTCOME: Final[Row] = {"status": None, "status_reason": None, "score": None, "value_raw": None}

@@ -19,6 +19,7 @@ from msgspec import UNSET, Struct, UnsetType
 from evalstats.loaders.format_columns import (
     MAKERS,
     counts,
+    each_once,
     numbers,
     series,
     states,
@@ -65,11 +66,16 @@ _READ: Final[Mapping[str, Callable[[list[object]], pl.Series]]] = {
         if column.dtype == pl.String
     },
     **MAKERS,
-    **dict.fromkeys(("trial", "n_trials"), counts),
+    **dict.fromkeys(("trial", "n_trials", "api_calls"), counts),
     "tags": _tags,
     "error": _errors,
     "status_reason": first_lines,
 }
+
+
+def members_of(records: Iterable[Mapping[str, object]]) -> list[str]:
+    """Return the names of the members that records have, in their order."""
+    return [*dict.fromkeys(chain.from_iterable(records))]
 
 
 def column_of(name: str, values: list[object]) -> pl.Series:
@@ -100,6 +106,8 @@ def _at(records: Sequence[object], path: str, absent: object) -> list[object]:
 def _members(values: Sequence[object], name: str, absent: object) -> list[object]:
     """Return one member of each value."""
     kinds = {*map(type, values)}
+    if not any(issubclass(kind, Struct | dict | list) for kind in kinds):
+        return [absent] * len(values)
     kind = kinds.pop() if len(kinds) == 1 else _NONE
     if kind is dict:
         return [value.get(name, absent) for value in cast("Sequence[Row]", values)]
@@ -164,7 +172,7 @@ class RecordBlock:
     """Records of a block, or, with `each`, the elements of a list in each of them, which are its trials."""
 
     def __init__(self, records: Sequence[object], each: str = "") -> None:
-        self._records, self._each = records, each
+        self.records, self._each = records, each
         self._elements: list[object] = []
         self.parents: npt.NDArray[np.int64] = np.arange(len(records))
         self.trials: list[int] = []
@@ -180,12 +188,12 @@ class RecordBlock:
         """Return what each row holds at a path."""
         inside = f"{self._each}."
         if not self._each:
-            return values_at(self._records, paths, absent)
+            return values_at(self.records, paths, absent)
         if paths == self._each:
             return self._elements
         if paths.startswith(inside):
             return values_at(self._elements, paths.replace(inside, ""), absent)
-        known = values_at(self._records, paths, absent)
+        known = values_at(self.records, paths, absent)
         return [known[place] for place in self.parents]
 
     def located(self, locators: pl.Series) -> pl.Series:
@@ -201,7 +209,7 @@ class RecordBlock:
     def named(self, members: Mapping[str, str]) -> Iterator[tuple[str, list[object]]]:
         """Yield each metric with the values of a member, whose name may hold anything."""
         for metric, name in members.items():
-            yield metric, _members(self._records, name, UNSET)
+            yield metric, _members(self.records, name, UNSET)
 
     def scores(self, declared: Mapping[str, str]) -> Iterator[tuple[str, list[object]]]:
         """Yield each metric with its values, which are UNSET where a row has none.
@@ -250,7 +258,9 @@ def outcomes_of(
     there: list[npt.NDArray[np.bool_]] = []
     parts: list[pl.DataFrame] = []
     for metric, given in scores:
-        values = given if reads is None else _read(given, reads)
+        values = (
+            given if reads is None else [*each_once(given, lambda value: UNSET if value is UNSET else reads(value))]
+        )
         present = np.ones(len(values), dtype=np.bool_)
         plain = values
         if UnsetType in {*map(type, values)}:
@@ -267,18 +277,6 @@ def outcomes_of(
     has, places = np.array(there), np.arange(n * k).reshape(k, n).T.ravel()
     places = places[has.ravel()[places]]
     return with_said(shared[places % n], pl.concat(parts)[places]), shared.filter(pl.Series(~has.any(axis=0)))
-
-
-def _read(values: Sequence[object], reads: Callable[[object], Said | UnsetType]) -> list[object]:
-    """Return what each value means; one that comes again is looked at once."""
-    known: dict[object, object] = {}
-    found: list[object] = []
-    for value in values:
-        key = id(value) if isinstance(value, dict | list) else (type(value), value)
-        if key not in known:
-            known[key] = UNSET if value is UNSET else reads(value)
-        found.append(known[key])
-    return found
 
 
 def of_words(words: Mapping[str, float]) -> Callable[[object], Said]:

@@ -92,7 +92,7 @@ def test_reports_of_single_issues_are_one_run(tmp_path: Path) -> None:
     assert data.runs.select("model", "n_scored", "n_error").rows() == [("lab/m", 3, 1), ("other", 1, 0)]
     assert rows(data)[2] == ("lab/m", "a__b-3", "error", None)
     assert data.outcomes["status_reason"][2] == "an infrastructure failure: no network"
-    assert data.outcomes["value_raw"][3] == "no patch"
+    assert data.outcomes["score"][3] == 0
     assert json.loads(data.runs["config"][0]) == {"run_id": "dev"}
     assert "It is dropped from its run" in told(data, "error")
 

@@ -10,18 +10,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import HEADLINE, RECORDS, SHARE, Format, FormatFile, Sign
 from evalstats.loaders.format_columns import verdict
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, Said, held, unscored
-from evalstats.loaders.values import as_list, as_text
 
 _READING: Final = re.compile(r"strict|loose")
-_SHARE: Final[Row] = {"kind": "proportion", "low": 0.0, "high": 1.0, "unit": "proportion"}
-_ALL: Final[Row] = {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proportion"}
+_PROPORTION: Final[Row] = {**SHARE, "kind": "proportion"}
 
 
 class _Response(Struct):
@@ -40,24 +39,18 @@ def _grouped(files: Sequence[Path]) -> Iterator[Source]:
         yield Source(path=first, companions=(*others,))
 
 
-def _rows(record: _Response, file: FormatFile[_Response]) -> Iterator[Sample]:
+def _reading(file: FormatFile[_Response]) -> str:
     found = _READING.search(file.path.name)
-    reading = f"_{found[0]}" if found else ""
-    item = hashed(record.prompt)
-    common: Row = {"run": file.run(None), "item": item, "trial": file.trial(reading, item)}
-    common["tags"] = [name for part in as_list(record.instruction_id_list) if (name := as_text(part))]
-    followed = as_list(record.follow_instruction_list)
-    if followed and all(isinstance(one, bool) for one in followed):
-        share: Said = followed.count(True) / len(followed)
-    else:
-        share = unscored("there is no list of verdicts", held(record.follow_instruction_list))
-    yield (
-        common,
-        [
-            (f"prompt_level{reading}_acc", verdict(record.follow_all_instructions)),
-            (f"inst_level{reading}_acc", share),
-        ],
-    )
+    return f"_{found[0]}" if found else ""
+
+
+def _followed(value: object) -> Said:
+    """Return whether all instructions were followed, or which share of a list."""
+    if not isinstance(value, list):
+        return verdict(value)
+    if value and {*map(type, value)} == {bool}:
+        return value.count(True) / len(value)
+    return unscored("there is no list of verdicts", held(value))
 
 
 FORMAT: Final = Format(
@@ -69,12 +62,22 @@ FORMAT: Final = Format(
     harness="instruction_following_eval",
     signs=(Sign("follow_all_instructions follow_instruction_list instruction_id_list", shapes=RECORDS),),
     record=_Response,
-    rows=_rows,
+    fields={"tags": "instruction_id_list"},
+    scores=lambda _, file: {
+        f"prompt_level{_reading(file)}_acc": "follow_all_instructions",
+        f"inst_level{_reading(file)}_acc": "follow_instruction_list",
+    },
+    reads=_followed,
+    asked=("prompt",),
+    identity=hashed,
+    arranged=lambda frame, file: frame.with_columns(
+        trial=file.trials(frame.select("item", reading=pl.lit(_reading(file))))
+    ),
     grouped=_grouped,
     called="responses",
     metrics={
         f"{level}_level{reading}_acc": {**facts, "primary": level == "prompt" and reading != "_loose"}
-        for level, facts in (("prompt", _ALL), ("inst", _SHARE))
+        for level, facts in (("prompt", HEADLINE), ("inst", _PROPORTION))
         for reading in ("", "_strict", "_loose")
     },
     unscored="{n} verdicts are missing; they are unscored",

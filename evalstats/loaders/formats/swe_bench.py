@@ -8,8 +8,7 @@ are missing and have no row.
 """
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,9 +16,9 @@ import polars as pl
 
 from evalstats.grammar import comma_list
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import states
-from evalstats.loaders.rows import Row, held, scored, unscored
-from evalstats.loaders.values import as_dict, as_list, as_text, as_time, first_line, json_text
+from evalstats.loaders.format_columns import texts
+from evalstats.loaders.rows import Row, held
+from evalstats.loaders.values import as_dict, as_list, as_text, as_time, first_line
 
 METRIC: Final = "resolved"
 # Lists of issues that the harness failed on, the surest reason first, and why they have no score.
@@ -33,7 +32,8 @@ _ERRORS: Final = {
     "no_logs": "the evaluation left no log",
 }
 # Lists of issues that were tried and not resolved. A system that gives no patch has failed, as upstream counts it.
-_FAILURES: Final = ("empty_patch_ids", "no_generation", "none", "no_apply", "unresolved_ids")
+_NO_PATCH: Final = ("empty_patch_ids", "no_generation", "none")
+_FAILURES: Final = (*_NO_PATCH, "no_apply", "unresolved_ids")
 _RESOLVED: Final = ("resolved_ids", "resolved")
 # Lists of issues that went so far; what became of them is in other lists, or they were not resolved.
 _REACHED: Final = {
@@ -53,11 +53,9 @@ _GENERIC: Final = frozenset({
 # A run id has a letter before any digit, or is a date: the end of gpt-4.1 and of claude-3.5-sonnet is none.
 _RUN_ID = re.compile(r"(?P<model>.+)\.(?P<run>[A-Za-z_][\w-]*|\d{6,}[\w-]*)")
 _DATED = re.compile(r"(?P<year>20\d\d)(?P<month>\d\d)(?P<day>\d\d)_(?P<model>.+)")
-_REPO = re.compile(r"(?:instance_)?(?P<owner>[\w.-]+?)__(?P<name>[\w.-]+?)-(?:\d+|[0-9a-f]{40})(?:-v\w+)?")
-_PULL = re.compile(r"(?P<owner>[\w.-]+)/(?P<name>[\w.-]+):pr-\d+")
+_REPO: Final = re.compile(r"(?:instance_)?(?P<owner>[\w.-]+?)__(?P<name>[\w.-]+?)-(?:\d+|[0-9a-f]{40})(?:-v\w+)?")
+_PULL: Final = re.compile(r"(?P<owner>[\w.-]+)/(?P<name>[\w.-]+):pr-\d+")
 _SPLITS: Final = ("lite", "verified", "test", "multimodal", "multilingual", "bash-only")
-
-
 _ONLY: Final = (
     "names the {n} issues that were resolved and not those that were tried in vain: its mean says nothing. "
     "Read the report of the run (<model>.<run id>.json) or the report of every issue instead"
@@ -70,8 +68,7 @@ def system_of(path: Path) -> tuple[str, str | None, bool]:
     >>> system_of(Path("my__model-4.1.dev-run.json")), system_of(Path("20240825_agent_gpt/results/results.json"))
     (('my/model-4.1', 'dev-run', True), ('agent_gpt', '20240825_agent_gpt', True))
     """
-    stem = path.name.removesuffix(".gz").removesuffix(".zst").removesuffix(".json")
-    stem = as_text(stem) or ""
+    stem = as_text(path.name.removesuffix(".gz").removesuffix(".zst").removesuffix(".json")) or ""
     if stem.lower() not in _GENERIC:
         found = _RUN_ID.fullmatch(stem)
         name = stem if found is None else found["model"]
@@ -100,50 +97,89 @@ def benchmark_of(item: str) -> str:
     return "Multi-SWE-bench" if _PULL.fullmatch(item) else "SWE-bench"
 
 
-def repo_of(item: str) -> str | None:
-    """Return the repository of an issue, by whose issues runs may be clustered; None where the id does not tell.
+def repos_of(items: Sequence[str]) -> pl.Series:
+    """Return the repositories of issues, by which runs may be clustered; what stands before the number is looked at once.
 
-    >>> repo_of("django__django-11099"), repo_of("a/b:pr-7"), repo_of("task 7")
-    ('django/django', 'a/b', None)
+    >>> repos_of(["django__django-11099", "a/b:pr-7", "task 7"]).to_list()
+    ['django/django', 'a/b', None]
     """
-    found = _PULL.fullmatch(item) if ":" in item else _REPO.fullmatch(item)
-    return None if found is None else f"{found['owner']}/{found['name']}"
-
-
-def repos_of(items: Sequence[str]) -> list[str | None]:
-    """Return the repositories of many issues; what stands before the number is looked at once."""
-    parted = [item.rpartition("-") for item in items]
-    known = {stem: repo_of(f"{stem}-1") for stem in dict.fromkeys(stem for stem, _, _ in parted)}
-    return [
-        known[stem] if number.isdecimal() and ":" not in item else repo_of(item)
-        for item, (stem, _, number) in zip(items, parted, strict=True)
+    parted = [item.rpartition("-")[::2] for item in items]
+    known = {
+        stem: _REPO.fullmatch(f"{stem}-1") or _PULL.fullmatch(f"{stem}-1") for stem in {stem for stem, _ in parted}
+    }
+    found = [
+        known[stem] if number.isdecimal() else _REPO.fullmatch(item)
+        for (stem, number), item in zip(parted, items, strict=True)
     ]
+    return pl.Series("repo", [f"{each['owner']}/{each['name']}" if each else None for each in found], dtype=pl.String)
 
 
-def _ids(name: str, value: object, notes: list[str]) -> dict[str, None]:
+def _ids(name: str, value: object, file: FormatFile[Any]) -> pl.Series:
     """Return the ids of a list, each once; what is none is counted."""
     listed = as_list(value)
-    texts = [part for part in listed if isinstance(part, str) and part]
-    found = dict.fromkeys(part if part.isascii() else as_text(part) or "" for part in texts)
+    found = texts(listed if {*map(type, listed)} == {str} else [part for part in listed if isinstance(part, str)])
+    found = found.filter(found != "")
+    ids = found.unique(maintain_order=True)
     if not isinstance(value, list) and value is not None:
-        notes.append(f"{name} is {held(value)}, not a list of ids, and is dropped")
-    if len(texts) < len(listed):
-        notes.append(f"{len(listed) - len(texts)} entries of {name} are not ids and are dropped")
-    if len(found) < len(texts):
-        notes.append(f"{len(texts) - len(found)} entries of {name} repeat an id and count once")
-    return found
+        file.note(f"{name} is {held(value)}, not a list of ids, and is dropped")
+    if len(found) < len(listed):
+        file.note(f"{len(listed) - len(found)} entries of {name} are not ids and are dropped")
+    if len(ids) < len(found):
+        file.note(f"{len(found) - len(ids)} entries of {name} repeat an id and count once")
+    return ids
+
+
+def _outcomes(lists: Mapping[str, pl.Series], reasons: Row) -> pl.DataFrame:
+    """Say of every issue that any list names what became of it."""
+    more = {item: line for item, reason in reasons.items() if (line := first_line(reason))}
+    said = pl.col("item").replace_strict(more, default=None, return_dtype=pl.String)
+
+    def issues(name: str, status: str, reason: str | None = None, score: float | None = None) -> pl.DataFrame:
+        rows = pl.DataFrame({"item": lists.get(name, [])}, {"item": pl.String})
+        told = pl.lit(reason, pl.String)
+        told = pl.concat_str(told, said, separator=": ", ignore_nulls=True) if more and status == "error" else told
+        raw = None if name in _RESOLVED else name
+        known = {"status": pl.lit(status), "status_reason": told, "score": pl.lit(score, pl.Float64)}
+        return rows.with_columns(**known, value_raw=pl.lit(raw, pl.String))
+
+    parts = [issues(name, "error", reason) for name, reason in _ERRORS.items()]
+    tried = pl.concat([*parts, *(issues(name, "scored", None, 0.0) for name in _FAILURES)])
+    tried = tried.unique("item", keep="first", maintain_order=True)
+    resolved = pl.concat([issues(name, "scored", None, 1.0) for name in _RESOLVED])
+    both = pl.col("item").is_in(resolved["item"].implode())
+    tried = tried.with_columns(
+        status=pl.when(both).then(pl.lit("unscored")).otherwise("status"),
+        status_reason=pl.when(both).then(pl.lit("is among the resolved and elsewhere")).otherwise("status_reason"),
+        score=pl.when(~both).then("score"),
+    )
+    reached: list[pl.DataFrame] = []
+    for name, sure in _REACHED.items():
+        if name == "generated" and sure in lists:
+            reached.append(issues(name, "error", _ERRORS["no_logs"]))
+        elif name in {"completed_ids", "applied", "with_logs"} and sure not in lists:
+            reached.append(issues(name, "scored", None, 0.0))
+        else:
+            reached.append(issues(name, "unscored", "no list says what became of it"))
+    absent = pl.col("item").is_in(lists.get("incomplete_ids", pl.Series([], dtype=pl.String)).implode())
+    every = pl.concat([tried, resolved, pl.concat(reached).filter(~absent)])
+    every = every.unique("item", keep="first", maintain_order=True)
+    ambiguous = pl.col("item").is_in(lists.get("ambiguous_failure_ids", pl.Series([], dtype=pl.String)).implode())
+    return every.with_columns(failure_reason=pl.when(ambiguous & pl.col("value_raw").is_in(_FAILURES)).then(said))
 
 
 def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) -> pl.DataFrame:
-    (content,), notes = records, list[str]()
-    lists = {name: _ids(name, content[name], notes) for name in sorted(_LISTS & content.keys())}
-    outcomes = _outcomes(lists, as_dict(content.get("failure_reasons")))
-    if not outcomes:
-        return pl.DataFrame()
-    model, run_id, named = system_of(file.source.path)
+    (content,) = records
+    lists = {name: _ids(name, content[name], file) for name in sorted(_LISTS & content.keys())}
+    frame = _outcomes(lists, as_dict(content.get("failure_reasons")))
+    if not frame.height:
+        return frame
+    path = file.source.path
+    model, run_id, named = system_of(path)
     dated = _DATED.fullmatch(run_id or "")
-    benchmark = benchmark_of(next(iter(outcomes)))
-    only = None if _WHOLE & lists.keys() else _ONLY.format(n=sum(row.get("score") == 1 for row in outcomes.values()))
+    benchmark = benchmark_of(frame["item"][0])
+    only = None if _WHOLE & lists.keys() else _ONLY.format(n=int((frame["score"] == 1).sum()))
+    counts = {name: value for name, value in content.items() if name.endswith("_instances") and isinstance(value, int)}
+    split = next((part for part in reversed(path.parts[:-1]) if part.lower() in _SPLITS), None)
     run = file.run(
         model,
         "",
@@ -151,75 +187,26 @@ def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) ->
         harness=benchmark,
         harness_version=as_text(content.get("schema_version")),
         timestamp=as_time(dated.expand(r"\g<year>-\g<month>-\g<day>")) if dated else None,
-        config=json_text(_config(content, file.source.path, run_id)),
+        config={"run_id": run_id, "split": split, **counts},
         note=f"It {only}" if only else None,
     )
-    unknown = [] if named else [unnamed(model)]
-    for sentence in (*notes, *_doubts(lists, outcomes, content), *unknown, *([only] if only else [])):
-        file.note(sentence)
-    items = list(outcomes)
-    frame = states(list(outcomes.values()))
-    beside = {"item": pl.Series(items), "repo": pl.Series(repos_of(items), dtype=pl.String)}
-    return frame.with_columns(**beside, run=pl.lit(run), metric=pl.lit(METRIC))
-
-
-def _outcomes(lists: dict[str, dict[str, None]], reasons: dict[str, object]) -> dict[str, Row]:
-    """Say of every issue that any list names what became of it."""
-    outcomes: dict[str, Row] = {}
-    for name, reason in _ERRORS.items():
-        for item in lists.get(name, ()):
-            more = first_line(reasons.get(item))
-            outcomes.setdefault(item, unscored(f"{reason}: {more}" if more else reason, name, error=True))
-    ambiguous = lists.get("ambiguous_failure_ids", {})
-    for name in _FAILURES:
-        failed = scored(0.0, value_raw=name, failure_reason=None)
-        for item in lists.get(name, ()):
-            more = first_line(reasons.get(item)) if item in ambiguous else ""
-            outcomes.setdefault(item, {**failed, "failure_reason": more} if more else failed)
-    resolved = scored(1.0)
-    for item in {name: None for listed in _RESOLVED for name in lists.get(listed, ())}:
-        other = outcomes.setdefault(item, resolved)
-        if other is not resolved:
-            outcomes[item] = unscored("is among the resolved and elsewhere", as_text(other["value_raw"]))
-    incomplete = lists.get("incomplete_ids", {})
-    for name, sure in _REACHED.items():
-        if name == "generated" and sure in lists:
-            row = unscored(_ERRORS["no_logs"], name, error=True)
-        elif name in {"completed_ids", "applied", "with_logs"} and sure not in lists:
-            row = scored(0.0, value_raw=name)
-        else:
-            row = unscored("no list says what became of it", name)
-        outcomes |= {item: row for item in lists.get(name, ()) if item not in outcomes and item not in incomplete}
-    return outcomes
-
-
-def _doubts(lists: dict[str, dict[str, None]], outcomes: dict[str, Row], content: Row) -> list[str]:
-    """Return what a reader should know: issues left out, odd ones, and counts that differ from their lists."""
-    reasons = Counter(
-        as_text(row.get("status_reason")) or "" for row in outcomes.values() if row["status"] == "unscored"
-    )
-    found = [f"{n} issues are unscored: each {reason}" for reason, n in reasons.items()]
-    if absent := [item for item in lists.get("incomplete_ids", ()) if item not in outcomes]:
-        found.append(f"{len(absent)} issues have no prediction; they are missing, not failed ({comma_list(absent, 3)})")
-    if n_empty := sum(
-        row.get("value_raw") in {"empty_patch_ids", "no_generation", "none"} for row in outcomes.values()
-    ):
-        found.append(f"{n_empty} issues got no patch and count as not resolved, as in the harness")
+    for reason, n in frame.filter(status="unscored")["status_reason"].value_counts(sort=True).iter_rows():
+        file.note(f"{n} issues are unscored: each {reason}")
+    absent = lists.get("incomplete_ids", pl.Series([], dtype=pl.String))
+    if absent := absent.filter(~absent.is_in(frame["item"].implode())).to_list():
+        file.note(f"{len(absent)} issues have no prediction; they are missing, not failed ({comma_list(absent, 3)})")
+    if n_empty := int(frame["value_raw"].is_in(_NO_PATCH).sum()):
+        file.note(f"{n_empty} issues got no patch and count as not resolved, as in the harness")
     if n := len(lists.get("ambiguous_failure_ids", ())):
-        found.append(f"{n} failures may be the infrastructure's (ambiguous_failure_ids); they stay not resolved")
-    for name, ids in lists.items():
-        told = content.get(f"{name.removesuffix('_ids')}_instances")
-        if isinstance(told, int) and name.startswith(("resolved", "unresolved", "error")) and told != len(ids):
-            found.append(f"{name} holds {len(ids)} ids where the report counts {told}")
-    return found
-
-
-def _config(content: Row, path: Path, run_id: str | None) -> Row:
-    """Return the counts of the report, the run's id, and the split that a folder names."""
-    counts = {name: value for name, value in content.items() if name.endswith("_instances") and isinstance(value, int)}
-    split = next((part for part in reversed(path.parts[:-1]) if part.lower() in _SPLITS), None)
-    known: Row = {"run_id": run_id, "split": split, **counts}
-    return {name: value for name, value in known.items() if value is not None}
+        file.note(f"{n} failures may be the infrastructure's (ambiguous_failure_ids); they stay not resolved")
+    for name in ("resolved", "unresolved", "error"):
+        listed, told = lists.get(f"{name}_ids"), content.get(f"{name}_instances")
+        if listed is not None and isinstance(told, int) and told != len(listed):
+            file.note(f"{name}_ids holds {len(listed)} ids where the report counts {told}")
+    for sentence in (None if named else unnamed(model), only):
+        if sentence:
+            file.note(sentence)
+    return frame.with_columns(repos_of(frame["item"].to_list()), run=pl.lit(run), metric=pl.lit(METRIC))
 
 
 _OTHERS: Final = " ".join(sorted(_LISTS - {*_RESOLVED}))

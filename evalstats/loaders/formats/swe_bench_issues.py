@@ -7,6 +7,7 @@ folder. The site's leaderboards give published shares, and outcomes where they l
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,19 +16,17 @@ from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.format_columns import states
-from evalstats.loaders.formats.swe_bench import METRIC, benchmark_of, repo_of, repos_of, system_of, unnamed
-from evalstats.loaders.rows import Row, held, scored, unscored
-from evalstats.loaders.values import as_amount, as_count, as_number, as_text, day_of, first_line, json_text
+from evalstats.loaders.format_columns import verdict
+from evalstats.loaders.formats.swe_bench import METRIC, benchmark_of, repos_of, system_of, unnamed
+from evalstats.loaders.rows import Row
+from evalstats.loaders.values import as_number, as_text, day_of, first_line
 from evalstats.schema.data import Problem
 
 _REPORT: Final = "report.json"
-_SHARE: Final = "resolved_percent"
 # What a task of Multi-SWE-bench's report says: valid is no verdict on the issue, which needs the tests of the dataset.
 _VALID: Final = "valid"
 _ISSUE: Final = r'"(?:[^"\\]|\\.)*"\s*:\s*'
 _ID: Final = r'"(?:(?:instance_)?[\w.-]+__[\w.-]+|[\w.-]+/[\w.-]+:pr-\d+)"\s*:\s*(?:true|false|null)\s*'
-_NO_VERDICT: Final = "{n} issues have no verdict (true or false) and are unscored"
 _VALID_IS: Final = (
     "a report of Multi-SWE-bench says whether the run of the tests was valid, not whether the issue is resolved, which also "
     "needs the tests of the dataset: metric valid; read final_report.json for the verdict"
@@ -46,6 +45,13 @@ class _Verdict(Struct):
 
 
 _Said = _Verdict | Scalar
+
+
+class _Issue(Struct):
+    key: str
+    value: _Said | list[Any]
+    model: str = ""
+    part: str = ""
 
 
 def _run_folder(path: Path) -> Path:
@@ -77,58 +83,30 @@ def _system(file: FormatFile[Any]) -> tuple[str, str | None]:
     return model, run_id
 
 
-_RIGHT, _WRONG = 1.0, 0.0
+def _about(file: FormatFile[Any]) -> Row:
+    model, run_id = _system(file)
+    return {"model": model, "parts": (model,), "config": {"run_id": run_id}}
 
 
-def _outcome(said: _Said) -> float | Row:
-    """Return what became of an issue, from its verdict or from what stands beside it."""
-    found = said if isinstance(said, _Verdict) else _Verdict(resolved=said)
-    verdict = None if found.resolved is UNSET else found.resolved
-    if found.infra_failure is True:
-        reason = first_line(found.infra_failure_reason)
-        return unscored(f"an infrastructure failure{f': {reason}' if reason else ''}", held(verdict), error=True)
-    if not isinstance(verdict, bool):
-        return unscored("no verdict", held(verdict))
-    if found.patch_exists is False:
-        return scored(float(verdict), value_raw="no patch")
-    return _RIGHT if verdict else _WRONG
-
-
-def _issues(
-    named: tuple[str, str], said: Mapping[str, _Said], locators: pl.Series, file: FormatFile[Any], config: Row
-) -> pl.DataFrame:
-    """Return the outcomes of the issues of one system; `named` are its model and its run."""
-    items = [as_text(item) or "" for item in said]
-    benchmark = benchmark_of(next(iter(items), ""))
-    known = {name: value for name, value in config.items() if value}
-    about: Row = {"benchmark": benchmark, "harness": benchmark, "config": json_text(known) if known else None}
-    beside = [each if isinstance(each, _Verdict) else None for each in said.values()]
-    applied = [each and each.patch_successfully_applied for each in beside]
-    outcomes = [_RIGHT if each is True else _WRONG if each is False else _outcome(each) for each in said.values()]
-    return states(outcomes).with_columns(
-        item=pl.Series(items),
-        repo=pl.Series(repos_of(items), dtype=pl.String),
-        cost_usd=pl.Series([each and as_amount(each.cost) for each in beside], dtype=pl.Float64),
-        api_calls=pl.Series([each and as_count(each.api_calls) for each in beside]),
-        patch_applied=pl.Series([value if isinstance(value, bool) else None for value in applied]),
-        locator=locators,
-        run=pl.lit(file.run(*named, **about)),
-        metric=pl.lit(METRIC),
+def _arranged(frame: pl.DataFrame, _: FormatFile[Any]) -> pl.DataFrame:
+    reason = pl.concat_str(pl.lit("an infrastructure failure"), "_reason", separator=": ", ignore_nulls=True)
+    benchmark = benchmark_of(next(iter(frame["item"]), ""))
+    broken, applied = frame["_infra"], frame["patch_applied"]
+    unread = pl.lit(None, pl.Boolean)
+    return frame.with_columns(
+        repos_of(frame["item"].to_list()),
+        error=pl.when(broken == True).then(reason) if broken.dtype == pl.Boolean else pl.lit(None, pl.String),  # noqa: E712
+        patch_applied="patch_applied" if applied.dtype == pl.Boolean else unread,
+        benchmark=pl.lit(benchmark),
+        harness=pl.lit(benchmark),
     )
 
 
-class _Issue(Struct):
-    key: str
-    value: _Said | list[Any]
+def _inside(system: Row, issues: Mapping[str, _Said]) -> list[_Issue]:
+    return [_Issue(item, said, **system) for item, said in issues.items()]
 
 
-def _of_one(records: list[_Issue], file: FormatFile[_Issue]) -> pl.DataFrame:
-    model, run_id = _system(file)
-    said = {record.key: None if isinstance(record.value, list) else record.value for record in records}
-    return _issues((model, model), said, file.locators, file, {"run_id": run_id})
-
-
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="swe-bench-issues",
     title="SWE-bench and SWE-bench Pro results by issue (eval_results.json, report.json)",
     version="2",
@@ -140,11 +118,22 @@ FORMAT: Final = Format(
         Sign(confidence=0.8, opening=rf"\{{\s*{_ID}(?:\}}|,\s*{_ID}[,}}])", shapes=("object", "lines")),
     ),
     record=_Issue,
-    columns=_of_one,
+    fields={
+        "item": "key",
+        "cost_usd": "value.cost",
+        "api_calls": "value.api_calls",
+        "patch_applied": "value.patch_successfully_applied",
+        "_infra": "value.infra_failure",
+        "_reason": "value.infra_failure_reason",
+    },
+    scores={METRIC: "value.resolved value"},
+    about=_about,
+    arranged=_arranged,
+    of_run=("benchmark", "harness"),
     keyed=True,
     called="issues",
     metrics={METRIC: HEADLINE},
-    unscored=_NO_VERDICT,
+    unscored="{n} issues have no verdict (true or false) and are unscored",
     grouped=_grouped,
     expected="Ids with true or false, or with resolved, were expected",
 )
@@ -155,24 +144,21 @@ class _System(Struct):
     value: dict[str, _Said] | Scalar
 
 
-def _of_several(records: list[_System], file: FormatFile[_System]) -> pl.DataFrame:
-    frames: list[pl.DataFrame] = []
+def _of_several(records: list[_System], file: FormatFile[Any]) -> tuple[list[_Issue], list[str]]:
+    found: list[_Issue] = []
     for record in records:
         if isinstance(record.value, dict) and record.value:
-            places = pl.Series([f"{record.key}.{item}" for item in record.value])
-            frames.append(_issues((record.key, record.key), record.value, places, file, {}))
+            found += _inside({"model": record.key, "part": record.key}, record.value)
         else:
             file.leave_out("no issues", record.key)
-    return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
+    return found, [f"{issue.model}.{issue.key}" for issue in found]
 
 
-SYSTEMS: Final = Format(
+SYSTEMS: Final[Format[Any]] = replace(
+    FORMAT,
     name="swe-bench-systems",
     title="SWE-bench results by system and issue (info_for_leaderboard.json)",
-    version="2",
     upstream=_UPSTREAM,
-    benchmark="SWE-bench",
-    harness=None,
     signs=(
         Sign(
             confidence=0.85,
@@ -181,11 +167,12 @@ SYSTEMS: Final = Format(
         ),
     ),
     record=_System,
-    columns=_of_several,
-    keyed=True,
+    fields={**FORMAT.fields, "model": "model", "part": "part"},
+    inner=_of_several,
+    about=None,
     called="systems",
-    metrics={METRIC: HEADLINE},
-    unscored=_NO_VERDICT,
+    grouped=None,
+    expected="",
 )
 
 
@@ -202,8 +189,9 @@ class _Board(Struct):
     results: list[_Entry | Scalar] | Scalar = None
 
 
-def _boards(records: list[_Board], file: FormatFile[_Board]) -> pl.DataFrame:
-    frames: list[pl.DataFrame] = []
+def _boards(records: list[_Board], file: FormatFile[Any]) -> tuple[list[_Issue], list[str]]:
+    found: list[_Issue] = []
+    places: list[str] = []
     for record, place in zip(records, file.locators, strict=True):
         task = as_text(record.name) or ""
         for at, entry in enumerate(record.results if isinstance(record.results, list) else ()):
@@ -212,28 +200,25 @@ def _boards(records: list[_Board], file: FormatFile[_Board]) -> pl.DataFrame:
                 continue
             part = f"{task}.{as_text(entry.folder) or model}"
             if not isinstance(entry.resolved, bool) and as_number(entry.resolved) is not None:
-                run = file.run(model, part, harness="SWE-bench", config=json_text({"split": task}))
-                file.publish(entry.resolved, run, _SHARE, task=task, unit="percent", date=day_of(entry.date))
-            if isinstance(said := entry.per_instance_details, dict) and said:
-                places = pl.Series([f"{place}.results[{at}].per_instance_details.{item}" for item in said])
-                frames.append(_issues((model, part), said, places, file, {"split": task}))
-    return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
+                run = file.run(model, part, harness="SWE-bench", config={"split": task})
+                known: Row = {"task": task, "unit": "percent", "date": day_of(entry.date)}
+                file.publish(entry.resolved, run, "resolved_percent", **known)
+            if isinstance(said := entry.per_instance_details, dict):
+                found += _inside({"model": model, "part": part}, said)
+                places += [f"{place}.results[{at}].per_instance_details.{item}" for item in said]
+    return found, places
 
 
-BOARD: Final = Format(
+BOARD: Final[Format[Any]] = replace(
+    SYSTEMS,
     name="swe-bench-board",
     title="SWE-bench's leaderboards (leaderboards.json)",
-    version="2",
-    upstream=_UPSTREAM,
-    benchmark="SWE-bench",
-    harness=None,
     signs=(Sign("leaderboards", text=('"resolved"',), shapes=OBJECT),),
     record=_Board,
-    columns=_boards,
+    inner=_boards,
+    keyed=False,
     lists=("leaderboards",),
     called="leaderboards",
-    metrics={METRIC: HEADLINE},
-    unscored=_NO_VERDICT,
     expected="Entries with resolved were expected",
 )
 
@@ -252,16 +237,11 @@ def _pull(record: _Pull, file: FormatFile[_Pull]) -> Iterator[Sample]:
         file.leave_out("no org, repo and number")
         return
     file.note(_VALID_IS)
-    item, valid = f"{org}/{repo}:pr-{number}", record.valid
-    outcome = scored(float(valid)) if isinstance(valid, bool) else unscored("no verdict", held(valid))
-    shared: Row = {
-        "run": file.run(_system(file)[0]),
-        "item": item,
-        "repo": repo_of(item),
-        "failure_reason": first_line(record.error_msg) or None,
-        "locator": file.locator or None,
-    }
-    yield shared, [(_VALID, outcome)]
+    shared: Row = {"run": file.run(_system(file)[0]), "item": f"{org}/{repo}:pr-{number}", "repo": f"{org}/{repo}"}
+    yield (
+        {**shared, "failure_reason": first_line(record.error_msg) or None, "locator": file.locator or None},
+        [(_VALID, verdict(record.valid))],
+    )
 
 
 PULLS: Final = Format(
@@ -277,6 +257,6 @@ PULLS: Final = Format(
     alone=True,
     called="reports",
     metrics={_VALID: SHARE},
-    unscored=_NO_VERDICT,
+    unscored=FORMAT.unscored,
     grouped=_grouped,
 )

@@ -5,45 +5,32 @@ better. The item is a digest of the input, since ids of records are new in each 
 feedback without a number was not evaluated, or failed, which the frame does not tell: it is unscored.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, Final
 
-from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import number
+import polars as pl
+
+from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Sign
+from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_amount, as_text, as_time
+from evalstats.loaders.values import as_text
 
 _CALLS: Final = "_calls"
-_DIRECTION: Final = " direction"
 _PART: Final = ":::"
 _BETTER: Final = {"true": True, "false": False, "1": True, "0": False}
 
 
-def _rows(record: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sample]:
-    item, feedback = item_of(record.get("input")), _feedback(record)
-    if item is None:
-        file.leave_out("no input")
-        return
-    names = [as_text(record.get(name)) for name in ("app_name", "app_version")]
-    run = file.run(" ".join(filter(None, names)) or as_text(record.get("app_id")))
-    shared: Row = {"run": run, "item": item}
-    shared |= {"latency_s": as_amount(record.get("latency")), "cost_usd": as_amount(record.get("total_cost"))}
-    shared["timestamp"] = as_time(record.get("ts"))
-    for name in feedback:
-        direction = as_text(record.get(f"{name.partition(_PART)[0]}{_DIRECTION}"))
-        if name not in file.metrics:
-            file.metric(as_text(name) or "", higher_is_better=_BETTER.get((direction or "").lower()))
-    if feedback:
-        yield shared, [(as_text(name) or "", number(record[name])) for name in feedback]
-    else:
-        file.leave_out("no feedback")
-
-
-def _feedback(record: dict[str, Any]) -> list[str]:
+def _feedback(rows: Sequence[Row], file: FormatFile[Row]) -> dict[str, str]:
     """Return the columns of feedback, and those of a feedback's several results."""
-    named = {name.removesuffix(_CALLS) for name in record if name.endswith(_CALLS)}
-    return [name for name in record if name in named or (_PART in name and name.partition(_PART)[0] in named)]
+    names = members_of(rows)
+    called = {name.removesuffix(_CALLS) for name in names if name.endswith(_CALLS)}
+    found = [name for name in names if name in called or (_PART in name and name.partition(_PART)[0] in called)]
+    for name in found:
+        direction = f"{name.partition(_PART)[0]} direction"
+        told = next((text for row in rows if (text := as_text(row.get(direction)))), "")
+        file.metric(as_text(name) or "", higher_is_better=_BETTER.get(told.lower()))
+    return {as_text(name) or "": name for name in found}
 
 
 FORMAT: Final = Format(
@@ -63,6 +50,21 @@ FORMAT: Final = Format(
         ),
     ),
     record=dict[str, Any],
-    rows=_rows,
+    fields={
+        "model": "app_name",
+        "_version": "app_version",
+        "_app": "app_id",
+        "latency_s": "latency",
+        "cost_usd": "total_cost",
+        "timestamp": "ts",
+    },
+    scores=_feedback,
+    asked=("input",),
+    identity=item_of,
+    arranged=lambda frame, _: frame.with_columns(
+        model=pl.concat_str("model", "_version", separator=" ", ignore_nulls=True)
+        .replace("", None)
+        .fill_null(pl.col("_app"))
+    ),
     repeated=True,
 )
