@@ -37,7 +37,7 @@ from evalstats.loaders.base import (
 from evalstats.loaders.files import load_json
 from evalstats.loaders.format_columns import MAKERS, Sample, numbers, with_outcomes, with_said
 from evalstats.loaders.published_numbers import PublishedRows
-from evalstats.loaders.record_columns import RecordBlock, column_of, outcomes_of, record_of, values_at
+from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, outcomes_of, record_of, values_at
 from evalstats.loaders.records import cell_value, how_to_name
 from evalstats.loaders.rows import (
     Factors,
@@ -461,6 +461,8 @@ class Format(Generic[R]):
         Sentences as `failed`, with the outcomes that they count.
     arranged
         Changes the columns of `fields` before they are checked.
+    after
+        Changes the outcomes, which still have the columns for `arranged`.
     once
         Columns in which no two records are alike: the later ones are left out.
     columns
@@ -519,6 +521,7 @@ class Format(Generic[R]):
     cells: tuple[str, ...] = ()
     counts: Mapping[str, pl.Expr] = field(default_factory=dict[str, pl.Expr])
     arranged: Callable[[pl.DataFrame, "FormatFile[R]"], pl.DataFrame] | None = None
+    after: Callable[[pl.DataFrame, "FormatFile[R]"], pl.DataFrame] | None = None
     once: tuple[str, ...] = ()
     rows: Callable[[R, FormatFile[R]], Iterable[Sample]] | None = None
     columns: Callable[[list[R], FormatFile[R]], pl.DataFrame] | None = None
@@ -638,18 +641,19 @@ class Format(Generic[R]):
         frame = self._shared(block, places, file)
         if not frame.height:
             return frame
-        made: dict[str, str] = {}
+        kept = [] if frame.height == len(block.parents) else frame["_row"].to_list()
         if callable(self.scores):
-            scores = block.named(self.scores(inner, file))
+            given = block.named(self.scores(inner, file))
         else:
-            made = {name: path for name, path in self.scores.items() if path.startswith("_")}
-            scores = block.scores({name: path for name, path in self.scores.items() if name not in made})
-        if frame.height < len(block.parents):
-            kept = frame["_row"].to_list()
-            scores = ((name, [values[row] for row in kept]) for name, values in scores)
-        scores = chain(scores, ((name, frame[path].to_list()) for name, path in made.items() if path in frame.columns))
-        shared = frame.drop(name for name in frame.columns if name.startswith("_"))
-        outcomes, waiting = outcomes_of(shared, scores, self.metrics, self.reads)
+            given = chain.from_iterable(_given(block, frame, metric, path) for metric, path in self.scores.items())
+        # What `arranged` made has the rows that are left.
+        scores = (
+            (name, values if len(values) == frame.height else [values[row] for row in kept]) for name, values in given
+        )
+        outcomes, waiting = outcomes_of(frame, scores, self.metrics, self.reads)
+        outcomes = outcomes if self.after is None or not outcomes.height else self.after(outcomes, file)
+        own = [name for name in frame.columns if name.startswith("_")]
+        outcomes, waiting = outcomes.drop(own), waiting.drop(own)
         for sentence, which in self.counts.items() if outcomes.height else ():
             file.count(sentence, int(outcomes.select(which.sum()).item() or 0))
         if self.without:
@@ -752,8 +756,16 @@ class Format(Generic[R]):
 
     def _metric(self, row: Row, file: FormatFile[R]) -> Row:
         name = str(row["metric"])
-        fixed: Row = {"higher_is_better": True, **self.metrics[name]} if name in self.metrics else {}
+        facts = facts_of(name, self.metrics)
+        fixed: Row = {"higher_is_better": True, **facts} if facts else {}
         return {**row, **fixed, **file.metrics.get(name, {})}
+
+
+def _given(block: RecordBlock, frame: pl.DataFrame, metric: str, path: str) -> Iterable[tuple[str, list[object]]]:
+    """Return the values of a metric, or of a group of them, in the records or in a column that was made of these."""
+    if not path.startswith("_"):
+        return block.scores({metric: path})
+    return [(metric, frame[path].to_list())] if path in frame.columns else []
 
 
 def _judged(frame: pl.DataFrame, tally: Tally) -> pl.DataFrame:

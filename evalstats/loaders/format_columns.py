@@ -211,3 +211,19 @@ def with_said(shared: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
             score=pl.when(~failed).then("score"),
         )
     return shared.drop("error", strict=False).hstack(said)
+
+
+def unscored_where(frame: pl.DataFrame, reason: pl.Expr) -> pl.DataFrame:
+    """Return outcomes without the scores for which there is a reason why they are none.
+
+    >>> frame = pl.DataFrame({"item": ["a", "b"]}).hstack(numbers([0.5, 0.0]))
+    >>> unscored_where(frame, pl.when(pl.col("score") == 0).then(pl.lit("not run"))).select("status", "score").rows()
+    [('scored', 0.5), ('unscored', None)]
+    """
+    none = reason.is_not_null() & (pl.col("status") != "error")
+    return frame.with_columns(
+        status=pl.when(none).then(pl.lit("unscored")).otherwise("status"),
+        status_reason=pl.when(none).then(reason).otherwise("status_reason"),
+        value_raw=pl.when(none).then(pl.coalesce("value_raw", text_of(frame["score"]))).otherwise("value_raw"),
+        score=pl.when(~none).then("score"),
+    )

@@ -1,7 +1,7 @@
 """Records of a block as columns: what outcomes share, and each metric, by where a declaration says that records have them.
 
 A place in a record is a path: names of members with points between them ("info.error"), a number for an element of a list
-("judge.0"). Of several paths with blanks between them the first counts that has something in it.
+("judge.0"), `#` for how many there are. Of several paths with blanks between them the first counts that has something in it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -97,7 +97,8 @@ def values_at(records: Sequence[object], paths: str, absent: object = None) -> l
 
 def _at(records: Sequence[object], path: str, absent: object) -> list[object]:
     # In delimited text a name with points in it is one.
-    whole = "." in path and any(isinstance(record, dict) and path in record for record in records)
+    told = "." in path and bool(records) and isinstance(records[0], dict)
+    whole = told and any(isinstance(record, dict) and path in record for record in records)
     for name in [path] if whole else path.split("."):
         records = _members(records, name, absent)
     return list(records)
@@ -122,8 +123,10 @@ def _member(value: object, name: str, absent: object) -> object:
     if isinstance(value, Struct):
         attribute = _attributes(type(value)).get(name)
         return absent if attribute is None else getattr(value, attribute)
-    if isinstance(value, list) and name.isdecimal() and int(name) < len(cast("list[object]", value)):
-        return cast("list[object]", value)[int(name)]
+    if isinstance(value, list):
+        listed = cast("list[object]", value)
+        place = int(name) if name.isdecimal() else -1
+        return len(listed) if name == "#" else listed[place] if 0 <= place < len(listed) else absent
     return absent
 
 
@@ -136,22 +139,23 @@ class _Tree(dict[str, "_Tree"]):
     """The members of a record by name; "" is there where one is read as it is."""
 
 
-def record_of(fields: Iterable[str], scores: Iterable[str], each: str = "", *, keyed: bool = False) -> type[Struct]:
+def record_of(fields: Iterable[str], scores: Sequence[str], each: str = "", *, keyed: bool = False) -> type[Struct]:
     """Make the typed record that has the members which paths name: what else a record holds is passed over.
 
-    `each` is the list whose elements paths lead into. A score that is absent stays UNSET; any other member is null then.
+    `each` is the list whose elements paths lead into. What may be absent (`?`) is UNSET then, any other member null.
     """
-    tree, wanted = _Tree(), [*chain.from_iterable(paths.split(" ") for paths in scores)]
-    for path in (*chain.from_iterable(paths.split(" ") for paths in fields), *wanted):
+    tree, wanted = _Tree(), [paths.replace(" | ", " ").removesuffix("?").split(" ") for paths in scores]
+    unset = [path for paths, every in zip(scores, wanted, strict=True) if paths.endswith("?") for path in every]
+    for path in chain.from_iterable([*(paths.split(" ") for paths in fields), *wanted]):
         node = tree
         for name in path.split("."):
-            if name.isdecimal() or name.startswith("*"):
+            if name.isdecimal() or name[:1] in {"*", "#"}:
                 break
             node = node.setdefault(name, _Tree())
         node.setdefault("", _Tree())
     if keyed:
         tree.setdefault("key", _Tree())
-    return _struct(tree, "", frozenset(wanted), each, keyed=keyed)
+    return _struct(tree, "", frozenset(unset), each, keyed=keyed)
 
 
 def _struct(tree: _Tree, before: str, scores: frozenset[str], each: str, *, keyed: bool = False) -> type[Struct]:
@@ -212,19 +216,21 @@ class RecordBlock:
             yield metric, _members(self.records, name, UNSET)
 
     def scores(self, declared: Mapping[str, str]) -> Iterator[tuple[str, list[object]]]:
-        """Yield each metric with its values, which are UNSET where a row has none.
+        """Yield each metric with its values, which are UNSET where a row has none: with `?` behind a path it may be absent.
 
         `*` in a path stands for each member of an object, `**` for what lies in it however deep, `*key` for each object in a
-        list, called by that member of it; and `*` in the name of the metric for what it is called.
+        list, called by that member of it; and `*` in the name of the metric for what it is called. Several such have ` | `
+        between them.
 
         >>> block = RecordBlock([{"marks": [{"name": "tone", "value": 1}]}, {"marks": []}])
         >>> list(block.scores({"score/*": "marks.*name.value"}))
         [('score/tone', [1, UNSET])]
         """
-        for metric, path in declared.items():
+        every = ((metric, path) for metric, paths in declared.items() for path in paths.split(" | "))
+        for metric, path in every:
             before, star, after = path.partition(".*")
             if not star:
-                yield metric, self.at(path, UNSET)
+                yield metric, self.at(path.removesuffix("?"), UNSET if path.endswith("?") else None)
                 continue
             key, _, behind = after.partition(".")
             for name, values in _named_values(self.at(before), key):
@@ -267,7 +273,7 @@ def outcomes_of(
             present = np.array([value is not UNSET for value in values], dtype=np.bool_)
             plain = [None if value is UNSET else value for value in values]
         there.append(present)
-        said = _said(plain, metrics.get(metric, {})) if reads is None else states(cast("list[Said]", plain))
+        said = _said(plain, facts_of(metric, metrics)) if reads is None else states(cast("list[Said]", plain))
         parts.append(said.with_columns(metric=pl.lit(metric)))
     n, k = shared.height, len(parts)
     if not n or not k:
@@ -291,6 +297,12 @@ def of_words(words: Mapping[str, float]) -> Callable[[object], Said]:
         return (known.get(value) if isinstance(value, str) else None) or verdict(value)
 
     return reads
+
+
+def facts_of(metric: str, metrics: Mapping[str, Row]) -> Row:
+    """Return what is declared of a metric, by its name or by that of all in its group ("score/*"); nothing where neither is."""
+    group, slash, _ = metric.partition("/")
+    return metrics.get(metric) or (metrics.get(f"{group}/*", {}) if slash else {})
 
 
 def _said(values: list[object], facts: Row) -> pl.DataFrame:

@@ -212,8 +212,7 @@ def test_a_stored_relaxed_success_is_used_and_a_contradiction_noted(tmp_path: Pa
     data = load(write(tmp_path / "eval_results_relaxed.json", [agreeing, other]))
     assert values(data, "success") == [1.0, 0.0]
     assert said(data) == (
-        "1 samples store a relaxed_success other than the one their completion gives (samples[1] (t2_stable)); "
-        "the stored one is used"
+        "1 samples store a relaxed_success other than the one their completion gives; the stored one is used"
     )
 
 
@@ -227,7 +226,6 @@ def test_a_crash_is_an_error_in_every_metric_though_it_passes(tmp_path: Path) ->
     (run,) = data.runs.to_dicts()
     assert (run["n_scored"], run["n_error"]) == (len(METRICS), len(METRICS))
     assert "1 samples crashed" in said(data)
-    assert "1 of them as successes" in said(data)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +249,7 @@ def test_scores_off_their_scale_are_unscored(tmp_path: Path) -> None:
     odd = sample(reliability=judgment(faithfulness_score=5), completion=completion() | {"semantic_sr": 0.4})
     rows = {one["metric"]: one for one in load(write(tmp_path / "r.json", [odd])).outcomes.to_dicts()}
     assert (rows["faithfulness"]["status"], rows["faithfulness"]["value_raw"]) == ("unscored", "5")
-    assert rows["faithfulness"]["status_reason"] == "faithfulness_score is 5, not within 0 to 4"
+    assert rows["faithfulness"]["status_reason"] == "the score lies outside 0 to 4"
     assert (rows["semantic_success"]["status"], rows["semantic_success"]["value_raw"]) == ("unscored", "0.4")
 
 
@@ -368,10 +366,6 @@ RIGHT: dict[str, object] = {
         ({"sample_count": 3}, "the summary counts 3 samples, the file holds 2"),
         ({"success_rate": 0.5}, "success_rate 0.5000 is the stricter semantic success"),
         ({"success_rate": 0.75}, "success_rate is 0.7500, but its samples give 1.0000 (relaxed) and 0.5000 (semantic)"),
-        ({"strict_success_rate": 1.0}, "strict_success_rate is 1.0000, but its samples give 0.5000"),
-        ({"relaxed_success_rate": 1.0, "original_success_rate": 0.5}, ""),
-        ({"relaxed_success_rate": 0.5}, "relaxed_success_rate is 0.5000"),
-        ({"avg_efficiency": 0.1}, "avg_efficiency is 0.1000"),
         ({"missing_runtime_task_ids": ["t8", "t9"]}, "2 samples had no environment to run in and are missing (t8, t9)"),
     ],
 )
@@ -402,10 +396,10 @@ def test_samples_before_the_metadata_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "expected"),
     [
-        (sample("t1"), "a task with this behaviour before"),
+        (sample("t1"), "copies of earlier ones"),
         (sample("t2", unstable_behavior="goal_switching"), "stable, but with an unstable_behavior"),
         (sample(variant=None, sample_id="x"), "no variant, stable or unstable"),
-        (sample(task_id=None, sample_id=None), "neither task_id nor sample_id"),
+        (sample(task_id=None, sample_id=None), "no task_id or sample_id"),
         (7, "no JSON object"),
     ],
 )

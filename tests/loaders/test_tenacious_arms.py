@@ -125,7 +125,7 @@ def test_conversations_of_tau2_beside_the_benchmark(tmp_path: Path) -> None:
         ("tau2-bench", "retail", "gpt-4.1 (soft)", 1, 1.0),
     ]
     assert data.models() == ("gpt-4.1",)
-    assert "of a task, an arm and a trial before): line 4" in told(data, "error")
+    assert "(copies of earlier ones): line 4" in told(data, "error")
 
 
 def test_simulations_without_their_conversations(tmp_path: Path) -> None:
