@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import evalstats as es
 from evalstats.cli.main import app
+from evalstats.testing import assert_not_worse
 
 pytest_plugins = ["pytester"]
 
@@ -40,6 +41,8 @@ def runs(tmp_path, monkeypatch) -> Path:
 
 
 def test_the_suites_of_the_page_run(pytester, runs):
+    # Suites within this process forget their own imports, and numpy loads once.
+    assert_not_worse(es.datasets.tenacious_held_out(), "baseline", "trained", cluster="none").document()
     gate, plain, cases = blocks("in-tests.md", "python")
     commands = [shlex.split(line) for block in blocks("in-tests.md", "") for line in block.splitlines()]
     pytester.chdir()
@@ -47,12 +50,12 @@ def test_the_suites_of_the_page_run(pytester, runs):
     for side in ("baseline", "candidate"):
         (pytester.path / side).symlink_to(runs / side)
     _, *options = commands[0]
-    done = pytester.runpytest_subprocess("test_gate.py", *options)
+    done = pytester.runpytest("test_gate.py", *options)
     done.assert_outcomes(passed=1)
     done.stdout.fnmatch_lines(["test_gate.py::test_the_new_prompt_is_not_worse: BETTER: new-prompt is better*"])
     _, *options = commands[1]
     for name in ("old.jsonl", "new.jsonl"):
-        pytester.runpytest_subprocess("test_cases.py", *[each.replace("new.jsonl", name) for each in options])
+        pytester.runpytest("test_cases.py", *[each.replace("new.jsonl", name) for each in options])
     assert len((pytester.path / "new.jsonl").read_text().splitlines()) == 30
     for _, *words in commands[2:]:
         # Both files say the same of 6 items: too few for a verdict, which is the data's fault and not the command's.

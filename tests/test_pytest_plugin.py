@@ -147,7 +147,7 @@ def test_a_test_without_the_name_that_others_have_is_the_files(pytester, name):
         def test_it({name}): pass
         def test_plain(): pass
     """)
-    done = pytester.runpytest_subprocess("--evalstats-out", "new.jsonl")
+    done = pytester.runpytest("--evalstats-out", "new.jsonl")
     done.stdout.no_fnmatch_line("*error:*")
     assert sorted(row[name] for row in rows_of(pytester.path / "new.jsonl")) == ["new", "o3", "o4"]
 
@@ -164,7 +164,7 @@ def test_only_plain_short_parameters_are_factors(pytester):
             assert plain != 3
             if plain == 0.5: raise ValueError("\\x07" + "y" * 299)
     """)
-    pytester.runpytest_subprocess("--evalstats-out", "out.jsonl", "-n", "1").assert_outcomes(passed=22, failed=22)
+    pytester.runpytest("--evalstats-out", "out.jsonl", "-n", "1").assert_outcomes(passed=22, failed=22)
     rows = rows_of(pytester.path / "out.jsonl")
     assert not any("odd" in row for row in rows)
     assert [*dict.fromkeys(repr(row["plain"]) for row in rows)] == ["0.5", "3", "True", "'de'"]
@@ -287,7 +287,7 @@ def test_a_mark_gives_options_and_a_call_goes_before_it(pytester):
 )
 def test_a_file_that_cannot_be_written_is_refused_before_any_test_runs(pytester, arguments, told):
     pytester.makepyfile("def test_it(): raise SystemExit('this cost money')")
-    done = pytester.runpytest_subprocess(*arguments)
+    done = pytester.runpytest(*arguments)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines([told])
 
