@@ -497,7 +497,7 @@ def _table(table: Table, label: str) -> str:
     table = table.without_empty_columns()
     rows = table.frame or _raw(table)
     after = _data_link(rows, table.id)
-    most = (table.most if table.frame else 0) or _MOST_ROWS
+    most = table.most or _MOST_ROWS
     if len(table.rows) <= most:
         return table_float(table, label, after=after)
     more = for_pandoc(f"The first {most} of {len(table.rows):,} are shown; the CSV has all.")

@@ -20,7 +20,7 @@ from evalstats.analysis.gap.shown import (
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Section, Table, Text, listed, sentence
 from evalstats.document.numbers import number, p_words, titled
-from evalstats.grammar import and_list, conjugate, plural
+from evalstats.grammar import and_list, conjugate, plural, plural_of
 
 _NAMED = 3
 _MOST = 20
@@ -69,7 +69,7 @@ def _models(found: LabLiveGap) -> Section | None:
     spread = f"; true gaps spread by about {live.spread(line.tau)}" if line.tau else ""
     own = apart(found)
     beside = (
-        f"Without any line, {len(own)} of {found.n_models} models differ from their own lab score"
+        f"Compared directly, {len(own)} of {found.n_models} models differ from their lab score"
         if own and found.level is not None
         else ""
     )
@@ -93,7 +93,7 @@ def _models(found: LabLiveGap) -> Section | None:
         ),
         most=_MOST,
     )
-    said = _text(f"Taken together the gaps {noise} ({p_words(line.p_value)}){spread}", beside)
+    said = _text(f"Taken together, the gaps {noise} ({p_words(line.p_value)}){spread}", beside)
     return _section("models", heading, figures.gaps(found, table), said, news=bool(rows))
 
 
@@ -115,9 +115,10 @@ def _mix(found: LabLiveGap) -> Section | None:
     mixed, own = row.mix.excludes_zero, row.behaviour.excludes_zero
     amount = shown.difference(row.mix.estimate)
     if mixed and not own:
-        heading = f"The mix of tasks explains {amount} of {shown.difference(row.total.estimate)}"
+        heading = f"Task mix accounts for {amount} of {shown.difference(row.total.estimate)}"
     elif mixed:
-        heading = f"The mix of tasks explains {amount}, the same tasks {shown.difference(row.behaviour.estimate)}"
+        rest = shown.difference(row.behaviour.estimate)
+        heading = f"Task mix accounts for {amount}, other scores on the same tasks for {rest}"
     elif own:
         heading = "The difference is within the same tasks, not in their mix"
     else:
@@ -125,7 +126,7 @@ def _mix(found: LabLiveGap) -> Section | None:
     beyond = [each for each in parts.rows if each.behaviour.excludes_zero]
     names = and_list([each.model for each in beyond], _NAMED)
     differ = conjugate(len(beyond), "differ")
-    single = f"One by one, {len(beyond)} of {len(parts.rows)} models {differ} on the same tasks: {names}"
+    single = f"Individually, {len(beyond)} of {len(parts.rows)} models {differ} on the same tasks: {names}"
     return _section("mix", heading, figure, _text(single if beyond else ""), news=bool(mixed or own or beyond))
 
 
@@ -353,11 +354,12 @@ def _scenarios(found: LabLiveGap) -> Section | None:
     if not judged:
         return None
     live = ShownSide(found, found.live)
-    heading = f"In no {gaps.factor} is live shown to differ from the lab"
+    heading = f"No {gaps.factor} shows a difference between live and lab"
     if off:
         # Another level may lie farther off and be open: the heading speaks of what is shown.
-        which = f"{off[0].scenario} alone" if len(off) == 1 else f"{len(off)} of {judged}, most in {off[0].scenario}"
-        heading = f"By {gaps.factor}, live is shown to differ in {which}: {live.difference(off[0].estimate)}"
+        many = f"{len(off)} of {judged} {plural_of(gaps.factor)}, most in {off[0].scenario}"
+        which = f"{off[0].scenario} alone" if len(off) == 1 else many
+        heading = f"Live differs from the lab in {which}: {live.difference(off[0].estimate)}"
     names = (
         "scenario",
         "model",
@@ -390,7 +392,7 @@ def _scenarios(found: LabLiveGap) -> Section | None:
     )
     figure = figures.scenarios(found, rows, table) if any(row.estimate is not None for row in rows) else table
     cells = [row.verdict for row in gaps.rows if row.verdict != "invalid"]
-    said = f"One by one, {cells.count('gap')} of {plural(len(cells), 'pair')} of model and {gaps.factor} differ"
+    said = f"Individually, {cells.count('gap')} of {plural(len(cells), 'pair')} of model and {gaps.factor} differ"
     news = "gap" in [*cells, *(row.verdict for row in rows)]
     return _section("scenarios", heading, figure, _text(said if "gap" in cells else ""), news=news)
 

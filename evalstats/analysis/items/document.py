@@ -1,5 +1,7 @@
 """What is said of the items of a benchmark: whether fewer would do, which, and which tell models apart the wrong way."""
 
+from dataclasses import replace
+
 from evalstats.analysis.items.new_scores import BY_FORM, NewScore
 from evalstats.analysis.items.result import ItemReport, ItemRow, SizeRow
 from evalstats.analysis.method_texts import known_methods
@@ -25,7 +27,7 @@ from evalstats.document.model import (
 from evalstats.document.numbers import interval_words, number, with_unit
 from evalstats.grammar import and_list, conjugate, plural
 
-_SHOWN, _DRAWN = 20, 3
+_SHOWN, _DRAWN = 8, 3
 BY_BEND = "score test of a bend in an item's curve"
 BY_FAMILY = "score test of a family beside an item's curve"
 
@@ -266,7 +268,9 @@ def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:
         columns = (Column(title="Bend (z)", kind="number", digits=1, plain=True), Column(title="p, adjusted", kind="p"))
         rows = table("misfit", misfits, words, columns, ("bend", "p_adjusted"))
         heading = f"{plural(len(misfits), 'item')} that no curve fits"
-        found.append(Section(id="misfit", heading=heading, blocks=(*figure, rows)))
+        whole = figure and len(misfits) <= _DRAWN  # the figure then shows all that the table says
+        blocks = (replace(figure[0], table=rows),) if whole else (*figure, rows)
+        found.append(Section(id="misfit", heading=heading, blocks=blocks))
     if result.families:
         found.append(_families(result))
     if turned:
@@ -280,7 +284,7 @@ def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:
             key=lambda row: -row.share if result.higher_is_better else row.share,
         )
         rows = table("form", form, "Chosen items, the easiest first", slopes, ("slope", "slope_error"))
-        found.append(Section(id="form", heading="The short form", blocks=(rows,)))
+        found.append(Section(id="form", heading="The short form", blocks=(rows,), news=False))
     return tuple(found)
 
 

@@ -352,7 +352,7 @@ def _differ(result: ScenarioModel) -> str:
         said = f"Whether models differ in where they break is inconclusive: {test.note}."
     ranking = result.ranking
     if ranking is not None and ranking.p_value is not None:
-        no_two = "The two are not shown" if result.n_models == 2 else "No two are shown"
+        no_two = "The two are not shown" if result.n_models == 2 else "No two models are shown"
         said += " Their order changes between scenarios." if ranking.shown else f" {no_two} to swap order."
     return said.strip()
 
