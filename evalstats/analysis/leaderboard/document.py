@@ -410,11 +410,10 @@ def _pairs(result: Leaderboard) -> Section | None:
         heading = f"{len(apart):,} of {plural(len(result.pairs), 'pair')} {are} separated"
         if len(result.pairs) == 1:
             heading = f"The two models are {'' if apart else 'not '}separated"
-        nearest = _nearest(result)
-        if len(result.pairs) > _FEW_PAIRS and nearest:
-            blocks.append(Items(items=tuple(nearest)))
         if len(result.pairs) <= _FEW_PAIRS:
             blocks.insert(0, _pairs_table(result))
+        elif nearest := _nearest(result):
+            blocks.append(Items(items=tuple(nearest)))
     return Section(id="pairs", heading=heading, blocks=tuple(blocks))
 
 

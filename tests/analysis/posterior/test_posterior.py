@@ -130,7 +130,7 @@ def test_the_headline_names_the_side_that_is_more_probable() -> None:
     )
     first, second = ahead.document().headline, behind.document().headline
     assert ahead.usual[0].p_better == pytest.approx(1 - (behind.usual[0].p_better or 0.0))
-    assert first.split(": ")[1] == second.split(": ")[1]
+    assert first.split(" (")[1] == second.split(" (")[1]
     assert {"better" in first, "better" in second} == {True, False}
     same = frame.filter(pl.col("model") == "old")
     twins = pl.concat([same, same.with_columns(model=pl.lit("new"))])

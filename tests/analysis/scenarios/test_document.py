@@ -137,7 +137,7 @@ def test_the_headline_counts_who_does_worse_and_the_number_is_the_worst() -> Non
     document = example.rut().document()
     assert document.headline.startswith("17 of 19 models do worse in some scenario than in ideal; ")
     assert document.number == "−29.2 pp"
-    assert document.number_words.startswith("95% CI −37.9 to −20.5")
+    assert document.number_words == "GLM-5.1 in fabricated_parameters, 95% CI −37.9 to −20.5"
 
 
 def test_what_is_open_is_said_with_the_largest_drop_that_it_leaves() -> None:
