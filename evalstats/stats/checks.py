@@ -95,6 +95,16 @@ def few_items(n: int) -> tuple[str, ...]:
     return (f"Only {plural(n, 'item')}: no method is reliable below {FEW_ITEMS}",)
 
 
+def few_effective(df: float) -> str:
+    """Say that unequal clusters with these degrees of freedom are too few; what they are worth is rounded down.
+
+    >>> few_effective(3.9945)
+    'Unequal clusters, worth 4.9 equal ones, are too few for a verdict'
+    """
+    worth = math.floor(10.0 * (1.0 + df)) / 10.0
+    return f"Unequal clusters, worth {worth:.1f} equal ones, are too few for a verdict"
+
+
 def too_few_clusters(n_clusters: int) -> str | None:
     """Return why there can be no interval, or None where there are at least five clusters."""
     if n_clusters >= FEW_CLUSTERS:

@@ -25,6 +25,7 @@ from evalstats.stats.checks import (
     check_bounds,
     check_count,
     check_level,
+    few_effective,
     is_constant,
     too_few_clusters,
 )
@@ -315,7 +316,9 @@ def _result(
             low=low,
             high=high,
             n_clusters=v.n_clusters,
-            warnings=_few_effective(v.df),
+            warnings=()
+            if v.df >= _FEW_DF - 1e-9
+            else (few_effective(v.df),),  # five equal clusters have 4 df up to rounding
         ),
         design_effect=design_effect,
         effective_clusters=effective,
@@ -323,13 +326,6 @@ def _result(
         conf_low_unclipped=mean - reach,
         conf_high_unclipped=mean + reach,
     )
-
-
-def _few_effective(df: float) -> tuple[str, ...]:
-    # Five equal clusters have 4 df up to rounding.
-    if df >= _FEW_DF - 1e-9:
-        return ()
-    return (f"the clusters are so unequal that they are worth {1.0 + df:.1f}: too few for a verdict",)
 
 
 @record

@@ -15,7 +15,7 @@ from scipy import optimize, sparse, special
 
 from evalstats.errors import CannotAnswerError
 from evalstats.record import record
-from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, too_few_clusters
+from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, few_effective, too_few_clusters
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.slope_search import contrast_rows
 from evalstats.stats.errors_in_variables.true_gaps import false_coverage_quantile
@@ -377,7 +377,7 @@ def _reason(lab: Combined, live: Combined, at: int, df: float) -> str | None:
         if not side.covariance[at, at] > 0.0:
             return f"{name}: all scores are alike, so their spread is unknown"
     if not df >= _LEAST_DF:
-        return f"the clusters are so unequal that they are worth {1.0 + df:.1f}: too few for an interval or a test"
+        return few_effective(df)
     return None
 
 

@@ -15,7 +15,7 @@ from evalstats.document.numbers import declared, digits_of_interval, number, p_v
 from evalstats.grammar import and_list, plural
 from evalstats.record import record
 from evalstats.stats.estimate import IntervalEstimate
-from evalstats.stats.paired.binary import PairedCounts
+from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
 from evalstats.stats.runs import with_runs
 from evalstats.table.items import Floats
@@ -65,6 +65,8 @@ def decide(
     if found.smallest_p is not None and found.smallest_p > 1 - conf_level:
         if low is None and headline.reason:
             return "invalid", headline.reason
+        if found.smallest_p >= 1.0:
+            return "powerless", f"whatever the outcome, fewer than {MIN_DISCORDANT} items decide nothing"
         flip = "a cluster sign-flip" if headline.n_clusters else "a sign-flip"
         test = flip if headline.n_clusters or headline.method.startswith("paired t") else "the test"
         return "powerless", f"whatever the outcome, the p of {test} could not go below {p_value(found.smallest_p)}"

@@ -14,7 +14,7 @@ from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import row_scores
 from evalstats.stats.arena.likelihood import PairFit, derivatives, linear_predictor, split_votes
 from evalstats.stats.arena.votes import VoteRows, summed
-from evalstats.stats.checks import FloatArray, IntArray, as_codes
+from evalstats.stats.checks import FloatArray, IntArray, as_codes, few_effective
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import SMALLEST_P
 
@@ -617,7 +617,7 @@ def _cautions(few: Sequence[Way], model_effective: FloatArray, df: float, repair
         for way in few
     ]
     if df < _FEW_DF - 1e-9:
-        warnings.append(f"the clusters are so unequal that they are worth {1.0 + df:.1f}: too few for a verdict")
+        warnings.append(few_effective(df))
     rare = int(np.count_nonzero(model_effective < FEWEST_CLUSTERS))
     if rare and df >= FEWEST_CLUSTERS - 1:
         warnings.append(

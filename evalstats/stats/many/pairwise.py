@@ -14,7 +14,16 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.record import record
-from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, check_bounds, check_count, check_level, few_items
+from evalstats.stats.checks import (
+    FEW_CLUSTERS,
+    FloatArray,
+    IntArray,
+    check_bounds,
+    check_count,
+    check_level,
+    few_effective,
+    few_items,
+)
 from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.many.multiplicity import Adjust, adjusted
 from evalstats.stats.many.pair_table import PairTable, difference_blocks, pair_table
@@ -540,8 +549,7 @@ def _cautions(tests: PairTests, least: int) -> tuple[str, ...]:
             )
         uneven = tests.testable & (tests.df < _FEW_DF - 1e-9)
         if uneven.any():
-            worth = 1.0 + float(tests.df[uneven].min())
-            warnings.append(f"the clusters are so unequal that they are worth {worth:.1f}: too few for a verdict")
+            warnings.append(few_effective(float(tests.df[uneven].min())))
     flat = enough & ~table.testable & ~table.one_way
     if flat.any():
         unit = "item" if table.codes is None else "cluster"

@@ -94,6 +94,7 @@ def test_verdicts(evidence: dict[str, Any], verdict: str) -> None:
 
 def test_reasons_carry_the_numbers() -> None:
     assert "the p of the test could not go below 0.062" in decided(smallest_p=0.0625)[1]
+    assert decided(smallest_p=1.0) == ("powerless", "whatever the outcome, fewer than 6 items decide nothing")
     powerless = decided(**AROUND_0, margin=0.01, equivalence=(-0.025, 0.015))[1]
     assert "margin of 1 pp" in powerless
     assert "only 2.0 pp" in powerless

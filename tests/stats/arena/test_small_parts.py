@@ -164,7 +164,7 @@ def test_what_must_be_said_of_clusters_is_said():
     (one,) = _cautions((way,), many, 4.3, 0.0)
     assert one.startswith("rater: 8 clusters worth 5 equal ones")
     (few,) = _cautions((), many, 3.9, 0.0)
-    assert few == "the clusters are so unequal that they are worth 4.9: too few for a verdict"
+    assert few == "Unequal clusters, worth 4.9 equal ones, are too few for a verdict"
     assert _cautions((), many, 4.0, 0.0) == ()
     (rare,) = _cautions((), np.array([60.0, 5.9, 6.0, 3.0]), 5.0, 0.0)
     assert rare.startswith("the votes on 2 models come from clusters worth fewer than 6")

@@ -157,7 +157,7 @@ def test_clusters_that_are_worth_fewer_than_five_give_no_interval():
     rng = np.random.default_rng(0)
     cluster = np.concatenate([np.zeros(50), np.arange(1, 5)]).astype(np.int64)
     side = combined(rates_of(rng.random((54, 1, 1)), cluster), np.eye(1))
-    assert "so unequal" in str(rate_gaps(side, side).reasons[0])
+    assert "Unequal clusters" in str(rate_gaps(side, side).reasons[0])
 
 
 def test_averaged_correlations_keep_variances_and_an_exchangeable_truth():

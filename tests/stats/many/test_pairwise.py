@@ -545,7 +545,7 @@ def test_too_few_patterns_for_the_level_widen_the_interval():
 def test_uneven_clusters_are_named():
     codes = np.array([0] * 60 + [1, 2, 3, 4, 5, 6, 7])
     found = pairwise_differences(made(19, n=67), clusters=codes)
-    assert any("so unequal that they are worth" in warning for warning in found.warnings)
+    assert any("Unequal clusters, worth" in warning for warning in found.warnings)
 
 
 def test_two_items_say_as_much_as_t_with_one_df():
@@ -908,10 +908,10 @@ def test_the_least_that_unequal_clusters_are_worth_is_named():
     found = pairwise_differences(scores, clusters=codes)
     assert len(set(found.df.round(3).tolist())) == 2
     assert found.df.max() < 4
-    (said,) = [each for each in found.warnings if "unequal" in each]
-    assert f"worth {1 + found.df.min():.1f}:" in said
+    (said,) = [each for each in found.warnings if "Unequal" in each]
+    assert f"worth {math.floor(10 * (1 + found.df.min())) / 10:.1f} equal ones" in said  # rounded down
     level = pairwise_differences(scores, clusters=np.arange(len(codes)) % 8)
-    assert not any("unequal" in each for each in level.warnings)
+    assert not any("Unequal" in each for each in level.warnings)
 
 
 @pytest.mark.parametrize("kind", ["binary", "graded", "one way"])
