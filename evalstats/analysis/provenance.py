@@ -27,6 +27,12 @@ def sources_of(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ..
     return tuple(sorted((run, digest or "") for run, digest in found[["run", "source_digest"]].iter_rows()))
 
 
+UNWEIGHTED = (
+    "The rows carry sampling weights, which are not used: the answer holds for the items as they are, not for what they are "
+    "weighted to stand for"
+)
+
+
 def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     """Return what is known of runs as notes: that they are simulated, then what their files say."""
     own = data.rows_of_runs(runs)
@@ -39,6 +45,9 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     if LOOKS in data.outcomes.columns and data.outcomes.filter(pl.col("run").is_in(list(runs)))[LOOKS].count():
         text = "The run was looked at after every batch and may have ended by what was seen: intervals for one look are too short"
         found.append(Note(kind="selection", text=text, remedy=("Ask compare with ", Option("sequential", value=True))))
+    weights = data.outcomes["weight"]
+    if weights.n_unique() > 1 and weights.filter(data.outcomes["run"].is_in(list(runs))).drop_nulls().n_unique() > 1:
+        found.append(Note(kind="average", text=UNWEIGHTED))
     if data.merged and trial_sets(data.outcomes) is None:
         text = "Which trials made up one run is not known, so no interval includes what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))

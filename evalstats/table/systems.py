@@ -67,9 +67,6 @@ def system_of(rows: pl.DataFrame, name: str, metric: MetricFacts, *, role: str) 
     own, remarks = _one_row_per_trial(own, name)
     if by_run:
         remarks.append(f"{name}: its {own['run'].n_unique()} runs are treated as trials ({quoted_list(own['run'])})")
-    weights = own["weight"].drop_nulls()
-    if weights.n_unique() > 1:
-        remarks.append(f"{name}: the rows carry sampling weights, which are not used: every item counts the same")
     runs = tuple(levels_of(own["run"]))
     return System(name=name, rows=own, runs=runs, remarks=tuple(remarks), by_run=by_run)
 

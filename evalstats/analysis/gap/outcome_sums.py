@@ -31,7 +31,6 @@ _INDEPENDENT = Note(
     text="No user or session has several live rows, so these count as independent; if people came back, intervals are too short",
     remedy=("Name what they share with ", Option("live_cluster")),
 )
-_WEIGHTS = "sampling weights, which are not used"
 _SLACK = 1e-6
 _NO_FACTORS = frozenset(
     ["run", "model", "system", "benchmark", "item", "trial", "metric", "score", "user", "session", "timestamp"]
@@ -200,7 +199,7 @@ def live_sums(
         runs=tuple(sorted({run for arm in arms for run in arm.runs})),
         notes=(
             *told,
-            *as_notes("choice", (*notes, *(each for each in remarks_of(arms) if _WEIGHTS not in each)), caution=False),
+            *as_notes("choice", (*notes, *remarks_of(arms)), caution=False),
             *_lost(rows, "live"),
         ),
     )

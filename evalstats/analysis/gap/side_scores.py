@@ -15,7 +15,7 @@ from evalstats.analysis.design.metric import choose_metric
 from evalstats.analysis.gap.outcome_sums import CLUSTER, OutcomeSums, lab_sums, live_sums
 from evalstats.analysis.gap.result import Link
 from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, one_each, with_std_errors
-from evalstats.analysis.provenance import run_notes, sources_of
+from evalstats.analysis.provenance import UNWEIGHTED, run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option, under_names
@@ -260,7 +260,12 @@ def _of_outcomes(data: EvalData, sums: OutcomeSums, *, live: bool, least: int) -
         last_day=_day(sums.rows["timestamp"].max()),
         method=f"mean of {unit}, {shared} and shared between models",
         sources=sources_of(data, sums.runs),
-        notes=(*run_notes(data, sums.runs), *metric.cautions, *sums.notes, *notes),
+        notes=(
+            *(note for note in run_notes(data, sums.runs) if not live or note.text != UNWEIGHTED),
+            *metric.cautions,
+            *sums.notes,
+            *notes,
+        ),
         data=data,
         outcomes=sums,
         count=lambda names: sums.of(names)[CLUSTER].n_unique(),

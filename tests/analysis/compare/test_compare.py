@@ -10,6 +10,8 @@ import pytest
 
 from evalstats import datasets
 from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
+from evalstats.analysis.score.score import score
 from evalstats.errors import CannotAnswerError, InputError, written
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Margin, Plan
@@ -552,8 +554,10 @@ def test_weights_that_are_not_used_are_named() -> None:
     weighted = rows_of("a", [1.0, 0.0] * 10)
     for i, row in enumerate(weighted):
         row["weight"] = 1.0 + i % 2
-    result = compare(data_of(weighted, rows_of("b", [1.0] * 20)), "a", "b")
-    assert any("weights, which are not used" in note for note in told(result))
+    data = data_of(weighted, rows_of("b", [1.0] * 20))
+    for result in (compare(data, "a", "b"), leaderboard(data), score(data, "a")):
+        (note,) = [note for note in result.notes if "weights, which are not used" in note.text]
+        assert note.caution
 
 
 def test_an_average_of_k_trials_is_taken_for_k_trials() -> None:

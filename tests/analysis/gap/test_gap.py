@@ -400,7 +400,11 @@ def test_weights_of_the_lab_are_said_not_to_count() -> None:
     both = simulate_lab_live(6, n_items=70, n_users=100, seed=1)
     weighted = both.lab.outcomes.with_columns(weight=1.0 + 9.0 * pl.col("score"))
     found = es.gap(replace(both.lab, outcomes=weighted), both.live, n_resamples=ROUNDS)
-    assert "sampling weights, which are not used" in lines_of(found.notes, "choice")
+    assert "sampling weights, which are not used" in lines_of(found.notes, "average", caution=True)
+    weighted = both.live.outcomes.with_columns(weight=1.0 + pl.int_range(pl.len()) % 2)
+    found = es.gap(both.lab, replace(both.live, outcomes=weighted), n_resamples=ROUNDS)
+    assert "sampling weights, which are used" in lines_of(found.notes, "choice")
+    assert not lines_of(found.notes, "average")
     nothing = replace(both.live, outcomes=both.live.outcomes.with_columns(weight=0.0))
     with pytest.raises(InputError, match="weights of the live rows of 'model-01' sum to 0"):
         es.gap(both.lab, nothing)
