@@ -65,11 +65,11 @@ def decide(
     if found.smallest_p is not None and found.smallest_p > 1 - conf_level:
         if low is None and headline.reason:
             return "invalid", headline.reason
-        if found.smallest_p >= 1.0:
-            return "powerless", f"whatever the outcome, fewer than {MIN_DISCORDANT} items decide nothing"
         flip = "a cluster sign-flip" if headline.n_clusters else "a sign-flip"
         test = flip if headline.n_clusters or headline.method.startswith("paired t") else "the test"
-        return "powerless", f"whatever the outcome, the p of {test} could not go below {p_value(found.smallest_p)}"
+        least = f"the p of {test} could not go below {p_value(found.smallest_p)}"
+        few = f"fewer than {MIN_DISCORDANT} items decide nothing"
+        return "powerless", f"whatever the outcome, {few if found.smallest_p >= 1.0 else least}"
     if low is None or high is None:
         return "invalid", headline.reason or "the data give no interval"
     sides: tuple[Verdict, Verdict] = ("better", "worse") if metric.higher_is_better else ("worse", "better")

@@ -100,7 +100,7 @@ def on_these_items(
 def other_leaders(
     board: Board, asked: RankingOptions, clusters: tuple[str, ...], best: Sequence[str]
 ) -> tuple[OtherLeader, ...]:
-    """Ask by each other average that could have been meant who leads; those that name another, or where one alone names one best."""
+    """Ask by each other average that could have been meant who leads: another, or the one best where this one leaves several."""
     found: list[OtherLeader] = []
     for average in other_averages(board.data, board.table.items, but=board.average):
         if any(fixed_by(average, board.table, name) for name in clusters):
