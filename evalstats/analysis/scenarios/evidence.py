@@ -482,13 +482,13 @@ def needed_items(found: ScenarioReliability) -> tuple[str, ...]:
 def worst_first(rows: Iterable[ChangeRow], result: ScenarioModel) -> list[ChangeRow]:
     """Order changes, the largest one to the worse first; rows without an estimate come last."""
     sign = 1.0 if result.higher_is_better else -1.0
-    return sorted(rows, key=lambda row: math.inf if row.estimate is None else sign * row.estimate)
+    return sorted(rows, key=lambda row: math.inf if row.estimate is None else round(sign * row.estimate, 9))
 
 
 def best_first(rows: Iterable[ScenarioMean], result: ScenarioModel) -> list[ScenarioMean]:
     """Order means, the best first; rows without an estimate come last."""
     sign = -1.0 if result.higher_is_better else 1.0
-    return sorted(rows, key=lambda row: math.inf if row.estimate is None else sign * row.estimate)
+    return sorted(rows, key=lambda row: math.inf if row.estimate is None else round(sign * row.estimate, 9))
 
 
 def named(row: ChangeRow | CellRow) -> str:
