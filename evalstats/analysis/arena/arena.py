@@ -17,7 +17,7 @@ from evalstats.analysis.arena.labels import (
     refuse_with_labels,
     with_accounts,
 )
-from evalstats.analysis.arena.notes import few_votes_notes, scale_notes, source_levels, vote_notes
+from evalstats.analysis.arena.notes import few_votes_notes, scale_notes, source_levels, unequal_notes, vote_notes
 from evalstats.analysis.arena.pairing import pairing_notes, pairing_of, with_pairing
 from evalstats.analysis.arena.ratings import (
     RatedPart,
@@ -346,6 +346,7 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
             *scale_notes(graph, options.prior),
             *pairing_notes(pairing, parts),
             *vote_notes(table, asked.cluster, graded=asked.ties == "half"),
+            *unequal_notes(cluster_counts(main)),
             *main.notes,
             *judge_notes(rows, labels, unit),
             *style_notes,

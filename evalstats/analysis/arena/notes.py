@@ -1,12 +1,13 @@
 """What must be known of the votes before any rating of them: what was left out, mixed, simulated, or is not known."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import polars as pl
 
 from evalstats.analysis.arena.result import ClusterCount, VoteGraph
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
+from evalstats.document.numbers import share_in_percent
 from evalstats.errors import Option
 from evalstats.grammar import and_list, comma_list, plural
 from evalstats.schema.data import same_votes
@@ -14,6 +15,7 @@ from evalstats.table.votes import FEW_JUDGES, FEWEST_LEVELS, PEOPLE, VoteTable, 
 
 _COUNTED = frozenset({"prompt", "rater", "judge", "session", "event"})
 _SHOWN = 4
+_LARGE = 0.2  # of all votes
 
 
 def source_word(name: str) -> str:
@@ -193,3 +195,16 @@ def few_votes_notes(graph: VoteGraph) -> Iterator[Note]:
     if graph.few_votes:
         few = and_list([f"{name} ({count})" for name, count in graph.few_votes])
         yield Note(kind="few", text=f"Little is known about models with fewer than 10 votes: {few}")
+
+
+def unequal_notes(clusters: Iterable[ClusterCount]) -> Iterator[Note]:
+    """Warn where one of what votes share holds so many of them that the others hardly count."""
+    for each in clusters:
+        n = each.n_levels + each.n_nameless
+        if each.largest > _LARGE and 2 * each.effective < n:
+            word = source_word(each.name)
+            worth = f"{n:,} {word}s are worth {each.effective:.0f} equal ones"
+            text = f"One {word} has {share_in_percent(each.largest)} of the votes: {worth}"
+            yield Note(
+                kind="dependence", text=text, remedy=f"Rate again without its votes, or cap the votes of a {word}"
+            )

@@ -63,3 +63,20 @@ def test_a_saved_result_keeps_both_levels(tmp_path) -> None:
     result = es.arena(_votes(6, suits=2.0), checks=False)
     result.save(tmp_path / "r.json")
     assert es.load_result(tmp_path / "r.json").levels == result.levels
+
+
+def test_a_rater_with_many_of_the_votes_is_named_first() -> None:
+    votes = _votes(80)
+    said = [note.text for note in es.arena(votes, checks=False).notes if note.kind == "dependence"]
+    assert not said
+    heavy = votes.with_columns(
+        pl.when(pl.int_range(pl.len()) < 600).then(pl.lit("u0")).otherwise(pl.col("rater")).alias("rater")
+    )
+    counts = heavy["rater"].value_counts()["count"].to_numpy()
+    (note,) = [note for note in es.arena(heavy, checks=False).notes if note.kind == "dependence"]
+    worth = counts.sum() ** 2 / (counts**2).sum()  # Kish's effective number
+    assert (
+        note.text
+        == f"One rater has {100 * counts.max() / 1500:.2g}% of the votes: 60 raters are worth {worth:.0f} equal ones"
+    )
+    assert note.caution
