@@ -257,6 +257,12 @@ def _sentences(found: LabLiveGap) -> list[str]:
     if not said and found.level is not None and (_off(found) or not _level_is_off(found)):
         value, ends = printed(found.level.estimate, found), printed_ends(found.level.ends, found)
         said = [f"Live minus lab is {live.difference(value)} on average over models ({live.ends(ends)})"]
+    limit = 1 - found.conf_level
+    alone = [row.name for row in found.rows if (row.p_value or 1.0) <= limit < (row.p_adjusted or 0.0)]
+    if alone:
+        looks, do = ("gap looks", "does") if len(alone) == 1 else ("gaps look", "do")
+        among = f"{do} not stand out among {found.n_models} models"
+        said.append(f"{len(alone)} {looks} real alone ({and_list(alone, _NAMED)}) but {among}")
     return said
 
 

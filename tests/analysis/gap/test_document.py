@@ -153,3 +153,12 @@ def test_long_names_that_differ_stay_different_at_eighty_columns() -> None:
     assert len(set(shown)) == len(shown) >= 20
     assert "40 more with full=True" in text
     assert isinstance(document, Document)
+
+
+def test_a_gap_that_looks_real_alone_is_said_not_to_survive() -> None:
+    found = example.one_scale()
+    row = next(row for row in found.rows if row.verdict == "inconclusive")
+    others = [replace(each, p_value=0.5, p_adjusted=0.9) for each in found.rows if each is not row]
+    assert "looks real alone" not in replace(found, rows=(replace(row, p_value=0.5, p_adjusted=0.9), *others)).summary()
+    said = replace(found, rows=(replace(row, p_value=0.01, p_adjusted=0.2), *others)).summary()
+    assert f"1 gap looks real alone ({row.name}) but does not stand out among {found.n_models} models." in said
