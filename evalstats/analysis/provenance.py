@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 import polars as pl
 
 from evalstats.document.model import Note
-from evalstats.errors import Option
 from evalstats.grammar import and_list, comma_list
 from evalstats.schema.columns import LOOKS
 from evalstats.schema.data import UNNAMED, EvalData
@@ -44,7 +43,7 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
         found.append(Note(kind="simulated", text=f"{what}{f': {and_list(makers)}' if makers else ''}"))
     if LOOKS in data.outcomes.columns and data.outcomes.filter(pl.col("run").is_in(list(runs)))[LOOKS].count():
         text = "The run was looked at after every batch and may have ended by what was seen: intervals for one look are too short"
-        found.append(Note(kind="selection", text=text, remedy=("Ask compare with ", Option("sequential", value=True))))
+        found.append(Note(kind="selection", text=text, remedy="Ask compare, whose interval holds at every look"))
     weights = data.outcomes["weight"]
     if weights.n_unique() > 1 and weights.filter(data.outcomes["run"].is_in(list(runs))).drop_nulls().n_unique() > 1:
         found.append(Note(kind="average", text=UNWEIGHTED))

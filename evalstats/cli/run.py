@@ -189,7 +189,7 @@ def drive(
             return
 
     def asked(name: str) -> str:
-        return _asked(name, items[name], askers)
+        return _asked(name, items[name], askers, min(limits.budget, len(items)))
 
     with ThreadPoolExecutor(limits.jobs) as pool, (folder / JOURNAL).open("a", encoding="utf-8") as journal:
         for first in range(0, len(left), limits.batch):
@@ -202,11 +202,12 @@ def drive(
                 return
 
 
-def _asked(name: str, item: Row, askers: Sequence[Asker]) -> str:
+def _asked(name: str, item: Row, askers: Sequence[Asker], planned: int) -> str:
     """Ask both sides about an item, and return their lines of the journal."""
     from evalstats.schema.columns import LOOKS
 
     lines: list[str] = []
+    looks = f"after every batch, {planned} planned"
     for side, ask in zip(SIDES, askers, strict=True):
         began = perf_counter()
         answer = ask(item)
@@ -220,7 +221,7 @@ def _asked(name: str, item: Row, askers: Sequence[Asker]) -> str:
         if "score" not in answer:
             row |= {"status": "error", "status_reason": str(answer.get("error", "no score"))[:_REASON_CHARS]}
         row |= {"latency_s": round(perf_counter() - began, 6), **{k: v for k, v in answer.items() if k in _KEPT}}
-        lines.append(json.dumps({**row, "timestamp": datetime.now(UTC).isoformat(), LOOKS: "after every batch"}))
+        lines.append(json.dumps({**row, "timestamp": datetime.now(UTC).isoformat(), LOOKS: looks}))
     return "\n".join(lines) + "\n"
 
 
@@ -342,7 +343,7 @@ def run(
     if decides(result, fail_on or ()) and left > 0:
         say(f"decided with {left:,} items to spare", quiet=quiet)
     print(written(result, quiet=quiet))
-    say(f"to ask again: evalstats compare {' '.join(SIDES)} --store {out / STORE} --sequential", quiet=quiet)
+    say(f"to ask again: evalstats compare {' '.join(SIDES)} --store {out / STORE}", quiet=quiet)
     if fail_on:
         judged = gate(result, *fail_on)
         say(

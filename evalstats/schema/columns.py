@@ -172,7 +172,7 @@ AGGREGATES: tuple[GlossaryColumn, ...] = (
     _text("value_raw", "The original number"),
 )
 
-# A factor that `evalstats run` writes: when the rows were looked at while the run went on.
+# A factor that `evalstats run` writes: when rows were looked at while the run went on, and how many items were planned.
 LOOKS = "evalstats_looks"
 
 RUNS: tuple[GlossaryColumn, ...] = (

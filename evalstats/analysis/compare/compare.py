@@ -13,6 +13,7 @@ from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratif
 from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import (
     as_difference,
+    as_watched,
     check_looks,
     sequential_account,
     sequential_at_margin,
@@ -190,8 +191,8 @@ def compare(
         Compare pass^k (all of k trials of an item succeed) or pass@k (any of k does), each item's value being the unbiased
         one; items with fewer than k trials are left out by name.
     sequential
-        For those who look while the run goes on: an interval and a p that hold at every look, over the items in the order
-        in which they were finished. They are wider than for one look at the end.
+        For those who look while the run goes on: an interval and a p that hold at every look, over the items in the order in
+        which they were finished; wider than for one look at the end. What `evalstats run` wrote was looked at, and has it.
     planned_n
         With `sequential`: the units planned, declared before the first look; the interval is tuned to be short there.
     shared_trials
@@ -234,8 +235,7 @@ def compare(
     Returns
     -------
     Comparison or Comparisons
-        Verdict, difference with interval and p, checks, missing data, flipped items, what factors of the items do; of a list of
-        metrics, one such answer for each.
+        Verdict, difference, checks, missing data and flipped items; of a list of metrics, one such answer for each.
 
     Raises
     ------
@@ -254,7 +254,6 @@ def compare(
     'better'
     """
     asked = opt.GivenOptions.of(compare, locals())
-    several = () if metric is None or isinstance(metric, str) else tuple(metric)
     data = as_data(data, asked.names(baseline=baseline, candidate=candidate))
     data = data if plan is None else with_plan(data, plan)
     baseline, candidate = only_two(data, (baseline, candidate), contrast=contrast)
@@ -270,8 +269,8 @@ def compare(
     if metric is None or isinstance(metric, str):
         found = _answer(data.with_metric(metric, higher_is_better=higher_is_better), *sides, asked)
         return with_posterior(found) if posterior else found
-    _check_metrics(several, asked)
-    return _answer_each(data, *sides, asked, several)
+    _check_metrics(tuple(metric), asked)
+    return _answer_each(data, *sides, asked, tuple(metric))
 
 
 def _check_options(asked: opt.GivenOptions, names: tuple[str, str]) -> None:
@@ -352,6 +351,7 @@ def _answer(
     """
     require_outcomes(data, baseline, candidate)
     column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+    asked = asked if family else as_watched(data, asked, (baseline, candidate))
     data, asked, of_suite = as_one(data, asked, (baseline, candidate), contrast=column, split=not family)
     metric, first, second = both_systems(
         data, baseline, candidate, metric=asked.metric, contrast=column, plan=asked.plan

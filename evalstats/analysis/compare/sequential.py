@@ -15,6 +15,8 @@ from evalstats.document.numbers import declared, e_value_words, p_value, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural
 from evalstats.record import record
+from evalstats.schema.columns import LOOKS
+from evalstats.schema.data import EvalData
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.sequential import (
@@ -46,6 +48,28 @@ def check_looks(settings: opt.GivenOptions) -> None:
         )
     if settings.sequential and (settings.average or settings.weights) is not None:
         raise InputError("looks during the run weight all items equally; leave out the average, or look at the end")
+
+
+def as_watched(data: EvalData, asked: opt.GivenOptions, sides: tuple[str, str]) -> opt.GivenOptions:
+    """Ask about a run that was looked at after every batch by the interval that holds at every look.
+
+    Not where something is asked that this interval cannot have: a caution then says that the other is too short.
+    """
+    without = ("by", "average", "weights", "labels")
+    if (
+        data.merged
+        or LOOKS not in data.outcomes.columns
+        or asked.sequential
+        or asked.method != "auto"
+        or asked.paired is False
+        or any(getattr(asked, name) is not None for name in without)
+    ):
+        return asked
+    own = pl.any_horizontal(pl.col("run", "system", "model").is_in(sides))
+    looks = data.outcomes.filter(own)[LOOKS].drop_nulls().cast(pl.String)
+    if looks.is_empty():
+        return asked
+    return asked.but(sequential=True, planned_n=looks.str.extract(r"(\d+) planned").cast(pl.Int64).max())
 
 
 @record
