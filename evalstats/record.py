@@ -5,7 +5,8 @@ defines 170 of them.
 """
 
 from collections.abc import Callable
-from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
+from copy import copy
+from dataclasses import FrozenInstanceError, dataclass, field, fields, make_dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, cast, dataclass_transform, overload
@@ -71,40 +72,14 @@ class _Unwritten:
 
 
 def _init(of: Any) -> Callable[..., None]:
-    """Write the `__init__` of a class."""
-    names: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
-    given: list[str] = []
-    body: list[str] = []
-    for each in fields(of):
-        value = each.name
-        names[f"_type_{value}"] = each.type
-        if each.default is not MISSING:
-            names[f"_default_{value}"] = each.default
-            default = f" = _default_{value}"
-        elif each.default_factory is not MISSING:
-            names[f"_factory_{value}"] = each.default_factory
-            default = " = _missing"
-        else:
-            default = ""
-        if each.init:
-            given.append(f"{value}: _type_{value}{default}")
-        if each.default_factory is not MISSING:
-            made = f"_factory_{value}()"
-            body.append(
-                f"_set(self, {value!r}, {made} if {value} is _missing else {value})"
-                if each.init
-                else f"_set(self, {value!r}, {made})"
-            )
-        elif each.init:
-            body.append(f"_set(self, {value!r}, {value})")
-        elif default:
-            body.append(f"_set(self, {value!r}, _default_{value})")
-    body += ["self.__post_init__()"] if hasattr(of, "__post_init__") else []
-    star = "*, " if given else ""
-    exec(  # noqa: S102 - as `dataclasses` does, of names that the class itself declares
-        f"def __init__(self, {star}{', '.join(given)}) -> None:\n  " + "\n  ".join(body or ["pass"]), names
-    )
-    written: Any = names["__init__"]
+    """Write the `__init__` of a class, as `dataclass` does."""
+    after = {"__post_init__": of.__post_init__} if hasattr(of, "__post_init__") else {}
+    like: Any = make_dataclass(
+        of.__name__,
+        [(each.name, each.type, copy(each)) for each in fields(of)],
+        namespace=after, frozen=True, slots=True, kw_only=True, repr=False, eq=False,
+    )  # fmt: skip
+    written = like.__init__
     written.__qualname__ = f"{of.__qualname__}.__init__"
     written.__module__ = of.__module__
     return written
