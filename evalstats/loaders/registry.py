@@ -342,20 +342,26 @@ def plan(
             except OSError as error:
                 message = f"cannot be read ({error.strerror or error})"
                 problems.append(Problem(path=str(error.filename or part.path), message=message))
+    planned, copies = _without_copies(planned, {path.absolute() for path in paths})
     planned, told = _laid_out(_told_apart(planned, stored), column_map or ColumnMap(), asked, alongside)
-    return planned, [*problems, *told, *_copies_below(planned)]
+    return planned, [*problems, *told, *copies]
 
 
-def _copies_below(planned: Sequence[MatchedSource]) -> Iterator[Problem]:
-    """Ask about tables below others of the same name, which may be old copies of them."""
-    paths = [item.source.path.absolute() for item in planned if isinstance(item.loader, TableLoader)]
-    held = {*paths}
-    for path in paths:
-        if (
-            above := next((each / path.name for each in path.parent.parents if each / path.name in held), None)
-        ) is not None:
-            message = f"is called as {above}, above it, and counts beside it; leave it out if it is an old copy"
-            yield Problem(path=str(path), message=message, severity="note")
+def _without_copies(
+    planned: Sequence[MatchedSource], given: Collection[Path]
+) -> tuple[list[MatchedSource], list[Problem]]:
+    """Leave out tables of a folder below others of the same name, which are old copies: they would count as further systems."""
+    held = {item.source.path.absolute() for item in planned if isinstance(item.loader, TableLoader)}
+    kept, problems = list[MatchedSource](), list[Problem]()
+    for item in planned:
+        path = item.source.path.absolute()
+        above = next((each / path.name for each in path.parent.parents if each / path.name in held), None)
+        if path in held and above is not None and path not in given:
+            message = f"is called as {above}, above it, and is left out as an old copy; if it is none, name it beside its folder"
+            problems.append(Problem(path=str(path), message=message))
+        else:
+            kept.append(item)
+    return kept, problems
 
 
 def _laid_out(

@@ -429,13 +429,7 @@ def _text_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 def times_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return times in UTC (from ISO 8601 text, seconds, milliseconds, dates), and a mask of what is no time."""
-    if values.dtype == pl.String:
-        read, _ = units_of_times(values)
-    elif isinstance(values.dtype, pl.Datetime | pl.Date):
-        read = in_utc(values)
-    else:
-        seconds, _ = numbers_of(values)
-        read = time_of_number(seconds)
+    read, _ = units_of_times(values)
     missing = values.is_null() | values.cast(pl.String).str.to_lowercase().is_in(list(NO_VALUE))
     return read, read.is_null() & ~missing
 

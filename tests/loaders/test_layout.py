@@ -241,11 +241,15 @@ def test_names_of_paths_say_first_what_they_are(
         assert data.outcomes[role].n_unique() > 1
 
 
-def test_two_models_of_the_same_scores_are_two_and_an_old_copy_is_asked_about(tmp_path: Path) -> None:
+def test_two_models_of_the_same_scores_are_two_and_an_old_copy_is_no_third(tmp_path: Path) -> None:
     written(tmp_path, {"gpt-4o/r.csv": 4, "o1/r.csv": 4})
     assert {*read(tmp_path).outcomes["system"]} == {"gpt-4o", "o1"}
     written(tmp_path, {"gpt-4o/backup/r.csv": 4})
-    assert "leave it out if it is an old copy" in told(read(tmp_path))
+    data = read(tmp_path)
+    assert {*data.outcomes["system"]} == {"gpt-4o", "o1"}
+    assert "above it, and is left out as an old copy" in told(data)
+    named = read(tmp_path, tmp_path / "gpt-4o" / "backup" / "r.csv")
+    assert named.outcomes["system"].n_unique() == 3
 
 
 def test_a_table_whose_rows_have_no_names_is_a_part_of_its_layout(tmp_path: Path) -> None:

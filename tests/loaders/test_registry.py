@@ -185,8 +185,10 @@ def test_progress_is_told_before_every_source(folder: Path) -> None:
 
 
 def test_equal_bytes_are_read_once(folder: Path) -> None:
-    (folder / "b" / "one.csv").write_text(TABLE)
-    data = read(folder)
+    copy = folder / "b" / "one.csv"
+    copy.write_text(TABLE)
+    assert any("left out as an old copy" in problem.message for problem in read(folder).problems)
+    data = read(folder, copy)
     assert data.outcomes.height == 4
     assert [problem.message for problem in data.problems if "twice" in problem.message] == [
         "read twice; the second copy is ignored"
