@@ -17,12 +17,11 @@ import msgspec
 from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
-from evalstats.loaders.plain_names import CALLED, crossed_names, is_called_score, words_of
-from evalstats.loaders.published_numbers import plain
 from evalstats.loaders.roles import (
     ANSWERED,
     ANSWERS,
     ASKED,
+    CALLED,
     ENDING,
     JUDGES,
     ROLES,
@@ -30,8 +29,12 @@ from evalstats.loaders.roles import (
     SIDES,
     SURE,
     are_sides,
+    crossed_names,
+    is_called_score,
     names_a_judge,
     names_a_model,
+    plain,
+    words_of,
 )
 from evalstats.loaders.sampled_column import (
     ABSENT,

@@ -19,7 +19,7 @@ from evalstats.loaders.blocks import (
     safe_name,
 )
 from evalstats.loaders.column_map import MADE, STANDARD, ColumnMap, column_named, side_in
-from evalstats.loaders.plain_names import words_of
+from evalstats.loaders.roles import words_of
 from evalstats.loaders.values import Places, misfit, without_points
 from evalstats.schema.column_names import DEPENDENT, is_shared_by_name, is_usual_text
 from evalstats.schema.columns import OUTCOMES

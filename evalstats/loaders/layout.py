@@ -19,15 +19,16 @@ import msgspec
 from evalstats.errors import InputError, Option
 from evalstats.loaders.base import Source, readable_name
 from evalstats.loaders.column_map import FIELD
-from evalstats.loaders.plain_names import is_called_score, words_of
 from evalstats.loaders.roles import (
     LANGUAGES,
     SIDES,
+    is_called_score,
     is_known_benchmark,
     names_a_benchmark,
     names_a_judge,
     names_a_model,
     names_a_repetition,
+    words_of,
 )
 
 # Of a grid of models and tasks so much is there.

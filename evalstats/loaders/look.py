@@ -17,8 +17,7 @@ from evalstats.loaders.blocks import EACH, SHOWN_COLUMNS, flat, listings, orient
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
-from evalstats.loaders.plain_names import is_called_score, words_of
-from evalstats.loaders.roles import ROLES, SURE
+from evalstats.loaders.roles import ROLES, SURE, is_called_score, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn, looks_like_score
 from evalstats.loaders.score_table import has_items_across, is_absent, parts_in, prices_in, records_of_head
 from evalstats.loaders.values import as_dict, as_list, as_number, json_or_none

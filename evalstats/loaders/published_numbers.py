@@ -9,7 +9,7 @@ import msgspec
 
 from evalstats.grammar import comma_list
 from evalstats.loaders.column_map import SCALES, Scale
-from evalstats.loaders.roles import ROLES
+from evalstats.loaders.roles import ROLES, plain
 from evalstats.loaders.rows import metric_row, told
 from evalstats.loaders.values import as_count, as_number, as_text
 
@@ -277,15 +277,6 @@ class Roles(msgspec.Struct, kw_only=True):
     facts: list[str] = msgspec.field(default_factory=list[str])
     spreads: list[str] = msgspec.field(default_factory=list[str])
     homeless: list[str] = msgspec.field(default_factory=list[str])
-
-
-def plain(name: str) -> str:
-    """Return a column's name as these names are compared: lower case, words joined by underscores.
-
-    >>> plain("Std. Error"), plain(" CI-low "), plain("± Score")
-    ('std_error', 'ci_low', '±_score')
-    """
-    return re.sub(r"[^\w±#]+", "_", name.strip().lower()).strip("_")
 
 
 def is_price(column: str) -> bool:

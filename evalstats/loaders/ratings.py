@@ -11,8 +11,7 @@ from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.frames import digest_of_rows, in_standard_columns, runs_of_frame
-from evalstats.loaders.plain_names import words_of
-from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_model
+from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_model, words_of
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of

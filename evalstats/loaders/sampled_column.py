@@ -9,8 +9,17 @@ from typing import Final
 import msgspec
 
 from evalstats.loaders.column_map import source_of_column
-from evalstats.loaders.plain_names import IN_PARENTHESES, is_called_score, words_of
-from evalstats.loaders.roles import ANSWERS, ROLES, SIDES, SURE, names_a_model, names_a_repetition
+from evalstats.loaders.roles import (
+    ANSWERS,
+    IN_PARENTHESES,
+    ROLES,
+    SIDES,
+    SURE,
+    is_called_score,
+    names_a_model,
+    names_a_repetition,
+    words_of,
+)
 from evalstats.loaders.values import (
     NO_VALUE,
     as_number,

@@ -20,7 +20,6 @@ from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parque
 from evalstats.loaders.column_map import NO_SCORE, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, iter_json_lines, load_json
-from evalstats.loaders.plain_names import is_called_score
 from evalstats.loaders.published_numbers import (
     AGGREGATED,
     COUNT_NAMES,
@@ -39,10 +38,9 @@ from evalstats.loaders.published_numbers import (
     is_price,
     item_column,
     model_column,
-    plain,
     roles_of,
 )
-from evalstats.loaders.roles import ANSWERS, ROLES, SURE, names_a_model
+from evalstats.loaders.roles import ANSWERS, ROLES, SURE, is_called_score, names_a_model, plain
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, dicts, json_or_none
 from evalstats.schema.columns import column_names
@@ -329,13 +327,14 @@ class ScoreTableLoader(SingleFileLoader):
         columns, records = parted(columns, records)
         if len(head.data) < HEAD_BYTES and _is_one_model(columns, records):
             return Match(confidence=0.05, reason="one row of numbers, for the model that the file is called after")
-        roles = published_in(columns, records)
+        summary = summary_in(columns, records)
+        roles = summary or published_in(columns, records)
         if isinstance(roles, str):
             return None
         shown = comma_list((metric.column for metric in roles.metrics), _FEW)
-        if summary_in(columns, records) is not None:
-            return Match(confidence=SUMMARY, reason=f"a summary with a row for each {roles.model}: {shown}")
-        return Match(confidence=0.05, reason=f"a row for each {roles.model}, with numbers in {shown}")
+        return Match(
+            confidence=SUMMARY if summary else 0.05, reason=f"a row for each {roles.model}, with numbers in {shown}"
+        )
 
     def with_columns(self, column_map: ColumnMap) -> "ScoreTableLoader":
         """Return a loader that takes from the map which columns are scores, models and parts, and the scores' scale."""
@@ -375,7 +374,7 @@ class ScoreTableLoader(SingleFileLoader):
         if of_one:
             table.columns = ["model", *table.columns]
             table.records = [{"model": source.called, **table.records[0]}]
-        roles = published_in(table.columns, table.records, self.column_map)
+        roles = summary_in(table.columns, table.records) or published_in(table.columns, table.records, self.column_map)
         if isinstance(roles, str):
             parts = f"say which column tells them apart: {Option('map', blank='COLUMN', of='task')}; or, if rows are items: "
             items = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
@@ -566,8 +565,11 @@ def published_in(columns: Sequence[str], records: Sequence[Record], map_: Column
     """
     if not records:
         return "holds no rows"
-    if (summary := summary_in(columns, records)) is not None:
-        return summary
+    # An answer that is the same in all rows says how these were got.
+    same = {name for name in columns if len({as_text(row.get(name)) for row in records}) == 1 < len(records)}
+    answers = {name for name in same if plain(name) in ANSWERS}
+    if map_ is None and item_column({*columns} - answers) is not None:
+        return "its rows are items"
     said = {} if map_ is None else {name: sources[0] for name, sources in map_.columns.items() if name != "score"}
     named = said.get("model") or _model_in(columns, records)
     model = named or (columns[0] if map_ is not None and columns else None)
@@ -584,11 +586,8 @@ def published_in(columns: Sequence[str], records: Sequence[Record], map_: Column
     repeated = len(records) / len({tuple((as_text(row.get(name)) or "").strip() for name in keys) for row in records})
     if repeated > _ROWS_A_MODEL:
         return f"holds {repeated:.1f} rows for each {model}; a table of scores has one"
-    # An answer that is the same in all rows says how these were got.
-    same = {name for name in columns if len({as_text(row.get(name)) for row in records}) == 1 < len(records)}
-    answers = {name for name in same if plain(name) in ANSWERS}
-    items = item_column({*columns} - answers) is not None or has_items_across(columns, records)
-    return "its rows are items" if map_ is None and (items or _looks_like_items(records, roles)) else roles
+    items = has_items_across(columns, records) or _looks_like_items(records, roles)
+    return "its rows are items" if map_ is None and items else roles
 
 
 def parts_in(columns: Sequence[str], records: Sequence[Record]) -> tuple[str, str] | None:
