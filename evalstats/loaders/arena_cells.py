@@ -67,7 +67,6 @@ _GRADED = {
     "b>>a": ("b", "strong"),
     "a<<b": ("b", "strong"),
 }
-_ONE_HOT = (("winner_model_a", "a"), ("winner_model_b", "b"), ("winner_tie", "tie"))
 _HARD_PROMPT_FROM = 6
 
 
@@ -111,22 +110,6 @@ def _json_token(match: re.Match[str]) -> str:
     return _JSON_WORD.get(token) or f'"{token[1:-1]}"'
 
 
-def winner_of(record: Mapping[str, object], model_a: str, model_b: str) -> VoteOutcome:
-    """Read who won. A label that is missing or not known gives no outcome; it is never taken for a tie."""
-    found = _labelled(record, model_a, model_b)
-    if model_a == model_b:
-        return VoteOutcome(raw=found.raw, reason="a model against itself")
-    return found
-
-
-def _labelled(record: Mapping[str, object], model_a: str, model_b: str) -> VoteOutcome:
-    if "acceptedIndex" in record:
-        return _accepted(record["acceptedIndex"])
-    if "winner" not in record and "win" not in record and "winner_model_a" in record:
-        return _one_hot(record)
-    return labelled(record.get("winner", record.get("win")), model_a, model_b)
-
-
 def labelled(value: object, model_a: str, model_b: str) -> VoteOutcome:
     """Read a label: of a side, of a draw, a verdict, or the winner's name.
 
@@ -160,28 +143,28 @@ def sides_of(winner: pl.Series, loser: pl.Series) -> dict[str, pl.Series]:
     return {name: sided[name] for name in sided.columns}
 
 
-def _accepted(value: object) -> VoteOutcome:
+def accepted(label: str | None, _: str | None = None) -> VoteOutcome:
     """Read which completion a programmer accepted: 0 is the first (a), 1 the second (b)."""
-    raw = as_text(value)
-    index = as_whole(value)
+    index = as_whole(label)
     if index in (0, 1):
-        return VoteOutcome(raw=raw, outcome="ab"[index])
-    missing = raw is None or raw.strip().lower() in {"", "nan"}
+        return VoteOutcome(raw=label, outcome="ab"[index])
+    missing = label is None or label.strip().lower() in {"", "nan"}
     return VoteOutcome(
-        raw=raw, reason="neither completion was accepted" if missing else "the accepted index is not 0 or 1"
+        raw=label, reason="neither completion was accepted" if missing else "the accepted index is not 0 or 1"
     )
 
 
-def _one_hot(record: Mapping[str, object]) -> VoteOutcome:
-    """Read three columns of which exactly one must be 1."""
-    marks = {name: as_truth(record.get(name)) for name, _ in _ONE_HOT}
-    raw = ",".join(as_text(record.get(name)) or "" for name, _ in _ONE_HOT)
-    marked = [outcome for name, outcome in _ONE_HOT if marks[name]]
-    if len(marked) == 1 and None not in marks.values():
-        return VoteOutcome(raw=raw, outcome=marked[0])
-    return VoteOutcome(
-        raw=raw, reason="the columns winner_model_a, winner_model_b and winner_tie do not mark exactly one"
-    )
+def one_hot(label: str | None, _: str | None = None) -> VoteOutcome:
+    """Read three cells (a won, b won, a tie), with commas between them, of which exactly one must be 1.
+
+    >>> one_hot("0,1.0,0").outcome, one_hot("1,1,0").outcome
+    ('b', None)
+    """
+    marks = [as_truth(cell) for cell in (label or "").split(",")]
+    if marks.count(True) == 1 and None not in marks:
+        return VoteOutcome(raw=label, outcome=("a", "b", "tie")[marks.index(True)])
+    reason = "the columns winner_model_a, winner_model_b and winner_tie do not mark exactly one"
+    return VoteOutcome(raw=label, reason=reason)
 
 
 def as_truth(value: object) -> bool | None:

@@ -241,7 +241,9 @@ class Tally(msgspec.Struct):
         if n_unknown := self.labels.total():
             shown = _counted(self.labels, _SHOWN_LABELS)
             lost = f"{n_unknown:,} of {self.n_votes:,} votes have no outcome and are kept as unscored, not as ties ({shown})"
-            yield f"{lost}{_how_to_say(self.unknown)}" if self.unknown else lost
+            how = Option("values", (self.unknown, "model_a"), of="winner")
+            advice = f"; say what each label means: {how} (or 'model_b', 'tie', 'both_bad')"
+            yield f"{lost}{advice}" if self.unknown else lost
         if len(self.words) > 1:
             yield (
                 f"winners are named in {len(self.words)} different ways ({_counted(self.words)}); "
@@ -284,14 +286,6 @@ class Tally(msgspec.Struct):
         """Take note of votes that name no model."""
         self.n_without_model += len(places)
         self.without_model += places[: _SHOWN_PLACES - len(self.without_model)]
-
-
-def _how_to_say(label: str) -> str:
-    """Say where the user writes down for whom a label of the winner counts."""
-    return (
-        f"; say what each label means: {Option('values', (label, 'model_a'), of='winner')} (or 'model_b', 'tie', "
-        "'both_bad')"
-    )
 
 
 def _counted(labels: Counter[str], most: int | None = None) -> str:

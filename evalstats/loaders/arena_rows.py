@@ -1,6 +1,6 @@
 """Arena votes as rows of `comparisons`, whole columns at a time; only what nests is looked at cell by cell."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
@@ -10,12 +10,14 @@ from msgspec.structs import replace
 from evalstats.loaders.arena_cells import (
     SIDES,
     VoteOutcome,
+    accepted,
     as_truth,
+    labelled,
     names_itself,
+    one_hot,
     side_last,
     structured,
     tags_of,
-    winner_of,
 )
 from evalstats.loaders.arena_records import (
     KNOWN_NAMES,
@@ -47,66 +49,58 @@ from evalstats.schema.tables import columns_of_rows, levels_of
 _LABELS = ("winner", "win")
 _ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
 # Stand for the two models where a label is read apart from its row.
-_PLACE = "\x00place"
 _FIRST, _SECOND = "\x00a", "\x00b"
+
+
+_Read = Callable[[str | None, str | None], VoteOutcome]
 
 
 def winners_of(
     block: VoteBlock, model_a: pl.Series, model_b: pl.Series, labels: Mapping[str, str], tally: Tally
 ) -> dict[str, pl.Series]:
-    """Return outcome, strength, status, status_reason and value_raw of every vote, and take note of its label."""
-    said = _said(block)
-    names = list(said.columns)
-    itself = (model_a == model_b).alias("itself")
-    label = said["winner"] if "winner" in names else pl.lit(None, pl.String)
-    named = pl.select(
-        pl.when(itself).then(None).when(label == model_a).then(pl.lit("a")).when(label == model_b).then(pl.lit("b"))
-    ).to_series()
-    keys = said.with_columns(named.alias("named"), itself)
-    distinct = keys.group_by([*names, "named", "itself"], maintain_order=True).len("n")
-    read: list[VoteOutcome] = []
-    for row in distinct.iter_rows(named=True):
-        if block.winners is not None:
-            place: int = row[_PLACE]
-            winner = block.winners[place]
-        else:
-            winner = _winner({name: row[name] for name in names}, row["named"], labels)
-            winner = VoteOutcome(raw=winner.raw, reason="a model against itself") if row["itself"] else winner
-        tally.count_winner(winner, against_itself=row["itself"], n=row["n"])
-        read.append(winner)
-    reading = {
-        "outcome": [winner.outcome for winner in read],
-        "strength": [winner.strength for winner in read],
-        "status_reason": [winner.reason for winner in read],
-        "value_raw": [winner.raw for winner in read],
-    }
+    """Return outcome, strength, status, status_reason and value_raw of every vote, and take note of its label.
+
+    Each label that differs is read once: by `labels`, in lower case, or as the columns say that have it.
+    """
+    names, winners = {*block.frame.columns}, block.winners
+    read: _Read = _by_label
+    if winners is not None:
+        label = pl.Series(range(len(winners))).cast(pl.String)
+        of_event = dict(zip(label, winners, strict=True))
+        read = lambda text, _: of_event[text or ""]  # noqa: E731
+    elif "acceptedIndex" in names:
+        label, read = texts(block.get("acceptedIndex")), accepted
+    elif names.isdisjoint(_LABELS) and "winner_model_a" in names:
+        cells = [texts(block.get(name)).fill_null("") for name in _ONE_HOT]
+        label, read = pl.select(pl.concat_str(cells, separator=",")).to_series(), one_hot
+    else:
+        label = texts(block.first_of(*_LABELS))
+    itself = model_a == model_b
+    named = pl.when(itself).then(None).when(label == model_a).then(pl.lit("a")).when(label == model_b).then(pl.lit("b"))
+    keys = pl.select(label=label, named=named, itself=itself)
+    distinct = keys.group_by(keys.columns, maintain_order=True).len("n")
+    found: list[VoteOutcome] = []
+    for text, side, is_itself, n in distinct.iter_rows():
+        own = labels.get(text.strip().lower()) if text is not None else None
+        winner = read(text, side) if own is None else replace(labelled(own, _FIRST, _SECOND), raw=text, words=None)
+        if is_itself and winners is None:
+            winner = VoteOutcome(raw=winner.raw, reason="a model against itself")
+        tally.count_winner(winner, against_itself=is_itself, n=n)
+        found.append(winner)
+    reading = {"outcome": "outcome", "strength": "strength", "status_reason": "reason", "value_raw": "raw"}
     read_off = distinct.drop("n").with_columns(
-        pl.Series(name, cells, dtype=pl.String) for name, cells in reading.items()
+        pl.Series(name, [getattr(winner, field) for winner in found], dtype=pl.String)
+        for name, field in reading.items()
     )
-    joined = keys.join(read_off, on=[*names, "named", "itself"], how="left", nulls_equal=True, maintain_order="left")
+    joined = keys.join(read_off, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")
     status = pl.when(pl.col("outcome").is_null()).then(pl.lit("unscored")).otherwise(pl.lit("scored"))
-    return {series.name: series for series in joined.select(*reading, status=status).iter_columns()}
+    return joined.select(*reading, status=status).to_dict()
 
 
-def _said(block: VoteBlock) -> pl.DataFrame:
-    """Return the columns that say who won, as text."""
-    if block.winners is not None:
-        return pl.DataFrame({_PLACE: range(len(block.winners))})
-    names = {*block.frame.columns}
-    if "acceptedIndex" in names:
-        return pl.DataFrame({"acceptedIndex": texts(block.get("acceptedIndex"))})
-    if names.isdisjoint(_LABELS) and "winner_model_a" in names:
-        return pl.DataFrame({name: texts(block.get(name)) for name in _ONE_HOT})
-    return pl.DataFrame({"winner": texts(block.first_of(*_LABELS))})
-
-
-def _winner(record: Mapping[str, str | None], named: str | None, labels: Mapping[str, str]) -> VoteOutcome:
-    label = record.get("winner")
-    own = labels.get(label.strip().lower()) if label is not None else None
-    if own is not None:
-        return replace(winner_of({"winner": own}, _FIRST, _SECOND), raw=label, words=None)
-    sides = (label or _FIRST) if named == "a" else _FIRST, (label or _SECOND) if named == "b" else _SECOND
-    return winner_of(record, *sides)
+def _by_label(label: str | None, named: str | None) -> VoteOutcome:
+    """Read a label that is the name of the model on the side `named`, or of none."""
+    name = label or _FIRST
+    return labelled(label, name if named == "a" else _FIRST, name if named == "b" else _SECOND)
 
 
 # Longer texts are prompts or answers, and more columns than this are no table.
@@ -160,25 +154,27 @@ def comparisons(block: VoteBlock, arena: Arena, tally: Tally) -> tuple[pl.DataFr
     Votes that do not name two models are left out, and told.
     """
     sides = [texts(block.first_of(*names)) for names in (("model_a", "left"), ("model_b", "right"))]
-    named = _is_named(sides[0]) & _is_named(sides[1])
+    named = pl.select(
+        pl.all_horizontal((side.str.strip_chars().str.len_bytes() > 0).fill_null(value=False) for side in sides)
+    ).to_series()
     if not named.all():
         tally.add_without_model([place for place, has in zip(block.places, named, strict=True) if not has])
         block, sides = block.filter(named), [side.filter(named) for side in sides]
     if not block.frame.height:
         return pl.DataFrame(), ()
-    won = winners_of(block, sides[0], sides[1], arena.labels, tally)
+    items = texts(block.get(arena.item_name))
     made: dict[str, pl.Series] = {
         "battle": _battles(block, arena),
         "event": texts(block.get("event_id")),
         **{name: counts(block.get(name)) for name in ("event_size", "rank_a", "rank_b")},
-        "item": _short(texts(block.get(arena.item_name))),
+        "item": items.zip_with((items.str.len_chars() <= _NAME_CHARS).fill_null(value=True), digests_of(items)),
         "model_a": sides[0],
         "model_b": sides[1],
         "weight": numbers(block.get("weight")),
         "session": texts(block.get(arena.session_name)),
         **{name: texts(block.get(name)) for name in ("app", "scenario", "language", "phase")},
         **_times(block, tally),
-        **won,
+        **winners_of(block, sides[0], sides[1], arena.labels, tally),
         **_who_judged(block, arena),
         **_marks(block, tally),
         **_nested(block, tally),
@@ -188,13 +184,7 @@ def comparisons(block: VoteBlock, arena: Arena, tally: Tally) -> tuple[pl.DataFr
     made |= {name: cells.fill_null(made[name]) if name in made else cells for name, cells in factors.items()}
     turn = _whole(numbers(block.get("turn")))
     made["turn"] = made["turn"].cast(pl.Int64).fill_null(turn) if "turn" in made else turn
-    made["setting"] = _repeated(arena.setting, block)
-    return pl.DataFrame([cells.alias(name) for name, cells in made.items()]), block.places
-
-
-def _short(items: pl.Series) -> pl.Series:
-    """Return items, of which long texts are named by their digests: texts are read from the file when somebody asks."""
-    return items.zip_with((items.str.len_chars() <= _NAME_CHARS).fill_null(value=True), digests_of(items))
+    return pl.DataFrame(made).with_columns(setting=pl.lit(arena.setting)), block.places
 
 
 def numbers(cells: pl.Series) -> pl.Series:
@@ -229,39 +219,23 @@ def _whole(number: pl.Series) -> pl.Series:
     return number.set(~fits.fill_null(value=True), None).cast(pl.Int64)
 
 
-def _repeated(value: str | None, block: VoteBlock) -> pl.Series:
-    return pl.Series([value], dtype=pl.String).new_from_index(0, block.frame.height)
-
-
-def _is_named(names: pl.Series) -> pl.Series:
-    return (names.str.strip_chars().str.len_bytes() > 0).fill_null(value=False)
-
-
 def _battles(block: VoteBlock, arena: Arena) -> pl.Series:
     """Name votes by their ids, and those that lack one by their number."""
     number = pl.Series(block.numbers, dtype=pl.Int64).cast(pl.String)
-    if not arena.id_names:
-        return number
-    ids = [texts(block.get(name)) for name in arena.id_names]
-    frame = pl.DataFrame(
-        [cells.set((cells == "").fill_null(value=False), None).alias(f"{k}") for k, cells in enumerate(ids)]
-    )
-    return frame.select(pl.concat_str(pl.all(), separator=".")).to_series().fill_null(number)
+    ids = [pl.lit(texts(block.get(name)).replace("", None)) for name in arena.id_names]
+    return pl.select(pl.concat_str(ids, separator=".")).to_series().fill_null(number) if ids else number
 
 
 def _who_judged(block: VoteBlock, arena: Arena) -> dict[str, pl.Series]:
     """Tell people from models that judge: arena users, experts and workers are people."""
-    rater = texts(block.first_of(*arena.rater_names))
-    judge = texts(block.get("judge"))
+    rater, judge = texts(block.first_of(*arena.rater_names)), texts(block.get("judge"))
+    of_all = pl.Series([arena.judge], dtype=pl.String).new_from_index(0, len(judge))
     if judge.null_count() == len(judge):
-        return {"rater": rater, "judge": _repeated(arena.judge, block)}
-    lower = judge.str.to_lowercase()
-    person = lower.str.contains(f"^(?:{'|'.join(_PEOPLE)})").fill_null(value=False)
-    own = _repeated(arena.judge, block)
-    named = rater.set((rater == "").fill_null(value=False), None).fill_null(judge)
+        return {"rater": rater, "judge": of_all}
+    person = judge.str.to_lowercase().str.contains(f"^(?:{'|'.join(_PEOPLE)})").fill_null(value=False)
     return {
-        "rater": rater.zip_with(~person, named),
-        "judge": own.zip_with(person | judge.is_null() | (judge == ""), judge),
+        "rater": rater.zip_with(~person, rater.replace("", None).fill_null(judge)),
+        "judge": of_all.zip_with(person | judge.is_null() | (judge == ""), judge),
     }
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from evalstats.errors import InputError, Option, UnreadableFileError
-from evalstats.loaders.arena_cells import ANSWERS, MAX_CELL_CHARS, VoteOutcome, parsed_list, sides_of, winner_of
+from evalstats.loaders.arena_cells import ANSWERS, MAX_CELL_CHARS, VoteOutcome, labelled, parsed_list, sides_of
 from evalstats.loaders.arena_records import (
     TEXTS,
     Cells,
@@ -349,7 +349,7 @@ def mapped_arena(arena: Arena, map_: ColumnMap) -> Arena:
     # A side may be called as its column.
     labels = {map_.columns[side][0].strip().lower(): side for side in ("model_a", "model_b") if side in map_.columns}
     labels |= {label.strip().lower(): str(meaning) for label, meaning in map_.values.get("winner", {}).items()}
-    wrong = [meaning for meaning in labels.values() if winner_of({"winner": meaning}, "\x00", "\x01").outcome is None]
+    wrong = [meaning for meaning in labels.values() if labelled(meaning, "\x00", "\x01").outcome is None]
     if wrong:
         raise InputError(f"[values.winner] {wrong[0]!r} is no outcome; use model_a, model_b, tie or both_bad")
     return replace(

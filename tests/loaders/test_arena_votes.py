@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders import arena_rows, typed_records
-from evalstats.loaders.arena_cells import as_truth, structured, tags_of, winner_of
+from evalstats.loaders.arena_cells import as_truth, labelled, structured, tags_of
 from evalstats.loaders.arena_votes import LOADER
 from evalstats.loaders.base import Head, Source, read_head, with_digest
 from evalstats.loaders.column_map import ColumnMap
@@ -203,7 +203,7 @@ def test_a_model_against_itself_is_no_vote(votes: Any) -> None:
 
 
 def test_a_model_called_like_a_label_is_read_as_the_label() -> None:
-    assert winner_of({"winner": "tie"}, "tie", "m").outcome == "tie"
+    assert labelled("tie", "tie", "m").outcome == "tie"
 
 
 def test_a_name_that_is_the_other_side_s_label_is_unscored(votes: Any) -> None:
