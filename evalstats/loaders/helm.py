@@ -14,16 +14,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
 from msgspec import Struct
 
 from evalstats.errors import InputError, Option, UnreadableFileError
-from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, plain_name, readable_name
+from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_batches, plain_name, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
-from evalstats.loaders.rows import Ranges, Row, held, scored, told, unscored
+from evalstats.loaders.format_columns import counts, floats, texts
+from evalstats.loaders.rows import Ranges, Row, SeenKeys, held, told, unscored
 from evalstats.loaders.typed_records import Other, Plain, TypedRecords
 from evalstats.loaders.values import (
     as_amount,
@@ -95,7 +96,10 @@ _TWICE: Final = "{n} statistics appear twice with different values; the first is
 _BAD: Final = "no instance_id, no whole train_trial_index, or no list of stats"
 _BAD_NUMBERS: Final = "{n} statistics have no name and were dropped"
 
+_LARGEST: Final = 2.0**63  # for a whole number of 64 bits
+
 Key = tuple[str, str, int]
+_KEY: Final = {"item": pl.String, "variant": pl.String, "trial": pl.Int64}
 
 
 class _Name(Struct):
@@ -172,7 +176,7 @@ class HelmLoader:
             else:
                 yield Source(path=first, companions=tuple(others))
 
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
+    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes, published numbers, metrics, the run, and notes."""
         files = {_kind(path): path for path in (*source.companions, source.path)}
         if not files.keys() & {_INSTANCES, _STATS}:
@@ -182,7 +186,7 @@ class HelmLoader:
         state = _read_state(files.get(_STATE))
         run = _Run(source, as_dict(load_json(files[_SPEC])) if _SPEC in files else {}, state)
         if _INSTANCES in files:
-            yield from in_batches(run.outcomes(files[_INSTANCES]), "outcomes")
+            yield from run.outcomes(files[_INSTANCES])
         if _STATS in files:
             yield from in_batches(run.aggregates(files[_STATS]), "aggregates")
         yield Rows(table="metrics", rows=run.metrics())
@@ -289,33 +293,39 @@ class _Run:
         self._benchmark = str(self._common["benchmark"])
         self._is_likelihood = self._adapter.get("method") == "language_modeling"
         self._ranges, self._published = Ranges(), Ranges()
-        # by hash, since a run has a hundred statistics of every instance: some 110 bytes for each that is a score
-        self._values: dict[int, float | None] = {}
+        # the statistics that were met, without their values and with them
+        self._met, self._said = SeenKeys(), SeenKeys()
         self._n: Counter[tuple[str, str | None, str]] = Counter()
         self._counts: Counter[str] = Counter()
-        self._splits: Counter[str] = Counter()
+        self._splits: set[str] = set()
         self.problems: list[Problem] = []
 
-    def outcomes(self, path: Path) -> Iterator[Row]:
+    def outcomes(self, path: Path) -> Iterator[Frame | Rows]:
         """Yield a row for every instance, trial and metric; then one for every instance without statistics."""
         left, failed = dict.fromkeys(self._state.digests), set[Key]()
         records = TypedRecords(Source(path=path), _Entry, called="statistics of instances")
-        for locator, entry in records:
-            item, trial = as_text(entry.instance_id), as_count(entry.train_trial_index)
-            if not item or trial is None or not isinstance(entry.stats, list):
-                records.leave_out(_BAD)
-                continue
-            stats = [stat for stat in entry.stats if isinstance(stat, _Stat)]
-            said = entry.perturbation or next((stat.about.perturbation for stat in stats), None)
-            key = (item, perturbation_name(said), trial)
-            if key in self._state.failed:
-                failed.add(key)
-            common = {**self._common, **self._place(key), "locator": locator, **_columns(stats)}
-            for stat in stats:
-                row = self._outcome(key, stat)
-                if row is not None:
-                    left.pop(key, None)
-                    yield {**common, **row}
+        for block in records.blocks():
+            keys: list[Key] = []
+            kept: list[int] = []
+            stats: list[_Stat] = []
+            of: list[int] = []
+            for place, entry in enumerate(records.one_by_one(block)):
+                item, trial = as_text(entry.instance_id), as_count(entry.train_trial_index)
+                if not item or trial is None or not isinstance(entry.stats, list):
+                    records.leave_out(_BAD)
+                    continue
+                own = [stat for stat in entry.stats if isinstance(stat, _Stat)]
+                said = entry.perturbation or next((stat.about.perturbation for stat in own), None)
+                of += [len(keys)] * len(own)
+                stats += own
+                keys.append((item, perturbation_name(said), trial))
+                kept.append(place)
+            failed |= self._state.failed.keys() & keys
+            frame = self._frame(keys, records.locators.gather(kept), stats, of)
+            rest: list[int] = frame["_of"].unique().to_list()
+            for place in rest:
+                left.pop(keys[place], None)
+            yield Frame(table="outcomes", frame=frame.drop("_of"))
         self.problems += records.problems()
         if records.n_left_out == records.n_read:
             raise InputError(
@@ -324,57 +334,82 @@ class _Run:
             )
         self._counts[_FAILED] += len(failed)
         metrics = [metric for _, metric in self._ranges if "/" not in metric]
-        if metrics:
-            self._counts[_WITHOUT] += len(left)
-            metric = self._headline(metrics) or metrics[0]
-            for key in left:
-                name = f"{metric}/perturbed" if key[1] else metric
-                self._ranges.add(self._benchmark, name, None)
-                reason = self._state.failed.get(key)
-                none = unscored(reason or "HELM wrote no statistics of it", error=reason is not None)
-                yield {**self._common, **self._place(key), "metric": name, **none}
+        if not metrics:
+            return
+        self._counts[_WITHOUT] += len(left)
+        metric = self._headline(metrics) or metrics[0]
+        rows: list[Row] = []
+        for item, variant, trial in left:
+            name, reason = f"{metric}/perturbed" if variant else metric, self._state.failed.get((item, variant, trial))
+            self._ranges.add(self._benchmark, name, None)
+            known: Row = {"item": item, "variant": variant, "trial": trial, "n_trials": 1, "metric": name}
+            known["prompt_hash"] = self._state.digests[item, variant, trial]
+            none = unscored(reason or "HELM wrote no statistics of it", error=reason is not None)
+            rows.append({**self._common, **known, **none})
+        yield from in_batches(rows, "outcomes")
 
-    def _place(self, key: Key) -> Row:
-        item, variant, trial = key
-        digest = self._state.digests.get(key)
-        return {"item": item, "variant": variant, "trial": trial, "n_trials": 1, "prompt_hash": digest}
+    def _frame(self, keys: list[Key], locators: pl.Series, stats: list["_Stat"], of: list[int]) -> pl.DataFrame:
+        """Return the outcomes among statistics, `of` which entry each is; one that stands twice counts once."""
+        entries = pl.DataFrame(keys, schema=_KEY, orient="row").with_columns(
+            pl.Series(range(len(keys)), dtype=pl.Int64).alias("_of"),
+            locator=locators,
+            prompt_hash=pl.Series([self._state.digests.get(key) for key in keys], dtype=pl.String),
+            _failure=pl.Series([self._state.failed.get(key) for key in keys], dtype=pl.String),
+            **{name: pl.lit(value) for name, value in self._common.items()},
+        )
+        about, means = [stat.about for stat in stats], [stat.mean for stat in stats]
+        found = pl.DataFrame(
+            {
+                "_of": pl.Series(of, dtype=pl.Int64),
+                "_name": texts([each.name for each in about]),
+                "split": texts([each.split for each in about]),
+                "scenario": texts([each.sub_split for each in about]),
+                "score": floats(means),
+                "_n": counts([stat.count for stat in stats]),
+            }
+        ).with_row_index("_stat")
+        self._counts[_BAD_NUMBERS] += int((found["_name"].fill_null("") == "").sum())
+        for name, column in _COLUMNS.items():
+            is_count = (pl.col("score") == pl.col("score").round()) & (pl.col("score") < _LARGEST)
+            fits = (pl.col("score") >= 0) & (pl.lit(column == "latency_s") | is_count)
+            value = pl.when(fits).then("score").alias(column)
+            last = found.filter(_name=name).unique("_of", keep="last", maintain_order=True).select("_of", value)
+            entries = entries.join(last, on="_of", how="left", maintain_order="left") if last.height else entries
+        is_score = {name: self._is_score(name) for name in found["_name"].drop_nulls().unique().to_list()}
+        found = found.filter(pl.col("_name").is_in([name for name, holds in is_score.items() if holds]))
+        found = found.join(entries, on="_of", how="left", maintain_order="left").with_columns(
+            metric=pl.col("_name") + pl.when(pl.col("variant") != "").then(pl.lit("/perturbed")).otherwise(pl.lit("")),
+            n_trials=pl.max_horizontal(pl.col("_n").fill_null(1), 1),
+        )
+        key = (*_KEY, "metric")
+        again, same = self._met.again(found.select(key)), self._said.again(found.select(*key, "score"))
+        self._counts[_TWICE] += int((again & ~same).sum())
+        failure, none = pl.col("_failure"), pl.col("score").is_null()
+        why = pl.when(pl.col("_n") == 0).then(pl.lit("its count is 0")).otherwise(pl.lit("its mean is no number"))
+        found = found.filter(~again).with_columns(
+            score=pl.when(failure.is_null()).then("score"),
+            status=pl.when(failure.is_not_null())
+            .then(pl.lit("error"))
+            .when(none)
+            .then(pl.lit("unscored"))
+            .otherwise(pl.lit("scored")),
+            status_reason=pl.when(none | failure.is_not_null()).then(pl.coalesce(failure, why)),
+        )
+        raw = [
+            None if status == "scored" else held(means[at])
+            for at, status in found.select("_stat", "status").iter_rows()
+        ]
+        found = found.with_columns(value_raw=pl.Series(raw, dtype=pl.String))
+        self._ranges.add_frame(found, self._benchmark)
+        self._splits.update(found["split"].drop_nulls().unique())
+        scored = found.filter(status="scored").group_by("metric", "split", "variant").len()
+        self._n.update({(metric, split, variant): n for metric, split, variant, n in scored.iter_rows()})
+        return found.drop("_stat", "_name", "_n", "_failure")
 
-    def _outcome(self, key: Key, stat: "_Stat") -> Row | None:
-        """Read one statistic; None for what is no score, and for one that stands twice."""
-        name, split = self._named(stat)
-        if name is None:
-            return None
-        metric = f"{name}/perturbed" if key[1] else name
-        number, n = as_number(stat.mean), as_count(stat.count)
-        place = hash((key, metric))
-        if place in self._values:
-            self._counts[_TWICE] += self._values[place] != number
-            return None
-        self._values[place] = number
-        about: Row = {"metric": metric, "split": split, "scenario": as_text(stat.about.sub_split)}
-        if n is not None and n > 1:
-            about["n_trials"] = n
-        failure = self._state.failed.get(key)
-        self._ranges.add(self._benchmark, metric, None if failure else number)
-        self._splits[split or ""] += 1
-        if failure is not None:
-            return {**about, **unscored(failure, held(stat.mean), error=True)}
-        if number is None:
-            reason = "its count is 0" if n == 0 else "its mean is no number"
-            return {**about, **unscored(reason, held(stat.mean))}
-        self._n[metric, split, key[1]] += 1
-        return {**about, **scored(number)}
-
-    def _named(self, stat: "_Stat") -> tuple[str | None, str | None]:
-        """Return the metric's name, None for what is no score, and the split."""
-        name = as_text(stat.about.name)
-        split = as_text(stat.about.split)
-        if not name:
-            self._counts[_BAD_NUMBERS] += 1
-            return None, split
-        if _is_bookkeeping(name) or (name in _LIKELIHOOD and not self._is_likelihood):
-            return None, split
-        return name, split
+    def _is_score(self, name: str) -> bool:
+        """Whether a statistic tells of the answer, and not of the request."""
+        is_likelihood = name in _LIKELIHOOD and not self._is_likelihood
+        return bool(name) and _BOOKKEEPING.fullmatch(name) is None and not is_likelihood
 
     def aggregates(self, path: Path) -> Iterator[Row]:
         """Yield the published means; those of the worst perturbation only where something was perturbed."""
@@ -382,10 +417,11 @@ class _Run:
         was_perturbed = bool(specs) or not isinstance(specs, list)
         records = TypedRecords(Source(path=path), _Stat, called="statistics")
         for _, stat in records:
-            name, split = self._named(stat)
+            name, split = as_text(stat.about.name) or "", as_text(stat.about.split)
+            self._counts[_BAD_NUMBERS] += not name
             number, n_trials = as_number(stat.mean), as_count(stat.count)
             perturbation = as_dict(stat.about.perturbation)
-            if name is None or number is None or (perturbation and not was_perturbed):
+            if not self._is_score(name) or number is None or (perturbation and not was_perturbed):
                 continue
             on = as_text(perturbation.get("computed_on")) or "perturbed"
             metric, variant = f"{name}/{on}" if perturbation else name, perturbation_name(perturbation)
@@ -463,22 +499,6 @@ class _Run:
                 f"its instances are of the splits {', '.join(splits)}; HELM's tables show one of them "
                 f"(for that: {Option('where', 'test' if 'test' in splits else splits[0], of='split')})"
             )
-
-
-@lru_cache(maxsize=4096)
-def _is_bookkeeping(name: str) -> bool:
-    return _BOOKKEEPING.fullmatch(name) is not None
-
-
-def _columns(stats: Iterable["_Stat"]) -> Row:
-    """Return tokens and run time of an entry."""
-    found: Row = {}
-    for stat in stats:
-        column = _COLUMNS.get(as_text(stat.about.name) or "")
-        if column is not None:
-            read = as_amount if column == "latency_s" else as_count
-            found[column] = read(stat.mean)
-    return found
 
 
 LOADER: Final = HelmLoader()

@@ -205,6 +205,15 @@ def test_states_of_instances(tmp_path: Path) -> None:
     assert without.startswith("2 instances have requests and no statistics")
 
 
+def test_tokens_that_are_no_count_are_null(tmp_path: Path) -> None:
+    instances = [
+        entry(f"id{k}", stat("exact_match", 1.0), stat("num_prompt_tokens", n))
+        for k, n in enumerate((3, 2.5, -1, 1e300))
+    ]
+    data = es.read(folder(tmp_path / "run", spec=spec(), instances=instances))
+    assert data.outcomes["input_tokens"].to_list() == [3, None, None, None]
+
+
 def test_entries_of_one_instance_are_merged_and_bad_ones_are_counted(tmp_path: Path) -> None:
     instances: list[object] = [
         entry("id1", stat("exact_match", 1.0)),

@@ -7,16 +7,24 @@ the log, or in the table of evals that lies beside it: both are then read togeth
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
+
+import polars as pl
+from msgspec import UNSET
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.format import TABLE, Format, FormatFile, Late, Sample, Sign
+from evalstats.loaders.format_columns import amounts, counts, texts
 from evalstats.loaders.inspect_ai import cells, read_grade
+from evalstats.loaders.record_columns import first_lines, outcomes_of
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said, score_of, unscored
-from evalstats.loaders.values import as_count, as_text, as_time, first_line
+from evalstats.loaders.values import as_count, as_text, as_time
+from evalstats.schema.tables import columns_of_rows
 
 _SCORE: Final = "score_"
 _DETAILS: Final = re.compile(r"(?P<scorer>.+)_(?:answer|explanation|metadata)", re.DOTALL)
@@ -33,21 +41,28 @@ class _Tables:
         self._file, self._late = file, Late()
         self._runs: dict[str, str] = {}
 
-    def rows(self, record: dict[str, Any]) -> Iterator[Sample]:
-        """Return the scores of a sample, or publish those of a log."""
-        if "sample_id" in record:
-            return self._sample(record)
-        self._log(record)
+    def rows(self, _: dict[str, Any]) -> Iterator[Sample]:
+        """Return nothing of a single record: a block of them is asked at once."""
         return iter(())
 
     def finish(self) -> Iterator[Sample]:
         """Return samples that failed or were not scored."""
         return self._late.samples("score")
 
+    def at_once(self, records: list[dict[str, Any]]) -> pl.DataFrame:
+        """Return the scores of samples, or publish those of logs."""
+        if "sample_id" in records[0]:
+            return self._samples(records)
+        for record in self._file.records.one_by_one(records):
+            if (run := self._run(record)) is None:
+                self._file.leave_out("no eval_id")
+            else:
+                self._log(record, run)
+        return pl.DataFrame()
+
     def _run(self, record: Row) -> str | None:
         log = as_text(record.get("eval_id"))
         if log is None:
-            self._file.leave_out("no eval_id")
             return None
         if log not in self._runs:
             model, task = as_text(record.get("model")), as_text(record.get("task_name")) or FORMAT.benchmark
@@ -55,47 +70,56 @@ class _Tables:
             self._runs[log] = self._file.run(model, log, benchmark=task, task_version=version, status=status)
         return self._runs[log]
 
-    def _sample(self, record: Row) -> Iterator[Sample]:
-        file, item, run = self._file, as_text(record.get("id")), self._run(record)
-        if run is None or item is None:
-            if run is not None:
-                file.leave_out("no id")
-            return
-        epoch = as_count(record.get("epoch"))
-        common: Row = {
-            "run": run,
-            "item": item,
-            "trial": epoch - 1 if epoch else file.trial(run, item),
-            "latency_s": record.get("total_time"),
-            "link": as_text(record.get("log_viewer")),
-            "locator": file.locator,
-            "limit_reached": as_text(_value(record.get("limit"))),
+    def _samples(self, records: list[dict[str, Any]]) -> pl.DataFrame:
+        file = self._file
+        metadata, scorers = _layout(tuple(records[0]))
+        odd = {name: [_value(record.get(name)) for record in records] for name in ("error", "limit", "log_viewer")}
+        columns = {
+            "run": [self._run(record) for record in records],
+            "item": texts([record.get("id") for record in records]),
+            "trial": counts([record.get("epoch") for record in records]) - 1,
+            "latency_s": amounts([record.get("total_time") for record in records]),
+            "link": texts(odd["log_viewer"]),
+            "locator": file.locators,
+            "limit_reached": texts(odd["limit"]),
+            "_error": first_lines(odd["error"]),
         }
-        if file.again(run, item, common["trial"]):
-            file.leave_out("repeated samples")
-            return
-        metadata, scorers = _layout(tuple(record))
-        common |= file.factors.of({name: _value(record[_METADATA + name]) for name in metadata})
-        if error := first_line(_value(record.get("error"))):
-            self._late.wait(common, unscored(error, error=True))
-            return
-        outcomes: list[tuple[str, Said]] = []
-        for scorer in scorers:
-            value = _value(record[_SCORE + scorer])
-            if value is None:
-                self._late.wait(common, unscored("the sample has no score of this scorer"), scorer)
-                continue
-            for metric, part in cells(scorer, cell_value(value)):
-                said = read_grade(part)
-                self._late.know(metric, scorer)
-                outcomes.append((metric, said if (score := score_of(said)) is None else score))
+        frame = pl.DataFrame(columns, schema_overrides={"run": pl.String}).with_row_index("_row")
+        frame = file.without(frame, pl.col("run").is_null(), "no eval_id")
+        frame = file.without(frame, pl.col("item").is_null(), "no id")
+        frame = frame.with_columns(trial=pl.when(pl.col("trial") >= 0).then("trial"))
+        if frame["trial"].null_count():
+            numbers = file.trials(frame.select("run", "item", pl.col("trial").is_null()))
+            frame = frame.with_columns(trial=pl.col("trial").fill_null(numbers))
+        frame = file.without(frame, file.copies(frame.select("run", "item", "trial")), "repeated samples")
+        rows: list[int] = frame["_row"].to_list()
+        kept = [records[row] for row in rows]
+        if metadata:
+            known = [{name: _value(record[_METADATA + name]) for name in metadata} for record in kept]
+            frame = frame.hstack(columns_of_rows([file.factors.of(each) for each in known], "outcomes"))
+        shared, failures = frame.drop("_row", "_error"), frame["_error"].to_list()
+        given: list[tuple[str, list[object]]] = []
+        late = [(at, unscored(why, error=True), None) for at, why in enumerate(failures) if why]
         if not scorers:
-            self._late.wait(common, unscored("the sample has no score"))
-        yield common, outcomes
+            late += [(at, unscored("the sample has no score"), None) for at, why in enumerate(failures) if not why]
+        for scorer in scorers:
+            cells_ = [_value(record[_SCORE + scorer]) for record in kept]
+            values = [
+                UNSET if why or cell is None else cell_value(cell) for cell, why in zip(cells_, failures, strict=True)
+            ]
+            late += [
+                (at, unscored("the sample has no score of this scorer"), scorer)
+                for at, (value, why) in enumerate(zip(values, failures, strict=True))
+                if value is UNSET and not why
+            ]
+            for metric, found in _metrics(scorer, values):
+                self._late.know(metric, scorer)
+                given.append((metric, found))
+        for at, said, giver in sorted(late, key=itemgetter(0)):
+            self._late.wait(shared.row(at, named=True), said, giver)
+        return outcomes_of(shared, given, {}, _grade)[0]
 
-    def _log(self, record: Row) -> None:
-        if (run := self._run(record)) is None:
-            return
+    def _log(self, record: Row, run: str) -> None:
         n = as_count(record.get("completed_samples"))
         for name, value in record.items():
             metric = name.removeprefix(_SCORE)
@@ -104,6 +128,23 @@ class _Tables:
             error = record.get(f"{_SCORE}{metric.rpartition('_')[0]}{_STDERR}")
             created = as_time(record.get("created"))
             self._file.publish(value, run, metric, error=error, n=n, date=created.date() if created else None)
+
+
+def _grade(value: object) -> Said:
+    said = read_grade(value)
+    score = score_of(said)
+    return said if score is None else score
+
+
+def _metrics(scorer: str, values: list[object]) -> Iterator[tuple[str, list[object]]]:
+    """Yield the metrics of a scorer, which objects and lists have several of, with the values of all samples."""
+    if not any(isinstance(value, dict | list) for value in values):
+        if any(value is not UNSET for value in values):
+            yield scorer, values
+        return
+    parts = [{} if value is UNSET else dict(cells(scorer, value)) for value in values]
+    for metric in dict.fromkeys(chain.from_iterable(parts)):
+        yield metric, [each.get(metric, UNSET) for each in parts]
 
 
 @lru_cache
