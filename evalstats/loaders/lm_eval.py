@@ -18,10 +18,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Final, cast
 
 import polars as pl
+from msgspec import UNSET, Struct
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
@@ -38,7 +40,8 @@ from evalstats.loaders.open_llm_scores import (
     v1_rows,
     with_v1_headlines,
 )
-from evalstats.loaders.rows import Ranges, Row, Said, scored, unscored
+from evalstats.loaders.record_columns import RecordBlock, record_of
+from evalstats.loaders.rows import Ranges, Said, scored, unscored
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, shortened
 from evalstats.schema.data import Problem
@@ -50,6 +53,8 @@ FIXED_KEYS: Final = frozenset(
         "doc_hash", "prompt_hash", "target_hash",
     }
 )  # fmt: skip
+# Of these what is read; documents and requests are passed over.
+_USED: Final = ("doc_id", "doc_hash", "prompt_hash", "filter", "metrics", "resps")
 LOG_LIKELIHOOD: Final = "loglikelihood"
 _HASH_SHOWN: Final = 16
 # Steps of a filter that make one answer of several; `take_first` alone keeps the first of them.
@@ -65,7 +70,7 @@ def read_value(metric: str, value: object) -> Said:
     >>> read_value("f1", [1, 0])["status"]
     'unscored'
     """
-    if value is _ABSENT:
+    if value is UNSET:
         return unscored("the row does not hold this metric")
     if metric == BYPASS:
         return unscored("the harness was told only to predict", _raw(value))
@@ -145,31 +150,31 @@ class LmEvalSamples:
         """How many documents were met."""
         return len(set[str]().union(*self.met.values()))
 
-    def frame(self, samples: Sequence[Row], places: pl.Series, path: Path, beside: str = "") -> pl.DataFrame:
+    def frame(self, samples: Sequence[object], places: pl.Series, path: Path, beside: str = "") -> pl.DataFrame:
         """Return the outcomes of a block of samples: a row for each metric of each, in the order of the file.
 
         `places` are where the samples stand in the file at `path`; with `beside` before them they are the locators.
         """
-        task = self._task
-        items, filters = self._identified(samples, lambda at: f"{path}: {places[at]}")
-        trials = [*map(task.trials, filters, [self._generations(sample) for sample in samples])]
-        doc_ids = [sample.get("doc_id") for sample in samples]
+        task, block = self._task, RecordBlock(samples)
+        known = {name: block.at(name) for name in _USED}
+        items, filters = self._identified(known, lambda at: f"{path}: {places[at]}")
+        trials = [*map(task.trials, filters, map(self._generations, known["resps"]))]
         shared = pl.DataFrame(
             {
                 "item": items,
                 "trial": pl.Series([trial for trial, _ in trials], dtype=pl.Int64),
                 "n_trials": [n for _, n in trials],
                 "locator": beside + places,
-                "doc_id": factor_series("doc_id", [each if type(each) is int else as_text(each) for each in doc_ids]),
+                "doc_id": factor_series(
+                    "doc_id", [each if type(each) is int else as_text(each) for each in known["doc_id"]]
+                ),
                 "filter": filters,
-                "prompt_hash": texts([sample.get("prompt_hash") for sample in samples]).str.slice(0, _HASH_SHOWN),
+                "prompt_hash": texts(known["prompt_hash"]).str.slice(0, _HASH_SHOWN),
             }
         )
-        cells = [
-            (at, name, sample.get(name, _ABSENT))
-            for at, sample in enumerate(samples)
-            for name in self._metric_names(sample, filters[at])
-        ]
+        names = [*map(self._metric_names, samples, known["metrics"], filters)]
+        values = dict(block.named({name: name for name in dict.fromkeys(chain.from_iterable(names))}))
+        cells = [(at, name, values[name][at]) for at, some in enumerate(names) for name in some]
         said = states(
             [
                 value if type(value) is float and math.isfinite(value) and name != BYPASS else read_value(name, value)
@@ -204,11 +209,11 @@ class LmEvalSamples:
             self._ranges.add(task.benchmark, metric, score, average=True)
         return frame.drop("parts")
 
-    def _identified(self, samples: Sequence[Row], where: Callable[[int], str]) -> tuple[list[str], list[str]]:
+    def _identified(
+        self, known: Mapping[str, list[object]], where: Callable[[int], str]
+    ) -> tuple[list[str], list[str]]:
         """Return the item and the filter of each sample."""
-        digests, ids, labels = (
-            texts([sample.get(name) for sample in samples]).to_list() for name in ("doc_hash", "doc_id", "filter")
-        )
+        digests, ids, labels = (texts(known[name]).to_list() for name in ("doc_hash", "doc_id", "filter"))
         items: list[str] = []
         filters: list[str] = []
         for at, (digest, doc_id, label) in enumerate(zip(digests, ids, labels, strict=True)):
@@ -249,25 +254,21 @@ class LmEvalSamples:
         self.guessed_filters = self.guessed_filters or turn > 0
         return "none" if turn == 0 else f"filter-{turn + 1}"
 
-    def _generations(self, sample: Row) -> int:
+    def _generations(self, given: object) -> int:
         if self._task.repeats is not None and self._task.repeats > 1:
             return self._task.repeats
-        responses = as_list(sample.get("resps"))
+        responses = as_list(given)
         first = as_list(responses[0]) if len(responses) == 1 else []
         return len(first) if len(first) > 1 and all(isinstance(text, str) for text in first) else 1
 
-    def _metric_names(self, sample: Row, filter_name: str) -> Iterable[str]:
-        listed = sample.get("metrics")
-        if not isinstance(listed, list):
-            listed = [name for name in sample if name not in FIXED_KEYS and _could_be_value(sample[name])]
+    def _metric_names(self, sample: object, listed: object, filter_name: str) -> Iterable[str]:
+        if not isinstance(listed, list):  # as older files have it, whose samples are read whole
+            held = as_dict(sample)
+            listed = [name for name in held if name not in FIXED_KEYS and _could_be_value(held[name])]
         if names := dict.fromkeys(name for name in cast("list[object]", listed) if isinstance(name, str)):
             return names
         published = [name for name in self._task.metrics if _filter_of(name) == filter_name]
         return [name.partition(",")[0] for name in published] or ["unnamed"]
-
-
-# What stands in a sample in place of a metric that it lists and does not hold.
-_ABSENT: Final = object()
 
 
 def _filter_of(metric: str) -> str:
@@ -501,7 +502,11 @@ def _task_of_run(source: Source, results: Results, model: str, name: str) -> Tas
     )
 
 
-class _Samples(TypedRecords[dict[str, Any]]):
+class _Listed(Struct):
+    metrics: object = None
+
+
+class _Samples(TypedRecords[Any]):
     """The samples of a file. None may be damaged: which documents a model was asked would be unknown."""
 
     def leave_out(self, why: str, locator: str | None = None) -> None:
@@ -513,11 +518,27 @@ class _Samples(TypedRecords[dict[str, Any]]):
 
 def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Frame]:
     """Yield the outcomes of a file; a place in one that stands beside the results is named with that file."""
-    records = _Samples(Source(path=path), dict[str, Any], alone=True, called="samples")
+    if read_head(path).shape == "empty":  # as a run leaves it that was stopped
+        return
+    records = _Samples(Source(path=path), _record(path), alone=True, called="samples")
     beside = "" if path == source.path else readable_name(path.name) + " " * (records.head.shape != "array")
-    for block in records.blocks() if records.head.shape != "empty" else ():  # as a run leaves it that was stopped
-        if samples := list(block):
-            yield Frame(table="outcomes", frame=reader.frame(samples, records.locators, path, beside))
+    for samples in records.blocks():
+        yield Frame(table="outcomes", frame=reader.frame(samples, records.locators, path, beside))
+
+
+def _record(path: Path) -> type[Any]:
+    """Return the record of samples with the metrics that all of them list; older samples list none and are read whole."""
+    listed: dict[str, None] = {}
+    last: object = UNSET
+    for block in TypedRecords(Source(path=path), _Listed, alone=True).blocks():
+        for each in block:
+            if each.metrics == last:
+                continue
+            if not isinstance(each.metrics, list):
+                return dict[str, Any]
+            last = cast("object", each.metrics)
+            listed |= dict.fromkeys(name for name in as_list(last) if isinstance(name, str))
+    return record_of(_USED, [*listed])
 
 
 def _embedded(path: Path, listed: object, reader: LmEvalSamples, task: str) -> Iterator[Frame]:

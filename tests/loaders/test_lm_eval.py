@@ -708,8 +708,9 @@ def test_damaged_samples_are_refused_by_name_and_line(tmp_path: Path, content: b
     assert f"samples_t_{STAMP}.jsonl" in str(error.value)
 
 
-def test_rows_are_handed_on_while_the_file_is_read(tmp_path: Path) -> None:
+def test_rows_are_handed_on_while_the_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded by a block: the first rows come before a fault further on is met."""
+    monkeypatch.setattr("evalstats.loaders.typed_records._BLOCK_BYTES", 1 << 20)
     good = lines(sample(n, doc=n % 100, acc=1.0) | {"target": "x" * 10_000} for n in range(1_000))
     path = write(tmp_path / f"samples_t_{STAMP}.jsonl", good + "{cut")
     parts = LOADER.read(Source(path=path))
