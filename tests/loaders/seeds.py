@@ -241,9 +241,8 @@ def _leaderboards() -> list[Tree]:
 
 
 def _langsmith() -> list[Tree]:
-    rows, runs = test_langsmith.RESULTS, test_langsmith.RUNS
-    upload = _json(test_langsmith.UPLOAD)
-    return [{"m.csv": _csv(rows)}, {"m.jsonl": _lines(rows)}, {"m.json": upload}, {"runs.json": _json(runs)}]
+    rows = test_langsmith.RESULTS
+    return [{"m.csv": _csv(rows)}, {"m.jsonl": _lines(rows)}]
 
 
 def _promptfoo() -> list[Tree]:
@@ -444,6 +443,9 @@ SEEDS: dict[str, list[Tree]] = {
         {f"{test_wildbench.FOLDER}/my-model.json": _json([_CHOICE, _CHOICE | {"session_id": "s2", "winner": "tie"}])}
     ],
     "langsmith": _langsmith(),
+    "langsmith-upload": [{"m.json": _json(test_langsmith.UPLOAD)}],
+    "langsmith-runs": [{"runs.json": _json(test_langsmith.RUNS)}],
+    "langsmith-page": [{"page.csv": _csv([test_langsmith.page_row("a"), test_langsmith.page_row("b", None)])}],
     "braintrust": [{"m.json": _json({"events": test_braintrust.EVENTS})}, {"m.csv": _csv(test_braintrust.EVENTS)}],
     "helm": _helm(),
     "human-eval": [tree({test_human_eval.NAME: test_human_eval.SAMPLES})],

@@ -96,7 +96,7 @@ OF_SEEDS: list[tuple[str, int, dict[str, str]]] = [
     ("promptfoo", 1, {"question": "What is 2+2?", "answer": "Error: Request failed after 4 retries\n    at fetch"}),
     ("deepeval", 1, {"question": "question 1", "expected": "answer 1", "answer": "an answer"}),
     ("langsmith", 0, {"question": "2+2", "expected": "4", "answer": "4"}),  # columns inputs.q, reference.a
-    ("langsmith", 3, {"question": "2+2", "answer": "4"}),  # runs
+    ("langsmith-runs", 0, {"question": "2+2", "answer": "4"}),
     ("langfuse", 0, {"question": "2+2", "answer": "4"}),
     ("braintrust", 0, {"question": "t2", "expected": "4", "answer": "4"}),
     ("tau-bench", 0, {"question": "..", "answer": "done"}),

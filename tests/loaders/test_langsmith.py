@@ -10,7 +10,8 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, read_head, with_digest
-from evalstats.loaders.formats.langsmith import FORMAT
+from evalstats.loaders.formats.langsmith import FORMAT, PAGE
+from evalstats.loaders.formats.langsmith import UPLOAD as UPLOADED
 from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
@@ -111,7 +112,8 @@ RUNS: list[dict[str, Any]] = [
 
 
 def loaded(path: Path) -> EvalData:
-    return read_source(FORMAT, with_digest(Source(path=path)))
+    form = UPLOADED if path.suffix == ".json" else FORMAT
+    return read_source(form, with_digest(Source(path=path)))
 
 
 def saved(path: Path, content: object) -> Path:
@@ -140,7 +142,7 @@ def test_the_table_of_test_results(tmp_path: Path, ending: str) -> None:
     assert first["item"] == item_of({"question": "2+2"}, {"answer": "4"})
     assert (first["model"], first["latency_s"]) == ("gpt-x", 0.4)
     assert last["status_reason"] == "APITimeoutError('Request timed out.')"
-    assert data.outcomes["value_raw"].to_list()[4] in {"0.0", '"0.0"'}
+    assert data.outcomes["value_raw"].to_list()[4] in {"0", '"0.0"'}
     assert data.runs.select("loader", "harness", "n_scored", "n_error", "n_unscored").row(0) == (
         "langsmith",
         "LangSmith",
@@ -149,7 +151,7 @@ def test_the_table_of_test_results(tmp_path: Path, ending: str) -> None:
         1,
     )
     assert data.metrics.select("metric", "kind").rows() == [("correctness", "binary"), ("tone", "bounded")]
-    assert "the name of the file or experiment is used: 'gpt-x'" in told(data)
+    assert "it is called 'gpt-x' after the file" in told(data)
 
 
 def test_the_table_of_to_pandas_pairs_with_that_of_test_results(tmp_path: Path) -> None:
@@ -181,7 +183,6 @@ def test_repetitions_are_trials(tmp_path: Path) -> None:
     pd.DataFrame([RESULTS[0], RESULTS[1], RESULTS[0]]).to_csv(tmp_path / "m.csv")
     data = read(tmp_path / "m.csv")
     assert data.outcomes.filter(metric="tone")["trial"].to_list() == [0, 0, 1]
-    assert "1 rows repeat inputs and reference of an earlier row and are its trials" in told(data)
 
 
 def test_two_files_pair_in_compare(tmp_path: Path) -> None:
@@ -202,7 +203,6 @@ def test_an_upload(tmp_path: Path) -> None:
         ("correctness", 1.0, "scored"),
         ("stars", 4.0, "scored"),
         ("correctness", None, "unscored"),
-        ("stars", None, "unscored"),
         ("correctness", None, "error"),
         ("stars", None, "error"),
     ]
@@ -249,7 +249,7 @@ def test_bad_rows_are_counted_and_left_out(tmp_path: Path) -> None:
     assert told(data, "error").split("\n") == [
         "1 of 5 rows are dropped (no JSON, or cut off): line 2",
         "1 of 5 rows are dropped (no JSON object): line 3",
-        "1 of 5 rows are dropped (no inputs): line 5",
+        "1 of 5 rows are dropped (no question): line 5",
     ]
     path = tmp_path / "m.csv"
     path.write_text("inputs.q,outputs.a,feedback.ok\nq1,x,1\nq2,x\nq3,x,0\n")
@@ -275,7 +275,7 @@ def test_a_file_without_results_is_refused(tmp_path: Path, content: object) -> N
 def test_detection(text: str) -> None:
     found, _ = sniffed(Head(path=Path("x"), size=len(text), data=text.encode()))
     assert found is not None
-    assert found[0].name == "langsmith"
+    assert found[0].name.startswith("langsmith")
 
 
 def page(tmp_path: Path, *rows: dict[str, Any], name: str = "gpt-x.csv") -> Path:
@@ -302,7 +302,7 @@ def page_row(question: str, score: object = 1, **more: Any) -> dict[str, Any]:
 def test_what_the_page_of_an_experiment_exports(tmp_path: Path) -> None:
     rows = [page_row("a"), page_row("b", None), page_row("a", 0), page_row("c", 0, Status="error")]
     data = read(page(tmp_path, *rows))
-    assert set(data.runs["loader"]) == {"langsmith"}
+    assert set(data.runs["loader"]) == {"langsmith-page"}
     assert set(data.outcomes["metric"]) == {"Correctness", "Concise?"}  # no ids, texts, times or tokens
     correct = data.outcomes.filter(metric="Correctness")
     assert correct.select("trial", "status", "score", "latency_s").rows() == [
@@ -326,9 +326,9 @@ def test_a_page_pairs_with_the_table_of_the_same_experiment(tmp_path: Path) -> N
 def test_a_page_without_feedback_is_refused(tmp_path: Path) -> None:
     row = {name: page_row("a")[name] for name in ("Inputs", "Outputs", "Reference Outputs", "Latency")}
     with pytest.raises(UnreadableFileError, match="has no column of feedback"):
-        read_source(FORMAT, with_digest(Source(path=page(tmp_path, row))))
+        read_source(PAGE, with_digest(Source(path=page(tmp_path, row))))
 
 
 def test_a_table_of_your_own_is_no_page(tmp_path: Path) -> None:
     path = page(tmp_path, {"input": "q", "output": "a", "reference": "b", "score": 1})
-    assert FORMAT.sniff(read_head(path)) is None
+    assert PAGE.sniff(read_head(path)) is None
