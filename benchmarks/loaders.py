@@ -638,7 +638,7 @@ FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
     ("human-eval", "m.jsonl_results.jsonl", _lines(_human_eval)),
     ("ifeval", "m.jsonl", _lines(_ifeval)),
     ("langfuse", "1-lf-traces-export-p.jsonl", _lines(_trace)),
-    ("langfuse", "1-lf-scores-export-p.jsonl", _lines(_score)),
+    ("langfuse-scores", "1-lf-scores-export-p.jsonl", _lines(_score)),
     ("phoenix", "m.json", _list(_phoenix)),
     ("opik", "e.json", _list(_opik, lambda rows: {"experiment": {"name": "e"}, "items": rows})),
     ("weave", "calls.jsonl", _lines(_weave)),

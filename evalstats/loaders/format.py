@@ -397,10 +397,7 @@ class FormatFile(Generic[R]):
 
 
 class Reader(Protocol[R_contra]):
-    """What a format knows of one file whose records mean something only together.
-
-    One that has `at_once` is asked by it for the outcomes of a block of records as columns, in place of `rows`.
-    """
+    """What a format knows of one file whose records mean something only together."""
 
     def rows(self, record: R_contra, /) -> Iterable[Sample]:
         """Return what one record says, or nothing yet."""
@@ -607,7 +604,7 @@ class Format(Generic[R]):
         """Yield the rows of a block of records, with their runs' names."""
         frames: Iterable[pl.DataFrame]
         of_all, of_one = self.columns, self.rows
-        columns: Callable[[list[R]], pl.DataFrame] | None = getattr(reader, "at_once", None)
+        columns: Callable[[list[R]], pl.DataFrame] | None = None
         if self.fields:
             columns = lambda records: self._declared(records, file)  # noqa: E731
         elif of_all is not None:
@@ -684,7 +681,8 @@ class Format(Generic[R]):
             pl.lit(value).alias(name) for name, value in file.by_path.items() if name not in apart
         )
         frame = frame if self.arranged is None else self.arranged(frame, file)
-        frame = file.named(frame, item=self.fields.get("item", "question").replace(" ", " or "))
+        named = "question" if self.identity is not None else self.fields.get("item", "name")
+        frame = file.named(frame, item=named.replace(" ", " or "))
         if self.once:
             frame = file.without(frame, file.copies(frame.select(self.once)), "copies of earlier ones")
         frame = self._named(frame, file)
@@ -712,6 +710,8 @@ class Format(Generic[R]):
 
     def _named(self, frame: pl.DataFrame, file: FormatFile[R]) -> pl.DataFrame:
         """Return a block's columns with the names of the runs, in place of the parts that tell them apart."""
+        if "run" in frame.columns:
+            return frame
         key = next((name for name in ("part", "model") if name in frame.columns), None)
         known = [name for name in dict.fromkeys((key, "model", *self.of_run)) if name in frame.columns]
         runs: dict[object, str] = {}
@@ -786,6 +786,18 @@ def _judged(frame: pl.DataFrame, tally: Tally) -> pl.DataFrame:
         tally.count_winner(VoteOutcome(raw=raw), against_itself=against_itself, n=n)
     tally.n_votes += frame.height - int(lost["len"].sum())
     return frame.drop("locator", strict=False)
+
+
+def by_folder(up: int = 0, first: Callable[[Path], bool] | None = None) -> Callable[[Sequence[Path]], Iterator[Source]]:
+    """Return what puts the files of a folder together, so many levels above theirs; those for which `first` holds come first."""
+
+    def grouped(files: Sequence[Path]) -> Iterator[Source]:
+        folders: dict[Path, list[Path]] = {}
+        for path in sorted(files, key=lambda path: (first is not None and not first(path), path)):
+            folders.setdefault(path.absolute().parents[up], []).append(path)
+        return (Source(path=path, companions=(*others,)) for path, *others in folders.values())
+
+    return grouped
 
 
 class Late:

@@ -91,7 +91,8 @@ def values_at(records: Sequence[object], paths: str, absent: object = None) -> l
     """
     first, *others = (_at(records, path, absent) for path in paths.split(" "))
     for other in others:
-        first = [b if a is absent or a is None or a == "" else a for a, b in zip(first, other, strict=True)]
+        pairs = zip(first, other, strict=True)
+        first = [b if b is not absent and (a is absent or a is None or a == "") else a for a, b in pairs]
     return first
 
 

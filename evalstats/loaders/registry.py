@@ -99,6 +99,7 @@ BUILT_IN: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("evalstats.loaders.formats.harbor", "FORMAT", _JSON),
     ("evalstats.loaders.formats.inspect_frames", "FORMAT", _ANY),
     ("evalstats.loaders.formats.langfuse", "FORMAT", _ANY),
+    ("evalstats.loaders.formats.langfuse", "SCORES", _ANY),
     ("evalstats.loaders.formats.lmms_eval", "FORMAT", _JSON),
     ("evalstats.loaders.formats.opencompass", "FORMAT", _ANY),
     ("evalstats.loaders.formats.opik", "FORMAT", _ANY),

@@ -309,12 +309,12 @@ def _terminal_bench() -> list[Tree]:
 
 def _langfuse() -> list[Tree]:
     traces = [test_langfuse.trace(scores={"correct": [1], "tone": ["polite"]}) for _ in range(2)]
+    return [tree({test_langfuse.TRACES: traces}), tree({"traces.csv": traces})]
+
+
+def _langfuse_scores() -> list[Tree]:
     scores = [test_langfuse.score(0.5), test_langfuse.score(5, source="ANNOTATION", authorUserName="Ann")]
-    return [
-        tree({test_langfuse.TRACES: traces}),
-        tree({"traces.csv": traces}),
-        tree({test_langfuse.SCORES: scores}),
-    ]
+    return [tree({test_langfuse.SCORES: scores})]
 
 
 def _vlmevalkit() -> list[Tree]:
@@ -451,6 +451,7 @@ SEEDS: dict[str, list[Tree]] = {
     "human-eval": [tree({test_human_eval.NAME: test_human_eval.SAMPLES})],
     "ifeval": [tree(test_ifeval.FILES)],
     "langfuse": _langfuse(),
+    "langfuse-scores": _langfuse_scores(),
     "opik": [tree({"e.json": test_opik.EXPORT}), tree({"e.csv": test_opik.PAGE}), tree({"p.json": test_opik.PAGE})],
     "weave": [tree({"calls.jsonl": test_weave.CALLS}), tree({"results.json": test_weave.ANSWER})],
     "harbor": [tree(test_harbor.JOB)],

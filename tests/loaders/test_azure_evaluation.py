@@ -104,12 +104,11 @@ def test_a_column_names_the_model_and_conversations_their_item(read: Any) -> Non
     assert data.aggregates.height == 0
 
 
-def test_rows_without_a_question_or_a_score_are_left_out(read: Any) -> None:
+def test_rows_without_a_question_are_left_out(read: Any) -> None:
     data = read(output(row(1), {"outputs.f1.f1_score": 1}, {"inputs.query": "q", "outputs.f1.note": "x"}, 3))
     assert [problem.message for problem in data.problems if problem.severity == "error"] == [
         "1 of 4 rows are dropped (no JSON object): rows[3]",
-        "1 of 4 rows are dropped (neither an id nor a question): rows[1]",
-        "1 of 4 rows are dropped (no score): rows[2]",
+        "1 of 4 rows are dropped (no question): rows[1]",
     ]
 
 

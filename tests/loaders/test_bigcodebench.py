@@ -51,10 +51,10 @@ def read(tmp_path: Path) -> Any:
 def test_a_try_is_a_trial(read: Any) -> None:
     data = read(RESULTS)
     assert data.outcomes.select("task", "item", "trial", "metric", "score", "status", "locator").rows() == [
-        ("instruct", "BigCodeBench/13", 0, "pass", 1.0, "scored", "eval.BigCodeBench/13"),
-        ("instruct", "BigCodeBench/13", 1, "pass", 0.0, "scored", "eval.BigCodeBench/13"),
-        ("instruct", "BigCodeBench/15", 0, "pass", 0.0, "scored", "eval.BigCodeBench/15"),
-        ("instruct", "BigCodeBench/15", 1, "pass", None, "unscored", "eval.BigCodeBench/15"),
+        ("instruct", "BigCodeBench/13", 0, "pass", 1.0, "scored", "eval.BigCodeBench/13[0]"),
+        ("instruct", "BigCodeBench/13", 1, "pass", 0.0, "scored", "eval.BigCodeBench/13[1]"),
+        ("instruct", "BigCodeBench/15", 0, "pass", 0.0, "scored", "eval.BigCodeBench/15[0]"),
+        ("instruct", "BigCodeBench/15", 1, "pass", None, "unscored", "eval.BigCodeBench/15[1]"),
     ]
     assert told(data) == "1 tries ran out of time and count as failed, as upstream counts them"
     run = data.runs.row(0, named=True)

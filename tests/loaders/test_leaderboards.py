@@ -226,23 +226,6 @@ def test_real_alpaca_eval_leaderboards(shared_data: Path) -> None:
         assert table.filter(metric="length_controlled_winrate").height == sum(map(bool, controlled))
 
 
-def test_real_table_of_many_benchmarks(shared_data: Path) -> None:
-    path = shared_data / "alpaca_eval" / "benchmarks.csv"
-    with path.open(newline="") as stream:
-        records = [record for record in csv.DictReader(stream) if record["Model"]]
-    table = read(path).aggregates
-    for column, day in (
-        ("Arena Elo\n[Feb 2, 2024]", date(2024, 2, 2)),
-        ("Arena Elo\n[April 18, 2024]", date(2024, 4, 18)),
-    ):
-        elo = table.filter(benchmark="Chatbot Arena", date=day)
-        assert elo["estimate"].to_list() == [float(record[column]) for record in records if record[column]]
-        assert set(elo["setting"]) == {"live"}
-    bench = table.filter(benchmark="WildBench")
-    assert bench["estimate"].to_list() == [float(r["WildBench"]) for r in records if r["WildBench"]]
-    assert set(bench["setting"]) == {"lab"}
-
-
 @pytest.mark.parametrize("reference", ["gpt4t", "haiku", "llama"])
 def test_real_wildbench_rewards(shared_data: Path, reference: str) -> None:
     """The reward is the mean of 1, .5, 0, -.5, -1 over all judgements, as the counts beside it give it."""
@@ -262,23 +245,6 @@ def test_real_wildbench_elo_has_no_interval(shared_data: Path) -> None:
     assert data.aggregates["conf_low"].null_count() == data.aggregates["std_error"].null_count() == 67
     assert data.aggregates["order_sd"].to_list() == [record["std"] for record in records.values()]
     assert "neither is taken for an interval" in told(data)
-
-
-def test_real_wildbench_table_has_no_rewards_that_were_never_measured(shared_data: Path) -> None:
-    """13 of 61 models were never judged in pairs; the table writes 0 for them, the tables of rewards do not list them."""
-    folder = shared_data / "wildbench" / "leaderboard"
-    everything = json.loads((folder / "all_stat_wildbench.-1.json").read_text())
-    table = read(folder / "all_stat_wildbench.-1.json").aggregates
-    measured: set[str] = set()
-    for reference in ("haiku", "llama", "gpt4t"):
-        judged = set(json.loads((folder / f"pairwise-{reference}-K=-1.json").read_text()))
-        measured |= judged
-        found = table.filter(metric=f"{reference}_reward.K=-1")
-        assert set(found["model"]) == judged & set(everything)
-        assert 0.0 not in found["estimate"].to_list()
-    assert set(table.filter(metric="mixture_of_rewards.K=-1")["model"]) == measured & set(everything)
-    elo = table.filter(benchmark="Chatbot Arena", variant="latest")
-    assert elo.height == sum(record.get("Arena Elo (hard-en) - latest", "-") != "-" for record in everything.values())
 
 
 def test_real_wildbench_scores(shared_data: Path) -> None:

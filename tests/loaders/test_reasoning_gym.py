@@ -126,7 +126,7 @@ def test_states(tmp_path: Path, value: object, status: str, reason: str | None) 
 def test_a_question_that_failed_as_a_whole_is_an_error(tmp_path: Path) -> None:
     data = load(write(tmp_path, dataset(result("2+2?", error="All completion attempts failed", mean_score=0.0))))
     row = data.outcomes.row(0, named=True)
-    assert (row["status"], row["status_reason"], row["value_raw"]) == ("error", "All completion attempts failed", "0.0")
+    assert (row["status"], row["status_reason"]) == ("error", "All completion attempts failed")
     assert "1 completions could not be scored" in told(data)
 
 
@@ -165,7 +165,7 @@ def test_a_dataset_that_failed_is_refused_by_name(tmp_path: Path) -> None:
         load(write(tmp_path, [1]))
 
 
-def test_other_questions_under_one_configuration_are_told_and_never_paired(tmp_path: Path) -> None:
+def test_other_questions_under_one_configuration_are_never_paired(tmp_path: Path) -> None:
     shared = [result(f"{k}+1?", completion(k % 2)) for k in range(30)]
     own = {model: [result(f"{k}+{model}?", completion()) for k in range(5)] for model in "ab"}
     for model in "ab":
@@ -173,10 +173,6 @@ def test_other_questions_under_one_configuration_are_told_and_never_paired(tmp_p
         write(tmp_path, dataset(*shared, name="alike"), f"{model}_20250315_163713/algebra", "alike.json")
     write(tmp_path, dataset(*own["a"], config={"size": 5, "seed": 1}), "c_20250315_163713/algebra")
     data = read(tmp_path)
-    expected = "sums: 2 files with one configuration hold 2 different lists of questions; only the 30 that stand in all"
-    assert [problem.message.startswith(expected) for problem in data.problems if "lists of" in problem.message] == [
-        True
-    ]
     result_ = es.compare(data, "a", "b")
     assert result_.n_items == 60
 

@@ -5,18 +5,16 @@ The item is the sample's index; agent and task are taken from the folders. What 
 result, is a failure, as upstream counts it; an error of the task or of the run is an error.
 """
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.base import Source, plain_name
-from evalstats.loaders.format import RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.base import plain_name
+from evalstats.loaders.format import RECORDS, Format, FormatFile, Sample, Sign, by_folder
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, Said, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get
-from evalstats.schema.data import Problem
 
 _METRICS: Final = ("result", "reward", "score", "success")
 _BROKEN: Final = frozenset({"task error", "unknown"})
@@ -76,14 +74,6 @@ def _outcomes(line: _Line, output: _Output, file: FormatFile[_Line]) -> list[tup
     return [("result", unscored("the result holds no score: AgentBench makes it when all samples are there"))]
 
 
-def _grouped(files: Sequence[Path]) -> Iterator[Source | Problem]:
-    folders: dict[Path, list[Path]] = {}
-    for path in sorted(files, key=lambda path: plain_name(path) == "error.jsonl"):
-        folders.setdefault(path.parent, []).append(path)
-    for first, *others in folders.values():
-        yield Source(path=first, companions=(*others,))
-
-
 FORMAT: Final = Format(
     name="agent-bench",
     title="AgentBench runs (runs.jsonl, error.jsonl)",
@@ -98,5 +88,5 @@ FORMAT: Final = Format(
     called="samples",
     metrics={name: {"primary": name == "result"} for name in _METRICS},
     failed="{n} samples ended in an error of the task or of the run",
-    grouped=_grouped,
+    grouped=by_folder(first=lambda path: plain_name(path) != "error.jsonl"),
 )

@@ -7,15 +7,16 @@ numbers.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstats.loaders.format import Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import Format, FormatFile, Sign
 from evalstats.loaders.format_columns import number
+from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Said, held, unscored
-from evalstats.loaders.values import as_dict, as_number, as_text, dicts, get, json_text
+from evalstats.loaders.rows import Row, Said, held, unscored
+from evalstats.loaders.values import as_dict, as_number, as_text, dicts, get
 
 _SCORE: Final = re.compile(r"outputs\.(?P<evaluator>.+?)\.(?P<name>.+)")
 _RESULT: Final = "_result"
@@ -31,52 +32,38 @@ _HARM: Final = re.compile(
 )
 
 
-class _Output:
-    """One output of `evaluate()`; `metrics` are those that were a number in an earlier row."""
+def _item(row: Row) -> str | None:
+    turns = dicts(get(row.get("inputs.conversation"), "messages"))
+    said = [turn.get("content") for turn in turns if turn.get("role") == "user"]
+    return item_of({name: row.get(f"inputs.{name}") for name in _ASKED}, said)
 
-    def __init__(self, file: FormatFile[dict[str, Any]]) -> None:
-        self.file = file
-        self.metrics: set[str] = set()
 
-    def rows(self, row: dict[str, Any], /) -> Iterator[Sample]:
-        """Return the scores of one row."""
-        url = as_text(self.file.members.get("studio_url"))
-        run = self.file.run(as_text(row.get("inputs.model")), config=json_text({"studio_url": url}) if url else None)
-        named = next((text for name in _NAMES if (text := as_text(row.get(f"inputs.{name}")))), None)
-        turns = dicts(get(row.get("inputs.conversation"), "messages"))
-        said = [turn.get("content") for turn in turns if turn.get("role") == "user"]
-        item = named or item_of({name: row.get(f"inputs.{name}") for name in _ASKED}, said)
-        outcomes = [*self._scores(row)]
-        if item is None or not outcomes:
-            self.file.leave_out("neither an id nor a question" if item is None else "no score")
-            return
-        yield {"run": run, "item": item, "scenario": as_text(row.get("inputs.category"))}, outcomes
+def _scores(rows: Sequence[Row], file: FormatFile[Row]) -> dict[str, str]:
+    """Return the columns with a number or a result; the same number under the names of other versions is one metric."""
+    numbers = {name for row in rows for name, value in row.items() if type(value) in {int, float}}
+    file.kept |= dict.fromkeys(numbers)
+    found = ((name, *_metric(name)) for name in members_of(rows))
+    return {
+        metric: name
+        for name, metric, others in found
+        if metric and (metric.endswith(_RESULT) or (name in file.kept and not numbers.intersection(others)))
+    }
 
-    def _scores(self, row: dict[str, Any]) -> Iterator[tuple[str, Said]]:
-        for key, value in row.items():
-            metric, others = _metric(key)
-            if not metric:
-                continue
-            if metric.endswith(_RESULT) and isinstance(value, str):
-                score = _VERDICTS.get(value)
-                none = "the result is neither pass nor fail"
-                yield metric, unscored(none, held(value)) if score is None else score
-            elif (value is None and metric in self.metrics) or (
-                isinstance(value, int | float) and not isinstance(value, bool)
-            ):
-                self.metrics.add(metric)
-                # The same number under the names of older and newer versions.
-                if not any(isinstance(row.get(other), int | float) for other in others):
-                    yield metric, number(value)
 
-    def finish(self) -> Iterable[Sample]:
-        """Publish the means, which are of the whole file, where it is of one model."""
-        for run in self.file.runs if len(self.file.runs) == 1 else ():
-            for metric, value in as_dict(self.file.members.get("metrics")).items():
-                if as_number(value) is not None and not _NO_SCORE.fullmatch(metric):
-                    self.file.metric(as_text(metric) or "", higher_is_better=_better(metric))
-                    self.file.publish(value, run, as_text(metric) or "", n=self.file.n_read)
-        return ()
+def _read(value: object) -> Said:
+    """Read a number, or what is said of its threshold."""
+    if not isinstance(value, str):
+        return number(value)
+    return _VERDICTS[value] if value in _VERDICTS else unscored("the result is neither pass nor fail", held(value))
+
+
+def _finish(file: FormatFile[Row]) -> None:
+    """Publish the means, which are of the whole file, where it is of one model."""
+    for run in file.runs if len(file.runs) == 1 else ():
+        for metric, value in as_dict(file.members.get("metrics")).items():
+            if as_number(value) is not None and not _NO_SCORE.fullmatch(metric):
+                file.metric(as_text(metric) or "", higher_is_better=_better(metric))
+                file.publish(value, run, as_text(metric) or "", n=file.n_read)
 
 
 @lru_cache(maxsize=4_096)
@@ -106,7 +93,16 @@ FORMAT: Final = Format(
         Sign("", 0.8, like=(r"inputs\..+", r"outputs\.[^.]+\.[^.]+"), shapes=("lines", "array")),
     ),
     record=dict[str, Any],
-    reader=_Output,
+    fields={
+        "item": " ".join(f"inputs.{name}" for name in _NAMES),
+        "model": "inputs.model",
+        "scenario": "inputs.category",
+    },
+    scores=_scores,
+    reads=_read,
+    identity=_item,
+    about=lambda file: {"config": {"studio_url": as_text(file.members.get("studio_url"))}},
+    finish=_finish,
     lists=("rows",),
     keep=("metrics", "studio_url"),
     better=_better,

@@ -5,39 +5,26 @@ file does not; the `pass_at_k.json` beside it; and the board, one object with a 
 as failed, as upstream counts it. The split (complete or instruct) is the task, full and hard are two benchmarks.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
+import polars as pl
 from msgspec import Struct, field
 
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
-from evalstats.loaders.rows import Row, Said, held, scored, unscored
+from evalstats.loaders.record_columns import of_words
+from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_number, as_text, as_time, day_of, json_text
 
 _UPSTREAM: Final = (
     "bigcode-project/bigcodebench at 47eff25, bigcodebench/evaluate.py, generate.py and analysis/get_results.py"
 )
-_NAME: Final = re.compile(
-    r"(?P<model>.+?)(?:--(?P<revision>[^-]+|[^-]+-[^-]+))?--bigcodebench-(?P<hard>hard-)?(?P<split>complete|instruct)"
-    r"(?:--(?P<backend>[^-]+)-(?P<temperature>\d+(?:\.\d+)?)-\d+)?.*"
+_NAME: Final = (
+    r"(?P<model>[^/]+?)(?:--(?P<_revision>[^/-]+|[^/-]+-[^/-]+))?--bigcodebench-(?P<_hard>hard-)?(?P<task>complete|instruct)"
+    r"(?:--(?P<_backend>[^/-]+)-(?P<temperature>\d+(?:\.\d+)?)-\d+)?[^/]*"
 )
-_OUTCOMES: Final[dict[str, Row]] = {
-    "pass": scored(1.0),
-    "fail": scored(0.0),
-    "timeout": scored(0.0, value_raw="timeout", status_reason=None),
-}
 _TIMEOUTS: Final = "{n} tries ran out of time and count as failed, as upstream counts them"
 _NO_PROMPT: Final = "--skip_prefill"
-
-
-class _Try(Struct):
-    status: Any = None
-
-
-class _Task(Struct):
-    key: str
-    value: list[_Try]
 
 
 class _PassRates(Struct):
@@ -62,29 +49,15 @@ class _Model(Struct):
     value: _About
 
 
-def _tries(task: _Task, file: FormatFile[_Task]) -> Iterator[Sample]:
-    named = _named(file.source.stem)
-    if not file.runs:
-        file.run(
-            (named.get("model") or "").removesuffix(_NO_PROMPT).replace("--", "/") or None,
-            benchmark=_benchmark(named.get("hard")),
-            temperature=as_number(named.get("temperature")),
-            timestamp=as_time(file.members.get("date")),
-            config=json_text({"backend": named["backend"], "revision": named["revision"]}) if named else None,
-        )
-    outcomes: list[tuple[str, Said]] = []
-    for trial, each in enumerate(task.value):
-        outcome = _OUTCOMES.get(each.status) if isinstance(each.status, str) else None
-        file.count(_TIMEOUTS, int(each.status == "timeout"))
-        outcome = outcome or unscored("the try has no status of pass, fail or timeout", held(each.status))
-        outcomes.append(("pass", {**outcome, "trial": trial}))
-    yield {"run": next(iter(file.runs)), "task": named.get("split"), "item": as_text(task.key)}, outcomes
-
-
-def _named(stem: str) -> dict[str, str | None]:
-    """Return what a file's name says of its run; nothing where it is another's."""
-    found = _NAME.fullmatch(stem)
-    return found.groupdict() if found else {}
+def _about(file: FormatFile[Any]) -> Row:
+    """Return what the file's name says of its run."""
+    named = file.by_path
+    return {
+        "model": str(named.get("model", "")).removesuffix(_NO_PROMPT).replace("--", "/") or None,
+        "benchmark": _benchmark("_hard" in named),
+        "timestamp": as_time(file.members.get("date")),
+        "config": {"backend": named.get("_backend"), "revision": named.get("_revision")},
+    }
 
 
 def _benchmark(hard: object) -> str:
@@ -110,7 +83,7 @@ def _board(model: _Model, file: FormatFile[_Model]) -> Iterable[Sample]:
     return ()
 
 
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="bigcodebench",
     title="BigCodeBench results (*_eval_results.json)",
     version="1",
@@ -118,8 +91,13 @@ FORMAT: Final = Format(
     benchmark="BigCodeBench",
     harness="BigCodeBench",
     signs=(Sign("date eval", 0.95, text=('"BigCodeBench/', '"status"'), shapes=OBJECT),),
-    record=_Task,
-    rows=_tries,
+    named=_NAME,
+    about=_about,
+    each="value",
+    fields={"item": "key"},
+    scores={"pass": "value.status"},
+    reads=of_words({"pass": 1.0, "fail": 0.0, "timeout": 0.0}),
+    counts={_TIMEOUTS: pl.col("value_raw") == "timeout"},
     lists=("eval",),
     keep=("date",),
     keyed=True,

@@ -5,18 +5,15 @@ episode that earned nothing and ended in an exception is an error. All episodes 
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct, field
 
-from evalstats.loaders.base import Source
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign, by_folder
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, score_of, unscored
 from evalstats.loaders.values import as_amount, as_count, as_text, first_line
-from evalstats.schema.data import Problem
 
 _FOLDER: Final = re.compile(r"(?:\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_)?(?P<agent>.+?)_on_(?P<task>.+)_(?P<seed>\d+|None)")
 
@@ -53,14 +50,6 @@ def _rows(episode: _Episode, file: FormatFile[_Episode]) -> Iterator[Sample]:
     yield shared, [("reward", outcome)]
 
 
-def _grouped(files: Sequence[Path]) -> Iterator[Source | Problem]:
-    studies: dict[Path, list[Path]] = {}
-    for path in files:
-        studies.setdefault(path.parent.parent, []).append(path)
-    for first, *others in studies.values():
-        yield Source(path=first, companions=(*others,))
-
-
 FORMAT: Final = Format(
     name="browser-gym",
     title="BrowserGym and AgentLab episodes (summary_info.json)",
@@ -76,5 +65,5 @@ FORMAT: Final = Format(
     called="episodes",
     metrics={"reward": {"primary": True}},
     failed="{n} episodes ended in an exception; they are harness errors",
-    grouped=_grouped,
+    grouped=by_folder(1),
 )

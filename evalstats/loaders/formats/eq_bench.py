@@ -9,14 +9,17 @@ is not in the file: it is missing.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from math import inf
+from typing import Any, Final, cast
 
+import polars as pl
 from msgspec import Struct
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.rows import Row, Said, held, score_of, scored, unscored
-from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, as_whole, json_text
+from evalstats.loaders.format import Format, FormatFile, Scalar, Sign
+from evalstats.loaders.format_columns import numbers, texts
+from evalstats.loaders.rows import Row
+from evalstats.loaders.values import as_count, as_dict, as_text, as_time, as_whole
 
 _BENCHMARK: Final = "EQ-Bench"
 _HIGH: Final = 10.0
@@ -92,20 +95,31 @@ class _Keyed(Struct):
     value: _Run | list[Any] | Scalar
 
 
-def _keyed(record: _Keyed, file: FormatFile[_Keyed]) -> Iterator[Sample]:
-    meta = record.value.run_metadata if isinstance(record.value, _Run) else None
-    kind = as_text(meta.eq_bench_version) if isinstance(meta, _Meta) else None
-    if not isinstance(record.value, _Run) or not isinstance(meta, _Meta) or kind in _OTHER_BENCHMARKS:
-        file.leave_out(f"of {kind}, not of EQ-Bench" if kind else "no run_metadata")
-        return
-    meta.index_string = record.key
-    yield from _rows(meta, record.value.iterations, file)
+def _keyed(records: list[_Keyed], file: FormatFile[_Keyed]) -> pl.DataFrame:
+    frames: list[pl.DataFrame] = []
+    for record, place in zip(records, file.locators, strict=True):
+        meta = record.value.run_metadata if isinstance(record.value, _Run) else None
+        kind = as_text(meta.eq_bench_version) if isinstance(meta, _Meta) else None
+        if not isinstance(record.value, _Run) or not isinstance(meta, _Meta) or kind in _OTHER_BENCHMARKS:
+            file.leave_out(f"of {kind}, not of EQ-Bench" if kind else "no run_metadata", place)
+            continue
+        meta.index_string = record.key
+        frames += _frames(meta, record.value.iterations, place, file)
+    return pl.concat(frames) if frames else pl.DataFrame()
 
 
-def _rows(about: _Meta, iterations: _Iterations | Scalar, file: FormatFile[Any]) -> Iterator[Sample]:
+def _flat(records: list[_Flat], file: FormatFile[_Flat]) -> pl.DataFrame:
+    frames = [frame for record in records for frame in _frames(record, record.raw_results, "", file)]
+    return pl.concat(frames) if frames else pl.DataFrame()
+
+
+def _frames(
+    about: _Meta, iterations: _Iterations | Scalar, place: str, file: FormatFile[Any]
+) -> Iterator[pl.DataFrame]:
+    """Yield the outcomes of a run: of each iteration and scale the pass that counts, and both by themselves."""
     model, lora, quant = (as_text(value) for value in (about.model_path, about.lora_path, about.bitsandbytes_quant))
     if not model:
-        file.leave_out("no model_path")
+        file.leave_out("no model_path", place)
         return
     index = (as_text(about.index_string) or "").split("--")
     task = as_text(about.eqbench_version) or next((part for part in index[1:2] if part in _QUESTIONS), "")
@@ -120,17 +134,28 @@ def _rows(about: _Meta, iterations: _Iterations | Scalar, file: FormatFile[Any])
         status="error" if about.benchmark_success is False else None,
         note=(as_text(about.errors) or "")[:200] or None,
         timestamp=as_time(about.run_completed),
-        config=json_text({name: getattr(about, name) for name in _CONFIG}),
+        config={name: getattr(about, name) for name in _CONFIG},
     )
-    shared: Row = {"run": run, "task": task, "variant": "" if language == "en" else language}
     found = iterations if isinstance(iterations, dict) else {}
     n, metrics = 0, set[str]()
     for name, iteration in found.items():
-        trial = max((as_whole(name) or 1) - 1, 0)
-        for item, rows in _iteration(iteration).items():
-            n += 1
-            metrics |= {metric for metric, _ in rows}
-            yield {**shared, "item": item, "trial": trial, "locator": f"{name}.{item}"}, rows
+        trial, items = max((as_whole(name) or 1) - 1, 0), set[str]()
+        for scale in _SCALES:
+            by_item = as_dict(getattr(iteration, scale, None))
+            read = {part: numbers(_scores(by_item, part), -inf, _HIGH) for part in _PASSES}
+            given = [part for part in _PASSES if read[part]["score"].count()]
+            taken = _taken(read) if len(given) > 1 else next(iter(given), "")
+            asked = texts([*by_item])
+            shared = {"run": pl.lit(run), "task": pl.lit(task), "variant": pl.lit("" if language == "en" else language)}
+            for metric, part in ((scale, taken), *((f"{scale}/{part}", part) for part in given)) if given else ():
+                places = pl.format("{}.{}", pl.lit(name), pl.col("item"))
+                frame = read[part].with_columns(
+                    asked.alias("item"), metric=pl.lit(metric), trial=pl.lit(trial), **shared
+                )
+                yield frame.with_columns(locator=places)
+                items |= {*asked}
+                metrics.add(metric)
+        n += len(items)
     if about.benchmark_score is not None:
         count = as_count(about.n_questions_parseable)
         file.publish(about.benchmark_score, run, "benchmark_score", task=task, n=count, unit="points")
@@ -146,42 +171,17 @@ def _rows(about: _Meta, iterations: _Iterations | Scalar, file: FormatFile[Any])
         file.metric(metric)
 
 
-def _iteration(iteration: object) -> Mapping[str, list[tuple[str, Said]]]:
-    """Return the outcomes of every question: on each scale the pass that counts, and both by themselves."""
-    rows: dict[str, list[tuple[str, Said]]] = {}
-    for scale in _SCALES:
-        listed = getattr(iteration, scale, None)
-        by_item = as_dict(listed)
-        read = {part: [_score(getattr(found, f"{part}_score", None)) for found in by_item.values()] for part in _PASSES}
-        given = [part for part in _PASSES if any(score_of(said) is not None for said in read[part])]
-        taken = _taken(read) if len(given) > 1 else next(iter(given), "")
-        for place, item in enumerate(by_item if given else ()):
-            outcomes = [(scale, taken), *((f"{scale}/{part}", part) for part in given)]
-            rows.setdefault(as_text(item) or "", []).extend((m, read[part][place]) for m, part in outcomes)
-    return rows
+def _scores(by_item: Mapping[str, object], part: str) -> list[object]:
+    """Return the scores of a pass; the harness now and then keeps one as a list of one."""
+    found = [getattr(scores, f"{part}_score", None) for scores in by_item.values()]
+    return [value[0] if isinstance(value, list) and len(cast("list[object]", value)) == 1 else value for value in found]
 
 
-def _taken(read: Mapping[str, list[Said]]) -> str:
+def _taken(read: Mapping[str, pl.DataFrame]) -> str:
     """Return the pass that the harness counts: the better on average, unless far fewer of its answers could be read."""
-    first, revised = ([score for said in read[part] if (score := score_of(said)) is not None] for part in _PASSES)
-    better = sum(revised) / len(revised) >= sum(first) / len(first)
+    first, revised = (read[part]["score"].drop_nulls() for part in _PASSES)
+    better = revised.sum() / len(revised) >= first.sum() / len(first)
     return "revised" if better and len(revised) >= _ENOUGH * len(first) else "first_pass"
-
-
-def _score(value: object) -> Said:
-    """Read a score; the harness now and then keeps it as a list of one."""
-    inner = as_list(value)
-    value = inner[0] if len(inner) == 1 else value
-    number = None if isinstance(value, bool) else as_number(value)
-    if number is None:
-        return unscored("the answer could not be read", held(value))
-    if number > _HIGH:
-        return unscored("the score lies above 10", held(value))
-    return scored(number, value_raw=value) if isinstance(value, str) else number
-
-
-def _flat(record: _Flat, file: FormatFile[_Flat]) -> Iterator[Sample]:
-    yield from _rows(record, record.raw_results, file)
 
 
 def _finish(file: FormatFile[Any]) -> None:
@@ -205,7 +205,7 @@ FORMAT: Final = Format(
     harness=_BENCHMARK,
     signs=(Sign("benchmark_score index_string eqbench_version model_path", 0.95, shapes=_OBJECT),),
     record=_Flat,
-    rows=_flat,
+    columns=_flat,
     alone=True,
     called="runs",
     metrics=_METRICS,
@@ -220,7 +220,7 @@ RAW: Final = Format(
     harness=_BENCHMARK,
     signs=(Sign(text=('"run_metadata"', '"eq_bench_version"'), shapes=_OBJECT),),
     record=_Keyed,
-    rows=_keyed,
+    columns=_keyed,
     keyed=True,
     called="runs",
     metrics=_METRICS,

@@ -4,14 +4,12 @@ A task is an item and each reward of the verifier a metric. All trials of a job 
 system. Harbor itself says which failures leave no valid reward (a rate limit, a broken sandbox): these are errors here.
 """
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.base import Source
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign
+from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign, by_folder
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get, json_text
@@ -103,15 +101,6 @@ class _Job:
         return self._file.run(model, *parts, system=system, benchmark=dataset, config=config)
 
 
-def _grouped(files: Sequence[Path]) -> Iterator[Source]:
-    """Put the trials of a job together."""
-    jobs: dict[Path, list[Path]] = {}
-    for path in sorted(files):
-        jobs.setdefault(path.parent.parent, []).append(path)
-    for first, *others in jobs.values():
-        yield Source(path=first, companions=(*others,))
-
-
 FORMAT: Final = Format(
     name="harbor",
     title="Harbor jobs (jobs/<job>/<trial>/result.json)",
@@ -131,7 +120,7 @@ FORMAT: Final = Format(
     reader=_Job,
     alone=True,
     called="trials",
-    grouped=_grouped,
+    grouped=by_folder(1),
     failed="{n} rewards are errors: the harness failed, or left no reward; Harbor's own mean counts them as 0",
     metrics={_REWARD: {"primary": True}},
 )

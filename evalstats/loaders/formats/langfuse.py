@@ -6,14 +6,18 @@ judges, and scores of people and of evaluators are ratings too. Observations nam
 """
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
+
+import polars as pl
+from msgspec import UNSET, UnsetType
 
 from evalstats.loaders.format import JSON, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
+from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.records import cell_value, item_of
-from evalstats.loaders.rows import Row, held, score_of, unscored
+from evalstats.loaders.rows import Row, Said, held, score_of, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, get
 
 _SHAPES: Final = (*JSON, "text")
@@ -21,69 +25,40 @@ _PROJECT: Final = re.compile(r"-lf-[a-z_]+-export-(?P<project>[^.]+)")
 _NUMBERS: Final = frozenset({"NUMERIC", "BOOLEAN"})
 _REMARKS: Final = frozenset({"TEXT", "CORRECTION"})
 _RATER: Final = {"ANNOTATION": "human", "EVAL": "judge"}
-_WITHOUT: Final = "{n} of {all} rows have no score and give no outcome"
-_SEVERAL: Final = "{n} samples have several scores of one name; their mean is taken"
 _TEXTS: Final = "{n} scores are remarks or corrections and no scores"
 
 File = FormatFile[dict[str, Any]]
 
 
-def _rows(record: dict[str, Any], file: File) -> Iterator[Sample]:
-    if "dataType" in record:
-        return _score(record, file)
-    return _sample(record, file)
+def _scores_of(rows: Sequence[Row], _: File) -> dict[str, str]:
+    """Return the members behind `comments`, which are scores."""
+    names = members_of(rows)
+    return {name: name for name in (names[names.index("comments") + 1 :] if "comments" in names else ())}
 
 
-def _sample(record: Row, file: File) -> Iterator[Sample]:
-    """Read a trace or an observation; its scores are lists, in CSV as JSON."""
-    scores: list[tuple[str, list[object]]] = []
-    for name in _scores_of(tuple(record)):
-        if record[name] is not None and (values := as_list(cell_value(record[name]))):
-            file.count(_SEVERAL, int(len(values) > 1))
-            scores.append((name, values))
-    if not scores:
-        file.count(_WITHOUT)
-        return
-    metadata = as_dict(cell_value(record.get("metadata")))
-    trace = as_text(record.get("traceId")) or as_text(record.get("id")) or ""
-    item = item_of(cell_value(record.get("input"))) or trace
-    run = file.run(as_text(record.get("model")) or as_text(metadata.get("model")))
-    means = [(name, values, _mean(values)) for name, values in scores]
-    label = "the score is a label and no number"
-    outcomes = [(name, unscored(label, held(values)) if mean is None else number(mean)) for name, values, mean in means]
-    if record.get("level") == "ERROR" and "traceId" in record:
-        reason = as_text(record.get("statusMessage")) or "the call failed; the file does not say why"
-        outcomes = [(name, unscored(reason, held(mean), error=True)) for name, _, mean in means]
-    yield (
-        {
-            "run": run,
-            "item": item,
-            "latency_s": record.get("latency"),
-            "cost_usd": record.get("totalCost"),
-            # 0 stands for usage that is not known.
-            "input_tokens": record.get("inputUsage", record.get("inputTokens")) or None,
-            "output_tokens": record.get("outputUsage", record.get("outputTokens")) or None,
-            "timestamp": record.get("timestamp", record.get("startTime")),
-            **_about(record, file, trace, record.get("name"), record.get("tags")),
-            "release": as_text(record.get("release")),
-            "version": as_text(record.get("version")),
-            **file.factors.of(metadata),
-        },
-        outcomes,
+def _mean(value: object) -> Said | UnsetType:
+    """Return the number among scores of one name, or their mean; lists of scores are JSON in delimited text."""
+    values = as_list(cell_value(value))
+    numbers = [found for each in values if isinstance(each, int | float) and (found := as_number(each)) is not None]
+    if not values:
+        return UNSET
+    if len(numbers) < len(values):
+        return unscored("the score is a label and no number", held(values))
+    return number(sum(numbers) / len(numbers))
+
+
+def _arranged(frame: pl.DataFrame, file: File) -> pl.DataFrame:
+    found = _PROJECT.search(file.path.name)
+    project = pl.coalesce("_project", pl.lit(found["project"] if found else None, pl.String))
+    failed = (pl.col("_level") == "ERROR") & pl.col("_trace").is_not_null()
+    trace = pl.coalesce("_trace", "_id")
+    return frame.with_columns(
+        item=pl.coalesce("item", trace),
+        error=pl.when(failed).then(pl.coalesce("_message", pl.lit("the call failed; the file does not say why"))),
+        link=pl.format("/project/{}/traces/{}", project, trace),
+        # 0 stands for usage that is not known.
+        **{name: pl.when(pl.col(name) != 0).then(name) for name in ("input_tokens", "output_tokens")},
     )
-
-
-@lru_cache
-def _scores_of(members: tuple[str, ...]) -> tuple[str, ...]:
-    return members[members.index("comments") + 1 :] if "comments" in members else ()
-
-
-def _mean(values: list[object]) -> object:
-    """Return the number among scores of one name, or their mean; None where one is a label."""
-    if len(values) == 1 and isinstance(values[0], int | float):
-        return values[0]
-    numbers = [found for value in values if isinstance(value, int | float) and (found := as_number(value)) is not None]
-    return None if len(numbers) < len(values) else sum(numbers) / len(numbers)
 
 
 def _score(record: Row, file: File) -> Iterator[Sample]:
@@ -154,9 +129,9 @@ def _about(record: Row, file: File, trace: str, name: object, tags: object) -> R
     }
 
 
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="langfuse",
-    title="Langfuse exports of traces, observations and scores (.csv, .json, .jsonl)",
+    title="Langfuse exports of traces and observations (.csv, .json, .jsonl)",
     version="1",
     upstream="langfuse/langfuse at 6275144, worker/src/features/database-read-stream/getDatabaseReadStream.ts",
     benchmark="Langfuse",
@@ -164,16 +139,53 @@ FORMAT: Final = Format(
     signs=(
         Sign("id timestamp name userId sessionId release version tags bookmarked public comments", shapes=_SHAPES),
         Sign("id traceId type startTime parentObservationId level model comments", shapes=_SHAPES),
+    ),
+    record=dict[str, Any],
+    fields={
+        "model": "model metadata.model",
+        "latency_s": "latency",
+        "cost_usd": "totalCost",
+        "input_tokens": "inputUsage inputTokens",
+        "output_tokens": "outputUsage outputTokens",
+        "timestamp": "timestamp startTime",
+        "user": "userId",
+        "session": "sessionId",
+        "environment": "environment",
+        "trace_name": "name",
+        "tags": "tags",
+        "release": "release",
+        "version": "version",
+        "_trace": "traceId",
+        "_id": "id",
+        "_project": "projectId",
+        "_level": "level",
+        "_message": "statusMessage",
+    },
+    scores=_scores_of,
+    reads=_mean,
+    metadata="metadata",
+    asked=("input",),
+    identity=item_of,
+    cells=("input", "metadata", "tags"),
+    arranged=_arranged,
+    called="rows",
+    repeated=True,
+    without="{n} of {all} rows have no score and give no outcome",
+    failed="{n} scores are of calls that failed; they are errors whatever was scored",
+    unscored="{n} scores are labels and no numbers; they are unscored",
+    naming="Export each experiment to a file of its own, and name the file after its model",
+)
+
+SCORES: Final = replace(
+    FORMAT,
+    name="langfuse-scores",
+    title="Langfuse exports of scores (.csv, .json, .jsonl)",
+    signs=(
         Sign("id traceId source name dataType value stringValue", some="datasetRunId observationId", shapes=_SHAPES),
         Sign("data meta", text=('"dataType"', '"source"', '"traceId"'), shapes=OBJECT),
         Sign("data meta", text=('"dataType"', '"source"', '"subject"'), shapes=OBJECT),
     ),
-    record=dict[str, Any],
-    rows=_rows,
+    fields={},
+    rows=_score,
     lists=("data",),
-    called="rows",
-    repeated=True,
-    failed="{n} scores are of calls that failed; they are errors whatever was scored",
-    unscored="{n} scores are labels and no numbers; they are unscored",
-    naming="Export each experiment to a file of its own, and name the file after its model",
 )

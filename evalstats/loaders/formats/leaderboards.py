@@ -8,12 +8,10 @@ a baseline that is fixed by definition, and is left out.
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime
-from itertools import islice
 from typing import Final
 
 from evalstats.loaders.base import Head, Source
-from evalstats.loaders.delimited import header_of, iter_cells, iter_rows
+from evalstats.loaders.delimited import header_of, iter_rows
 from evalstats.loaders.files import load_json
 from evalstats.loaders.format import OBJECT, Sign
 from evalstats.loaders.published_format import PublishedFormat
@@ -22,15 +20,11 @@ from evalstats.loaders.values import as_count, as_dict, as_number, day_of, dicts
 
 Record = Mapping[str, str]
 
-_LENGTH_CONTROLLED: Final = "length_controlled_winrate"
 _ALPACA_METRICS: Final = (
     ("win_rate", "standard_error"),
-    (_LENGTH_CONTROLLED, "lc_standard_error"),
+    ("length_controlled_winrate", "lc_standard_error"),
     ("discrete_win_rate", ""),
 )
-_DATED = re.compile(r"(.+?)\s*\[(\w+ \d+, \d{4})\]")
-# Not a score of a benchmark, though a column beside them.
-_LENGTH: Final = "Output Length"
 # Both ways of writing Arena-Hard's interval are rounded, to a tenth in its first tables.
 _ROUNDING: Final = 0.11
 
@@ -39,13 +33,6 @@ def _records(head: Head) -> Iterator[Record]:
     header = header_of(head.path, head.delimiter)
     for _, cells in iter_rows(head.path, head.delimiter, n_columns=len(header)):
         yield dict(zip(header, cells, strict=True))
-
-
-def _loose_records(head: Head) -> Iterator[Record]:
-    """Yield records of a table whose rows may end before the last column, as one written by hand does."""
-    header = header_of(head.path, head.delimiter)
-    for _, cells in islice(iter_cells(head.path, head.delimiter), 1, None):
-        yield dict(zip(header, cells, strict=False))
 
 
 def _arena(head: Head, source: Source, numbers: PublishedRows) -> str:
@@ -121,49 +108,17 @@ def _alpaca_eval(head: Head, source: Source, numbers: PublishedRows) -> str:
     return "AlpacaEval"
 
 
-def _many_benchmarks(head: Head, _: Source, numbers: PublishedRows) -> str:
-    """Read AlpacaEval's table that sets many benchmarks beside two states of Chatbot Arena."""
-    for record in _loose_records(head):
-        for column, value in record.items():
-            name = " ".join(column.split())
-            if name in {"", "Model", _LENGTH}:
-                continue
-            dated = _DATED.fullmatch(name)
-            arena = name.startswith("Arena Elo")
-            known = {
-                "model": record.get("Model"),
-                "benchmark": "Chatbot Arena" if arena else name,
-                "metric": "rating" if arena else "score",
-                "unit": "rating" if arena else None,
-                "setting": "live" if arena else "lab",
-                "method": "published, as AlpacaEval's notebooks collect it",
-                "date": _day(dated[2]) if dated else None,
-            }
-            numbers.add(value, known)
-    return "AlpacaEval's collection"
-
-
-def _day(text: str) -> date | None:
-    for form in ("%b %d, %Y", "%B %d, %Y"):
-        try:
-            return datetime.strptime(text, form).replace(tzinfo=UTC).date()
-        except ValueError:
-            continue
-    return None
-
-
 _MAX_CHARS: Final = 64 << 20
 _WILDBENCH: Final = "WildBench"
 _REFERENCE = re.compile(r"pairwise-([\w.\-]+?)-K=(-?\d+)")
-_DATED_ELO = re.compile(r"Arena Elo \((.+?)\) - (.+)")
-_REWARD = re.compile(r"(haiku|llama|gpt4t)_reward(?:\.(.+?))?\.K=(-?\d+)")
-# Made of the rewards, so that they mean nothing where no reward was measured.
-_OF_REWARDS: Final = ("mixture_of_rewards", "task_macro_reward", "RewardScore_Avg")
-_NO_SCORES: Final = ("Rank_", "Length")
 
 
 def _content(head: Head) -> dict[str, object]:
     return as_dict(load_json(head.path, max_chars=_MAX_CHARS))
+
+
+def _models(models: object) -> Iterator[tuple[str, dict[str, object]]]:
+    return ((model, as_dict(value)) for model, value in as_dict(models).items())
 
 
 def _catalog(head: Head, _: Source, numbers: PublishedRows) -> str:
@@ -173,8 +128,7 @@ def _catalog(head: Head, _: Source, numbers: PublishedRows) -> str:
     common = {"benchmark": "LMArena", "metric": "rating", "unit": "rating", "setting": "live"}
     common |= {"method": "published; interval from rating_q025 and rating_q975"}
     for category, models in ({"": content} if flat else content).items():
-        for model, value in as_dict(models).items():
-            record = as_dict(value)
+        for model, record in _models(models):
             known = {**common, "model": model, "n": record.get("votes"), "task": category}
             numbers.add(record.get("rating"), known, ends=between(record, "rating_q025", "rating_q975"))
     return "LMArena"
@@ -196,8 +150,7 @@ def _comparia(head: Head, _: Source, numbers: PublishedRows) -> str:
 
 def _evalplus(head: Head, _: Source, numbers: PublishedRows) -> str:
     """Read EvalPlus' leaderboard: model to its share of solved tasks, with and without the added tests."""
-    for model, value in _content(head).items():
-        record = as_dict(value)
+    for model, record in _models(_content(head)):
         common = {"model": model, "benchmark": "EvalPlus", "metric": "pass@1", "unit": "percent", "setting": "lab"}
         facts = {"params_b": as_number(record.get("size")), "prompted": record.get("prompted") is True}
         for task, score in as_dict(record.get("pass@1")).items():
@@ -212,8 +165,7 @@ def _wildbench_elo(head: Head, _: Source, numbers: PublishedRows) -> str:
     """
     content = _content(head)
     day = day_of(get(content, "config", "time"))
-    for model, value in as_dict(content.get("elo_stat")).items():
-        record = as_dict(value)
+    for model, record in _models(content.get("elo_stat")):
         known = {
             "model": model,
             "benchmark": _WILDBENCH,
@@ -239,8 +191,7 @@ def _wildbench_rewards(head: Head, source: Source, numbers: PublishedRows) -> st
     found = _REFERENCE.match(source.stem)
     metric = f"reward/{found[1]}" if found else "reward"
     variant = f"K={found[2]}" if found else ""
-    for model, value in _content(head).items():
-        record = as_dict(value)
+    for model, record in _models(_content(head)):
         common: dict[str, object] = {"model": model, "benchmark": _WILDBENCH, "unit": "points", "setting": "lab"}
         common |= {"variant": variant, "method": "published; mean of 1, 0.5, 0, -0.5, -1 over the judgements"}
         counts = {name: record.get(name) for name in ("win_much", "win", "tie", "lose", "lose_much")}
@@ -254,8 +205,7 @@ def _wildbench_rewards(head: Head, source: Source, numbers: PublishedRows) -> st
 
 def _wildbench_scores(head: Head, _: Source, numbers: PublishedRows) -> str:
     """Read WildBench's mean scores."""
-    for model, value in _content(head).items():
-        record = as_dict(value)
+    for model, record in _models(_content(head)):
         common: dict[str, object] = {"model": model, "benchmark": _WILDBENCH, "unit": "points", "setting": "lab"}
         common |= {"method": "published", "avg_length": as_number(record.get("avg_len"))}
         for metric in ("score", "adjusted_score", "task_macro_score", "adjusted_task_macro_score"):
@@ -264,60 +214,6 @@ def _wildbench_scores(head: Head, _: Source, numbers: PublishedRows) -> str:
         for task, score in as_dict(record.get("task_categorized_scores")).items():
             numbers.add(score, {**common, "metric": "mean_adjusted_score", "task": task})
     return _WILDBENCH
-
-
-def _wildbench_all(head: Head, _: Source, numbers: PublishedRows) -> str:
-    """Read WildBench's table of everything. It holds 0 for rewards that were never measured, which are left out."""
-    n_unmeasured = 0
-    for model, value in _content(head).items():
-        record = as_dict(value)
-        unmeasured = _unmeasured(record)
-        n_unmeasured += bool(unmeasured)
-        for column, number in record.items():
-            reward = _REWARD.fullmatch(column)
-            if column.startswith(_NO_SCORES) or (reward and reward[1] in unmeasured):
-                continue
-            if column.startswith(_OF_REWARDS) and len(unmeasured) == 3:
-                continue
-            numbers.add(number, {"model": model, **_column(column)})
-    if n_unmeasured:
-        numbers.notes.append(
-            f"{n_unmeasured} models have rewards of exactly 0 in every task against a reference: the table writes 0 for what was "
-            "not measured (and of the reference itself), so these, and means of nothing but these, are left out"
-        )
-    return _WILDBENCH
-
-
-def _unmeasured(record: Mapping[str, object]) -> set[str]:
-    rewards: dict[str, list[float | None]] = {}
-    for column, value in record.items():
-        found = _REWARD.fullmatch(column)
-        if found:
-            rewards.setdefault(found[1], []).append(as_number(value))
-    return {name for name, values in rewards.items() if all(value == 0 for value in values)}
-
-
-def _column(column: str) -> dict[str, object]:
-    """Return what is known of a column of WildBench's table of everything."""
-    elo = _DATED_ELO.fullmatch(column)
-    if elo:
-        day = day_of(elo[2])
-        return {
-            "benchmark": "Chatbot Arena",
-            "task": elo[1],
-            "variant": "" if day else elo[2],
-            "metric": "rating",
-            "unit": "rating",
-            "setting": "live",
-            "date": day,
-        }
-    known: dict[str, dict[str, object]] = {
-        "Arena-Hard v0.1": {"benchmark": "Arena-Hard", "variant": "v0.1", "metric": "score", "unit": "percent"},
-        "AE2.0": {"benchmark": "AlpacaEval", "task": "2.0", "metric": "win_rate", "unit": "percent"},
-        "AE2.0 LC": {"benchmark": "AlpacaEval", "task": "2.0", "metric": _LENGTH_CONTROLLED, "unit": "percent"},
-        "WB_Elo": {"benchmark": _WILDBENCH, "metric": "elo", "unit": "rating"},
-    }
-    return {"setting": "lab", **known.get(column, {"benchmark": _WILDBENCH, "metric": column, "unit": "points"})}
 
 
 _DOCUMENT: Final = (*OBJECT, "lines")
@@ -336,14 +232,11 @@ FORMAT: Final = PublishedFormat(
         (Sign("model score rating_q025 rating_q975", shapes=_TEXT), _arena_hard),
         (Sign("win_rate standard_error n_total", shapes=_TEXT), _alpaca_eval),
         (Sign("name win_rate avg_length samples filter", shapes=_TEXT), _alpaca_eval),
-        (Sign("Model", like=(r"(?s:Arena Elo.*)",), shapes=_TEXT), _many_benchmarks),
         (Sign(text=('"rating_q975"', '"rating_q025"'), shapes=_DOCUMENT), _catalog),
         (Sign("timestamp models", text=('"p2.5"', '"median"'), shapes=_DOCUMENT), _comparia),
         (Sign("config elo_stat", shapes=_DOCUMENT), _wildbench_elo),
         (Sign(text=('"win_much"', '"lose_much"'), shapes=_DOCUMENT), _wildbench_rewards),
         (Sign(text=('"task_categorized_scores"', '"task_macro_score"'), shapes=_DOCUMENT), _wildbench_scores),
         (Sign(text=('"humaneval+"', '"pass@1"', '"open-data"'), shapes=_DOCUMENT), _evalplus),
-        (Sign(text=('"Arena Elo (', '"AE2.0'), shapes=_DOCUMENT), _wildbench_all),
-        (Sign(text=('"Arena Elo (', '"WB_score'), shapes=_DOCUMENT), _wildbench_all),
     ),
 )

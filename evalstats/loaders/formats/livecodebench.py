@@ -18,9 +18,8 @@ from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.files import loads
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.format_columns import texts
-from evalstats.loaders.rows import Row, held, scored, unscored
-from evalstats.loaders.values import as_dict, as_number, as_text, day_of, dicts, first_line, json_text
+from evalstats.loaders.rows import Row, Said, held, scored, unscored
+from evalstats.loaders.values import as_dict, as_number, as_text, day_of, dicts, first_line, json_text, times_of
 
 _BENCHMARK: Final = "LiveCodeBench"
 _NAME: Final = re.compile(r"Scenario\.(?P<task>[a-z]+)(?:_(?P<n>\d+)_(?P<temperature>\d+(?:\.\d+)?))?(?:_.*)?")
@@ -132,72 +131,35 @@ FORMAT: Final = Format(
 
 _TEST_OUTPUT: Final = "testoutputprediction"
 _KINDS: Final = {"execution": "codeexecution", "repair": "selfrepair", "testgen": _TEST_OUTPUT}
-_NOT_RUN: Final = "{n} averages are -1: the model was not run so; they are unscored"
-_NO_SHARE: Final = "{n} averages are no percentage and are unscored"
+_NOT_RUN: Final = "-1: not run"
 _AGAIN: Final = "{n} rows repeat a question and a model and have no id of their own; they are numbered as trials"
 _AVERAGES: Final = "scores are averages over some ten samples; how many is not in the file"
 
 
-class _Average(Struct, rename={"share": "pass@1", "old_share": "Pass@1", "cot": "Pass@1-COT"}):
-    sample_id: Any = None
-    question_id: Any = None
-    model: Any = None
-    date: Any = None
-    difficulty: Any = None
-    platform: Any = None
-    share: Any = UNSET
-    old_share: Any = UNSET
-    cot: Any = UNSET
-
-
-def _averages(records: list[_Average], file: FormatFile[_Average]) -> pl.DataFrame:
+def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     file.note(_AVERAGES)
     task = next((task for word, task in _KINDS.items() if word in file.source.stem), "codegeneration")
-    sample, question = (texts([getattr(r, name) for r in records]) for name in ("sample_id", "question_id"))
-    frame = pl.DataFrame(
-        {
-            "item": sample.replace("", None).fill_null(question),
-            "model": texts([record.model for record in records]),
-            "difficulty": texts([record.difficulty for record in records]),
-            "platform": texts([record.platform for record in records]),
-            "contest_date": pl.Series([_day(record.date) for record in records], dtype=pl.String),
-            "question": pl.select(pl.when(sample.replace("", None).is_not_null()).then(question)).to_series(),
-            "row": range(len(records)),
-            "locator": file.locators,
-        }
-    )
     frame = file.named(frame, item="question_id or sample_id", model="model")
     before = file.trials(frame.select("model", "item"))
     file.count(_AGAIN, int((before > 0).sum()))
+    own = pl.col("_sample").is_not_null() & (pl.col("_sample").cast(pl.String) != "")
+    day = times_of(frame["_date"])[0].dt.date().cast(pl.String)
     # Test outputs are asked for several tests of a question.
     trial = before if task == _TEST_OUTPUT else before.set(before == 0, None)
-    rows = [
-        {"row": row, "metric": metric, **_share(value, file)}
-        for row, record in enumerate(records)
-        for metric, value in (
-            ("pass@1", record.old_share if record.share is UNSET else record.share),
-            ("pass@1/cot", record.cot),
-        )
-        if value is not UNSET
-    ]
-    columns = dict.fromkeys(("metric", "status", "status_reason", "value_raw"), pl.String)
-    shares = pl.DataFrame(rows, {"row": pl.Int64, "score": pl.Float64, **columns})
-    frame = frame.with_columns(task=pl.lit(task), trial=trial).join(shares, on="row", maintain_order="left")
-    return frame.drop("row")
+    question = pl.when(own).then(pl.col("question").cast(pl.String))
+    return frame.with_columns(task=pl.lit(task), trial=trial, contest_date=day, question=question)
 
 
-def _share(value: object, file: FormatFile[_Average]) -> Row:
+def _share(value: object) -> Said:
     number = None if isinstance(value, bool | str) else as_number(value)
     if number == -1:
-        file.count(_NOT_RUN)
-        return unscored("-1: not run", held(value))
+        return unscored(_NOT_RUN, held(value))
     if number is None or not 0 <= number <= 100:
-        file.count(_NO_SHARE)
         return unscored("no percentage", held(value))
     return scored(number / 100, value_raw=f"{number:g}%")
 
 
-def _with_models(file: FormatFile[_Average]) -> None:
+def _with_models(file: FormatFile[Any]) -> None:
     """Say of each run what the file's list of models says."""
     known = {as_text(model.get("model_repr")) or "": model for model in dicts(file.members.get("models"))}
     unknown = [str(run["model"]) for run in file.runs.values() if run["model"] not in known]
@@ -209,7 +171,7 @@ def _with_models(file: FormatFile[_Average]) -> None:
             run["config"] = json_text({**kept, "release_date": str(day_of(model.get("release_date")))})
 
 
-SITE: Final = Format(
+SITE: Final[Format[Any]] = Format(
     name="livecodebench-site",
     title="LiveCodeBench averages of the site (performances_*.json)",
     version="2",
@@ -219,8 +181,22 @@ SITE: Final = Format(
     signs=tuple(
         Sign("performances", text=(f'"{name}"',), shapes=OBJECT) for name in ("pass@1", "Pass@1", "Pass@1-COT")
     ),
-    record=_Average,
-    columns=_averages,
+    fields={
+        "item": "sample_id question_id",
+        "model": "model",
+        "difficulty": "difficulty",
+        "platform": "platform",
+        "question": "question_id",
+        "_sample": "sample_id",
+        "_date": "date",
+    },
+    scores={"pass@1": "pass@1 Pass@1?", "pass@1/cot": "Pass@1-COT?"},
+    reads=_share,
+    arranged=_arranged,
+    counts={
+        "{n} averages are -1: the model was not run so; they are unscored": pl.col("status_reason") == _NOT_RUN,
+        "{n} averages are no percentage and are unscored": pl.col("status_reason") == "no percentage",
+    },
     lists=("performances",),
     keep=("models",),
     called="rows",

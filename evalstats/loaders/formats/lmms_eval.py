@@ -9,9 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import Format, FormatFile, Sign
 from evalstats.loaders.format_columns import number, verdict
+from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_text, get
 
@@ -25,54 +28,38 @@ _NO_METRICS: Final = frozenset(
 _STDERR: Final = "_stderr"
 
 
-class _Run:
-    """The files of a run while they are read: what the results say of it is known before the samples come."""
+def _about(file: FormatFile[Row], task: str | None = None) -> Row:
+    """Return what the results of a run say of it, which are known before its samples come."""
+    results, folder = as_dict(file.kept.get("results")), file.path.absolute().parent.name
+    task = task or str(file.by_path.get("task") or file.source.called)
+    return {
+        "model": as_text(results.get("model_name")) or folder.replace("__", "/", 1),
+        "parts": (task,),
+        "benchmark": task,
+        "task_version": as_text(get(results, "versions", task)),
+        "n_shots": as_count(get(results, "n-shot", task)),
+        "item_limit": as_count(get(results, "config", "limit")),
+    }
 
-    def __init__(self, file: FormatFile[dict[str, Any]]) -> None:
-        self._file = file
-        self._about: Row = {}
 
-    def rows(self, record: dict[str, Any]) -> Iterator[Sample]:
-        """Return the metrics of a sample, or publish those of a run."""
-        if "results" in record:
-            self._about = record
-            self._publish(record)
-        else:
-            yield from self._sample(record)
-
-    def finish(self) -> tuple[Sample, ...]:
-        """Return nothing more."""
-        return ()
-
-    def _run(self, task: str) -> str:
-        about, folder = self._about, self._file.path.absolute().parent.name
-        model = as_text(about.get("model_name")) or folder.replace("__", "/", 1)
-        version, limit = as_text(get(about, "versions", task)), as_count(get(about, "config", "limit"))
-        shots = as_count(get(about, "n-shot", task))
-        return self._file.run(model, task, benchmark=task, task_version=version, n_shots=shots, item_limit=limit)
-
-    def _sample(self, record: Row) -> Iterator[Sample]:
-        file, found = self._file, _NAME.fullmatch(self._file.path.name)
-        task, item = (found["task"] if found else None) or self._file.source.called, as_text(record.get("doc_id"))
-        if item is None:
-            file.leave_out("no doc_id")
-            return
-        run = self._run(task)
-        outcomes = [(metric, _outcome(value)) for metric, value in record.items() if metric not in _NO_METRICS]
-        yield {"run": run, "task": task, "item": item, "trial": file.trial(task, item)}, outcomes
-
-    def _publish(self, record: Row) -> None:
-        for task, metrics in as_dict(record.get("results")).items():
-            run, n = self._run(task), get(record, "n-samples", task, "effective")
-            for metric, better in as_dict(get(record, "higher_is_better", task)).items():
-                if isinstance(better, bool):
-                    self._file.metric(metric, higher_is_better=better)
-            for name, value in as_dict(metrics).items():
-                metric, comma, kind = name.partition(",")
-                if comma and not metric.endswith(_STDERR):
-                    error = get(metrics, f"{metric}{_STDERR},{kind}")
-                    shown = metric if kind == "none" else name
-                    self._file.publish(value, run, shown, task=task, error=error, n=as_count(n))
+def _samples(records: list[Row], file: FormatFile[Row]) -> tuple[list[Row], pl.Series]:
+    """Return the samples; the results of the run are published."""
+    if "results" not in records[0]:
+        return records, file.locators
+    file.kept["results"] = record = records[0]
+    for task, metrics in as_dict(record.get("results")).items():
+        about, n = _about(file, task), get(record, "n-samples", task, "effective")
+        run = file.run(as_text(about.pop("model")), *about.pop("parts"), **about)  # type: ignore[misc]
+        for metric, better in as_dict(get(record, "higher_is_better", task)).items():
+            if isinstance(better, bool):
+                file.metric(metric, higher_is_better=better)
+        for name, value in as_dict(metrics).items():
+            metric, comma, kind = name.partition(",")
+            if comma and not metric.endswith(_STDERR):
+                error = get(metrics, f"{metric}{_STDERR},{kind}")
+                shown = metric if kind == "none" else name
+                file.publish(value, run, shown, task=task, error=error, n=as_count(n))
+    return [], file.locators
 
 
 def _outcome(value: object) -> Said:
@@ -109,7 +96,14 @@ FORMAT: Final = Format(
         Sign("results configs lmms_eval_version", 0.97, shapes=("object",)),
     ),
     record=dict[str, Any],
-    reader=_Run,
+    inner=_samples,
+    named=r"\d{8}_\d{6}_samples_(?P<task>[^/]+)",
+    about=_about,
+    fields={"item": "doc_id"},
+    scores=lambda rows, _: {name: name for name in members_of(rows) if name not in _NO_METRICS},
+    reads=_outcome,
+    arranged=lambda frame, file: frame.with_columns(task=pl.lit(str(file.by_path.get("task") or file.source.called))),
+    repeated=True,
     alone=True,
     called="samples",
     grouped=_grouped,

@@ -4,16 +4,14 @@ The first six columns, named 0 to 5, are the question, its choices and the answe
 probabilities of the choices. The item is a digest of the question and its choices, the task the subject, after the file.
 """
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstats.loaders.base import Source, plain_name
-from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.base import plain_name
+from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign, by_folder
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.values import as_text, letter_grade
-from evalstats.schema.data import Problem
 
 _CORRECT: Final = "_correct"
 _ASKED: Final = ("0", "1", "2", "3", "4")
@@ -30,14 +28,6 @@ def _rows(row: dict[str, Any], file: FormatFile[dict[str, Any]]) -> Iterator[Sam
         yield {**shared, "run": run}, [("correct", outcome)]
 
 
-def _grouped(files: Sequence[Path]) -> Iterator[Source | Problem]:
-    folders: dict[Path, list[Path]] = {}
-    for path in files:
-        folders.setdefault(path.parent, []).append(path)
-    for first, *others in folders.values():
-        yield Source(path=first, companions=(*others,))
-
-
 FORMAT: Final = Format(
     name="mmlu",
     title="MMLU results of its authors' scripts (results_<model>/<subject>.csv)",
@@ -50,6 +40,6 @@ FORMAT: Final = Format(
     rows=_rows,
     repeated=True,
     called="questions",
-    grouped=_grouped,
+    grouped=by_folder(),
     metrics={"correct": HEADLINE},
 )
