@@ -21,7 +21,6 @@ import polars as pl
 from msgspec.structs import replace
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.arena_cells import VoteOutcome
 from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.base import (
     Frame,
@@ -37,7 +36,7 @@ from evalstats.loaders.base import (
 from evalstats.loaders.files import load_json
 from evalstats.loaders.format_columns import MAKERS, Sample, numbers, with_outcomes, with_said
 from evalstats.loaders.published_numbers import PublishedRows
-from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, outcomes_of, record_of, values_at
+from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, judged, outcomes_of, record_of, values_at
 from evalstats.loaders.records import cell_value, how_to_name
 from evalstats.loaders.rows import (
     Factors,
@@ -621,7 +620,7 @@ class Format(Generic[R]):
                 for sample in rows(record)
             )
             frames = self._frames_of_samples(samples, file)
-        yield from frames if self.table == "outcomes" else (_judged(frame, file.tally) for frame in frames)
+        yield from frames if self.table == "outcomes" else (judged(frame, file.tally) for frame in frames)
 
     def _declared(self, records: list[R], file: FormatFile[R]) -> pl.DataFrame:
         """Return the outcomes of a block, by where the declaration says that records have what."""
@@ -768,26 +767,6 @@ def _given(block: RecordBlock, frame: pl.DataFrame, metric: str, path: str) -> I
     return [(metric, frame[path].to_list())] if path in frame.columns else []
 
 
-def _judged(frame: pl.DataFrame, tally: Tally) -> pl.DataFrame:
-    """Return comparisons with their states, and take note of the labels that are no outcome."""
-    itself = pl.col("model_a") == pl.col("model_b")
-    none = itself | pl.col("outcome").is_null()
-    frame = frame.with_columns(
-        pl.when(~itself).then(name).alias(name)
-        for name in ("outcome", "strength", "preference")
-        if name in frame.columns
-    ).with_columns(
-        setting=pl.lit("lab"),
-        status=pl.when(none).then(pl.lit("unscored")).otherwise(pl.lit("scored")),
-        status_reason=pl.when(itself).then(pl.lit("a model against itself")).otherwise("status_reason"),
-    )
-    lost = frame.filter(none).group_by("value_raw", itself, maintain_order=True).len()
-    for raw, against_itself, n in lost.iter_rows():
-        tally.count_winner(VoteOutcome(raw=raw), against_itself=against_itself, n=n)
-    tally.n_votes += frame.height - int(lost["len"].sum())
-    return frame.drop("locator", strict=False)
-
-
 def by_folder(up: int = 0, first: Callable[[Path], bool] | None = None) -> Callable[[Sequence[Path]], Iterator[Source]]:
     """Return what puts the files of a folder together, so many levels above theirs; those for which `first` holds come first."""
 
@@ -798,34 +777,3 @@ def by_folder(up: int = 0, first: Callable[[Path], bool] | None = None) -> Calla
         return (Source(path=path, companions=(*others,)) for path, *others in folders.values())
 
     return grouped
-
-
-class Late:
-    """Samples whose metrics only the end of the file tells, as those of a task that failed.
-
-    >>> from evalstats.loaders.rows import unscored
-    >>> late = Late()
-    >>> late.wait({"item": "q1"}, unscored("the task failed", error=True))
-    >>> late.know("correct")
-    >>> [(shared["item"], [metric for metric, _ in rows]) for shared, rows in late.samples("score")]
-    [('q1', ['correct'])]
-    """
-
-    def __init__(self) -> None:
-        self._metrics: dict[str, dict[str, None]] = {}
-        self._waiting: list[tuple[Row, Row, str | None]] = []
-
-    def know(self, metric: str, giver: str | None = None) -> None:
-        """Take note of a metric, and of the evaluator that gives it."""
-        self._metrics.setdefault(giver or metric, {})[metric] = None
-
-    def wait(self, shared: Row, outcome: Row, giver: str | None = None) -> None:
-        """Keep a sample that has this outcome in each metric, or in those that one evaluator gives."""
-        self._waiting.append((shared, outcome, giver))
-
-    def samples(self, otherwise: str) -> Iterator[Sample]:
-        """Return what was kept; a file without any metric has the one named `otherwise`."""
-        every = dict.fromkeys(chain.from_iterable(self._metrics.values())) or {otherwise: None}
-        for shared, outcome, giver in self._waiting:
-            metrics = every if giver is None else self._metrics.get(giver, {giver: None})
-            yield shared, [(metric, outcome) for metric in metrics]

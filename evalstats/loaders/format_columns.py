@@ -4,7 +4,8 @@ What a file may hold in place of a number, a verdict or a time is told apart her
 is null or unscored with its reason.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from math import isfinite
 from typing import Final, TypeVar
 
@@ -227,3 +228,34 @@ def unscored_where(frame: pl.DataFrame, reason: pl.Expr) -> pl.DataFrame:
         value_raw=pl.when(none).then(pl.coalesce("value_raw", text_of(frame["score"]))).otherwise("value_raw"),
         score=pl.when(~none).then("score"),
     )
+
+
+class Late:
+    """Samples whose metrics only the end of the file tells, as those of a task that failed.
+
+    >>> from evalstats.loaders.rows import unscored
+    >>> late = Late()
+    >>> late.wait({"item": "q1"}, unscored("the task failed", error=True))
+    >>> late.know("correct")
+    >>> [(shared["item"], [metric for metric, _ in rows]) for shared, rows in late.samples("score")]
+    [('q1', ['correct'])]
+    """
+
+    def __init__(self) -> None:
+        self._metrics: dict[str, dict[str, None]] = {}
+        self._waiting: list[tuple[Row, Row, str | None]] = []
+
+    def know(self, metric: str, giver: str | None = None) -> None:
+        """Take note of a metric, and of the evaluator that gives it."""
+        self._metrics.setdefault(giver or metric, {})[metric] = None
+
+    def wait(self, shared: Row, outcome: Row, giver: str | None = None) -> None:
+        """Keep a sample that has this outcome in each metric, or in those that one evaluator gives."""
+        self._waiting.append((shared, outcome, giver))
+
+    def samples(self, otherwise: str) -> Iterator[Sample]:
+        """Return what was kept; a file without any metric has the one named `otherwise`."""
+        every = dict.fromkeys(chain.from_iterable(self._metrics.values())) or {otherwise: None}
+        for shared, outcome, giver in self._waiting:
+            metrics = every if giver is None else self._metrics.get(giver, {giver: None})
+            yield shared, [(metric, outcome) for metric in metrics]

@@ -16,6 +16,8 @@ import numpy.typing as npt
 import polars as pl
 from msgspec import UNSET, Struct, UnsetType
 
+from evalstats.loaders.arena_cells import VoteOutcome
+from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.format_columns import (
     MAKERS,
     counts,
@@ -311,3 +313,23 @@ def _said(values: list[object], facts: Row) -> pl.DataFrame:
     if facts.get("kind") == "binary" or (not facts and {*map(type, values)} == {bool}):
         return verdicts(values)
     return numbers(values, as_number(facts.get("low")), as_number(facts.get("high")))
+
+
+def judged(frame: pl.DataFrame, tally: Tally) -> pl.DataFrame:
+    """Return comparisons with their states, and take note of the labels that are no outcome."""
+    itself = pl.col("model_a") == pl.col("model_b")
+    none = itself | pl.col("outcome").is_null()
+    frame = frame.with_columns(
+        pl.when(~itself).then(name).alias(name)
+        for name in ("outcome", "strength", "preference")
+        if name in frame.columns
+    ).with_columns(
+        setting=pl.lit("lab"),
+        status=pl.when(none).then(pl.lit("unscored")).otherwise(pl.lit("scored")),
+        status_reason=pl.when(itself).then(pl.lit("a model against itself")).otherwise("status_reason"),
+    )
+    lost = frame.filter(none).group_by("value_raw", itself, maintain_order=True).len()
+    for raw, against_itself, n in lost.iter_rows():
+        tally.count_winner(VoteOutcome(raw=raw), against_itself=against_itself, n=n)
+    tally.n_votes += frame.height - int(lost["len"].sum())
+    return frame.drop("locator", strict=False)

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign, by_folder
-from evalstats.loaders.format_columns import number
+from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign, by_folder
+from evalstats.loaders.format_columns import Late, number
 from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get, json_text
 

@@ -17,8 +17,8 @@ from msgspec import UNSET
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head
-from evalstats.loaders.format import TABLE, Format, FormatFile, Late, Sample, Sign
-from evalstats.loaders.format_columns import amounts, counts, texts
+from evalstats.loaders.format import TABLE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import Late, amounts, counts, texts
 from evalstats.loaders.inspect_ai import cells, read_grade
 from evalstats.loaders.record_columns import first_lines, outcomes_of
 from evalstats.loaders.records import cell_value

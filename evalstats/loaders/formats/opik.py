@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign
-from evalstats.loaders.format_columns import number, verdict
+from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import Late, number, verdict
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_text, dicts, get

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Late, Sample, Sign
-from evalstats.loaders.format_columns import number
+from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import Late, number
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, as_time, dicts, first_line

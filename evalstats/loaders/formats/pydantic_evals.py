@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Late, Sample, Sign
-from evalstats.loaders.format_columns import number, verdict
+from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import Late, number, verdict
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
 
