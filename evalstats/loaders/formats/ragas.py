@@ -8,6 +8,7 @@ it is a count, a time, a cost or an id. What the judge could not score is NaN, a
 """
 
 import re
+from collections.abc import Sequence
 from math import isnan
 from typing import Any, Final, cast
 
@@ -16,11 +17,9 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import with_outcomes
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, json_text, shortened, word_score
-from evalstats.schema.tables import columns_of_rows
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, shortened, word_score
 
 _QUESTIONS: Final = ("user_input", "question")
 _REFERENCES: Final = ("reference", "ground_truth", "ground_truths")
@@ -54,34 +53,31 @@ _COMMA: Final = re.compile(r"-?\d,\d+")
 _LOOKED_AT: Final = 1_000
 _NO_SCORE: Final = "{n} scores are empty or NaN: Ragas drops from its averages what its judge could not score; unscored"
 _CHAT: Final = "{n} conversations are written as text, with the answers in them; they pair only where all is equal"
+_EMPTY: Final = "Ragas gave no score (NaN)"
+_WRITTEN: Final = ("[{'content'", '[{"content"', "[HumanMessage(")
 _SHAPES: Final = (*RECORDS, "text")
 
 
-def _columns(records: list[Row], file: FormatFile[Row]) -> pl.DataFrame:
-    if "split" not in file.kept:
-        file.kept["split"] = _split(records[:_LOOKED_AT])
-    metrics, levels = cast("tuple[list[str], list[str]]", file.kept["split"])
-    places = [place for place, record in enumerate(records) if _first(record, _QUESTIONS) is not None]
-    for place in sorted({*range(len(records))}.difference(places)):
-        file.leave_out("no question", file.locators[place])
-    asked = [records[place] for place in places]
-    if not asked:
-        return pl.DataFrame()
-    config = json_text({"metrics": metrics})
-    models = [_first(record, _MODELS) for record in asked]
-    frame = pl.DataFrame(
-        {
-            "run": [file.run(as_text(model), dependence=[], config=config) for model in models],
-            "item": [hashed(_said(_first(each, _QUESTIONS), file), _first(each, _REFERENCES)) for each in asked],
-            "locator": file.locators.gather(places),
-        }
-    )
-    if levels:
-        named = ({name: each[name] for name in levels if not _is_empty(each.get(name))} for each in asked)
-        frame = frame.hstack(columns_of_rows([*map(file.factors.of, named)], "outcomes"))
-    frame = frame.with_columns(trial=file.trials(frame.select("run", "item")))
+def _rows(rows: list[Row], file: FormatFile[Row]) -> tuple[list[Row], pl.Series]:
+    """Return rows with their factors; the first thousand tell which columns are metrics."""
+    if "metrics" not in file.kept:
+        file.kept["metrics"], file.kept["levels"] = _split(rows[:_LOOKED_AT])
+    levels = cast("list[str]", file.kept["levels"])
+    for row in rows if levels else ():
+        row["_factors"] = {name: row[name] for name in levels if not _is_empty(row.get(name))}
+    file.count(_CHAT, sum(str(_first(row, _QUESTIONS)).startswith(_WRITTEN) for row in rows))
+    return rows, file.locators
+
+
+def _metrics(_: Sequence[Row], file: FormatFile[Row]) -> dict[str, str]:
+    metrics = cast("list[str]", file.kept["metrics"])
     file.metric(metrics[0], primary=True)
-    return with_outcomes(frame, [[(name, _score(record.get(name), file)) for name in metrics] for record in asked])
+    return {name: name for name in metrics}
+
+
+def _item(row: Row) -> str | None:
+    question = _first(row, _QUESTIONS)
+    return None if question is None else hashed(_said(question), _first(row, _REFERENCES))
 
 
 def _split(first: list[Row]) -> tuple[list[str], list[str]]:
@@ -108,22 +104,20 @@ def _first(record: Row, names: tuple[str, ...]) -> object:
     return next((value for name in names if not _is_empty(value := record.get(name))), None)
 
 
-def _said(question: object, file: FormatFile[Row]) -> object:
+def _said(question: object) -> object:
     """Return what the user said: the question, or the human messages of a conversation."""
     if isinstance(question, str):
-        file.count(_CHAT, question.startswith(("[{'content'", '[{"content"', "[HumanMessage(")))
         return question.strip()
     said = [part.get("content") for part in dicts(question) if {part.get("type"), part.get("role")} & {"human", "user"}]
     return said or as_list(question) or as_dict(question) or as_text(question)
 
 
-def _score(value: object, file: FormatFile[Row]) -> Said:
+def _score(value: object) -> Said:
     plain = None if isinstance(value, bool) else as_number(value)
     if plain is not None:
         return plain
     if _is_empty(value):
-        file.count(_NO_SCORE)
-        return unscored("Ragas gave no score (NaN)", as_text(value) or None)
+        return unscored(_EMPTY, as_text(value) or None)
     number = _value(value)
     raw = shortened(value) if isinstance(value, str) else held(value)
     if number is None:
@@ -164,7 +158,15 @@ FORMAT: Final = Format(
         Sign("user_input", 0.8, text=("MetricResult(value=",), shapes=_SHAPES),
     ),
     record=dict[str, Any],
-    columns=_columns,
+    inner=_rows,
+    fields={"model": " ".join(_MODELS)},
+    scores=_metrics,
+    reads=_score,
+    identity=_item,
+    metadata="_factors",
+    about=lambda file: {"dependence": [], "config": {"metrics": file.kept["metrics"]}},
+    counts={_NO_SCORE: pl.col("status_reason") == _EMPTY},
+    repeated=True,
     called="rows",
     better=lambda name: not _LOW_IS_GOOD.match(name),
     expected="A question with scores was expected; Ragas writes one row for each",

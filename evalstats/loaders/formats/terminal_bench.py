@@ -7,47 +7,25 @@ and format that ran out are the agent's, and 0.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
+import polars as pl
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, plain_name, read_head, readable_name
-from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
-from evalstats.loaders.rows import Row, Said, held, scored, unscored
-from evalstats.loaders.values import as_count, as_text, as_time, json_text
+from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sign
+from evalstats.loaders.rows import Row
+from evalstats.loaders.values import as_text, times_of
 from evalstats.schema.data import Problem
 
 _BENCHMARK: Final = "Terminal-Bench"
 _TRIAL: Final = "task_id trial_name is_resolved failure_mode"
 _METADATA: Final = "run_metadata.json"
 _FOLDER: Final = re.compile(r"(?P<day>\d{8})_(?P<agent>.+)_(?P<model>[^_]+)")
-_NUMBERED: Final = re.compile(r".+?\.(?P<trial>\d+)-of-\d+(?:\..+)?", re.DOTALL)
-_HARNESS: Final = frozenset(
-    {"unknown", "test_timeout", "parse_error", "unknown_agent_error", "agent_installation_failed"}
-)
-_NONE: Final = frozenset({"", "none", "unset"})
-_FAILED: Final = (
-    "{n:,} trials ended in a failure of the harness ({names}); errors here, and not solved in its own accuracy"
-)
-_NO_MODEL: Final = (
-    "agent and model stand in the name of a folder (<date>_<agent>_<model>) or in run_metadata.json only; neither was found, and "
-    "the run is called {!r}"
-)
-
-
-class _Trial(Struct):
-    task_id: Any = None
-    trial_name: Any = None
-    is_resolved: Any = None
-    failure_mode: Any = None
-    total_input_tokens: Any = None
-    total_output_tokens: Any = None
-    trial_started_at: Any = None
-    agent_started_at: Any = None
-    agent_ended_at: Any = None
+_HARNESS: Final = ("unknown", "test_timeout", "parse_error", "unknown_agent_error", "agent_installation_failed")
+_NONE: Final = ("", "none", "unset")
 
 
 def _grouped(files: Sequence[Path]) -> Iterable[Source | Problem]:
@@ -92,74 +70,42 @@ def _identity(path: Path, about: Row) -> tuple[str | None, str | None, str | Non
     return agent, model, dataset
 
 
-class _Reader:
-    """The trials of one run: which numbers are taken, and what the harness failed at."""
-
-    def __init__(self, file: FormatFile[_Trial]) -> None:
-        agent, model, dataset = _identity(file.source.path, file.facts)
-        name = model or file.source.called
-        if model is None:
-            file.note(_NO_MODEL.format(name))
-        kept = {key: file.facts[key] for key in ("agent_kwargs", "commit_hash") if key in file.facts}
-        self._file = file
-        self._run = file.run(
-            name,
-            agent or "",
-            name,
-            system=f"{name} ({agent})" if agent else name,
-            task_version=(dataset or "").rpartition("@")[2] or None,
-            config=json_text({"agent": agent, "dataset": dataset, **kept}),
-        )
-        self._taken: set[tuple[str, int]] = set()
-        self._failures: list[str] = []
-
-    def rows(self, record: _Trial) -> Iterator[Sample]:
-        """Return the outcome of a trial, numbered by its name where no other has that number."""
-        task = as_text(record.task_id)
-        if not task:
-            self._file.leave_out("no task_id")
-            return
-        numbered = _NUMBERED.fullmatch(as_text(record.trial_name) or "")
-        trial = int(numbered["trial"][:9]) - 1 if numbered else 0
-        while trial < 0 or (task, trial) in self._taken:
-            trial += 1
-        self._taken.add((task, trial))
-        start, end = as_time(record.agent_started_at), as_time(record.agent_ended_at)
-        took = (end - start).total_seconds() if start is not None and end is not None else -1.0
-        shared: Row = {
-            "run": self._run,
-            "item": task,
-            "trial": trial,
-            "setting": "lab",
-            "latency_s": took if took >= 0 else None,
-            "input_tokens": as_count(record.total_input_tokens),
-            "output_tokens": as_count(record.total_output_tokens),
-            "timestamp": as_time(record.trial_started_at),
-            "failure_mode": as_text(record.failure_mode),
-            "locator": self._file.locator or None,
-        }
-        yield shared, [("resolved", self._outcome(record))]
-
-    def _outcome(self, record: _Trial) -> Said:
-        solved, mode = record.is_resolved, (as_text(record.failure_mode) or "").lower()
-        if solved is True:  # an agent that ran out of time may have solved its task before
-            return 1.0
-        if mode in _HARNESS:
-            self._failures.append(mode)
-            return unscored(f"the harness failed: {mode}", held(solved), error=True)
-        if solved is False:
-            return scored(0.0, status_reason=None if mode in _NONE else mode)
-        return unscored("there is no verdict on the task", held(solved))
-
-    def finish(self) -> Iterator[Sample]:
-        """Say what the harness failed at."""
-        if self._failures:
-            names = ", ".join(dict.fromkeys(self._failures))
-            self._file.note(_FAILED.format(n=len(self._failures), names=names))
-        yield from ()
+def _about(file: FormatFile[Any]) -> Row:
+    agent, model, dataset = _identity(file.source.path, file.facts)
+    name = model or file.source.called
+    if model is None:
+        file.unnamed(name)
+    kept = {key: file.facts.get(key) for key in ("agent_kwargs", "commit_hash")}
+    return {
+        "model": name,
+        "parts": (agent or "", name),
+        "system": f"{name} ({agent})" if agent else name,
+        "task_version": (dataset or "").rpartition("@")[2] or None,
+        "config": {"agent": agent, "dataset": dataset, **kept},
+    }
 
 
-FORMAT: Final = Format(
+def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
+    """Return trials, numbered by their names, with what the harness failed at; an agent out of time may have solved its task."""
+    mode, solved = (
+        pl.col("failure_mode").cast(pl.String).str.to_lowercase(),
+        pl.col("_solved").cast(pl.String) == "true",
+    )
+    numbered = pl.col("_trial").str.extract(r"^(?s:.+?)\.(\d{1,9})-of-\d+(?:\.(?s:.+))?$").cast(pl.Int64) - 1
+    took = (times_of(frame["_end"])[0] - times_of(frame["_start"])[0]).dt.total_microseconds() / 1e6
+    reason = pl.when(mode.is_in(_HARNESS) & ~solved.fill_null(value=False)).then(
+        pl.format("the harness failed: {}", mode)
+    )
+    return frame.with_columns(
+        trial=pl.coalesce(pl.when(numbered >= 0).then(numbered), file.trials(frame.select("item"))),
+        latency_s=took.set((took < 0).fill_null(value=False), None),
+        error=reason,
+        status_reason=pl.when(~solved & ~mode.is_in(_NONE)).then(mode),
+        locator=pl.col("locator").replace("", None),
+    )
+
+
+FORMAT: Final[Format[Any]] = Format(
     name="terminal-bench",
     title="Terminal-Bench results (results.json of a run, or of its trials)",
     version="2",
@@ -171,13 +117,28 @@ FORMAT: Final = Format(
         Sign("results", text=tuple(f'"{name}"' for name in _TRIAL.split()), shapes=("object", "lines")),
         Sign("run_id agent_name model_name", name=_METADATA, shapes=(*OBJECT, "lines")),
     ),
-    record=_Trial,
-    reader=_Reader,
+    fields={
+        "item": "task_id",
+        "failure_mode": "failure_mode",
+        "input_tokens": "total_input_tokens",
+        "output_tokens": "total_output_tokens",
+        "timestamp": "trial_started_at",
+        "_trial": "trial_name",
+        "_solved": "is_resolved",
+        "_start": "agent_started_at",
+        "_end": "agent_ended_at",
+    },
+    scores={"resolved": "is_resolved"},
+    about=_about,
+    arranged=_arranged,
+    once=("item", "trial"),
     lists=("results",),
     alone=True,
     called="trials",
     facts=(_METADATA,),
     grouped=_grouped,
     metrics={"resolved": HEADLINE},
+    failed="{n} trials ended in a failure of the harness; errors here, and not solved in its own accuracy",
+    naming="Agent and model stand in the name of a folder (<date>_<agent>_<model>) or in run_metadata.json",
     expected="The results of a run were expected",
 )
