@@ -154,6 +154,21 @@ def test_a_comparison_loads_no_solver() -> None:
     assert answer.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("question", ["score", "leaderboard", "audit"])
+def test_a_short_answer_on_several_models_loads_no_solver(question: str, tmp_path: Path) -> None:
+    """scipy.stats, and what it brings along, takes as long to load as all the rest of a short board."""
+    rows = "".join(f"q{i},m{j},{(i + j) % (j + 2) % 2}\n" for i in range(30) for j in range(3))
+    (tmp_path / "scores.csv").write_text("item,model,score\n" + rows)
+    code = (
+        f"import sys; sys.argv = ['evalstats', '{question}', 'scores.csv', '--quiet']\n"
+        "from evalstats.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
+        "print([m for m in ('scipy.stats', 'scipy.optimize', 'scipy.sparse', 'scipy.linalg') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_a_command_on_two_tables_loads_no_reader_of_options_and_no_transforms(tmp_path: Path) -> None:
     """pydantic, which typer asks for every option, and scipy.fft are a tenth of the time that a short answer takes."""
     for side, scores in {"a": "1,0,1,0,1,1,0,1", "b": "1,1,1,0,1,1,1,0"}.items():

@@ -449,9 +449,15 @@ def shared_counts(scored: Bools) -> Ints:
 
 def components(linked: Bools) -> Ints:
     """Return the connected component of every point, numbered in the order of their first points."""
-    from scipy.sparse.csgraph import connected_components  # takes long to load, and a comparison of two asks for none
-
-    return connected_components(linked, directed=False)[1].astype(np.int64)
+    joined = linked | linked.T | np.eye(len(linked), dtype=np.bool_)
+    first = np.arange(len(linked))
+    # The first point that each reaches; every round reaches twice as far.
+    while True:
+        reached = np.where(joined, first, len(first)).min(axis=1, initial=len(first))
+        reached = reached[reached]
+        if np.array_equal(reached, first):
+            return np.unique(first, return_inverse=True)[1].astype(np.int64)
+        first = reached
 
 
 # --- their scores ---

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy import stats
 
 from evalstats.analysis.gap.model_names import dated_otherwise
 from evalstats.analysis.gap.result import Threat
@@ -78,6 +77,8 @@ def _mixes_differ(sums: CellTable) -> float | None:
     table = table[:, expected.mean(0) >= 5]  # the usual rule for the law of chi-squared to hold
     if min(table.shape) < 2 or (table.sum(1) == 0).any():
         return None
+    from scipy import stats  # slow to load
+
     return max(float(stats.chi2_contingency(table).pvalue), math.ulp(0.0))
 
 
@@ -158,6 +159,8 @@ def _survivorship(shared: SharedModels) -> Finding:
         if min(others.size, joined.size) >= _FEWEST:
             difference = float(np.median(others) - np.median(joined))
             shown = f"{number(abs(difference * side.about.scale), 1)} {difference_unit(side.about)}".rstrip()
+            from scipy import stats
+
             p = float(stats.mannwhitneyu(others, joined).pvalue)
             text += f"; their median score is {shown} {'higher' if difference > 0 else 'lower'} ({p_words(p)})"
             seen = seen or p < _CHANCE

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from evalstats import options as opt
 from evalstats.analysis.design.entries import chosen_entries, entry_table, measured_alike
@@ -256,7 +256,10 @@ def _models(names: tuple[str, ...], curves: ItemCurves, scores: FloatArray, *, s
 
 
 def _size_row(found: SizeError, n_items: int, n_models: int) -> SizeRow:
-    low, high = (np.sqrt(n_models / stats.chi2.ppf(at, n_models)) for at in ((1 + _LEVEL) / 2, (1 - _LEVEL) / 2))
+    low, high = (
+        np.sqrt(n_models / (2.0 * special.gammaincinv(n_models / 2.0, at)))
+        for at in ((1 + _LEVEL) / 2, (1 - _LEVEL) / 2)
+    )
     return SizeRow(
         estimate=found.score_error,
         conf_low=found.score_error * float(low),

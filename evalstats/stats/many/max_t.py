@@ -9,7 +9,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_level
@@ -79,6 +79,8 @@ class MaxLaw:
             return least, 0.0
         if excess(most) >= 0.0:
             return most, 0.0
+        from scipy import optimize  # slow to load, and p-values alone do without
+
         c = float(optimize.brentq(excess, least, most, xtol=1e-10))
         slope = (excess(c * 1.001) - excess(c * 0.999)) / (0.002 * c) * beyond
         return c, self._at(rung, c, df)[1] / abs(slope)
@@ -213,6 +215,8 @@ def range_critical(conf_level: float, n_means: int, df: float = math.inf) -> flo
     while range_p(high, n_means, df) > beyond:
         high *= 2.0
     goal = math.log(beyond)
+    from scipy import optimize
+
     found = optimize.brentq(lambda q: math.log(range_p(q, n_means, df)) - goal, 0.0, high, xtol=1e-12, rtol=1e-13)
     return float(found)
 

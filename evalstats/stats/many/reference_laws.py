@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, special
+from scipy import special
 
 from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
@@ -568,4 +568,4 @@ def _correlation(y: FloatArray, first: IntArray, second: IntArray, estimate: Flo
 def _root(covariance: FloatArray) -> FloatArray:
     """Return R with R'R = covariance, up to a ridge."""
     ridge = _RIDGE * float(np.diagonal(covariance).mean()) or 1.0
-    return linalg.cholesky(covariance + ridge * np.eye(covariance.shape[0]), lower=False)
+    return np.linalg.cholesky(covariance + ridge * np.eye(covariance.shape[0]), upper=True)

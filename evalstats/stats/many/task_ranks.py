@@ -8,10 +8,10 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
+from evalstats.stats.agreement.correlation import mean_ranks
 from evalstats.stats.checks import FloatArray, IntArray, check_level
 
 _ROUNDING = 1e-9
@@ -101,7 +101,7 @@ def new_task_ranks(scores: ArrayLike, *, conf_level: float = 0.95) -> TaskRanks:
             f"{n} tasks are too few to say which rank a model has on another at {100 * conf_level:g}%; at least {needed} are "
             "needed"
         )
-    ranks = np.asarray(stats.rankdata(-np.round(values, _DIGITS), axis=1), dtype=np.float64)
+    ranks = mean_ranks(-np.round(values, _DIGITS))
     low, high = _ends(ranks, alpha)
     inside = together = None
     if n > needed:
