@@ -19,6 +19,7 @@ from evalstats.stats.checks import FloatArray, check_level
 Coefficient = Literal["relative", "absolute"]
 _NAMES: dict[str, str] = {"relative": "E rho^2", "absolute": "Phi"}
 _FEW_OBJECTS = 10
+_POINTS = 16
 _MOST = 10**9
 
 
@@ -205,6 +206,17 @@ def reliability(study: GStudy, sizes: Mapping[str, int] | None = None) -> Reliab
         sizes=used,
         reason=reason,
     )
+
+
+def study_sizes(study: GStudy, facet: str, reached: Iterable[int]) -> list[int]:
+    """Return numbers of levels at which a curve of reliability is drawn: to twice those observed or those that reach a target.
+
+    >>> study_sizes(from_components({"model": 1.0}, {"model": 5, "item": 4}), "item", [9])
+    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18]
+    """
+    now = study.facet(facet).n_levels
+    top = max(2 * now, min(2 * max(reached, default=1), 20 * now), 10)
+    return sorted({*np.unique(np.rint(np.geomspace(1, top, _POINTS)).astype(int)).tolist(), now})
 
 
 @record

@@ -33,6 +33,7 @@ from evalstats.stats.reliability import (
     first_place_changes,
     from_components,
     levels_needed,
+    study_sizes,
 )
 from evalstats.stats.reliability import reliability as coefficients
 from evalstats.stats.variance_components import VarianceComponents, object_scores, variance_components
@@ -48,7 +49,6 @@ _WORLDS = 1000  # draws under which first places are awarded anew
 _FEW = 5
 _MOST_MISSING = 0.05
 _UNEVEN = 0.8
-_POINTS = 16
 
 
 @recorded
@@ -289,11 +289,8 @@ def _target(
 def _curve(
     study: GStudy, draws: FloatArray, facet: str, targets: Sequence[TargetRow], conf_level: float
 ) -> list[CurveRow]:
-    now = study.facet(facet).n_levels
-    reached = max((row.n for row in targets if row.facet == facet and row.n is not None), default=1)
-    top = max(2 * now, min(2 * reached, 20 * now), 10)
     rows: list[CurveRow] = []
-    for n in sorted({*np.unique(np.rint(np.geomspace(1, top, _POINTS)).astype(int)).tolist(), now}):
+    for n in study_sizes(study, facet, [row.n for row in targets if row.facet == facet and row.n is not None]):
         point, drawn = coefficients(study, {facet: n}), drawn_coefficients(study, draws, {facet: n})
         for kind in _KINDS:
             ends = _ends(drawn[kind], conf_level)

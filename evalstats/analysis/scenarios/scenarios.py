@@ -31,7 +31,6 @@ from evalstats.analysis.scenarios.design import (
 from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.table import ScenarioTable, scenario_table
 from evalstats.analysis.scenarios.variation import (
-    AllRandom,
     effect_rows,
     ranking,
     reliability_of,
@@ -285,9 +284,8 @@ def _answer(
     units = " and ".join(table.clusters) if table.clusters else "item"
     over = f"new {units}s like these" if not random else f"new {table.label} types and {units}s like these"
     step("splitting the variation")
-    fits = AllRandom(table)
     # Of different users nothing tells what items share.
-    variances, unsplit = ((), ()) if table.different else variance_rows(fits, choice, level)
+    variances, unsplit = ((), ()) if table.different else variance_rows(table, choice, level)
     return ScenarioModel(
         about=metric.facts,
         contrast=table.contrast,
@@ -315,7 +313,7 @@ def _answer(
         ranking=None if random else ranking(table, fitted, conf_level=level),
         variances=variances,
         effects=effect_rows(fitted, level),
-        reliability=None if table.different else reliability_of(fits, choice, conf_level=level, seed=seed),
+        reliability=None if table.different else reliability_of(table, choice, conf_level=level, seed=seed),
         covariance_method=fitted.covariance_method,
         log_likelihood=None if fit is None else fit.log_likelihood,
         aic=None if fit is None else fit.deviance + 2 * fit.n_parameters,

@@ -1,6 +1,6 @@
 """What scores vary by: tests of whole terms, shares of the variance, levels that stand out, and reliability."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Literal
@@ -32,7 +32,16 @@ from evalstats.stats.mixed.design import MixedDesign, MixedFit
 from evalstats.stats.mixed.interaction import parallelism_test, ranking_change
 from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, null_design, parametric_bootstrap, variance_ratio
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.reliability import GStudy, from_components, levels_needed, reliability, reliability_interval
+from evalstats.stats.reliability import (
+    Coefficient,
+    GStudy,
+    from_components,
+    levels_needed,
+    reliability,
+    reliability_interval,
+    study_sizes,
+)
+from evalstats.stats.variance_components import variance_components
 
 OnStep = Callable[..., None]
 INTERACTION = "model:scenario"
@@ -368,100 +377,59 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float)
     )
 
 
-class AllRandom:
-    """Models of a table's scores in which all sources are random.
-
-    The split of the variation and the reliability often ask for the same linear one, which is fitted once; so are its variances.
-    """
-
-    def __init__(self, table: ScenarioTable) -> None:
-        self.table = table
-        self._fits: dict[tuple[str, ...], MixedFit] = {}
-        self._known: list[tuple[MixedFit, tuple[FloatArray, FloatArray]]] = []
-
-    def components(self, fit: MixedFit) -> tuple[FloatArray, FloatArray]:
-        """Return the variances of a fit, and their degrees of freedom."""
-        for known, found in self._known:
-            if known is fit:
-                return found
-        self._known.append((fit, _components(fit)))
-        return self._known[-1][1]
-
-    def linear(self, frame: pl.DataFrame, groups: Sequence[str]) -> MixedFit:
-        """Return the linear model of some rows of the table."""
-        if frame is not self.table.frame:
-            return fit_linear(self._design(frame, groups))
-        if tuple(groups) not in self._fits:
-            self._fits[tuple(groups)] = fit_linear(self._design(frame, groups))
-        return self._fits[tuple(groups)]
-
-    def binomial(self, groups: Sequence[str]) -> MixedFit:
-        """Return the binomial model of all rows."""
-        return fit_binomial(self._design(self.table.frame, groups, within=0.0))
-
-    def _design(self, frame: pl.DataFrame, groups: Sequence[str], *, within: float | None = None) -> MixedDesign:
-        own, share = replace(self.table, frame=frame), frame["score"].to_numpy().astype(np.float64)
-        return MixedDesign(
-            fixed=np.ones((frame.height, 1)),
-            fixed_names=("(Intercept)",),
-            terms=tuple(random_intercept(own, group) for group in groups),
-            count=frame[COUNT].to_numpy().astype(np.float64),
-            response=np.clip(share, 0.0, 1.0) if own.is_single else share,
-            within=float(frame[WITHIN].sum()) if within is None else within,
-        )
-
-
 def variance_rows(
-    fits: AllRandom, choice: ModelChoice, conf_level: float
+    table: ScenarioTable, choice: ModelChoice, conf_level: float
 ) -> tuple[tuple[VarianceRow, ...], tuple[str, ...]]:
     """Split the variance of a single score with models, scenarios and items all taken as samples."""
-    table = fits.table
     several = ("model", "model:scenario") if len(table.models) > 1 else ()
     groups = [*several[:1], "scenario", *several[1:], *choice.item_terms]
+    binomial = choice.family == "binomial"
+    share = table.frame["score"].to_numpy().astype(np.float64)
+    design = MixedDesign(
+        fixed=np.ones((table.frame.height, 1)),
+        fixed_names=("(Intercept)",),
+        terms=tuple(random_intercept(table, group) for group in groups),
+        count=table.frame[COUNT].to_numpy().astype(np.float64),
+        response=np.clip(share, 0.0, 1.0) if table.is_single else share,
+        within=0.0 if binomial else float(table.frame[WITHIN].sum()),
+    )
     try:
-        fit = fits.binomial(groups) if choice.family == "binomial" else fits.linear(table.frame, groups)
+        fit = fit_binomial(design) if binomial else fit_linear(design)
     except (CannotAnswerError, InputError) as error:
         return (), (f"the variation was not split: {error}",)
     if not fit.convergence.converged:
         return (), (f"the variation was not split: the fit did not converge ({fit.convergence.message})",)
-    rows = _component_rows(fit, fits.components(fit), conf_level)
+    rows = _component_rows(fit, conf_level)
     total = sum(row.variance for row in rows)
     told = tuple(f"In the split of the variation, where all sources are random: {text}" for text in fit.warnings)
     return tuple(replace(row, share=row.variance / total) for row in rows), told
 
 
-def _component_rows(fit: MixedFit, components: tuple[FloatArray, FloatArray], conf_level: float) -> list[VarianceRow]:
+def _component_rows(fit: MixedFit, conf_level: float) -> list[VarianceRow]:
     """One row for each random intercept, then what is left."""
-    variances, free = components
+    variances, free = _components(fit)
+    levels = [term.n_levels for term in fit.design.terms]
     rows: list[VarianceRow] = []
-    for term, variance, df in zip(fit.design.terms, variances, free, strict=False):
+    for name, n, variance, df in zip(
+        [*(term.group for term in fit.design.terms), "residual"], [*levels, None], variances, free, strict=True
+    ):
         low, high = _sd_interval(variance, df, conf_level)
         rows.append(
             VarianceRow(
-                term=term.group,
-                label=_LABELS.get(term.group, f"levels of {term.group} differ"),
+                term=name,
+                label=_LABELS.get(name, f"levels of {name} differ"),
                 variance=float(variance),
                 std_dev=float(np.sqrt(variance)),
                 conf_low=low,
                 conf_high=high,
-                n_levels=term.n_levels,
-                singular=bool(variance < 1e-10),
+                n_levels=n,
+                singular=n is not None and bool(variance < 1e-10),
             )
         )
     if fit.family == "binomial":
         label = "noise of a single answer"
-        rows.append(VarianceRow(term="residual", label=label, variance=_LATENT, std_dev=_LATENT**0.5))
-        return rows
-    low, high = _sd_interval(fit.sigma**2, free[-1], conf_level)
-    residual = VarianceRow(
-        term="residual",
-        label=_LABELS["residual"],
-        variance=fit.sigma**2,
-        std_dev=fit.sigma,
-        conf_low=low,
-        conf_high=high,
-    )
-    return [*rows, residual]
+        rows[-1] = VarianceRow(term="residual", label=label, variance=_LATENT, std_dev=_LATENT**0.5)
+    return rows
 
 
 def _components(fit: MixedFit) -> tuple[FloatArray, FloatArray]:
@@ -539,62 +507,59 @@ def _predicted_effects(sampled: SampledCells, terms: Sequence[int]) -> dict[int,
     return out
 
 
-def reliability_of(fits: AllRandom, choice: ModelChoice, *, conf_level: float, seed: int) -> ScenarioReliability:
-    """Generalizability on the metric's own scale: a linear model of the scores with all sources random."""
-    if len(fits.table.models) < 2:
+def reliability_of(table: ScenarioTable, choice: ModelChoice, *, conf_level: float, seed: int) -> ScenarioReliability:
+    """Generalizability on the metric's own scale, as `evalstats.reliability` has it of the facets scenario, item and trial."""
+    if len(table.models) < 2:
         return ScenarioReliability(
             relative=None, absolute=None, reason="one model alone has nothing to be told apart from"
         )
     try:
-        return _reliability(fits, choice, conf_level=conf_level, seed=seed)
+        return _reliability(table, choice, conf_level=conf_level, seed=seed)
     except (CannotAnswerError, InputError) as error:
         return ScenarioReliability(relative=None, absolute=None, reason=str(error))
 
 
-def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, seed: int) -> ScenarioReliability:
-    table = fits.table
+def _reliability(table: ScenarioTable, choice: ModelChoice, *, conf_level: float, seed: int) -> ScenarioReliability:
     key, frame = ["model", "scenario", "item"], table.frame
     if not frame.select(key).is_unique().all():
         # The versions of an item within a scenario are averaged, so that it has one score for each model and scenario.
-        of_items = frame.group_by(key, maintain_order=True).agg(
-            pl.col("score").mean(), pl.col(COUNT).sum(), pl.lit(0.0).alias(WITHIN)
+        frame = frame.group_by(key, maintain_order=True).agg(
+            pl.col("score").mean(), pl.lit(1.0).alias(COUNT), pl.lit(0.0).alias(WITHIN), pl.lit("").alias("version")
         )
-        frame = of_items.with_columns(pl.lit(1.0).alias(COUNT), pl.lit("").alias("version"))
     own = replace(table, frame=frame)
-    crossed = frame.select("item", "scenario").n_unique() > frame["item"].n_unique()
-    trials = bool(np.mean(frame[COUNT].to_numpy() > 1) > 0.1)
-    groups = ["model", "scenario", "model:scenario", "item"]
-    if crossed:
-        groups += ["item:scenario", "item:model"]
-    if trials:
-        groups.append("item:scenario:model" if crossed else "item:model")
-
-    def identified(group: str) -> bool:
-        """Whether a grouping can be told from single scores: some of its levels have several."""
-        per_level = np.bincount(own.codes(*group.split(":")), weights=frame[COUNT].to_numpy())
-        return bool((per_level > 1).mean() > 0.1) and len(per_level) > 1
-
-    groups = [group for group in groups if identified(group)]
-    fit = fits.linear(frame, groups)
-    study = _study(own, choice, fit, groups, crossed=crossed, trials=trials)
+    counts = frame[COUNT].to_numpy().astype(np.float64)
+    found = variance_components(
+        {name: own.codes(name) for name in key},
+        frame["score"].to_numpy().astype(np.float64),
+        counts=counts,
+        within=float(frame[WITHIN].sum()),
+        repetition="trial" if np.mean(counts > 1) > 0.1 else None,
+    )
+    # Means weigh scenarios alike, so that items count by the harmonic mean over the cells.
+    n_items = 1.0 / float(np.mean(1.0 / np.bincount(own.codes("model", "scenario"))))
+    study = from_components(
+        {":".join(effect): float(value) for effect, value in zip(found.effects, found.variances, strict=True)},
+        found.levels | {"scenario": len(table.scenarios), "item": max(1, round(n_items))},
+        nested=found.within,
+        fixed=("scenario",) if choice.scenario_as == "fixed" else (),
+    )
     point = reliability(study)
-    draws = _draws(study, fit, fits.components(fit), groups, seed=seed)
-    kinds: tuple[Literal["relative", "absolute"], ...] = ("relative", "absolute")
+    kinds: tuple[Coefficient, ...] = ("relative", "absolute")
     ends: dict[str, tuple[float | None, float | None]] = {"relative": (None, None), "absolute": (None, None)}
     if point.reason is None and len(table.models) >= _FEW_MODELS:
+        draws = found.draws(_DRAWS, np.random.default_rng(seed))
         for kind in kinds:
             ends[kind] = reliability_interval(study, draws, coefficient=kind, conf_level=conf_level)
-    facets = [name for name in ("item", "trial") if name in {facet.name for facet in study.facets}]
-    if choice.scenario_as == "random":
-        facets.append("scenario")
+    facets = [facet.name for facet in study.facets if not facet.fixed]
     needed: list[Needed] = []
     for facet, kind in product(facets, kinds):
         enough = levels_needed(study, facet, _TARGET, coefficient=kind)
         needed.append(Needed(kind=kind, target=_TARGET, facet=facet, n=enough.n, reason=enough.reason or ""))
     # Such as "7 scenarios, 234 items".
     words = [plural(n, name) for name, n in point.sizes.items() if name != "model"]
-    nested = [f"{text} in each scenario on average" if "item" in text and not crossed else text for text in words]
-    design = ", ".join(nested)
+    nested = [
+        f"{text} in each scenario on average" if "item" in text and found.within.get("item") else text for text in words
+    ]
     return ScenarioReliability(
         relative=point.relative,
         absolute=point.absolute,
@@ -602,7 +567,7 @@ def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, see
         relative_high=ends["relative"][1],
         absolute_low=ends["absolute"][0],
         absolute_high=ends["absolute"][1],
-        design=design,
+        design=", ".join(nested),
         components=tuple((part.name, part.variance) for part in study.components if part.variance > 0),
         curve=_curve(study, facets, needed),
         needed=tuple(needed),
@@ -610,62 +575,11 @@ def _reliability(fits: AllRandom, choice: ModelChoice, *, conf_level: float, see
     )
 
 
-def _study(
-    table: ScenarioTable, choice: ModelChoice, fit: MixedFit, groups: Sequence[str], *, crossed: bool, trials: bool
-) -> GStudy:
-    frame = table.frame
-    n_items = frame.select("item").n_unique() if crossed else frame.select("item", "scenario").n_unique()
-    per_scenario = n_items if crossed else max(1, round(n_items / len(table.scenarios)))
-    levels = {"model": len(table.models), "scenario": len(table.scenarios), "item": per_scenario}
-    nested: dict[str, tuple[str, ...]] = {} if crossed else {"item": ("scenario",)}
-    if trials:
-        levels["trial"] = max(1, round(float(frame[COUNT].mean() or 1)))  # pyright: ignore[reportArgumentType] - a Float64 column
-        nested["trial"] = ("model", "scenario", "item")
-    variances = _named(fit, groups, crossed=crossed)
-    fixed = ("scenario",) if choice.scenario_as == "fixed" else ()
-    return from_components(variances, levels, nested=nested, fixed=fixed)
-
-
-def _named(fit: MixedFit, groups: Sequence[str], *, crossed: bool) -> dict[str, float]:
-    """Variances under the names of the theory: an item nested in scenarios is one of its scenario."""
-    out: dict[str, float] = {}
-    for group, value in zip(groups, (fit.sigma * fit.theta) ** 2, strict=True):
-        name = group
-        if not crossed and "item" in group.split(":"):
-            name = ":".join(dict.fromkeys([*group.split(":"), "scenario"]))
-        out[name] = float(value)
-    out["residual"] = float(fit.sigma**2)
-    return out
-
-
-def _draws(
-    study: GStudy, fit: MixedFit, components: tuple[FloatArray, FloatArray], groups: Sequence[str], *, seed: int
-) -> FloatArray:
-    """Draw the components that the fit leaves open: each as its estimate times df over chi-squared."""
-    rng = np.random.default_rng(seed)
-    variances, free = components
-    crossed = not any(facet.within for facet in study.facets if facet.name == "item")
-    named = _named(fit, groups, crossed=crossed)
-    drawn: dict[frozenset[str], FloatArray] = {}
-    everything = frozenset(["model", *(facet.name for facet in study.facets)])
-    for name, variance, df in zip(named, variances, free, strict=True):
-        factors = everything if name == "residual" else frozenset(name.split(":"))
-        steady = np.full(_DRAWS, variance)
-        # A variance that hardly rises above 0 has next to no df, and chi-squared draws of that lie at 0: one is the least.
-        drawn[factors] = (
-            steady if df <= 0 else variance * (held := max(df, _LEAST_DF)) / rng.chisquare(held, size=_DRAWS)
-        )
-    return np.stack([drawn.get(frozenset(part.factors), np.zeros(_DRAWS)) for part in study.components], axis=1)
-
-
 def _curve(study: GStudy, facets: Sequence[str], needed: Sequence[Needed]) -> tuple[DesignPoint, ...]:
-    observed: Mapping[str, int] = {facet.name: facet.n_levels for facet in study.facets}
     out: list[DesignPoint] = []
     for facet in facets:
-        ends = [row.n for row in needed if row.facet == facet and row.n is not None]
-        top = max(2 * observed[facet], min(2 * max(ends, default=1), 20 * observed[facet]), 10)
-        sizes = np.unique(np.rint(np.geomspace(1, top, 30)).astype(int)).tolist()
-        for n in sorted({*sizes, observed[facet]}):
+        reached = [row.n for row in needed if row.facet == facet and row.n is not None]
+        for n in study_sizes(study, facet, reached):
             at = reliability(study, {facet: n})
             if at.relative is not None and at.absolute is not None:
                 out.append(DesignPoint(facet=facet, n=n, relative=at.relative, absolute=at.absolute))
