@@ -16,6 +16,7 @@ from scipy import special
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
+from evalstats.stats.computation import one_thread
 from evalstats.stats.item_response import PRIOR_MEAN, ItemCurves
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 from evalstats.stats.short_form import probable_abilities
@@ -132,6 +133,7 @@ def curvature_tests(answers: ArrayLike, curves: ItemCurves, *, seed: int = 0) ->
     return added_terms(y, curves, curves.ability, curves.ability[None, :] ** 2, seed=seed)
 
 
+@one_thread
 def family_tests(answers: ArrayLike, curves: ItemCurves, families: ArrayLike, *, seed: int = 0) -> FamilyTests:
     """Test of every item and family whether its models solve the item as often as others of the same ability.
 
@@ -211,6 +213,7 @@ def family_tests(answers: ArrayLike, curves: ItemCurves, families: ArrayLike, *,
     )
 
 
+@one_thread
 def added_terms(
     answers: FloatArray, curves: ItemCurves, ability: FloatArray, terms: FloatArray, *, seed: int
 ) -> TermTests:

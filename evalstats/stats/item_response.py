@@ -19,6 +19,7 @@ from scipy import special
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.computation import one_thread
 from evalstats.stats.roots import solved
 
 FEWEST_MODELS = 5
@@ -64,6 +65,7 @@ class ItemCurves:
         return np.asarray(special.expit(np.outer(self.slope, ability) + self.intercept[:, None]), dtype=np.float64)
 
 
+@one_thread
 def two_parameter(
     right: ArrayLike,
     trials: ArrayLike | None = None,

@@ -14,6 +14,7 @@ from scipy import special
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, check_count
+from evalstats.stats.computation import one_thread
 from evalstats.stats.item_response import ItemCurves, two_parameter
 
 FEWEST_MODELS = 10
@@ -117,6 +118,7 @@ def _counts(right: ArrayLike, trials: ArrayLike | None) -> tuple[FloatArray, Flo
     return np.where(known, y, 0.0), n
 
 
+@one_thread
 def form_errors(
     right: ArrayLike,
     sizes: Sequence[int],
