@@ -306,8 +306,8 @@ def _check_metrics(metrics: tuple[str, ...], asked: opt.GivenOptions) -> None:
             )
     if asked.higher_is_better is not None:
         raise InputError(
-            "each of several metrics has a direction of its own; declare it in evalstats.toml, such as [metrics.cost] with "
-            "higher_is_better = false, or ask for one metric"
+            "each of several metrics has a direction of its own; declare it in evalstats.toml, such as "
+            f'[metrics."{metrics[-1]}"] with higher_is_better = false, or ask for one metric'
         )
 
 

@@ -6,6 +6,7 @@ Hollander, Wolfe & Chicken 2014, Nonparametric Statistical Methods, chapter 3.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -282,7 +283,8 @@ def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: 
         check_bounds(d, -bound, bound, "differences")
     plain = mean_t(d, conf_level=conf_level)
     if plain.std_error is None or plain.df is None:
-        return plain
+        same = f"all {d.size} items differ by the same amount, so their spread is unknown"
+        return plain if d.size == 1 else replace(plain, reason=same)
     return t_estimate(
         plain.estimate,
         plain.std_error,

@@ -439,7 +439,7 @@ def test_constant_continuous_differences_give_no_zero_width_interval() -> None:
     assert result.estimate == 2.5
     assert (result.conf_low, result.conf_high, result.p_value) == (None, None, None)
     assert result.verdict == "invalid"
-    assert "all 20 values are equal" in result.verdict_reason
+    assert "all 20 items differ by the same amount" in result.verdict_reason
 
 
 def test_json_is_safe_and_complete(tenacious: EvalData) -> None:

@@ -121,7 +121,7 @@ def test_exact_size_of_the_non_inferiority_test(n, most):
 
 def test_data_without_spread_have_no_answer_but_a_reason():
     found = t_margin_test(paired_t([0.1] * 12), margin=0.05)
-    assert "all 12 values are equal" in found.reason
+    assert "all 12 items differ by the same amount" in found.reason
     assert found.low_one_sided is None
     assert found.noninferior is None
     assert found.equivalent is None
