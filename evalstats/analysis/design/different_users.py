@@ -32,8 +32,8 @@ _PERSON = re.compile(_KEY_OF.format("user|customer|visitor|player|member"))
 _FEW_MET = 0.05
 # Clusters of whom so large a share met two arms are nothing in which the arms differ.
 _MANY_MET = 0.5
-# A split this near to equal shares, as a part of them, was meant to be equal; below the usual p no chance explains the sizes.
-_MEANT_AS_EQUAL, _MISMATCH = 0.1, 0.001
+# Below this p no chance explains the sizes.
+_MISMATCH = 0.001
 _WHOSE = ("on both sides", "for all systems")
 
 
@@ -164,8 +164,7 @@ def assigned_units(data: EvalData, table: ScoreTable, clusters: Sequence[str]) -
 def split_mismatch(data: EvalData, table: ScoreTable, units: Units, *, ratio: str | None = None) -> Note | None:
     """Say that users were not split over the systems as declared, or evenly where one table holds all: no chance explains it.
 
-    Counted are users, or rows, that were assigned, with a score or without. A split that was plainly meant to be uneven and was
-    not declared is named in a remark.
+    Counted are users, or rows, that were assigned, with a score or without.
     """
     codes = np.arange(len(table)) if units.column is None else table.codes(units.column)
     counts = [len(np.unique(codes[seen])) for seen in table.seen.T]
@@ -175,12 +174,9 @@ def split_mismatch(data: EvalData, table: ScoreTable, units: Units, *, ratio: st
     p = sample_ratio_p(counts, None if ratio is None else _shares(ratio))
     if p >= _MISMATCH:
         return None
-    share = np.array(counts) * len(counts) / sum(counts)
-    one, other = (0, 1) if len(counts) == 2 else (int(np.argmax(share)), int(np.argmin(share)))
+    one, other = (0, 1) if len(counts) == 2 else (int(np.argmax(counts)), int(np.argmin(counts)))
     counted = f"{table.names[one]} has {counts[one]:,} {units.noun} and {table.names[other]} {counts[other]:,}"
     remedy = ("If another was meant, compare tests it: ", Option("ratio", blank="A:B")) if ratio is None else ()
-    if ratio is None and float(np.abs(share - 1.0).max()) > _MEANT_AS_EQUAL:
-        return Note(kind="choice", text=f"{counted}, not one for one", remedy=remedy, caution=False)
     text = (
         f"{counted}; in a ratio of {ratio or ':'.join('1' * len(counts))} that is no chance ({p_words(p)}), and the "
         "difference cannot be trusted until the assignment is checked"

@@ -249,11 +249,11 @@ def test_a_split_that_was_meant_as_half_and_is_none_is_told() -> None:
     )
 
 
-def test_a_split_that_was_plainly_meant_is_named_in_a_remark_and_checked_where_it_is_declared() -> None:
+def test_an_uneven_split_is_a_caution_until_it_is_declared() -> None:
     data = read(visits((600, 400)))
     [(text, loud)] = of_the_ratio(compare(data, paired=False))
-    assert not loud
-    assert text.startswith("control has 600 users and treatment 400, not one for one.")
+    assert loud
+    assert text.startswith("control has 600 users and treatment 400; in a ratio of 1:1 that is no chance (p < 0.001)")
     assert not of_the_ratio(compare(data, paired=False, ratio="60:40"))
 
 
