@@ -5,52 +5,48 @@ four criteria: correctness, completeness, practicality, safety. It publishes nei
 scale of the criteria: the columns below are ours.
 
 Each criterion is a metric of its own; no mean over criteria is made, since none is defined. The headline is correctness:
-an answer that is complete, practical and harmless helps nobody if it is wrong.
+an answer that is complete, practical and harmless helps nobody if it is wrong. Item is the question, variant the language, so
+that the languages of a question are one cluster.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
-import polars as pl
-
-from evalstats.loaders.assumed import SHAPES, SHARED, AssumedLoader, AssumedRows, Criterion, Field
-from evalstats.loaders.format import Sign
+from evalstats.loaders.assumed import SHAPES, Criterion, AssumedForm, FormReader, Record
+from evalstats.loaders.format import Format, FormatFile, Sign
+from evalstats.loaders.rows import Row
 
 CRITERIA: Final = ("correctness", "completeness", "practicality", "safety")
-
-
-def _arranged(frame: pl.DataFrame, _: AssumedRows) -> pl.DataFrame:
-    """Keep every row: item is the question, variant the language, so that the languages of a question are one cluster."""
-    return frame
-
-
-def _doubts(rows: AssumedRows) -> Iterator[str]:
-    if absent := [name for name in CRITERIA if not rows.has(name)]:
-        yield f"there is no column for {', '.join(absent)}: these criteria are missing, not 0"
-
-
-LOADER: Final = AssumedLoader(
-    name="devicerepair",
-    title="device-repair results (tables; columns assumed, none published)",
-    version="2",
+_FORM: Final = AssumedForm(
     benchmark="device-repair",
-    sign=Sign("question_id domain language model", some=" ".join(CRITERIA), confidence=0.7, shapes=SHAPES),
-    fields=(
-        Field(
-            name="question_id",
-            meaning="name of the question, the same for all models and languages",
-            also=("item",),
-            needed=True,
-        ),
-        Field(name="domain", meaning="phone_repair, computer_repair, data_recovery", also=("scenario",), constant=True),
-        Field(name="language", meaning="language of question and answer", also=("variant",), constant=True),
-        Field(name="model", meaning="model that answered", needed=True, constant=True),
-        *(Field(name=name, meaning=f"score for {name}; higher is better") for name in CRITERIA),
-        *SHARED,
-    ),
+    item="question_id",
+    model="model",
+    standard={"domain": "scenario", "language": "variant"},
     criteria=tuple(Criterion(metric=name, column=name) for name in CRITERIA),
-    arranged=_arranged,
-    doubts=_doubts,
     described=("domain",),
     choice="correctness is the headline, since no mean over the criteria is defined",
+)
+
+
+class _Answers(FormReader):
+    def shared(self, row: Record) -> Row | None:
+        if absent := [name for name in CRITERIA if name not in row]:
+            self.file.note(f"there is no column for {', '.join(absent)}: these criteria are missing, not 0")
+        return {}
+
+
+def _reader(file: FormatFile[Record]) -> FormReader:
+    return _Answers(file, _FORM)
+
+
+LOADER: Final = Format(
+    name="devicerepair",
+    title="device-repair results (tables; columns assumed, none published)",
+    version="3",
+    upstream="assumed: none is published",
+    benchmark="device-repair",
+    harness=None,
+    signs=(Sign("question_id domain language model", some=" ".join(CRITERIA), confidence=0.7, shapes=SHAPES),),
+    record=Record,
+    reader=_reader,
+    called="rows",
 )

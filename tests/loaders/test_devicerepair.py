@@ -10,13 +10,9 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.loaders.assumed import AssumedLoader
-from evalstats.loaders.base import read_head
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.devicerepair import CRITERIA
-from evalstats.loaders.devicerepair import LOADER as FORM
-from evalstats.loaders.harmamp import LOADER as HARM_FORM
-from evalstats.loaders.registry import read, sniffed
+from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 from tests.loaders.test_harmamp import Row, said, write
 
@@ -61,7 +57,7 @@ def test_metrics_have_the_scale_and_correctness_is_the_headline(tmp_path: Path) 
 def test_every_run_says_what_is_assumed(tmp_path: Path) -> None:
     data = load(tmp_path, row(), row("q2", model="toy-2", simulated="by hand"))
     told = (
-        "device-repair publishes no format of results: columns are as evalstats assumes, or as mapped; correctness is the "
+        "device-repair publishes no format of results: columns are as evalstats assumes; correctness is the "
         "headline, since no mean over the criteria is defined"
     )
     assert data.runs.sort("model").select("note", "simulated").rows() == [(told, None), (told, "by hand")]
@@ -104,8 +100,8 @@ def test_failures_of_judge_and_model_outrank_scores(tmp_path: Path) -> None:
     )
     found = data.outcomes.filter(metric="safety").select("status", "score", "status_reason", "value_raw").rows()
     assert found == [
-        ("unscored", None, "the judge failed: refused to judge", "5.0"),
-        ("error", None, "timeout", "5.0"),
+        ("unscored", None, "the judge failed: refused to judge", "5"),
+        ("error", None, "timeout", "5"),
         ("scored", 5.0, None, None),
     ]
 
@@ -127,7 +123,7 @@ def test_a_score_that_cannot_be_on_the_scale_is_an_error_in_words(tmp_path: Path
     assert (bad["score"], bad["status"]) == (None, "error")
     assert bad["status_reason"].startswith(reason)
     assert len(bad["status_reason"]) < 150
-    assert "errors, and not 0: 1 value of safety that cannot be a score" in said(data)
+    assert "values of safety that cannot be a score, which are errors and not 0: 1" in said(data)
     assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (7, 1, 0)
 
 
@@ -139,9 +135,9 @@ def test_the_ends_of_the_scale_are_on_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "words"),
     [
-        ({"score_min": 0, "score_max": 1}, r"two scales: 1 to 5 \(line 1\) and 0 to 1 \(line 2\)"),
-        ({"score_min": None, "score_max": None}, r"two scales: 1 to 5 \(line 1\) and none \(line 2\)"),
-        ({"score_max": None}, "line 2 has score_min 1 and score_max None; expected two numbers"),
+        ({"score_min": 0, "score_max": 1}, r"two scales, 1 to 5 and, in line 2, 0 to 1"),
+        ({"score_min": None, "score_max": None}, r"two scales, 1 to 5 and, in line 2, none"),
+        ({"score_max": None}, "line 2 has score_min 1 and score_max None; expected low and high"),
         ({"score_max": "five"}, "line 2 has score_min 1 and score_max five"),
         ({"score_min": 5, "score_max": 1}, "line 2 has score_min 5 and score_max 1"),
     ],
@@ -151,34 +147,12 @@ def test_scales_that_do_not_agree_are_refused(tmp_path: Path, second: Row, words
         load(tmp_path, row("q1"), row("q2", **second))
 
 
-def test_a_scale_is_told_by_a_map(tmp_path: Path) -> None:
-    bare = without(row("q1", safety=9), "score_min", "score_max")
-    data = load(tmp_path, bare, format="devicerepair", column_map=ColumnMap.from_options(["scale=1..5"]))
-    assert data.outcomes.filter(metric="safety")["status_reason"].item() == "safety is 9, not within 1 to 5"
-    with pytest.raises(
-        InputError, match=r"line 1 has the scale 1 to 5, but the map says 0 to 10; leave one of the two out"
-    ):
-        load(tmp_path, row(), format="devicerepair", column_map=ColumnMap.from_options(["scale=0..10"]))
-    single = ColumnMap.from_tables({"metrics": {"safety": {"low": 0, "high": 10, "kind": "ordinal", "primary": True}}})
-    found = load(tmp_path, row(safety=9), format="devicerepair", column_map=single).metrics
-    assert found.filter(metric="safety").select("kind", "low", "high", "primary").row(0) == ("ordinal", 0.0, 10.0, True)
-    assert found.filter(metric="correctness").select("kind", "low", "high").row(0) == ("bounded", 1.0, 5.0)
-    percent = load(
-        tmp_path,
-        bare | {"safety": "54.5%"},
-        format="devicerepair",
-        column_map=ColumnMap.from_options(["scale=percent"]),
-    )
-    assert percent.outcomes.filter(metric="safety")["score"].item() == 54.5
-    assert percent.metrics["unit"].unique().to_list() == ["percent"]
-
-
 def test_without_a_scale_there_are_no_bounds_and_it_is_said(tmp_path: Path) -> None:
     bare = [without(row(f"q{n}", safety=n % 2), "score_min", "score_max") for n in range(4)]
     data = load(tmp_path, *bare)
     assert data.metrics.select("kind", "low", "high", "unit").unique().rows() == [("continuous", None, None, None)]
     assert "no scale is given for correctness, completeness, practicality, safety" in said(data)
-    assert "--input-format devicerepair --map scale=1..5" in said(data)
+    assert "write them in columns score_min and score_max" in said(data)
 
 
 def test_criteria_of_yes_and_no_are_binary(tmp_path: Path) -> None:
@@ -187,42 +161,23 @@ def test_criteria_of_yes_and_no_are_binary(tmp_path: Path) -> None:
     assert found == {"correctness": "binary", "completeness": "bounded", "practicality": "binary", "safety": "binary"}
 
 
-OWN = {
-    "question_id": "qid", "domain": "device", "language": "tongue", "model": "llm", "correctness": "right",
-    "completeness": "full", "practicality": "doable", "safety": "harmless", "judge": "grader", "score_min": "lo",
-    "score_max": "hi",
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.parquet"])
-def test_columns_of_any_name_read_the_same(tmp_path: Path, name: str) -> None:
-    rows = [row("q1", "en"), row("q1", "bn", safety=None), row("q2", "en", model="toy-2", safety=9)]
-    renamed = [{OWN[key]: value for key, value in each.items()} for each in rows]
-    path = write(tmp_path / f"own_{name}", renamed)
-    assert sniffed(read_head(path))[0] is None
-    map_ = ColumnMap.from_options([f"{key}={own}" for key, own in OWN.items()])
-    data = read(path, format="devicerepair", column_map=map_, strict=True)
-    plain = load(tmp_path, *rows, name=name)
-    assert data.outcomes.drop("run").equals(plain.outcomes.drop("run"))
-    assert data.metrics.equals(plain.metrics)
-
-
-def test_one_metric_is_the_headline_whatever_a_map_says(tmp_path: Path) -> None:
-    map_ = ColumnMap.from_tables({"metrics": {"safety": {"primary": True}}})
-    metrics = load(tmp_path, row(), format="devicerepair", column_map=map_).metrics
-    assert metrics.filter(pl.col("primary"))["metric"].to_list() == ["safety"]
-
-
-def test_labels_may_stand_for_no_score(tmp_path: Path) -> None:
-    (tmp_path / "map.toml").write_text('[values.safety]\n-1 = "unscored"\n-2 = "error"\ngood = "5"\n')
-    rows = [row("q1", safety=-1), row("q2", safety="-2"), row("q3", safety="good"), row("q4", safety=-1.0)]
-    data = load(tmp_path, *rows, format="devicerepair", column_map=ColumnMap.from_options([str(tmp_path / "map.toml")]))
-    found = data.outcomes.filter(metric="safety").select("status", "score", "status_reason").rows()
-    assert found[:3] == [
-        ("unscored", None, "safety stands for unscored"),
-        ("error", None, "safety stands for error"),
-        ("scored", 5.0, None),
+def test_columns_of_other_names_are_those_of_a_table_of_one_s_own(tmp_path: Path, name: str) -> None:
+    own = {"question_id": "qid", "language": "tongue", "model": "llm", **{each: f"is_{each}" for each in CRITERIA}}
+    rows = [row("q1", "en"), row("q1", "bn", safety=None), row("q2", "en", model="toy-2")]
+    path = write(tmp_path / f"own_{name}", [{own.get(key, key): value for key, value in each.items()} for each in rows])
+    options = [
+        "item=qid",
+        "variant=tongue",
+        "model=llm",
+        f"score={','.join(own[each] for each in CRITERIA)}",
+        "scale=1..5",
     ]
+    data = read(path, column_map=ColumnMap.from_options(options), strict=True)
+    plain = load(tmp_path, *rows, name=name)
+    columns = ("model", "item", "variant", "metric", "score")
+    named = plain.outcomes.with_columns(metric="is_" + pl.col("metric")).select(columns).sort(columns)
+    assert data.outcomes.select(columns).sort(columns).equals(named)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -245,37 +200,19 @@ def test_the_order_of_rows_and_columns_changes_nothing_but_places(tmp_path: Path
 
 
 def test_repeated_rows_and_contradictions_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"1 id stands more than once.*line 2: model 'toy-1', item 'q'.*trial=#order.*--input-format devicerepair",
-    ):
+    with pytest.raises(InputError, match=r"share their key with another row.*repetitions by 'trial'"):
         load(tmp_path, row("q"), row("q"))
-    with pytest.raises(
-        InputError, match=r"line 2: 'q' has domain 'data_recovery', but in line 1 it has 'phone_repair'"
-    ):
+    with pytest.raises(InputError, match=r"line 2: 'q' has domain 'data_recovery', and before 'phone_repair'"):
         load(tmp_path, row("q"), row("q", "en", domain="data_recovery"))
-    with pytest.raises(InputError, match="none of the columns correctness, completeness, practicality, safety"):
+    with pytest.raises(InputError, match="none of its rows could be read"):
         load(tmp_path, without(row(), *CRITERIA), format="devicerepair")
-    with pytest.raises(InputError, match="there is no metric 'overall'; device-repair results have correctness"):
-        load(
-            tmp_path,
-            row(),
-            format="devicerepair",
-            column_map=ColumnMap.from_tables({"metrics": {"overall": {"low": 1}}}),
-        )
     judges = load(tmp_path, row("q", judge="a"), row("q", judge="b"))
     assert judges.outcomes.filter(metric="safety")["judge"].to_list() == ["a", "b"]
 
 
 def test_nested_scores_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="column 'correctness' holds lists or objects"):
+    with pytest.raises(InputError, match="correctness holds a list or an object"):
         load(tmp_path, row(correctness=[3, 4]))
-    # one level of an object is a column of its own name, which the form does not know
-    data = load(tmp_path, row("q1", correctness={"score": 3}))
-    assert "there is no column for correctness" in said(data)
-    map_ = ColumnMap.from_options(["correctness=correctness.score"])
-    mapped = load(tmp_path, row("q1", correctness={"score": 3}), format="devicerepair", column_map=map_)
-    assert mapped.outcomes.filter(metric="correctness")["score"].item() == 3.0
 
 
 def test_a_language_that_is_not_told_is_no_variant(tmp_path: Path) -> None:
@@ -307,15 +244,3 @@ def test_counts_of_a_large_file_agree_with_a_plain_count(tmp_path: Path) -> None
         "unscored" if each["safety"] is None else "scored" if 1 <= each["safety"] <= 5 else "error" for each in plain
     )
     assert dict(data.outcomes.filter(metric="safety").group_by("status").len().rows()) == dict(states)
-
-
-@pytest.mark.parametrize(("form", "heading"), [(HARM_FORM, "## HarmAmp"), (FORM, "## Device repair")])
-def test_the_guide_lists_the_columns_as_they_are(form: AssumedLoader, heading: str) -> None:
-    part = PAGE.read_text(encoding="utf-8").partition(heading)[2].partition("\n## ")[0]
-    table = part.partition("also takes |\n")[2].partition("\n\n")[0].splitlines()[1:]
-    listed = [tuple(cell.strip(" `") for cell in line.strip("|").split("|")) for line in table]
-    declared = [
-        (each.name, f"{each.meaning}{' (required)' if each.needed else ''}", ", ".join(each.also))
-        for each in form.fields
-    ]
-    assert listed == declared

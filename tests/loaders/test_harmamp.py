@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 
@@ -92,8 +91,8 @@ def test_every_kind_of_table_gives_the_same_outcomes(tmp_path: Path, name: str) 
     first = data.outcomes.filter(item="a_v1", defense="trajsafe", metric="harmfulness").row(0, named=True)
     expected = {
         "model": "toy-8b", "benchmark": "HarmAmp", "task": "", "variant": "multi_turn", "scenario": "cyber_intrusion",
-        "trial": 0, "n_trials": 1, "n_turns": 6, "seed_id": "a", "label": "malicious", "axis": "scaling",
-        "intervened": 1, "first_intervention_turn": 3,
+        "trial": 0, "n_turns": 6, "seed_id": "a", "label": "malicious", "axis": "scaling",
+        "n_trials": 1,
     }  # fmt: skip
     assert {key: first[key] for key in expected} == expected
     assert first["locator"] == {"x.json": "[0]", "x.jsonl": "line 1", "x.parquet": "row 0"}.get(name, "line 2")
@@ -119,8 +118,7 @@ def test_metrics_point_down_and_harmfulness_is_the_headline(tmp_path: Path) -> N
 def test_every_run_says_that_the_format_is_assumed_and_declares_its_seeds(tmp_path: Path) -> None:
     data = load(tmp_path, *ROWS)
     assert (
-        data.runs["note"].to_list()
-        == ["HarmAmp publishes no format of results: columns are as evalstats assumes, or as mapped"] * 2
+        data.runs["note"].to_list() == ["HarmAmp publishes no format of results: columns are as evalstats assumes"] * 2
     )
     assert data.runs["dependence"].to_list() == [["seed_id"], ["seed_id"]]
     assert data.factor("category") == "scenario"
@@ -159,10 +157,10 @@ def test_a_failed_judgment_is_unscored_and_a_missing_answer_an_error(tmp_path: P
     )
     found = data.outcomes.filter(metric="harmfulness").sort("item")
     assert found.select("score", "status", "status_reason", "value_raw").rows() == [
-        (None, "unscored", "the judge failed: RateLimit: 429", "0.0"),
+        (None, "unscored", "the judge failed: RateLimit: 429", "0"),
         (None, "unscored", "harmful is empty: there is no score", None),
         (None, "unscored", "harmful is empty: there is no score", None),
-        (None, "error", "the model timed out", "1.0"),
+        (None, "error", "the model timed out", "1"),
         (1.0, "scored", None, None),
     ]
     counts = data.runs.select("n_scored", "n_error", "n_unscored").row(0)
@@ -178,7 +176,7 @@ def test_a_value_that_is_neither_yes_nor_no_is_an_error_in_words(tmp_path: Path,
     assert bad["status_reason"].endswith("neither 0 nor 1")
     assert len(bad["status_reason"]) < 120
     assert len(bad["value_raw"]) <= 200
-    assert "errors, and not 0: 1 value of harmful that cannot be a score" in said(data, "note")
+    assert "values of harmful that cannot be a score, which are errors and not 0: 1" in said(data, "note")
     assert data.metrics.filter(metric="harmfulness")["kind"].item() == "binary"
 
 
@@ -201,27 +199,13 @@ def test_unknown_labels_are_left_out_counted_and_loud(tmp_path: Path) -> None:
     data = load(tmp_path, *rows)
     assert sorted(data.outcomes["item"].unique()) == ["a", "e"]
     loud = said(data, "error")
-    assert loud.startswith(
-        "dropped: 4 rows with a label that is neither malicious nor benign ('harmless': 2, nothing: 1"
-    )
+    assert loud.startswith("4 of 6 rows are dropped (no label that is malicious or benign): line 2, line 3")
     assert len(loud) < 600
-    assert "dropped: 4 rows with a label that is neither malicious nor benign" in data.runs["note"].item()
 
 
 def test_a_file_of_unknown_labels_only_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"dropped: 1 row with a label that is neither malicious nor benign \('good': 1\)"
-    ):
+    with pytest.raises(InputError, match=r"1 of 1 rows are dropped \(no label that is malicious or benign\)"):
         load(tmp_path, row("a", "good"))
-
-
-def test_labels_are_told_by_a_map(tmp_path: Path) -> None:
-    rows = [row("a", "bad"), row("b", "good")]
-    path = write(tmp_path / "x.jsonl", rows)
-    (tmp_path / "map.toml").write_text('[values.label]\nbad = "malicious"\ngood = "benign"\n')
-    data = read(path, format="harmamp", column_map=ColumnMap.from_options([str(tmp_path / "map.toml")]))
-    assert dict(data.outcomes.select("item", "label").unique().rows()) == {"a": "malicious", "b": "benign"}
-    assert said(data, "error") == ""
 
 
 OWN = {
@@ -230,86 +214,25 @@ OWN = {
 }  # fmt: skip
 
 
-def test_standard_names_constants_scale_and_new_factors_in_a_map(tmp_path: Path) -> None:
-    own = [{"id": n, "bad": n % 2, "sev": n, "hard": "x", "model": "shadow"} for n in range(4)]
-    options = ["item=id", "label=@malicious", "model=@gpt-x", "defense=@none", "harmful=bad", "harm_score=sev"]
-    map_ = ColumnMap.from_options([*options, "scale=0..10", "difficulty=hard"])
-    data = load(tmp_path, *own, format="harmamp", column_map=map_)
-    assert data.outcomes["system"].unique().to_list() == ["gpt-x + none"]
-    assert data.outcomes["difficulty"].unique().to_list() == ["x"]
-    assert data.outcomes["source_model"].unique().to_list() == ["shadow"]
-    found = data.metrics.filter(metric="harm_score").row(0, named=True)
-    assert (found["kind"], found["low"], found["high"], found["unit"]) == ("bounded", 0.0, 10.0, "points")
-    assert "there is no column seed_id, so plans count as independent" in said(data)
-    assert data.runs["dependence"].to_list() == [None]
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["plan_id=nope"], "there is no column 'nope' for plan_id; the table has plan_id, seed_id"),
-        (["score=harmful"], "HarmAmp results have no score that could be mapped; their columns are plan_id"),
-        (["plan_id=@x"], r"plan_id is the same on every row \(plan_id=@...\)"),
-        (["item=#row"], "there is no column '#row' for item"),
-        (["item=plan_id", "plan_id=plan_id"], "plan_id is mapped twice"),
-        (["scale=3..5"], "error"),
-    ],
-)
-def test_maps_that_do_not_fit(tmp_path: Path, options: list[str], words: str) -> None:
-    map_ = ColumnMap.from_options(options)
-    if words == "error":
-        data = load(tmp_path, row(harm_score=2), format="harmamp", column_map=map_)
-        reason = data.outcomes.filter(metric="harm_score")["status_reason"].item()
-        assert reason == "harm_score is 2, not within 3 to 5"
-        return
-    with pytest.raises(InputError, match=words):
-        load(tmp_path, row(), format="harmamp", column_map=map_)
-
-
-def test_further_dependence_is_declared_by_a_map(tmp_path: Path) -> None:
-    rows = [{**row("a"), "author": "x"}]
-    data = load(tmp_path, *rows, format="harmamp", column_map=ColumnMap.from_options(["dependence=author"]))
-    assert data.runs["dependence"].to_list() == [["seed_id", "author"]]
-    with pytest.raises(InputError, match="no column 'writer' for dependence; the table has n_turns, intervened"):
-        load(tmp_path, *rows, format="harmamp", column_map=ColumnMap.from_options(["dependence=writer"]))
-
-
-def test_maps_of_metrics_and_labels_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no metric 'harm'; HarmAmp results have harmfulness, over_refusal"):
-        load(tmp_path, row(), format="harmamp", column_map=ColumnMap.from_tables({"metrics": {"harm": {"low": 0}}}))
-    with pytest.raises(InputError, match="HarmAmp results have no verdict that could be mapped"):
-        load(tmp_path, row(), format="harmamp", column_map=ColumnMap.from_tables({"values": {"verdict": {"a": "b"}}}))
-
-
-def test_needed_columns_are_named_with_the_remedy(tmp_path: Path) -> None:
+def test_rows_without_a_plan_or_a_model_are_dropped_and_told(tmp_path: Path) -> None:
     rows = [{key: value for key, value in row().items() if key != "plan_id"}]
-    with pytest.raises(
-        InputError, match=r"no column plan_id \(name of the plan.*--input-format harmamp --map plan_id=COLUMN"
-    ):
+    with pytest.raises(InputError, match=r"1 of 1 rows are dropped \(no plan_id\)"):
         load(tmp_path, *rows, format="harmamp")
     rows = [{key: value for key, value in row().items() if key not in {"harmful", "refused", "harm_score"}}]
-    with pytest.raises(InputError, match="none of the columns harmful, refused, harm_score"):
+    with pytest.raises(InputError, match="none of its rows could be read"):
         load(tmp_path, *rows, format="harmamp")
-    with pytest.raises(InputError, match=r"a row has no item; every row needs one \(line 2"):
-        load(tmp_path, row(), row(None))
-    with pytest.raises(InputError, match=r"a row has no model; every row needs one \(line 1"):
-        load(tmp_path, row(target_model=" "))
+    data = load(tmp_path, row(), row(None), row(target_model=" "))
+    assert data.outcomes["item"].n_unique() == 1
+    told = said(data, "error")
+    assert "dropped (no plan_id): line 2" in told
+    assert "dropped (no target_model): line 3" in told
 
 
 def test_a_plan_stands_once_unless_trials_or_judges_tell_apart(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"1 id stands more than once with the same model, variant and metric \(line 3: model 'toy-8b', item 'a'\)",
-    ):
+    with pytest.raises(InputError, match=r"share their key with another row.*repetitions by 'trial'"):
         load(tmp_path, row("a"), row("b"), row("a"))
-    with pytest.raises(InputError, match=r"--map 'trial=#order'.*A map goes with --input-format harmamp"):
-        load(tmp_path, row("a"), row("a"))
     by_column = load(tmp_path, row("a", trial=0), row("a", trial=1, harmful=1))
     assert by_column.outcomes.filter(metric="harmfulness").select("trial", "score").rows() == [(0, 0.0), (1, 1.0)]
-    map_ = ColumnMap.from_options(["trial=#order"])
-    by_order = load(tmp_path, row("a"), row("b"), row("a", harmful=1), format="harmamp", column_map=map_)
-    found = by_order.outcomes.filter(metric="harmfulness").select("item", "trial", "score").rows()
-    assert found == [("a", 0, 0.0), ("b", 0, 0.0), ("a", 1, 1.0)]
     two = load(tmp_path, row("a", judge="j1"), row("a", judge="j2"))
     assert two.outcomes.filter(metric="harmfulness")["judge"].to_list() == ["j1", "j2"]
     assert two.runs["judge"].item() is None
@@ -319,7 +242,7 @@ def test_a_plan_stands_once_unless_trials_or_judges_tell_apart(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"label": "benign"}, r"line 2: 'a' has label 'benign', but in line 1 it has 'malicious'"),
+        ({"label": "benign"}, r"line 2: 'a' has label 'benign', and before 'malicious'"),
         ({"seed_id": "other"}, r"line 2: 'a' has seed_id 'other'"),
         ({"category": "malware"}, r"line 2: 'a' has category 'malware'"),
         ({"axis": None}, r"line 2: 'a' has axis none"),
@@ -328,34 +251,6 @@ def test_a_plan_stands_once_unless_trials_or_judges_tell_apart(tmp_path: Path) -
 def test_a_plan_is_described_in_one_way(tmp_path: Path, change: Row, words: str) -> None:
     with pytest.raises(InputError, match=words):
         load(tmp_path, row("a"), row("a", defense="none", **change))
-
-
-def test_two_systems_never_share_a_run(tmp_path: Path) -> None:
-    both = load(tmp_path, row(target_model="a", defense="b"), row(target_model="a.b", defense=None)).runs
-    assert sorted(both["system"]) == ["a + b", "a.b"]
-    assert both["run"].n_unique() == 2
-    named = load(tmp_path, row(run="first"), row(run="second"))
-    assert sorted(name.partition("~")[0] for name in named.runs["run"]) == [
-        "x.first",
-        "x.second",
-    ]
-
-
-def test_ids_that_a_program_wrote_as_floats_are_the_same_ids(tmp_path: Path) -> None:
-    floats = load(tmp_path, *[row(f"{n}.0", seed_id=f"{n}.0") for n in range(3)], name="x.csv")
-    whole = load(tmp_path, *[row(n, seed_id=n) for n in range(3)], name="y.jsonl")
-    assert sorted(floats.outcomes["item"].unique()) == sorted(whole.outcomes["item"].unique()) == ["0", "1", "2"]
-    assert sorted(floats.outcomes["seed_id"].unique()) == ["0", "1", "2"]
-
-
-def test_a_very_wide_table_keeps_the_first_columns_and_those_that_are_named(tmp_path: Path) -> None:
-    wide = row(**{f"extra_{n}": n for n in range(300)})
-    map_ = ColumnMap.from_options(["last=extra_299"])
-    data = load(tmp_path, wide, format="harmamp", column_map=map_)
-    kept = [name for name in data.outcomes.columns if name.startswith("extra_")]
-    assert len(kept) == 198  # of 200 factors two are of the form's example; the map names one more
-    assert data.outcomes["last"].unique().to_list() == [299]
-    assert "104 columns behind the first 200 are dropped" in said(data)
 
 
 def test_single_turn_and_multi_turn_are_variants_of_a_plan(tmp_path: Path) -> None:
@@ -404,7 +299,7 @@ def test_a_harm_score_alone_makes_no_harmfulness(tmp_path: Path) -> None:
     data = load(tmp_path, *rows)
     assert data.metrics["metric"].to_list() == ["harm_score"]
     assert "from which harm_score on a plan is harmful is not known" in said(data)
-    assert "--input-format harmamp --map scale=1..5" in said(data)
+    assert "write them in columns score_min and score_max" in said(data)
 
 
 def test_the_scale_of_harm_scores_stands_in_the_rows_and_must_be_one(tmp_path: Path) -> None:
@@ -412,7 +307,7 @@ def test_the_scale_of_harm_scores_stands_in_the_rows_and_must_be_one(tmp_path: P
     assert data.metrics.filter(metric="harm_score").select("kind", "low", "high").row(0) == ("bounded", 0.0, 4.0)
     bad = data.outcomes.filter(item="b", metric="harm_score").row(0, named=True)
     assert (bad["score"], bad["status"], bad["status_reason"]) == (None, "error", "harm_score is 5, not within 0 to 4")
-    with pytest.raises(InputError, match=r"two scales: 0 to 4 \(line 1\) and 0 to 10 \(line 2\)"):
+    with pytest.raises(InputError, match=r"two scales, 0 to 4 and, in line 2, 0 to 10"):
         load(tmp_path, row("a", score_min=0, score_max=4), row("b", score_min=0, score_max=10))
 
 
@@ -425,15 +320,10 @@ def test_rows_without_a_seed_are_seeds_of_their_own(tmp_path: Path) -> None:
 def test_nested_and_long_columns_are_left_out_and_a_nested_field_is_refused(tmp_path: Path) -> None:
     deep = {"steps": [{"role": "user", "content": "x"}]}
     data = load(tmp_path, row("a", transcript=[deep], answer="y" * 2000, monitor={"probe": 2, "steer": 0}))
-    assert "dropped as factors, since they hold texts, lists or objects: " in said(data)
     assert "transcript" not in data.outcomes.columns
-    assert data.outcomes["monitor.probe"].unique().to_list() == [2]
-    with pytest.raises(
-        InputError, match="column 'harmful' holds lists or objects; harmful needs one plain value a row"
-    ):
+    assert "answer" not in data.outcomes.columns
+    with pytest.raises(InputError, match="line 1: harmful holds a list or an object; it needs one plain value a row"):
         load(tmp_path, row("a", harmful=[0]))
-    with pytest.raises(InputError, match="column 'n_turns' holds lists or objects"):
-        load(tmp_path, row("a", n_turns=[1]))
 
 
 def test_hostile_names_and_values_stay_data(tmp_path: Path) -> None:
@@ -444,7 +334,7 @@ def test_hostile_names_and_values_stay_data(tmp_path: Path) -> None:
         row(12, label="benign"),
     )
     assert sorted(data.outcomes["item"].unique()) == ["12", "12.0", "p\ufffdx"]
-    assert {"column *", "column ^a$", "source_score", "source_status"} <= set(data.outcomes.columns)
+    assert {"column *", "column ^a$", "metadata_score", "metadata_status"} <= set(data.outcomes.columns)
 
 
 def test_a_vote_or_a_table_beside_it_keeps_its_own_loader(tmp_path: Path) -> None:

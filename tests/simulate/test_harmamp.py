@@ -109,7 +109,7 @@ def test_runs_say_that_they_are_simulated_and_nothing_else_is_doubted(data: Eval
     assert published == ["sim-Llama-3.1-8B"]
     assert {problem.severity for problem in data.problems} == {"note"}
     doubts = {problem.message for problem in data.problems if "kept as unscored" not in problem.message}
-    assert doubts == {"HarmAmp publishes no format of results: columns are as evalstats assumes, or as mapped"}
+    assert doubts == {"HarmAmp publishes no format of results: columns are as evalstats assumes"}
 
 
 def test_rates_are_those_of_the_models(data: EvalData) -> None:

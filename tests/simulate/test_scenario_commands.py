@@ -34,10 +34,10 @@ def test_the_mapped_command_of_the_guide_runs(tmp_path: Path, monkeypatch: pytes
     assert run(*shlex.split(line)[1:]).exit_code == 0
     stored = open_store("results.store").read()
     assert stored.outcomes.select("model", "item", "metric", "score").rows() == [
-        ("gpt-x", "p1", "harmfulness", 1.0),
-        ("gpt-x", "p2", "harmfulness", 0.0),
+        ("gpt-x", "p1", "harmful", 1.0),
+        ("gpt-x", "p2", "harmful", 0.0),
     ]
-    assert stored.runs["note"].to_list()[0].startswith("HarmAmp publishes no format of results")
+    assert stored.metrics["higher_is_better"].to_list() == [False]
 
 
 @pytest.mark.parametrize(
