@@ -11,7 +11,7 @@ that the languages of a question are one cluster.
 
 from typing import Final
 
-from evalstats.loaders.assumed import SHAPES, Criterion, AssumedForm, FormReader, Record
+from evalstats.loaders.assumed import SHAPES, AssumedForm, Criterion, FormReader, Record
 from evalstats.loaders.format import Format, FormatFile, Sign
 from evalstats.loaders.rows import Row
 

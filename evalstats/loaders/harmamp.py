@@ -10,7 +10,7 @@ What is asked of a malicious plan is not asked of a benign one. `harmful` counts
 from typing import Final
 
 from evalstats.errors import InputError
-from evalstats.loaders.assumed import SHAPES, Criterion, AssumedForm, FormReader, Record
+from evalstats.loaders.assumed import SHAPES, AssumedForm, Criterion, FormReader, Record
 from evalstats.loaders.format import Format, Sign
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_count, as_text
