@@ -61,18 +61,31 @@ def pairs_of(record: Mapping[str, object], number: int) -> Iterator[tuple[dict[s
     event = as_text(record.get("event_id")) or as_text(record.get("battle_id", record.get("id"))) or str(number)
     common = {name: value for name, value in record.items() if name not in EVENT_KEYS}
     common |= {"event_id": event, "event_size": len(models)}
-    for (i, j), winner, ranks in _verdicts(record, models):
-        yield (
-            {
-                **common,
-                "battle_id": f"{event}.{i}-{j}",
-                "model_a": models[i],
-                "model_b": models[j],
-                "rank_a": ranks[0],
-                "rank_b": ranks[1],
-            },
-            winner,
-        )
+    ranking, raw = record.get("ranking"), as_text(record.get("winner"))
+    label = (raw or "").strip().lower()
+    n, draw = len(models), _DRAWS.get(label)
+    best, ranks, reason, places = -1, None, None, [*combinations(range(n), 2)]
+    if ranking not in (None, "", [], {}):
+        raw, ranks = (as_text(ranking) or str(ranking))[:200], _ranks(ranking, models)
+        reason = "the ranking does not rank the event's models, each once" if ranks is None else None
+    elif raw is not None and models.count(raw) == 1:
+        best = models.index(raw)
+        places = [place for place in places if best in place]
+    elif draw is None:
+        places = [(0, other) for other in range(1, n)]
+        missing = label in {"", "nan", "none", "null"}
+        reason = "the winner's label is missing" if missing else "the winner is not one of the event's models"
+        reason = "the winner stands more than once among the event's models" if raw in models else reason
+    for i, j in places:
+        outcome = None if reason else draw
+        if ranks is not None:
+            outcome = "tie" if ranks[i] == ranks[j] else "a" if ranks[i] < ranks[j] else "b"
+        elif best >= 0:
+            outcome = "a" if i == best else "b"
+        sides = {"model_a": models[i], "model_b": models[j]}
+        ranked = {"rank_a": None, "rank_b": None} if ranks is None else {"rank_a": ranks[i], "rank_b": ranks[j]}
+        pair = {**common, "battle_id": f"{event}.{i}-{j}", **sides, **ranked}
+        yield pair, VoteOutcome(raw=raw, outcome=outcome, reason=reason)
 
 
 def models_of(record: Mapping[str, object]) -> list[str]:
@@ -80,48 +93,6 @@ def models_of(record: Mapping[str, object]) -> list[str]:
     models = [as_text(name) for name in _listed(record.get("models"))]
     named = [name for name in models if name and name.strip()]
     return named if len(named) == len(models) <= MAX_MODELS else []
-
-
-_Verdict = tuple[tuple[int, int], VoteOutcome, tuple[int | None, int | None]]
-
-
-def _verdicts(record: Mapping[str, object], models: list[str]) -> Iterator[_Verdict]:
-    ranking = record.get("ranking")
-    if ranking not in (None, "", [], {}):
-        yield from _ranked(ranking, models)
-        return
-    raw = as_text(record.get("winner"))
-    label = (raw or "").strip()
-    if raw in models and models.count(raw) == 1:
-        best = models.index(raw)
-        for other in range(len(models)):
-            if other != best:
-                place = (min(best, other), max(best, other))
-                yield place, VoteOutcome(raw=raw, outcome="a" if place[0] == best else "b"), (None, None)
-        return
-    draw = _DRAWS.get(label.lower())
-    if draw is not None:
-        for place in combinations(range(len(models)), 2):
-            yield place, VoteOutcome(raw=raw, outcome=draw), (None, None)
-        return
-    missing = not label or label.lower() in {"nan", "none", "null"}
-    reason = "the winner's label is missing" if missing else "the winner is not one of the event's models"
-    if raw in models:
-        reason = "the winner stands more than once among the event's models"
-    for other in range(1, len(models)):
-        yield (0, other), VoteOutcome(raw=raw, reason=reason), (None, None)
-
-
-def _ranked(ranking: object, models: list[str]) -> Iterator[_Verdict]:
-    raw = (as_text(ranking) or str(ranking))[:200]
-    ranks = _ranks(ranking, models)
-    for i, j in combinations(range(len(models)), 2):
-        if ranks is None:
-            reason = "the ranking does not rank the event's models, each once"
-            yield (i, j), VoteOutcome(raw=raw, reason=reason), (None, None)
-        else:
-            outcome = "tie" if ranks[i] == ranks[j] else "a" if ranks[i] < ranks[j] else "b"
-            yield (i, j), VoteOutcome(raw=raw, outcome=outcome), (ranks[i], ranks[j])
 
 
 def _ranks(ranking: object, models: list[str]) -> list[int] | None:
@@ -231,8 +202,12 @@ class ArenaVotesLoader(SingleFileLoader):
             if sizes is not None:
                 of_event = frame.select("event").join(sizes, on="event", how="left", maintain_order="left")["size"]
                 frame = frame.with_columns(pl.col("event_size").fill_null(of_event))
-            if arena.id_names:
-                _check_ids(frame["battle"], places, seen, word)
+            if arena.id_names and (again := seen.again(frame.select("battle"))).any():
+                first = again.arg_true()[0]
+                raise InputError(
+                    f"vote {frame['battle'][first]!r} appears twice ({word} {places[first]} is the second); "
+                    "every vote needs an id of its own: drop the copies"
+                )
             yield Frame(table="comparisons", frame=frame.with_columns(pl.lit(run).alias("run")))
         votes.left_out.check(source.path, tally.n_votes)
         if not tally.n_votes:
@@ -421,16 +396,6 @@ def _pairs(block: VoteBlock, *, events: bool) -> Iterator[VoteBlock]:
             records, winners, places, numbers = [], [], [], []
     if records:
         yield VoteBlock.of(columns_from(records), places, numbers, winners=winners)
-
-
-def _check_ids(ids: pl.Series, places: Sequence[int], seen: SeenKeys, word: str) -> None:
-    again = seen.again(ids.to_frame("battle"))
-    if again.any():
-        first = again.arg_true()[0]
-        raise InputError(
-            f"vote {ids[first]!r} appears twice ({word} {places[first]} is the second); "
-            "every vote needs an id of its own: drop the copies"
-        )
 
 
 def _event_sizes(votes: VoteFile) -> pl.DataFrame:
