@@ -26,7 +26,7 @@ from evalstats.loaders.every_eval_ever_annex import Annex, ExportedSample, NotEx
 from evalstats.loaders.format_columns import amounts, counts, states
 from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.rows import Ranges, Row, Said, TrialNumbers, held, metric_row, scored, told, unscored
-from evalstats.loaders.typed_records import TypedRecords
+from evalstats.loaders.typed_records import TypedRecords, converted
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -382,7 +382,7 @@ class _Reading:
             (f"{name}[{k}]", as_dict(each)) for name in _NESTED for k, each in enumerate(as_list(record.get(name)))
         ]
         judged = [
-            (place, msgspec.convert({**alone, "evaluation_id": key[0], "model_id": key[1], **each}, _Sample))
+            (place, converted({**alone, "evaluation_id": key[0], "model_id": key[1], **each}, _Sample))
             for place, each in inside
             if "score" in each or "score" in as_dict(each.get("evaluation")) or each.get("error")
         ]

@@ -32,7 +32,7 @@ from evalstats.loaders.files import (
     loads,
     zstd,
 )
-from evalstats.loaders.typed_records import Other, Plain
+from evalstats.loaders.typed_records import Other, Plain, converted
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -159,7 +159,7 @@ class EvalArchive:
                 raise UnreadableFileError(
                     f"{self._path}: {name}: holds {type(value).__name__}, not a sample (a JSON object)"
                 ) from None
-            sample = msgspec.convert(value, LoggedSample)
+            sample = converted(value, LoggedSample)
         beside = name.removesuffix(_SHELL) + _CHUNK_METADATA
         if _is_shell(name) and beside in self._members:
             sample.metadata = self.json(beside)
@@ -173,7 +173,7 @@ class EvalArchive:
         found: dict[tuple[str | None, str | None], tuple[str, LoggedSample]] = {}
         for name in [SUMMARIES] if SUMMARIES in self else self.journal_names():
             for at, summary in enumerate(dicts(self.json(name))):
-                sample = msgspec.convert(summary, LoggedSample)
+                sample = converted(summary, LoggedSample)
                 sample.input = None
                 found[as_text(sample.id), as_text(sample.epoch)] = f"{name}[{at}]", sample
         yield from found.values()

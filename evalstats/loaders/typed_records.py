@@ -374,12 +374,17 @@ class TypedRecords(Generic[R]):
                 if name in cells
             }
         try:
-            try:
-                return msgspec.convert(value, self._record, strict=not of_text)
-            except UnicodeError:
-                return msgspec.convert(_in_whole_characters(cast("object", value)), self._record, strict=not of_text)
+            return converted(cast("object", value), self._record, strict=not of_text)
         except msgspec.ValidationError as error:
             return str(error).replace("Object missing required field", "no").replace("`", "").lower()
+
+
+def converted(value: object, record: type[R], *, strict: bool = True) -> R:
+    """Return what JSON held as a record; half characters are replaced."""
+    try:
+        return msgspec.convert(value, record, strict=strict)
+    except UnicodeError:
+        return msgspec.convert(_in_whole_characters(value), record, strict=strict)
 
 
 def _in_whole_characters(value: object) -> object:

@@ -299,7 +299,7 @@ def test_samples_of_another_log_are_runs_of_their_own(tmp_path: Path) -> None:
 
 def test_samples_inside_a_log(tmp_path: Path) -> None:
     inside = [{"sample_id": "q1", "evaluation": {"score": 1}}, {"sample_id": "q2", "response": "A"}]
-    inside += [{"sample_id": "q3", "error": "timeout"}]
+    inside += [{"sample_id": "q3", "error": "timeout", "\ud83d": 1}]
     data = es.read(tree(tmp_path, log(result(), detailed_evaluation_results_per_samples=inside)))
     assert data.outcomes.select("item", "task", "metric", "status").rows() == [
         ("q1", "law", "accuracy", "scored"),

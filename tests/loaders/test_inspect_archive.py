@@ -143,6 +143,11 @@ def test_id_and_epoch_are_those_in_the_sample_and_not_in_its_name(tmp_path: Path
     assert cells(load_members(tmp_path, *members)) == [("a/b", 0, 1.0), ("real", 2, 1.0), ("ü", 1, 1.0)]
 
 
+def test_a_member_named_by_half_a_character_does_not_cost_the_archive(tmp_path: Path) -> None:
+    odd = sample(1) | {"\ud83d": 1, "messages": [{"role": "assistant", "\ud83d": float("nan")}]}
+    assert cells(load_members(tmp_path, Member(name="samples/1_epoch_1.json", content=odd))) == [("1", 0, 1.0)]
+
+
 def test_names_that_climb_out_are_labels(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
