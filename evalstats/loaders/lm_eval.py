@@ -265,7 +265,9 @@ class LmEvalSamples:
         if not isinstance(listed, list):  # as older files have it, whose samples are read whole
             held = as_dict(sample)
             listed = [name for name in held if name not in FIXED_KEYS and _could_be_value(held[name])]
-        if names := dict.fromkeys(name for name in cast("list[object]", listed) if isinstance(name, str)):
+        if names := dict.fromkeys(
+            as_text(name) or "" for name in cast("list[object]", listed) if isinstance(name, str)
+        ):
             return names
         published = [name for name in self._task.metrics if _filter_of(name) == filter_name]
         return [name.partition(",")[0] for name in published] or ["unnamed"]
@@ -537,7 +539,7 @@ def _record(path: Path) -> type[Any]:
             if not isinstance(each.metrics, list):
                 return dict[str, Any]
             last = cast("object", each.metrics)
-            listed |= dict.fromkeys(name for name in as_list(last) if isinstance(name, str))
+            listed |= dict.fromkeys(as_text(name) or "" for name in as_list(last) if isinstance(name, str))
     return record_of(_USED, [*listed])
 
 

@@ -565,6 +565,15 @@ def test_metrics_named_but_absent_are_unscored(tmp_path: Path) -> None:
     ]
 
 
+def test_a_metric_named_by_half_a_character_does_not_cost_the_file(tmp_path: Path) -> None:
+    write_run(tmp_path, results({"t": {}}), {"t": [sample(0, **{"a\ud83d": 1.0, "acc": 1.0}), sample(1, acc=0.0)]})
+    write_run(tmp_path / "old", results({"t": {}}), {"t": [old_sample(0, **{"a\ud83d": 1.0, "acc": 1.0})]})
+    for folder, n in ((tmp_path / "old", 1), (tmp_path, 3)):
+        data = load(folder)
+        assert data.outcomes.filter(metric="acc").height == n
+        assert "a\ufffd" in data.outcomes["metric"]
+
+
 def test_row_without_any_metric_is_unscored_for_those_published(tmp_path: Path) -> None:
     write_run(
         tmp_path, results({"t": {"acc,none": 1.0, "exact_match,other": 0.0}}), {"t": [sample(0), sample(1, acc=1.0)]}
