@@ -50,7 +50,7 @@ from evalstats.loaders.rows import (
 )
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, json_text
-from evalstats.schema.columns import TableName, column_names
+from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
 
@@ -69,7 +69,6 @@ HEADLINE: Final[Row] = {**SHARE, "primary": True}
 
 
 _BATCH: Final = 5_000
-_STANDARD: Final = frozenset(column_names("outcomes"))
 # What a path may say of a run that no outcome has.
 _OF_RUN_ALONE: Final[Mapping[str, Callable[[object], object]]] = {
     **dict.fromkeys(("harness_version", "task_version", "prompt_hash"), as_text),
@@ -635,8 +634,8 @@ class Format(Generic[R]):
         for place in block.without:
             file.leave_out(f"no list of {'tries' if self.each == 'value' else self.each}", places[place])
         frame = self._shared(block, places, file)
-        if not frame.height:
-            return frame
+        if not frame.height or self.table == "comparisons":
+            return frame.drop(name for name in frame.columns if name.startswith("_"))
         kept = [] if frame.height == len(block.parents) else frame["_row"].to_list()
         if callable(self.scores):
             given = block.named(self.scores(inner, file))
@@ -680,8 +679,8 @@ class Format(Generic[R]):
             pl.lit(value).alias(name) for name, value in file.by_path.items() if name not in apart
         )
         frame = frame if self.arranged is None else self.arranged(frame, file)
-        named = "question" if self.identity is not None else self.fields.get("item", "name")
-        frame = file.named(frame, item=named.replace(" ", " or "))
+        named = "question" if self.identity is not None else self.fields.get("item", "name").replace(" ", " or ")
+        frame = file.named(frame, item=named) if self.table == "outcomes" else frame
         if self.once:
             frame = file.without(frame, file.copies(frame.select(self.once)), "copies of earlier ones")
         frame = self._named(frame, file)
@@ -722,11 +721,9 @@ class Format(Generic[R]):
             runs[part if key == "part" else model] = file.run(model or usual, *named, **about | row)
         if key is None:
             run = next(iter(runs.values()), None) or file.run(usual, *(parts or ("",)), **about)
-            said = [name for name in self.of_run if name not in _STANDARD]
-            return frame.with_columns(run=pl.lit(run)).drop(said, strict=False)
+            return frame.with_columns(run=pl.lit(run)).drop("harness", strict=False)
         names = frame[key].replace_strict(runs, return_dtype=pl.String)
-        said = [name for name in ("part", *self.of_run) if name not in _STANDARD]
-        return frame.with_columns(names.alias("run")).drop(said, strict=False)
+        return frame.with_columns(names.alias("run")).drop("part", "harness", strict=False)
 
     def _with_runs(self, frames: list[pl.DataFrame], file: FormatFile[R], ranges: Ranges) -> Iterator[Frame]:
         """Yield the rows that wait, with what their runs say of model, system and benchmark, and let go of them."""

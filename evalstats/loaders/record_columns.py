@@ -1,7 +1,8 @@
 """Records of a block as columns: what outcomes share, and each metric, by where a declaration says that records have them.
 
 A place in a record is a path: names of members with points between them ("info.error"), a number for an element of a list
-("judge.0"), `#` for how many there are. Of several paths with blanks between them the first counts that has something in it.
+("judge.0"), `#` for how many there are, or characters. Of several paths with blanks between them the first counts that has
+something in it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ from evalstats.loaders.values import as_list, as_number, as_text, dicts, first_l
 from evalstats.schema.tables import TABLES
 
 _NONE: Final = type(None)
+_COUNTED: Final = ("_n_", "length_")
 
 
 def first_lines(values: Sequence[object]) -> pl.Series:
@@ -71,6 +73,7 @@ _READ: Final[Mapping[str, Callable[[list[object]], pl.Series]]] = {
     **dict.fromkeys(("trial", "n_trials", "api_calls"), counts),
     "tags": _tags,
     "error": _errors,
+    "_failed": _errors,
     "status_reason": first_lines,
 }
 
@@ -81,8 +84,12 @@ def members_of(records: Iterable[Mapping[str, object]]) -> list[str]:
 
 
 def column_of(name: str, values: list[object]) -> pl.Series:
-    """Return values as the column of this name; one that begins with `_n_` holds counts."""
-    return _READ.get(name, counts if name.startswith("_n_") else series)(values).alias(name)
+    """Return values as the column of this name.
+
+    One that begins with `_` holds texts, with `_n_` or `length_` counts, with `_v_` what the file has; so does any other factor.
+    """
+    by_name = counts if name.startswith(_COUNTED) else texts if name[0] == "_" and name[1:3] != "v_" else series
+    return _READ.get(name, by_name)(values).alias(name)
 
 
 def values_at(records: Sequence[object], paths: str, absent: object = None) -> list[object]:
@@ -110,7 +117,7 @@ def _at(records: Sequence[object], path: str, absent: object) -> list[object]:
 def _members(values: Sequence[object], name: str, absent: object) -> list[object]:
     """Return one member of each value."""
     kinds = {*map(type, values)}
-    if not any(issubclass(kind, Struct | dict | list) for kind in kinds):
+    if name != "#" and not any(issubclass(kind, Struct | dict | list) for kind in kinds):
         return [absent] * len(values)
     kind = kinds.pop() if len(kinds) == 1 else _NONE
     if kind is dict:
@@ -126,6 +133,8 @@ def _member(value: object, name: str, absent: object) -> object:
     if isinstance(value, Struct):
         attribute = _attributes(type(value)).get(name)
         return absent if attribute is None else getattr(value, attribute)
+    if name == "#" and isinstance(value, str):
+        return len(value)
     if isinstance(value, list):
         listed = cast("list[object]", value)
         place = int(name) if name.isdecimal() else -1

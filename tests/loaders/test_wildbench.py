@@ -126,7 +126,7 @@ def test_copies_and_nameless_records(results: Any, record: dict[str, Any]) -> No
     data = results([record, {**record, "session_id": ""}, record])
     assert told(data, "error").split("\n") == [
         "1 of 3 judgements are dropped (no session_id): [1]",
-        "1 of 3 judgements are dropped (judged before): [2]",
+        "1 of 3 judgements are dropped (copies of earlier ones): [2]",
     ]
 
 

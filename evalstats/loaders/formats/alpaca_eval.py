@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import polars as pl
-from msgspec import Struct
 
 from evalstats.loaders.format import Format, FormatFile, Sign
-from evalstats.loaders.format_columns import floats, series, texts
-from evalstats.loaders.values import as_count, as_text, numbers_of
+from evalstats.loaders.format_columns import series, texts
+from evalstats.loaders.values import as_text, numbers_of
 
 _SHAPES: Final = ("text", "lines", "array", "parquet")
 _HASH_CHARS: Final = 12
@@ -27,23 +26,6 @@ _AGAIN: Final = (
     "{n} annotations repeat an instruction, both generators and the annotator of an earlier one; they are all "
     "kept, and are not independent votes"
 )
-
-
-class _Annotation(Struct):
-    generator_1: Any = None
-    generator_2: Any = None
-    annotator: Any = None
-    preference: Any = None
-    instruction: Any = None
-    instruction_sha: Any = None
-    dataset: Any = None
-    path: Any = None
-    output_1: Any = None
-    output_2: Any = None
-    len_1: Any = None
-    len_2: Any = None
-    price_per_example: Any = None
-    time_per_example: Any = None
 
 
 def shares_of_baseline(values: Sequence[object]) -> pl.DataFrame:
@@ -77,28 +59,9 @@ def item_of(instruction: object, sha: object, dataset: object) -> str | None:
     return ".".join(filter(None, (as_text(dataset), digest[:_HASH_CHARS]))) if digest else None
 
 
-def _lengths(outputs: Sequence[object], told: Sequence[object]) -> list[int | None]:
-    pairs = zip(outputs, told, strict=True)
-    return [len(output) if isinstance(output, str) else as_count(length) for output, length in pairs]
-
-
-def _columns(records: list[_Annotation], file: FormatFile[_Annotation]) -> pl.DataFrame:
-    frame = pl.DataFrame(
-        {
-            "part": texts([record.path for record in records]).fill_null(""),
-            "model_a": texts([record.generator_1 for record in records]),
-            "model_b": texts([record.generator_2 for record in records]),
-            "judge": texts([record.annotator for record in records]),
-            "item": [item_of(record.instruction, record.instruction_sha, record.dataset) for record in records],
-            "scenario": texts([record.dataset for record in records]),
-            "length_a": _lengths([record.output_1 for record in records], [record.len_1 for record in records]),
-            "length_b": _lengths([record.output_2 for record in records], [record.len_2 for record in records]),
-            "price_per_example": floats([record.price_per_example for record in records]),
-            "time_per_example": floats([record.time_per_example for record in records]),
-            "locator": file.locators,
-        },
-        schema_overrides={"item": pl.String, "length_a": pl.Int64, "length_b": pl.Int64},
-    ).hstack(shares_of_baseline([record.preference for record in records]))
+def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
+    frame = frame.hstack(shares_of_baseline(frame["_preference"]))
+    frame = frame.with_columns(pl.col("part").fill_null(""))
     frame = file.named(frame, model_a="generator_1", model_b="generator_2")
     named = frame.filter(pl.col("item").is_not_null())
     file.count(_NO_ITEM, frame.height - named.height)
@@ -116,7 +79,7 @@ def _columns(records: list[_Annotation], file: FormatFile[_Annotation]) -> pl.Da
     )
 
 
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="alpaca-eval",
     title="AlpacaEval annotations (annotations.json, or flattened)",
     version="2",
@@ -128,8 +91,21 @@ FORMAT: Final = Format(
         Sign("instruction output_1 generator_1", 0.8, shapes=_SHAPES),
     ),
     table="comparisons",
-    record=_Annotation,
-    columns=_columns,
+    fields={
+        "part": "path",
+        "model_a": "generator_1",
+        "model_b": "generator_2",
+        "judge": "annotator",
+        "scenario": "dataset",
+        "length_a": "output_1.# len_1",
+        "length_b": "output_2.# len_2",
+        "price_per_example": "price_per_example",
+        "time_per_example": "time_per_example",
+        "_preference": "preference",
+    },
+    asked=("instruction", "instruction_sha", "dataset"),
+    identity=item_of,
+    arranged=_arranged,
     of_run=("judge",),
     called="annotations",
 )

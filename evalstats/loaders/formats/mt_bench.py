@@ -7,11 +7,8 @@ the item, the turn is kept, and the judge is named without its template. A winne
 from typing import Any, Final
 
 import polars as pl
-from msgspec import Struct
 
 from evalstats.loaders.format import Format, FormatFile, Sign
-from evalstats.loaders.format_columns import series, texts
-from evalstats.loaders.values import as_list, as_text, as_whole, times_of
 
 _WINS: Final = {"model_1": "1", "model_2": "2", "tie": "tie"}
 _AGAINST: Final = (
@@ -20,45 +17,21 @@ _AGAINST: Final = (
 )
 
 
-class _Pair(Struct):
-    question_id: Any = None
-    model_1: Any = None
-    model_2: Any = None
-    g1_winner: Any = None
-    g2_winner: Any = None
-    judge: Any = None
-    turn: Any = None
-    tstamp: Any = None
-
-
-def _columns(records: list[_Pair], file: FormatFile[_Pair]) -> pl.DataFrame:
-    frame = pl.DataFrame(
-        {
-            "item": texts([record.question_id for record in records]),
-            "model_1": texts([record.model_1 for record in records]),
-            "model_2": texts([record.model_2 for record in records]),
-            "judge": texts([as_text(next(iter(as_list(record.judge)), record.judge)) for record in records]),
-            "turn": pl.Series([as_whole(record.turn) for record in records], dtype=pl.Int64),
-            "timestamp": times_of(series([record.tstamp for record in records]))[0],
-            "g1": texts([record.g1_winner for record in records]),
-            "g2": texts([record.g2_winner for record in records]),
-            "locator": file.locators,
-        }
-    )
-    frame = file.named(frame, item="question_id", model_1="model_1", model_2="model_2")
+def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
+    frame = file.named(frame, item="question_id", _model_1="model_1", _model_2="model_2")
     turn, judge = pl.format("turn {}", "turn"), pl.col("judge").replace("", None)
-    event = pl.concat_str("item", "model_1", "model_2", judge, turn, separator=".", ignore_nulls=True)
+    event = pl.concat_str("item", "_model_1", "_model_2", judge, turn, separator=".", ignore_nulls=True)
     frame = frame.with_columns(event=event)
     frame = file.without(frame, file.copies(frame.select("event")), "judged before")
-    said = [pl.col(game).str.strip_chars().str.to_lowercase() for game in ("g1", "g2")]
+    said = [pl.col(game).str.strip_chars().str.to_lowercase() for game in ("_g1", "_g2")]
     wins = [label.replace_strict(_WINS, default=None, return_dtype=pl.String) for label in said]
     file.count(_AGAINST, int((frame.select(wins[0] != wins[1]).to_series()).sum()))
     games = [
         frame.with_columns(
             battle=pl.format(f"{{}}.g{n}", "event"),
-            model_a=pl.col(f"model_{n}"),
-            model_b=pl.col(f"model_{3 - n}"),
-            value_raw=pl.col(f"g{n}"),
+            model_a=pl.col(f"_model_{n}"),
+            model_b=pl.col(f"_model_{3 - n}"),
+            value_raw=pl.col(f"_g{n}"),
             outcome=wins[n - 1].replace({f"{n}": "a", f"{3 - n}": "b"}),
             status_reason=pl.when(said[n - 1].fill_null("").is_in(["", "error", "nan"]))
             .then(pl.lit("the judge gave no verdict"))
@@ -69,11 +42,11 @@ def _columns(records: list[_Pair], file: FormatFile[_Pair]) -> pl.DataFrame:
         for n in (1, 2)
     ]
     order = pl.Series([row + game * frame.height for row in range(frame.height) for game in range(2)], dtype=pl.UInt32)
-    both = pl.concat(games)[order].drop("model_1", "model_2", "g1", "g2")
+    both = pl.concat(games)[order]
     return both.with_columns(event_size=pl.lit(2), order=pl.lit("a_first"))
 
 
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="mt-bench",
     title="MT-bench judged pairs (gpt-4_pair.jsonl)",
     version="2",
@@ -84,8 +57,17 @@ FORMAT: Final = Format(
         Sign("question_id model_1 model_2 g1_winner g2_winner", 0.95, shapes=("lines", "array", "text", "parquet")),
     ),
     table="comparisons",
-    record=_Pair,
-    columns=_columns,
+    fields={
+        "item": "question_id",
+        "_model_1": "model_1",
+        "_model_2": "model_2",
+        "judge": "judge.0 judge",
+        "turn": "turn",
+        "timestamp": "tstamp",
+        "_g1": "g1_winner",
+        "_g2": "g2_winner",
+    },
+    arranged=_arranged,
     of_run=("judge",),
     called="judged pairs",
 )

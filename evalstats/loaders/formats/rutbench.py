@@ -120,14 +120,15 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     item = pl.when(item == pl.col("item")).then(item.str.replace(f"_(?:{'|'.join(_VARIANTS)})$", "")).otherwise(item)
     frame = file.named(frame.with_columns(item=item), item="task_id or sample_id")
     total, passed = (pl.col(name).fill_null(0) for name in ("_n_total", "_n_passed"))
-    differs = pl.col("_diff").cast(pl.Float64, strict=False) == 0
+    differs = pl.col("_diff").is_in(("false", "0"))
     relaxed = (
         ((total == 0) | (total == passed))
         & ~differs.fill_null(value=False)
         & (pl.col("_n_forbidden").fill_null(0) == 0)
     )
-    nothing = pl.all_horizontal(pl.col("_n_total", "_n_passed", "_diff", "_n_forbidden", "_semantic").is_null())
-    stored = pl.col("_stored").cast(pl.Float64, strict=False)
+    nothing = pl.all_horizontal(pl.col("_n_total", "_n_passed", "_diff", "_n_forbidden", "_v_semantic").is_null())
+    flags = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+    stored = pl.col("_stored").replace_strict(flags, default=None, return_dtype=pl.Float64)
     frame = frame.with_columns(
         _success=pl.coalesce(stored, pl.when(~nothing).then(relaxed.cast(pl.Float64))),
         scenario="variant",
@@ -145,14 +146,15 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
 def _after(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     """Return outcomes with their judge; the zeros of a failed or skipped judgment, and of no shortest solution, are none."""
     judged, judge = pl.col("metric").is_in(_JUDGED), pl.col("_judge")
-    failed = pl.concat_str(pl.lit("judge: "), pl.col("_failed").str.split("\n").list.first())
+    failed = pl.concat_str(pl.lit("judge: "), "_failed")
     none = pl.all_horizontal(pl.col("_judge", "_failed", "_reliable").is_null())
     nothing = pl.when(none).then(pl.lit("the sample has no judgment"))
     skipped = pl.coalesce(nothing, failed, pl.when(judge.is_null()).then(pl.lit("judge: none")))
     measured = pl.col("metric").is_in(("efficiency", "task_score"))
     # The harness writes 0 where it knows no shortest solution to divide by.
     unknown = pl.lit("min_required_action_turns is 0: there is nothing to measure efficiency by")
-    reason = pl.when(judged).then(skipped).when(measured & (pl.col("min_required_action_turns") <= 0)).then(unknown)
+    unmeasured = measured & (pl.col("min_required_action_turns").cast(pl.Float64, strict=False) <= 0)
+    reason = pl.when(judged).then(skipped).when(unmeasured).then(unknown)
     # The harness counts a crash as it stands.
     value = pl.coalesce("score", pl.col("value_raw").cast(pl.Float64, strict=False))
     for name in ("success", "semantic_success"):
@@ -226,11 +228,11 @@ FORMAT: Final[Format[Any]] = Format(
         "_n_passed": "completion.final_state_assertion_pass_count",
         "_diff": "completion.expected_state_diff_passed",
         "_n_forbidden": "completion.forbidden_action_violations.#",
-        "_semantic": "completion.semantic_sr completion.sr completion.semantic_success completion.success completion.passed",
+        "_v_semantic": "completion.semantic_sr completion.sr completion.semantic_success completion.success completion.passed",
     },
     scores={
         "success": "_success",
-        "semantic_success": "_semantic",
+        "semantic_success": "_v_semantic",
         "efficiency": "efficiency.efficiency",
         "task_score": "efficiency.task_score",
         "reliability": "reliability.reliability",

@@ -91,11 +91,11 @@ def _about(file: FormatFile[Any]) -> Row:
 def _arranged(frame: pl.DataFrame, _: FormatFile[Any]) -> pl.DataFrame:
     reason = pl.concat_str(pl.lit("an infrastructure failure"), "_reason", separator=": ", ignore_nulls=True)
     benchmark = benchmark_of(next(iter(frame["item"]), ""))
-    broken, applied = frame["_infra"], frame["patch_applied"]
+    applied = frame["patch_applied"]
     unread = pl.lit(None, pl.Boolean)
     return frame.with_columns(
         repos_of(frame["item"].to_list()),
-        error=pl.when(broken == True).then(reason) if broken.dtype == pl.Boolean else pl.lit(None, pl.String),  # noqa: E712
+        error=pl.when(pl.col("_infra") == "true").then(reason),
         patch_applied="patch_applied" if applied.dtype == pl.Boolean else unread,
         benchmark=pl.lit(benchmark),
         harness=pl.lit(benchmark),

@@ -50,9 +50,8 @@ def _critics(records: list[Row], file: FormatFile[Row]) -> Inner:
 
 
 def _margins(frame: pl.DataFrame, file: FormatFile[Row]) -> pl.DataFrame:
-    chosen, rejected, right = (
-        pl.col(name).cast(pl.Float64, strict=False) for name in ("_chosen", "_rejected", "_right")
-    )
+    chosen, rejected = (pl.col(name).cast(pl.Float64, strict=False) for name in ("_chosen", "_rejected"))
+    right = pl.col("_right").replace_strict({"true": True, "1": True, "false": False, "0": False}, default=None)
     # Scores have six decimals: what a subtraction leaves beyond nine would set equal margins apart.
     frame = frame.with_columns(_margin=(chosen - rejected).round(9), scenario_base=BASE)
     file.count(_ODD, int(frame.select((right != (pl.col("_margin") > 0)).sum()).item() or 0))

@@ -137,7 +137,7 @@ SIMULATIONS: Final[Format[Any]] = Format(
     },
     scores={"reward": "reward"},
     arranged=lambda frame, _: frame.with_columns(
-        error=pl.when(pl.col("termination_reason").is_in(_BROKEN)).then("termination_reason"),
+        error=pl.when(pl.col("termination_reason").cast(pl.String).is_in(_BROKEN)).then("termination_reason"),
         _id=pl.coalesce("_id", "locator"),
     ),
     once=("_id",),

@@ -5,16 +5,17 @@ dataset is the item. Upstream counts a request that failed as wrong; here it is 
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
-from msgspec import Struct, field
 
 from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import numbers, texts
-from evalstats.loaders.values import as_number, as_text, letter_grade
+from evalstats.loaders.format_columns import number
+from evalstats.loaders.rows import Row, Said
+from evalstats.loaders.values import as_text, letter_grade
 
 _SHAPES: Final = ("text", "array")
 _PARTS: Final = re.compile(r"(?P<dataset>.+?)(?:_(?P<judge>[^_]+|exact_matching)_result|_results|_auxmatch|_acc)?")
@@ -25,54 +26,26 @@ _NO_SPLIT: Final = frozenset({"none", "None", "", None})
 _VERDICTS: Final = {"hit": "hit", "eval_score": "score", "score": "correct"}
 
 
-class _Answer(Struct):
-    index: Any = None
-    prediction: Any = None
-    hit: Any = None
-    eval_score: Any = None
-    score: Any = None
-    category: Any = None
-    l2_category: Any = field(default=None, name="l2-category")
-    split: Any = None
-
-
-def _columns(records: list[_Answer], file: FormatFile[_Answer]) -> pl.DataFrame:
+def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     model, dataset, judge = _named(file.path)
-    known = frozenset(file.head.columns) or file.head.keys
-    column = next((name for name in _VERDICTS if name in known), "hit")
-    frame = pl.DataFrame(
-        {
-            "item": texts([record.index for record in records]),
-            "scenario": texts([record.category for record in records]),
-            "l2-category": texts([record.l2_category for record in records]),
-            "split": texts([record.split for record in records]),
-            "prediction": texts([record.prediction for record in records]),
-            "locator": file.locators,
-        }
-    ).hstack(numbers([_plain(getattr(record, column)) for record in records]))
-    failed = pl.col("prediction").str.contains(_FAILED, literal=True).fill_null(value=False)
-    reason = pl.lit("the request to the model failed")
-    raw = pl.coalesce("value_raw", pl.col("score").cast(pl.String))
-    frame = frame.with_columns(
+    failed = pl.col("_prediction").str.contains(_FAILED, literal=True)
+    return frame.with_columns(
         run=pl.lit(file.run(model, judge=judge)),
         task=pl.lit(dataset),
         judge=pl.lit(judge, dtype=pl.String),
-        metric=pl.lit(_VERDICTS[column]),
-        status=pl.when(failed).then(pl.lit("error")).otherwise("status"),
-        status_reason=pl.when(failed).then(reason).otherwise("status_reason"),
-        value_raw=pl.when(failed).then(raw).when(pl.col("status") != "scored").then("value_raw"),
-        score=pl.when(~failed).then("score"),
+        error=pl.when(failed).then(pl.lit("the request to the model failed")),
     )
-    frame = file.named(frame, item="index")
-    return frame.with_columns(trial=file.trials(frame.select("item"))).drop("prediction")
 
 
-def _plain(value: object) -> object:
-    """Return a verdict as a number, where it is one in words."""
-    if isinstance(value, bool):
-        return float(value)
-    verdict = letter_grade(value) if isinstance(value, str) and as_number(value) is None else None
-    return value if verdict is None else verdict
+def _verdicts(rows: Sequence[Row], _: FormatFile[Any]) -> dict[str, str]:
+    column = next((name for name in _VERDICTS if name in rows[0]), "hit")
+    return {_VERDICTS[column]: column}
+
+
+def _verdict(value: object) -> Said:
+    """Return a verdict as a number, which may be in words."""
+    found = float(value) if isinstance(value, bool) else letter_grade(value) if isinstance(value, str) else None
+    return number(value if found is None else found)
 
 
 def _rows(record: dict[str, Any], file: FormatFile[dict[str, Any]]) -> tuple[Sample, ...]:
@@ -99,7 +72,7 @@ def _named(path: Path) -> tuple[str | None, str, str | None]:
 
 _UPSTREAM: Final = "open-compass/VLMEvalKit at e8e78f0, vlmeval/dataset/image_mcq.py, image_vqa.py, image_yorn.py"
 _NAMING: Final = "Leave the file in the folder of its model, or rename it"
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="vlmevalkit",
     title="VLMEvalKit results by question (.tsv, .json)",
     version="1",
@@ -111,8 +84,18 @@ FORMAT: Final = Format(
         Sign("index prediction eval_gt eval_pred eval_score", shapes=_SHAPES),
         Sign("index prediction extracted score", shapes=_SHAPES),
     ),
-    record=_Answer,
-    columns=_columns,
+    record=dict[str, Any],
+    fields={
+        "item": "index",
+        "scenario": "category",
+        "l2-category": "l2-category",
+        "split": "split",
+        "_prediction": "prediction",
+    },
+    scores=_verdicts,
+    reads=_verdict,
+    arranged=_arranged,
+    repeated=True,
     called="rows",
     metrics={"hit": HEADLINE, "correct": HEADLINE},
     failed="in {n} of {all} rows the request to the model failed; they are errors here, and wrong in upstream's accuracy",

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Scalar, Sign
-from evalstats.loaders.format_columns import numbers, texts
+from evalstats.loaders.format_columns import texts
 from evalstats.loaders.values import as_dict, as_text, as_whole
 
 _WILDBENCH: Final = "WildBench"
@@ -40,38 +40,19 @@ def _finish(file: FormatFile[Any]) -> None:
         file.count(_NO_JUDGE)
 
 
-class _Answer(Struct):
-    session_id: Any = None
-    model_test: Any = None
-    score: Any = None
-    model_output: Any = None
-    output_chars: Any = None
-    file_model: Any = None
-    judge: Any = None
-    version: Any = None
-
-
-def _scores(records: list[_Answer], file: FormatFile[_Answer]) -> pl.DataFrame:
+def _scored(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     judge, version = _from_folders(file.source)
-    chars = [len(text) if isinstance(text := r.model_output, str) else as_whole(r.output_chars) for r in records]
-    frame = pl.DataFrame(
-        {
-            "item": texts([record.session_id for record in records]),
-            "model": texts([record.model_test for record in records]).str.split("/").list.last(),
-            "file_model": texts([record.file_model for record in records]),
-            "judge": texts([as_text(record.judge) or judge for record in records]),
-            "task_version": texts([as_text(record.version) or version for record in records]),
-            "output_chars": pl.Series(chars, dtype=pl.Int64),
-            "locator": file.locators,
-        }
-    ).hstack(numbers([record.score for record in records], 1.0, 10.0))
-    name = pl.col("file_model").replace("", None).fill_null(file.source.called)
+    frame = frame.with_columns(
+        model=pl.col("model").str.split("/").list.last(),
+        judge=pl.coalesce(pl.col("judge").replace("", None), pl.lit(judge, pl.String)),
+        task_version=pl.coalesce(pl.col("task_version").replace("", None), pl.lit(version, pl.String)),
+    )
+    name = pl.col("_file").replace("", None).fill_null(file.source.called)
     parts = pl.concat_str("task_version", "judge", "system", separator=".", ignore_nulls=True)
     frame = file.named(frame, item="session_id", model="model_test")
-    frame = frame.with_columns(
-        metric=pl.lit("score"), system=pl.when(name.str.starts_with(pl.col("model"))).then(name).otherwise("model")
-    ).with_columns(part=pl.when(pl.col("file_model").is_not_null()).then(parts).otherwise(pl.lit("")))
-    return file.without(frame, file.copies(frame.select("part", "item")), "judged before").drop("file_model")
+    return frame.with_columns(
+        system=pl.when(name.str.starts_with(pl.col("model"))).then(name).otherwise("model")
+    ).with_columns(part=pl.when(pl.col("_file").is_not_null()).then(parts).otherwise(pl.lit("")))
 
 
 class _Output(Struct):
@@ -111,7 +92,7 @@ def _pairs(records: list[_Pair], file: FormatFile[_Pair]) -> pl.DataFrame:
     )
     frame = file.named(frame, item="session_id", model_a="model_A", model_b="model_B")
     frame = frame.with_columns(battle=pl.format("{}.{}.{}", "item", "model_a", "model_b"), order=pl.lit("a_first"))
-    frame = file.without(frame, file.copies(frame.select("battle")), "judged before")
+    frame = file.without(frame, file.copies(frame.select("battle")), "copies of earlier ones")
     file.count(_CONTRADICTION, int((frame["status_reason"] == _CONTRADICTS).sum()))
     return frame
 
@@ -134,7 +115,7 @@ def _verdict(record: _Pair) -> tuple[str | None, str | None, str | None, str | N
     return choice or winner, said, _STRENGTHS.get(extent or 0), None
 
 
-SCORES: Final = Format(
+SCORES: Final[Format[Any]] = Format(
     name="wildbench",
     title="WildBench scores (eval_results/*/score.v2/*.json)",
     version="2",
@@ -142,8 +123,17 @@ SCORES: Final = Format(
     benchmark=_WILDBENCH,
     harness=_WILDBENCH,
     signs=(Sign("session_id model_test score", some="parsed_result model_output judge", shapes=(*RECORDS, *TABLE)),),
-    record=_Answer,
-    columns=_scores,
+    fields={
+        "item": "session_id",
+        "model": "model_test",
+        "judge": "judge",
+        "task_version": "version",
+        "output_chars": "model_output.# output_chars",
+        "_file": "file_model",
+    },
+    scores={"score": "score"},
+    arranged=_scored,
+    once=("part", "item"),
     of_run=("system", "judge", "task_version"),
     called="judgements",
     metrics={"score": {"kind": "bounded", "low": 1.0, "high": 10.0, "unit": "points", "primary": True}},
