@@ -17,6 +17,7 @@ from evalstats.grammar import plural
 from evalstats.record import record
 from evalstats.schema.columns import LOOKS
 from evalstats.schema.data import EvalData
+from evalstats.schema.tables import is_constant
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.sequential import (
@@ -32,7 +33,7 @@ from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
-_TIME, _PLACE = f"{HELPER}time", f"{HELPER}place"
+_TIME, _PLACE, _UNTIMED = f"{HELPER}time", f"{HELPER}place", f"{HELPER}untimed"
 
 
 def check_looks(settings: opt.GivenOptions) -> None:
@@ -88,8 +89,7 @@ def finishing_order(paired: ScoreTable) -> Finished:
     the later side is; items of one timestamp keep the order of their keys. Otherwise by the place of the rows in the files: the
     later of an item's places on the two sides.
     """
-    key = [name for name in ITEM_KEY if name in paired.items.columns]
-    ends = [_ends(paired.items, system, key) for system in paired.systems]
+    ends = [_ends(paired.items, system) for system in paired.systems]
     times = [each[_TIME] for each in ends]
     if not any(each.null_count() for each in times):
         last = pl.DataFrame([times[0], times[1].alias("later")]).max_horizontal()
@@ -112,14 +112,18 @@ def finishing_order(paired: ScoreTable) -> Finished:
     return Finished(places=np.argsort(places, kind="stable").astype(np.int64), order="file order", notes=(note,))
 
 
-def _ends(items: pl.DataFrame, system: System, key: list[str]) -> pl.DataFrame:
+def _ends(items: pl.DataFrame, system: System) -> pl.DataFrame:
     """Return the last timestamp and the last place among the scored rows of every item; no time where any row has none."""
-    placed = system.rows.with_row_index(_PLACE).filter(pl.col("status") == "scored")
+    # Most often one column names an item: each further one takes as long again.
+    rows = system.rows
+    key = [name for name in ITEM_KEY if name in items.columns and (name == "item" or not is_constant(rows[name]))]
+    placed = rows.select(*key, "status", "timestamp").with_row_index(_PLACE).filter(pl.col("status") == "scored")
     time = pl.col("timestamp")
     last = placed.group_by(key).agg(
-        pl.when(time.null_count() == 0).then(time.max()).alias(_TIME), pl.col(_PLACE).max().cast(pl.Int64)
+        time.max().alias(_TIME), time.null_count().alias(_UNTIMED), pl.col(_PLACE).max().cast(pl.Int64)
     )
-    return items.select(key).join(last, on=key, how="left", maintain_order="left")
+    timed = last.with_columns(pl.when(pl.col(_UNTIMED) == 0).then(pl.col(_TIME)))
+    return items.select(key).join(timed, on=key, how="left", maintain_order="left")
 
 
 _POWER_QUANTILE = normal_quantile(0.6)  # P(Z <= z) = .8

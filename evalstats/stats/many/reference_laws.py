@@ -568,4 +568,5 @@ def _correlation(y: FloatArray, first: IntArray, second: IntArray, estimate: Flo
 def _root(covariance: FloatArray) -> FloatArray:
     """Return R with R'R = covariance, up to a ridge."""
     ridge = _RIDGE * float(np.diagonal(covariance).mean()) or 1.0
-    return np.linalg.cholesky(covariance + ridge * np.eye(covariance.shape[0]), upper=True)
+    root = np.linalg.cholesky(covariance + ridge * np.eye(covariance.shape[0]), upper=True)
+    return np.asarray(root, dtype=np.float64)
