@@ -44,6 +44,10 @@ NAMES = {
     "judge-differences": "judge_differences",
     "label-samples": "label_samples",
     "audit-checks": "audit_checks",
+    "beyond-trials": "beyond_trials",
+    "facet-reliability": "facet_reliability",
+    "new-tasks": "new_tasks",
+    "posterior-claims": "posterior_claims",
 }
 
 

@@ -59,7 +59,7 @@ def _row(case: str, method: str, tally: Tally) -> dict[str, Any]:
     row: dict[str, Any] = {"case": case, "method": method, "rate": _rate(tally)}
     replicates = _replicates(tally)
     if replicates is not None:
-        found = wilson(round(tally.errors), replicates)
+        found = wilson(round(row["rate"] * replicates), replicates)
         row |= {
             "replicates": replicates,
             "low": round(found.conf_low, _DIGITS),

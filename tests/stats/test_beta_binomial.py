@@ -185,11 +185,3 @@ def _covers(law, n_items: int, n: int, reps: int, least: float) -> None:
         edge = BetaBinomial.of(np.full(n_items, n), right).interval(2 * n, "hat")
         held += edge.conf_low <= truth <= edge.conf_high  # pyright: ignore[reportOptionalOperand]
     assert held >= least * reps
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [4, 8])
-@pytest.mark.parametrize("n_items", [30, 100, 300])
-@pytest.mark.parametrize("law", LAWS)
-def test_coverage_at_length(law: str, n_items: int, n: int) -> None:
-    _covers(LAWS[law], n_items=n_items, n=n, reps=300, least=0.9)

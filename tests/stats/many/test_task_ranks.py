@@ -102,11 +102,3 @@ def test_a_new_family_is_not_covered_and_leaving_tasks_out_does_not_tell() -> No
     held, inside = coverage(np.random.default_rng(2), 30, 80, "new family")
     assert held < 0.945
     assert inside >= 0.95
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_tasks", [20, 40, 100])
-@pytest.mark.parametrize("kind", ["independent", "families"])
-def test_coverage_at_length(n_tasks: int, kind: str) -> None:
-    held, _ = coverage(np.random.default_rng(3), n_tasks, 1_500, kind)
-    assert held >= 0.95
