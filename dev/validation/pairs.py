@@ -10,7 +10,7 @@ from scipy import stats
 from dev.validation.study import TOUCHING, Case, Promise, Question, Tally, Task
 from evalstats.stats.bootstrap import augmented_percentile, bca_law, percentile_law
 from evalstats.stats.estimate import IntervalEstimate
-from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior, tango
+from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, tango
 from evalstats.stats.paired.means import paired_t
 
 NAME = "pairs"
@@ -53,7 +53,6 @@ INTERVALS: Mapping[str, Interval] = {
     "Newcombe": newcombe,
     "Bonett-Price": bonett_price,
     "augmented percentile": lambda counts: augmented_percentile(differences(counts)),
-    "Dirichlet posterior (prior 1/2)": lambda counts: paired_posterior(counts).estimate,
     "t": lambda counts: paired_t(differences(counts)),
     "percentile bootstrap": lambda counts: percentile_law(differences(counts)),
     "BCa bootstrap": lambda counts: bca_law(differences(counts)),
@@ -191,7 +190,6 @@ QUESTION = Question(
         "Newcombe": "beside",
         "Bonett-Price": "beside",
         "augmented percentile": "beside",
-        "Dirichlet posterior (prior 1/2)": "beside",
         "t": "elsewhere",
         "percentile bootstrap": "elsewhere",
         "BCa bootstrap": "elsewhere",

@@ -14,17 +14,13 @@ from scipy import stats
 
 from evalstats.stats.bootstrap import augmented_percentile, bca_law, percentile_law
 from evalstats.stats.one_sample import beta_posterior, clopper_pearson, jeffreys, wilson
-from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior, tango
+from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, tango
 from evalstats.stats.paired.means import paired_t
 
 TOUCHING = 1e-9  # an end that equals the truth covers it, whatever the rounding
 NEGLIGIBLE = 1e-11  # tables of smaller probability are left out
 SIZES = (20, 43, 100, 300, 1000)
 DRAWN = 20_000
-
-
-def posterior(prior):
-    return lambda counts: paired_posterior(counts, prior=prior).estimate
 
 
 def of_differences(method):
@@ -43,8 +39,6 @@ PAIRED = {
     "boot percentile": (of_differences(percentile_law), 0.0),
     "boot pct +1/-1 augmented": (of_differences(augmented_percentile), 0.0),
     "boot BCa": (of_differences(bca_law), 0.0),
-    "Bayes Dir(1/2 x4)": (posterior(0.5), 0.01),
-    "Bayes Dir(1,1,1,1)": (posterior(1.0), 0.01),
 }
 QUICK_PAIRED = {
     ("boot BCa", 20),

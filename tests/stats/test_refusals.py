@@ -10,7 +10,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.betting import betting_log_e, betting_margin_p, e_mcnemar
 from evalstats.stats.bootstrap import augmented_percentile, bca_law, bootstrap_t
 from evalstats.stats.one_sample import mean_t, unseen_failures
-from evalstats.stats.paired.binary import PairedCounts, paired_posterior, tango, tango_margin_p
+from evalstats.stats.paired.binary import PairedCounts, tango, tango_margin_p
 from evalstats.stats.paired.effect_sizes import t_margin_test, tango_margin_test
 from evalstats.stats.paired.means import augmented_t, paired_t, sign_flip, signed_rank
 from evalstats.stats.planning.clusters import simulated_power
@@ -35,9 +35,6 @@ PAIRED: list[Refusal] = [
     (lambda: PairedCounts(0, 0, 0, 0), "empty"),
     (lambda: PairedCounts(3, -1, 0, 0), "only_candidate"),
     *((lambda m=m: tango_margin_p(TABLE, m), "between -1 and 1") for m in (-1.5, -1.0, 1.0, 1.5, 5.0, NAN)),
-    *((lambda p=p: paired_posterior(TABLE, prior=p), "prior") for p in (0, 0.3, 2, NAN)),
-    *((lambda m=m: paired_posterior(TABLE, margin=m), "margin") for m in (0, -0.1, 1, NAN)),
-    (lambda: paired_posterior(TABLE, conf_level=95), "conf_level"),
     *((lambda m=m: tango_margin_test(TABLE, margin=m), "margin") for m in (0.0, -0.02, NAN, INF)),
     *((lambda m=m: t_margin_test(paired_t(SKEWED), margin=m), "margin") for m in (0.0, -0.02, NAN, INF)),
     *((lambda m=m: tango_margin_test(TABLE, margin=m), "a proportion between 0 and 1 ") for m in (1.0, 1.5, 2.5)),

@@ -30,7 +30,7 @@ from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.formats import capital
 from evalstats.document.model import Note
-from evalstats.document.numbers import declared, scaled, share_in_percent
+from evalstats.document.numbers import scaled, share_in_percent
 from evalstats.errors import InputError
 from evalstats.grammar import conjugate, plural
 from evalstats.record import record
@@ -53,7 +53,6 @@ from evalstats.stats.paired.binary import (
     mcnemar_exact,
     mcnemar_midp,
     newcombe,
-    paired_posterior,
     tango,
 )
 from evalstats.stats.paired.effect_sizes import EffectSize, conditional_odds_ratio, standardised_difference, superiority
@@ -164,7 +163,7 @@ def paired_difference(
     build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered, "stratified": _stratified}
     found = build[chosen](scores, metric, conf_level, seed=seed, further=further)
     if further:
-        more = _further_rows(chosen, scores, metric, margin=margin, conf_level=conf_level, seed=seed)
+        more = _further_rows(chosen, scores, metric, conf_level=conf_level, seed=seed)
         found = replace(found, rows=(*found.rows, *more))
     wider = _over_partitions(found.headline, scores, metric)
     if wider is not found.headline:
@@ -687,32 +686,22 @@ def _further_rows(
     scores: PairedScores,
     metric: MetricFacts,
     *,
-    margin: float | None,
     conf_level: float,
     seed: int,
 ) -> tuple[MethodRow, ...]:
-    """Return intervals that stand beside a headline whatever its method shows, and what the posterior says."""
+    """Return intervals that stand beside a headline whatever its method shows."""
     differences = scores.differences
     if method in ("cr2", "stratified"):
         return ()
     words = "exact law, no seed; for comparison with published BCa intervals, and no cure near 0 and 1"
     bca = method_row(bca_law(differences, conf_level=conf_level), "second interval", words)
-    unit = f" {metric.shown_unit}".rstrip()
     if method == "tango":
         counts = PairedCounts.from_scores(scores.baseline, scores.candidate)
         closed, pseudo = newcombe(counts, conf_level=conf_level), bonett_price(counts, conf_level=conf_level)
-        posterior = paired_posterior(counts, margin=margin, conf_level=conf_level)
-        told = [f"P(candidate above baseline) {_probability(posterior.p_better)}"]
-        if margin is not None:
-            size = f"{declared(margin, metric.scale)}{unit}"
-            told.append(f"P(above by more than {size}) {_probability(posterior.p_above_margin)}")
-            told.append(f"P(below by more than {size}) {_probability(posterior.p_below_margin)}")
-        told.append("probabilities of the difference given the data and the prior, not p-values")
         return (
             bca,
             method_row(closed, "second interval", "square-and-add; closed form, a little wider"),
             method_row(pseudo, "second interval", "one pseudo-item in each discordant cell"),
-            method_row(posterior.estimate, "second interval", "; ".join(told)),
         )
     rows = [bca]
     if (metric.span is None or metric.kind == "ordinal") and len(differences) <= MOST_RANKED:
@@ -721,17 +710,11 @@ def _further_rows(
     if len(differences) <= MOST_STUDENTISED:
         found, words = bootstrap_t(differences, conf_level=conf_level, seed=seed), f"seed {seed}"
         if found.error_low is not None and found.error_high is not None:
+            unit = f" {metric.shown_unit}".rstrip()
             ends = " and ".join(scaled(error, metric.scale) for error in (found.error_low, found.error_high))
             words += f"; Monte Carlo error of its ends {ends}{unit}"
         rows.append(method_row(found.estimate, "second interval", words))
     return tuple(rows)
-
-
-def _probability(p: float | None) -> str:
-    """Write a probability that is no p-value: three digits, and never 0 or 1."""
-    if p is None:
-        return "unknown"
-    return "below 0.001" if p < 0.001 else "above 0.999" if p > 0.999 else f"= {p:.3f}"
 
 
 def effect_rows(found: Difference, scores: PairedScores, conf_level: float) -> tuple[MethodRow, ...]:
