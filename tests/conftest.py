@@ -26,6 +26,7 @@ _LONGEST = frozenset({
     "test_imports.py", "test_family.py", "test_score_changes.py", "test_browser.py", "test_many_models_simulated.py",
 })  # fmt: skip
 
+_HERE = Path(__file__).resolve().parent
 _PYTHONS = gc.get_threshold()
 _SEARCHES = (20_000, 20, 50)
 
@@ -41,16 +42,27 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.set_threshold(*_SEARCHES)
         gc.enable()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Examples are in docstrings of the package, which is collected from its own folder; tests have none to look for."""
-    return [collector for collector in (yield) if not isinstance(collector, DoctestModule)]
+class _WhereExamplesAre:
+    """Examples are looked for in modules that show some: not in tests, nor in half of the package."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        found = yield
+        if any(isinstance(each, DoctestModule) for each in found) and (
+            _HERE in file_path.parents or b">>>" not in file_path.read_bytes()
+        ):
+            return [each for each in found if not isinstance(each, DoctestModule)]
+        return found
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What this file says of collecting is asked for this folder alone; a plugin is asked for the package, too."""
+    config.pluginmanager.register(_WhereExamplesAre())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
