@@ -9,8 +9,9 @@ import polars as pl
 
 from evalstats.analysis.audit.panel import ITEM, NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.design.entries import ENTRY, MIN_SHARED
+from evalstats.analysis.design.metric import is_no_score
 from evalstats.document.numbers import number, share_in_percent
-from evalstats.errors import Advice, Option
+from evalstats.errors import Advice
 from evalstats.grammar import and_list, is_are, plural
 from evalstats.stats.score_scales import lone_code
 from evalstats.table.items import Bools, Ints
@@ -215,7 +216,7 @@ def failure_codes(panel: Panel) -> Iterator[Observation]:
             rows,
             text=f"{plural(n, 'score')} {is_are(n)} {code:g}, far from all others "
             f"({others[0]:g} to {others[-1]:g}), and counted in the mean",
-            remedy=(f"if {code:g} means no score, say ", Option("map", code, of="unscored")),
+            remedy=is_no_score(code),
         )
     unread = _unread(panel)
     if unread.any():
@@ -243,9 +244,9 @@ def scale_oddities(panel: Panel) -> Iterator[Observation]:
             treatments=_as_shares(panel),
         )
     else:
-        codes = bool(list(failure_codes(panel)))
+        told = [code.remedy for code in failure_codes(panel)]
         for note in panel.metric.cautions:
-            if not (codes and "stands for no score" in note.text):
+            if note.remedy not in told:
                 yield Observation(kind="scale", text=note.text, remedy=note.remedy)
     yield from _fractions(panel)
     yield from _one_value(panel)

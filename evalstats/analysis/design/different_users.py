@@ -177,9 +177,10 @@ def split_mismatch(data: EvalData, table: ScoreTable, units: Units, *, ratio: st
     one, other = (0, 1) if len(counts) == 2 else (int(np.argmax(counts)), int(np.argmin(counts)))
     counted = f"{table.names[one]} has {counts[one]:,} {units.noun} and {table.names[other]} {counts[other]:,}"
     remedy = ("If another was meant, compare tests it: ", Option("ratio", blank="A:B")) if ratio is None else ()
+    split = f"a ratio of {ratio or '1:1'}" if len(counts) == 2 else "equal shares"
     text = (
-        f"{counted}; in a ratio of {ratio or ':'.join('1' * len(counts))} that is no chance ({p_words(p)}), and the "
-        "difference cannot be trusted until the assignment is checked"
+        f"{counted}; in {split} that is no chance ({p_words(p)}), and the difference cannot be trusted until the assignment is "
+        "checked"
     )
     return Note(kind="comparability", text=text, remedy=remedy)
 

@@ -117,7 +117,7 @@ def check_scale(
             f"{name!r} is called a percentage, and its scores all lie between {low:g} and {high:g}. Declare which it is: "
             f"{how_to_declare(name, 'percent')}; or proportion in its place"
         )
-    cautions = () if code is None else (Note(kind="scale", text=_code_words(counted, name, code)),)
+    cautions = () if code is None else (_of_code(counted, name, code),)
     if low >= 0 and high <= 1:  # one scale for all, whatever it is
         return cautions
     groups = _groups(rows, contrast)
@@ -200,14 +200,17 @@ def _scale_meant(beyond: Spread) -> str:
     return f"{low}..{tops[0] if tops else math.ceil(beyond.high)}"
 
 
-def _code_words(counted: pl.DataFrame, name: str, code: float) -> str:
+def _of_code(counted: pl.DataFrame, name: str, code: float) -> Note:
     n = counted.filter(pl.col("score") == code)["len"].item()
     others = counted.filter(pl.col("score") != code)["score"]
     few = f"{n:,} score of {name!r} is" if n == 1 else f"{n:,} scores of {name!r} are"
-    return (
-        f"{few} {code:g}, far from all others ({others[0]:g} to {others[-1]:g}), and counted in the mean. If "
-        f"{code:g} means no score, say {Option('map', code, of='unscored')}"
-    )
+    text = f"{few} {code:g}, far from all others ({others[0]:g} to {others[-1]:g}), and counted in the mean"
+    return Note(kind="scale", text=text, remedy=is_no_score(code))
+
+
+def is_no_score(code: float) -> Advice:
+    """Return how to say that a code stands for no score."""
+    return (f"If {code:g} means no score, say ", Option("map", code, of="unscored"))
 
 
 _WHOLE = 1e-6  # shares are written with some six digits

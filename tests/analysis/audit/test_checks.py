@@ -227,7 +227,9 @@ def test_a_code_among_ratings_is_found_with_and_without_it():
     rows = [{"item": i, "model": m, "score": float(draw.integers(4, 10))} for m in ("a", "b", "c") for i in range(60)]
     for place in range(8):
         rows[place]["score"] = -1.0
-    (found,) = of_kind(es.audit(read(pl.DataFrame(rows))), "failure codes")
+    audit = es.audit(read(pl.DataFrame(rows)))
+    (found,) = of_kind(audit, "failure codes")
+    assert not of_kind(audit, "scale")  # the code is told once
     assert (found.n_rows, found.models) == (8, ("a",))
     assert "are -1, far from all others (4 to 9)" in found.text
     assert found.shifts[0].treatment == "without them"
@@ -426,8 +428,8 @@ def test_users_of_two_arms_are_compared_and_their_split_is_checked() -> None:
     assert (before.estimate, before.conf_low, before.conf_high) == pytest.approx((two.estimate, *(two.ends or ())))
     assert "different items" not in uneven.summary()
     assert "10,400 users" in uneven.document().scope
-    [named] = es.audit(visits((600, 300))).findings
-    assert (named.kind, named.effect) == ("item sets", "open")
+    [undeclared] = es.audit(visits((600, 300))).findings
+    assert (undeclared.kind, undeclared.effect) == ("item sets", "flips")
     [few] = es.audit(visits((7, 8))).findings
     assert "fewer than 10 users a side" in few.text
 

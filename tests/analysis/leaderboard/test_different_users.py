@@ -262,9 +262,7 @@ def test_an_uneven_split_is_told_on_boards_scenarios_and_frontiers() -> None:
     for result in results:
         [note] = [note for note in result.notes if "no chance" in note.text]
         assert note.caution
-        assert note.text.startswith(
-            "v3 has 4,350 users and v1 4,000; in a ratio of 1:1:1 that is no chance (p < 0.001)"
-        )
+        assert note.text.startswith("v3 has 4,350 users and v1 4,000; in equal shares that is no chance (p < 0.001)")
     even = read(visits(), item="visit")
     assert not [note for note in es.leaderboard(even, paired=False).notes if "no chance" in note.text]
 
