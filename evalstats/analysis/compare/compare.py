@@ -25,8 +25,10 @@ from evalstats.analysis.compare.verdict import (
     Judged,
     at_margin,
     judged,
+    left_out,
     missing_account,
     missing_beyond,
+    picked_notes,
     verdict_of,
     withheld,
 )
@@ -78,7 +80,6 @@ from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.schema.columns import STATUSES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
 from evalstats.schema.tables import levels_of
@@ -730,6 +731,7 @@ def _notes(
     return (
         *(note for note in recorded_notes(design.data, runs) if note.kind != "selection" or not design.sequential),
         *found.notes,
+        *picked_notes(design, found, ruled.verdict),
         *(factor.note() for factor in (design.widened_by, design.too_few) if factor is not None),
         *run_notes(
             design.trials,
@@ -742,7 +744,7 @@ def _notes(
         *design.cautions,
         *(note for note in difference_notes(design.differences) if note.caution),
         *as_notes("comparability", [] if design.identical is None else [design.identical]),
-        *as_notes("missing", _left_out(design, told=ruled.names_missing)),
+        *as_notes("missing", left_out(design, told=ruled.names_missing)),
         # What a side's own interval has to say that the comparison does not say itself.
         *(
             replace(note, text=f"In the score of {side.name}: {note.text}", caution=False)
@@ -753,22 +755,6 @@ def _notes(
         *as_notes("choice", choices, caution=False),
         *as_notes("left_out", [remark for system in paired.systems for remark in system.remarks], caution=False),
         *(note for note in difference_notes(design.differences) if not note.caution),
-    )
-
-
-def _left_out(design: PairedDesign, *, told: bool) -> list[str]:
-    """Say how many rows are harness errors, else how many items are not paired; `told`: the verdict says what is missing."""
-    counted = [(each.name, each.count("error"), each.count(*STATUSES)) for each in design.table.systems]
-    failed = [(f"{k:,} of {of:,} rows", name) for name, k, of in counted if k]
-    if failed:
-        rows = " and ".join(f"{count} of {name}" for count, name in failed)
-        if len(failed) == 2 and failed[0][0] == failed[1][0]:
-            rows = f"{failed[0][0]} of either side"
-        return [] if told else [f"{rows} are harness errors, dropped and not counted as wrong"]
-    n, total = len(design.paired), len(design.table)
-    weakened = any(each.setting == "items" for each in design.differences if each.severity == "weakens")
-    return (
-        [f"{total - n:,} of {total:,} items could not be paired and are dropped"] if n < total and not weakened else []
     )
 
 

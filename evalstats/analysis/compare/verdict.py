@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 
 from evalstats.analysis.compare.design import PairedDesign
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
@@ -11,9 +12,10 @@ from evalstats.analysis.compare.result import AtMargin, Missing, Verdict
 from evalstats.analysis.design.metric import open_direction
 from evalstats.analysis.result import method_row, notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import declared, digits_of_interval, number, p_value, scaled, share_in_percent
+from evalstats.document.numbers import declared, digits_of_interval, number, p_value, p_words, scaled, share_in_percent
 from evalstats.grammar import and_list, plural
 from evalstats.record import record
+from evalstats.schema.columns import STATUSES
 from evalstats.stats.estimate import IntervalEstimate
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
@@ -403,3 +405,46 @@ def missing_beyond(missing: Missing, metric: MetricFacts, margin: float | None, 
         return None
     unit = f" {metric.shown_unit}" if metric.shown_unit else ""
     return f"{whom} {what} would be {scaled(end, metric.scale, sign=True)}{unit}, beyond the margin"
+
+
+def left_out(design: PairedDesign, *, told: bool) -> list[str]:
+    """Say how many rows are harness errors, else how many items are not paired; `told`: the verdict says what is missing."""
+    counted = [(each.name, each.count("error"), each.count(*STATUSES)) for each in design.table.systems]
+    failed = [(f"{k:,} of {of:,} rows", name) for name, k, of in counted if k]
+    if failed:
+        rows = " and ".join(f"{count} of {name}" for count, name in failed)
+        if len(failed) == 2 and failed[0][0] == failed[1][0]:
+            rows = f"{failed[0][0]} of either side"
+        return [] if told else [f"{rows} are harness errors, dropped and not counted as wrong"]
+    n, total = len(design.paired), len(design.table)
+    weakened = any(each.setting == "items" for each in design.differences if each.severity == "weakens")
+    return (
+        [f"{total - n:,} of {total:,} items could not be paired and are dropped"] if n < total and not weakened else []
+    )
+
+
+# --- picked among many ---
+
+
+def picked_notes(design: PairedDesign, found: Difference, verdict: Verdict) -> tuple[Note, ...]:
+    """Warn where the claim is of the first or last of many systems, and would not stand had that been why it was picked.
+
+    The best of k equal systems is ahead of any other by luck: p counts for all k - 1 comparisons then (Bonferroni).
+    """
+    metric, p, data = design.metric, found.headline.p_value, design.data.outcomes
+    if verdict not in ("better", "worse") or p is None:
+        return ()
+    own = (pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name) & pl.col("score").is_not_null()
+    order = data.filter(own).group_by("system").agg(pl.col("score").mean()).sort("score")["system"].to_list()
+    others = len(order) - 1
+    if others < 2 or not {*design.names} <= {*order} or others * p <= 1 - design.conf_level:
+        return ()
+    ends = {order[-1]: "highest", order[0]: "lowest"}
+    first = next((name for name in reversed(design.names) if name in ends), None)
+    if first is None:
+        return ()
+    text = (
+        f"{first} scores {ends[first]} of {len(order)} systems; if it was picked for that, {p_words(min(1.0, others * p))} "
+        f"adjusted for {others} comparisons, and the difference is exaggerated"
+    )
+    return (Note(kind="selection", text=text, remedy="A leaderboard corrects for both"),)

@@ -171,3 +171,20 @@ def test_clusters_that_do_not_differ_count_as_well(n_clusters: int) -> None:
         result = compare(data, "a", "b", cluster="passage")
         assert result.smallest_p == 2.0 ** (1 - n_clusters)
         assert (result.verdict == "powerless") == (n_clusters < 6)
+
+
+def test_the_first_of_many_is_not_claimed_without_a_word() -> None:
+    """30 equal systems: the best is ahead of another by luck, p < .05, and .05 / 29 is what it would take."""
+    draws = np.random.default_rng(13).random((30, 200)) < 0.6
+    order = [int(place) for place in np.argsort(draws.mean(axis=1), kind="stable")]
+    rows = [rows_of(f"s{j}", own.astype(float).tolist()) for j, own in enumerate(draws)]
+    low, middle, best = (f"s{order[place]}" for place in (2, 15, 29))
+    result = compare(data_of(*rows), low, best)
+    (note,) = [note for note in result.notes if note.kind == "selection"]
+    assert (result.verdict, note.caution) == ("better", True)
+    assert result.p_value is not None
+    assert f"{best} scores highest of 30 systems" in note.text
+    assert f"p = {29 * result.p_value:.2f} adjusted for 29 comparisons" in note.text  # Bonferroni
+    alone = compare(data_of(rows[order[2]], rows[order[29]]), low, best)
+    assert (alone.p_value, [note for note in alone.notes if note.kind == "selection"]) == (result.p_value, [])
+    assert not [note for note in compare(data_of(*rows), low, middle).notes if note.kind == "selection"]
