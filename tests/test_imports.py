@@ -5,6 +5,8 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
 from tests.module_graph import circle_message, import_graph, in_circles, names_in, unreachable
 
 PACKAGE = Path(__file__).resolve().parents[1] / "evalstats"
