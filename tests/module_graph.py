@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from evalstats.loaders.registry import BUILT_IN
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "evalstats"
 _ENTRIES = (
@@ -107,6 +109,7 @@ def unreachable() -> list[str]:
     """Modules that no public name, command, assertion or page reaches; the packages around a reached module count as reached."""
     known, graph = modules(), import_graph(strings=True)
     found = reached(graph, [*_ENTRIES, *_imported_by_pages(known)])
+    found = reached(graph, [*found, *(module for module, _, _ in BUILT_IN)])
     # A result finds its document by its place: the module beside its own.
     beside = (f"{name.removesuffix('.result')}.document" for name in found if name.endswith(".result"))
     found = reached(graph, [*found, *beside])
