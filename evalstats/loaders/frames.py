@@ -123,37 +123,24 @@ def from_frame(
             "for a column a repetition, judges=[...] for a column a judge"
         )
     scores = next(iter(several.values()), ())
-    named: dict[str, str | None] = {
-        "item": item,
-        "model": model,
-        "run": run,
-        "benchmark": benchmark,
-        "system": system,
-        "variant": variant,
-        "trial": trial,
-        "metric": metric,
-        **columns,
-        **dict.fromkeys(across, COLUMNS),
-    }
+    named: dict[str, str | None] = {"item": item, "model": model, "run": run, "benchmark": benchmark, "system": system}
+    named |= {"variant": variant, "trial": trial, "metric": metric, **columns, **dict.fromkeys(across, COLUMNS)}
     named = {role: None if name is None else name_of(name) for role, name in named.items()}
     of_file = next((role for role, name in named.items() if name in (FILE, FOLDER)), None)
     if of_file is not None:
         raise InputError(
             f"{of_file}={named[of_file]!r} is for files; a frame has none: give {of_file}='@NAME', or a column"
         )
-    dependence = names_of(dependence)
     table = _as_table(_with_index(frame, (*named.values(), *scores)))
-    map_ = frame_map(
-        named,
-        scores,
-        table.columns,
-        values=values,
-        metrics=metrics,
-        scale=scale,
-        unscored=unscored,
-        higher_is_better=higher_is_better,
-        dependence=dependence,
-    )
+    codes = unscored if isinstance(unscored, float | int | str) else list(unscored)
+    facts = {
+        "values": values,
+        "metrics": metrics,
+        "scale": scale,
+        "dependence": [*names_of(dependence)],
+        "unscored": codes,
+    }
+    map_ = frame_map(named, scores, table.columns, facts, higher_is_better=higher_is_better)
     map_ = map_ if repeats is None else map_.overlaid(ColumnMap.from_options([f"repeats={repeats}"]))
     if item is not None and scores:
         return tidy_frame(table, map_)
@@ -257,29 +244,17 @@ def frame_map(
     named: Mapping[str, str | None],
     score: Iterable[str],
     columns: Iterable[str],
+    facts: Mapping[str, object],
     *,
-    values: Mapping[str, Mapping[str, str | float]] | None,
-    metrics: Mapping[str, Mapping[str, object]] | None,
-    scale: str | None,
-    unscored: float | str | Iterable[float | str],
     higher_is_better: bool | None,
-    dependence: Iterable[str],
 ) -> ColumnMap:
-    """Return the column map that the arguments of `from_frame` make for a table with these columns."""
+    """Return the column map that the arguments of `from_frame` make for a table with these columns; `facts` are parts of it."""
     map_ = ColumnMap.from_pairs((name, source) for name, source in named.items() if source is not None)
     scores, directions = _with_directions(score, columns)
     if higher_is_better is not None:
         directions[""] = higher_is_better
-    codes = [unscored] if isinstance(unscored, float | int | str) else list(unscored)
-    tables: dict[str, object] = {"columns": {"score": list(scores)} if scores else {}}
-    extra = {
-        "values": values,
-        "metrics": metrics,
-        "scale": scale,
-        "dependence": list(dependence) or None,
-        "unscored": codes or None,
-    }
-    tables.update({name: part for name, part in extra.items() if part is not None})
+    tables: dict[str, object] = {name: part for name, part in facts.items() if part not in (None, [])}
+    tables |= {"columns": {"score": scores}} if scores else {}
     told = ColumnMap.from_tables(tables, where="from_frame")
     return map_.overlaid(replace(told, directions=directions))
 

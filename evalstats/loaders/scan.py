@@ -14,6 +14,7 @@ from evalstats.loaders.frames import frame_map, tidy_frame
 from evalstats.loaders.rows import GroupCounter
 from evalstats.schema.columns import KEYS, MAX_TRIALS
 from evalstats.schema.data import EvalData, Problem
+from evalstats.schema.names import names_of
 from evalstats.store.manifest import is_store
 from evalstats.store.merged import COSTS, CannotMergeError
 from evalstats.store.read import open_store
@@ -117,17 +118,16 @@ def scan(
     if item is None or score is None:
         raise InputError("a table needs the names of two columns: item=COLUMN and score=COLUMN")
     table = open_table(source, engine)
-    map_ = frame_map(
-        {**named, "trial": trial, "metric": metric, **columns},
-        [score],
-        table.names,
-        values=values,
-        metrics=metrics,
-        scale=scale,
-        unscored=unscored,
-        higher_is_better=higher_is_better,
-        dependence=dependence,
-    )
+    codes = unscored if isinstance(unscored, float | int | str) else list(unscored)
+    facts = {
+        "values": values,
+        "metrics": metrics,
+        "scale": scale,
+        "dependence": [*names_of(dependence)],
+        "unscored": codes,
+    }
+    named |= {"trial": trial, "metric": metric, **columns}
+    map_ = frame_map(named, [score], table.names, facts, higher_is_better=higher_is_better)
     return scan_mapped(table, map_, called=str(source) if isinstance(source, str | Path) else "table")
 
 

@@ -468,19 +468,6 @@ def _is_number(cell: object, column: str) -> bool:
     return cell_of(count_of(cell) if plain(column) in COUNT_NAMES else cell) is not None
 
 
-def _looks_like_items(records: Sequence[Record], roles: Roles) -> bool:
-    """Whether rows are more likely items: they hold texts, or what is called name has rights and wrongs only."""
-    if any(len(value) > MAX_FACTOR_CHARS for record in records for value in record.values() if isinstance(value, str)):
-        return True
-    if plain(roles.model) != "name":
-        return False
-    # A name alone may be that of a test: rows are models only where most of the names are.
-    names = [as_text(record.get(roles.model)) or "" for record in records]
-    cells = [cell_of(record.get(metric.column)) for metric in roles.metrics for record in records]
-    rights = all(cell is None or cell.number in {0.0, 1.0} for cell in cells)
-    return rights or 2 * sum(map(names_a_model, names)) < len(names)
-
-
 def has_items_across(columns: Sequence[str], records: Sequence[Record]) -> bool:
     """Whether each row is a model, and the other columns are items, which hold rights and wrongs alone.
 
@@ -586,8 +573,13 @@ def published_in(columns: Sequence[str], records: Sequence[Record], map_: Column
     repeated = len(records) / len({tuple((as_text(row.get(name)) or "").strip() for name in keys) for row in records})
     if repeated > _ROWS_A_MODEL:
         return f"holds {repeated:.1f} rows for each {model}; a table of scores has one"
-    items = has_items_across(columns, records) or _looks_like_items(records, roles)
-    return "its rows are items" if map_ is None and items else roles
+    # A name alone may be that of a test: rows are models only where most of the names are.
+    names = [as_text(row.get(model)) or "" for row in records] if plain(model) == "name" else []
+    cells = [cell_of(row.get(metric.column)) for metric in roles.metrics for row in records]
+    rights = all(cell is None or cell.number in {0.0, 1.0} for cell in cells)
+    texts = any(len(cell) > MAX_FACTOR_CHARS for row in records for cell in row.values() if isinstance(cell, str))
+    tests = bool(names) and (rights or 2 * sum(map(names_a_model, names)) < len(names))
+    return "its rows are items" if map_ is None and (texts or tests or has_items_across(columns, records)) else roles
 
 
 def parts_in(columns: Sequence[str], records: Sequence[Record]) -> tuple[str, str] | None:
