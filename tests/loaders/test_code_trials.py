@@ -122,7 +122,7 @@ def test_cruxeval_by_hand(tmp_path: Path) -> None:
 def test_names_of_cruxeval(tmp_path: Path, name: str, system: str, task: str) -> None:
     data = read(write(tmp_path / name, {"raw_generations": {}, "raw_scored_generations": {"sample_0": [True]}}))
     assert rows(data, "system", "task") == [(system, task)]
-    assert ("the file names no model" in told(data)) == (name == "mine.json")
+    assert ("does not name its model" in told(data)) == (name == "mine.json")
 
 
 @pytest.mark.parametrize(

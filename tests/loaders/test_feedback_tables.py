@@ -96,12 +96,14 @@ def test_versions_of_an_app_pair_by_input(read: Any) -> None:
     assert (result.n_items, result.estimate) == (30, pytest.approx(0.25))
 
 
-def test_records_without_input_or_feedback_are_left_out(read: Any) -> None:
+def test_records_without_input_are_left_out(read: Any) -> None:
+    assert errors(read(RECORD, {**RECORD, "input": None})) == ["1 of 2 records are dropped (no question): [1]"]
+
+
+def test_a_record_without_feedback_is_unscored(read: Any) -> None:
     bare = {name: value for name, value in RECORD.items() if "Relevance" not in name and "Toxicity" not in name}
-    assert errors(read(RECORD, {**RECORD, "input": None}, bare)) == [
-        "1 of 3 records are dropped (no input): [1]",
-        "1 of 3 records are dropped (no feedback): [2]",
-    ]
+    data = read(RECORD, {**bare, "input": "another"})
+    assert set(data.outcomes.filter(locator="[1]")["status"]) == {"unscored"}
 
 
 @pytest.mark.parametrize("text", [False, True])
@@ -115,10 +117,9 @@ def test_checks_of_uptrain(read: Any, text: bool) -> None:
     assert set(data.metrics["higher_is_better"]) == {True}
 
 
-def test_rows_without_a_question_or_a_score_are_left_out(read: Any) -> None:
+def test_rows_without_a_question_are_left_out(read: Any) -> None:
     assert errors(read(CHECKED, {"response": "x", "score_tone": 1, "explanation_tone": ""}, {"question": "q"})) == [
         "1 of 3 rows are dropped (no question): [1]",
-        "1 of 3 rows are dropped (no score): [2]",
     ]
 
 

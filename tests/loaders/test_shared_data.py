@@ -164,27 +164,6 @@ def bench_scores(path: Path) -> int:
     return sum(2 + len(result["dimension_results"]) for result in document(path)["results"])
 
 
-def wildbench_cells(path: Path) -> int:
-    """Count numbers of all models; lengths and ranks are no scores, and rewards that are all 0 were not measured."""
-    return sum(
-        1
-        for model in document(path).values()
-        for name, value in model.items()
-        if is_number(value) and not name.startswith(("Rank_", "Length")) and was_measured(name, model)
-    )
-
-
-def was_measured(name: str, model: dict[str, Any]) -> bool:
-    if "reward" not in name.lower():
-        return True
-    family = name.partition("reward")[0] if "reward" in name else ""
-    return any(
-        is_number(value) and float(value)
-        for other, value in model.items()
-        if other.startswith(family) and "reward" in other
-    )
-
-
 def wildbench_numbers(path: Path) -> int:
     """Count what the tables of WildBench publish of each model."""
     table = document(path)
@@ -225,7 +204,7 @@ EXPECTED: dict[str, Reads | Refused] = {
         "alpaca-eval", {"comparisons": 108_665}, n_parquet, says="64 of 108,665 votes have no outcome"
     ),
     "alpaca_eval/raw_head/*.json": Reads("alpaca-eval", {"comparisons": 80}, n_list),
-    "alpaca_eval/benchmarks.csv": Reads("leaderboard", {"aggregates": 530}, all_but_length),
+    "alpaca_eval/benchmarks.csv": Reads("score-table", {"aggregates": 530}, all_but_length),
     "alpaca_eval/source_files.csv": Refused(COMMENT),
     "alpaca_eval/*leaderboard.csv": Reads(
         "leaderboard", {"aggregates": 1683}, cells_of("win_rate", "length_controlled_winrate", "discrete_win_rate")
@@ -299,7 +278,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "tenacious/outputs/inter_rater_pass?.json": Refused(f"{BESIDE} one pass of a rater"),
     "tenacious/outputs/inter_rater_*.json": Refused(f"{BESIDE} agreement of two passes"),
     "tenacious/*": Refused(BESIDE),
-    "wildbench/leaderboard/all_stat*.json": Reads("leaderboard", {"aggregates": 2176}, wildbench_cells),
+    "wildbench/leaderboard/all_stat*.json": Refused(BESIDE),
     "wildbench/leaderboard/pairwise-*.json": Reads("leaderboard", {"aggregates": 1085}, lambda path: 7 * n_list(path)),
     "wildbench/leaderboard/score.json": Reads("leaderboard", {"aggregates": 549}, lambda path: 9 * n_list(path)),
     "wildbench/leaderboard/wb_elo_results.json": Reads("leaderboard", {"aggregates": 67}, wildbench_numbers),

@@ -216,6 +216,7 @@ def _wildbench_scores(head: Head, _: Source, numbers: PublishedRows) -> str:
     return _WILDBENCH
 
 
+_EVERYTHING: Final = "WildBench's table of everything, in which 0 also stands for what was never measured"
 _DOCUMENT: Final = (*OBJECT, "lines")
 _TEXT: Final = ("text",)
 FORMAT: Final = PublishedFormat(
@@ -237,6 +238,7 @@ FORMAT: Final = PublishedFormat(
         (Sign("config elo_stat", shapes=_DOCUMENT), _wildbench_elo),
         (Sign(text=('"win_much"', '"lose_much"'), shapes=_DOCUMENT), _wildbench_rewards),
         (Sign(text=('"task_categorized_scores"', '"task_macro_score"'), shapes=_DOCUMENT), _wildbench_scores),
+        (Sign(text=('"Arena Elo (', '"WB_'), shapes=_DOCUMENT, skip=_EVERYTHING), _catalog),
         (Sign(text=('"humaneval+"', '"pass@1"', '"open-data"'), shapes=_DOCUMENT), _evalplus),
     ),
 )
