@@ -168,6 +168,24 @@ def test_a_short_answer_on_several_models_loads_no_solver(question: str, tmp_pat
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_ratings_load_no_solver(tmp_path: Path) -> None:
+    """scipy.optimize is a tenth of a large arena's time and a quarter of a small one's."""
+    rows = "".join(
+        f"{a},{b},{'model_a' if (i + j) % 3 else 'tie'}\n"
+        for i in range(20)
+        for j, (a, b) in enumerate(("xy", "yz", "zx"))
+    )
+    (tmp_path / "votes.csv").write_text("model_a,model_b,winner\n" + rows)
+    code = (
+        "import sys; sys.argv = ['evalstats', 'arena', 'votes.csv', '--quiet']\n"
+        "from evalstats.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
+        "print([m for m in ('scipy.stats', 'scipy.optimize') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_a_command_on_two_tables_loads_no_reader_of_options_and_no_transforms(tmp_path: Path) -> None:
     """pydantic, which typer asks for every option, and scipy.fft are a tenth of the time that a short answer takes."""
     for side, scores in {"a": "1,0,1,0,1,1,0,1", "b": "1,1,1,0,1,1,1,0"}.items():

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy import special
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, hstack, vstack
 from scipy.special import expit, log_expit
 
@@ -339,6 +338,8 @@ def rising_direction(cells: PairCells, ties: Ties, prior: float) -> FloatArray |
     held = prior > 0.0
     bounds = [(0.0, 0.0) if held else (-1.0, 1.0)] * n + [(-1.0, 1.0)] * k + [(0.0, 0.0 if ties == "half" else 1.0)]
     limits: Any = constraints
+    from scipy.optimize import linprog  # slow to load, and most votes leave nothing to look for
+
     found: Any = linprog(objective, A_ub=limits, b_ub=np.zeros(constraints.shape[0]), bounds=bounds, method="highs")
     if found.status != 0 or -found.fun <= _MOVES:
         return None

@@ -7,7 +7,6 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
-from scipy.optimize import brentq
 
 from evalstats.errors import InputError
 from evalstats.record import record
@@ -612,6 +611,8 @@ def _limit(
         return max(_log_chance(way, fit, own)[0] for way in ways) - target
 
     start = float(ways[0].strength.mean())
+    from scipy.optimize import brentq  # slow to load
+
     own = float(brentq(chance, start - _FARTHEST, start + _FARTHEST, xtol=1e-10))  # pyright: ignore[reportArgumentType]
     way = max(ways, key=lambda way: _log_chance(way, fit, own)[0])
     pull = _log_chance(way, fit, own)[1]

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_flow
 from scipy.special import expit
@@ -14,6 +13,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, merged, summed
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
+from evalstats.stats.roots import bracketed_roots
 
 Ties = Literal["half", "davidson", "rao-kupper"]
 
@@ -281,13 +281,15 @@ def tie_of_half(eta: FloatArray, count: FloatArray, n_ties: float) -> float:
         return 0.0
     apart, votes = _classes(np.abs(eta), count)
 
-    def excess(log_nu: float) -> float:
-        return float(votes @ vote_law("half", apart, float(np.exp(log_nu))).tie) - n_ties
+    def excess(log_nu: FloatArray) -> FloatArray:
+        return np.array([votes @ vote_law("half", apart, float(np.exp(each))).tie for each in log_nu]) - n_ties
 
-    top = float(np.log(_LARGEST_NU))
-    if excess(top) <= 0.0:
+    low, top = np.array([-30.0]), np.log([_LARGEST_NU])
+    at_top = excess(top)
+    if at_top[0] <= 0.0:
         return _LARGEST_NU
-    return float(np.exp(brentq(excess, -30.0, top, xtol=1e-10)))
+    # Not by scipy.optimize, which takes as long to load as the ratings of a short arena.
+    return float(np.exp(bracketed_roots(excess, low, top, at_low=excess(low), at_high=at_top)[0]))
 
 
 def _classes(apart: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 from scipy import special
-from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 from evalstats.errors import CannotAnswerError, InputError
@@ -650,6 +649,8 @@ def _best(model: DeviationModel) -> float:
     points = np.linspace(0.0, top, _GRID)
     best = int(np.argmax([model.log_lik(float(tau)) for tau in points]))
     low, high = points[max(best - 1, 0)], points[min(best + 1, _GRID - 1)]
+    from scipy.optimize import minimize_scalar  # slow to load
+
     found = minimize_scalar(lambda tau: -model.log_lik(float(tau)), bounds=(low, high), method="bounded")
     tau = float(found.x)
     # 0 where nothing else is better.
