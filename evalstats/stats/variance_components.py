@@ -69,7 +69,10 @@ class VarianceComponents:
         Mean squares are taken as independent, each its expectation times chi-squared over its degrees of freedom: exact for
         normal effects in a balanced design, an approximation elsewhere.
         """
-        squares = self.mean_squares * self.df / rng.chisquare(self.df, size=(n, len(self.df)))
+        # Whatever the order in which the factors are named, an effect has the same draws.
+        order = np.argsort([":".join(sorted(effect)) for effect in self.effects])
+        squares = np.empty((n, len(self.df)))
+        squares[:, order] = (self.mean_squares * self.df)[order] / rng.chisquare(self.df[order], size=(n, len(self.df)))
         return np.asarray(np.linalg.solve(self.weights, squares.T).T, dtype=np.float64)
 
 

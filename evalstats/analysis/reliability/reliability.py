@@ -171,8 +171,7 @@ def reliability(
         fixed=held,
         measured=object,
     )
-    rng = np.random.default_rng(seed)
-    draws = np.maximum(found.draws(_DRAWS, rng), 0.0)
+    draws = np.maximum(found.draws(_DRAWS, np.random.default_rng(seed)), 0.0)
     scores = object_scores(cells.factors, cells.means)
     better = scores if cells.metric.higher_is_better else -scores
     order: list[int] = np.argsort(-better, kind="stable").tolist()
@@ -196,7 +195,7 @@ def reliability(
         absolute=absolute,
         curve=tuple(row for name in sampled for row in _curve(study, draws, name, targets, conf_level)),
         targets=targets,
-        first_places=_first_places(study, draws[:_WORLDS], better, sampled, conf_level=conf_level, rng=rng),
+        first_places=_first_places(study, draws[:_WORLDS], better, sampled, conf_level=conf_level, seed=seed),
         balanced=found.balanced,
         n_cells=len(cells.means),
         n_items=cells.n_items,
@@ -314,7 +313,7 @@ def _first_places(
     facets: Sequence[str],
     *,
     conf_level: float,
-    rng: np.random.Generator,
+    seed: int,
 ) -> tuple[FirstPlaceRow, ...]:
     """Award the first place anew: for each facet with as many other levels and with one, then for all facets together."""
     asked: list[tuple[tuple[str, ...], int | None]] = []
@@ -326,6 +325,8 @@ def _first_places(
         asked.append((tuple(facets), None))
     rows: list[FirstPlaceRow] = []
     for renewed, n in asked:
+        # The same numbers for each, whichever facets come before it.
+        rng = np.random.default_rng(seed)
         drawn = first_place_changes(study, draws, scores, renewed, n_levels=n, rng=rng)
         ends = _ends(drawn, conf_level)
         rows.append(

@@ -111,7 +111,12 @@ def test_the_order_of_rows_and_facets_changes_nothing() -> None:
     found = es.reliability(table(listed), facets=["item", "scaffold"])
     expected = {frozenset(row.factors): row.variance for row in report().components}
     assert {frozenset(row.factors): row.variance for row in found.components} == pytest.approx(expected)
-    assert found.relative.estimate == pytest.approx(report().relative.estimate)
+    for one, other in ((found.relative, report().relative), (found.absolute, report().absolute)):
+        assert (one.estimate, one.conf_low, one.conf_high) == pytest.approx(
+            (other.estimate, other.conf_low, other.conf_high)
+        )
+    changes = {(frozenset(row.renewed), row.n): row.estimate for row in report().first_places}
+    assert {(frozenset(row.renewed), row.n): row.estimate for row in found.first_places} == pytest.approx(changes)
 
 
 def test_lower_is_better_puts_another_first() -> None:
