@@ -21,9 +21,15 @@ settings.register_profile("search", deadline=None)
 settings.load_profile("same")
 
 
+# What these look at is computed once in a process, so they go to one together.
+_TOGETHER = frozenset({
+    "tests/frozen/test_frozen.py", "tests/golden_texts/test_golden_texts.py", "tests/analysis/test_every_result.py",
+    "tests/analysis/test_shown_frame.py", "tests/document/test_own_documents.py",
+})  # fmt: skip
 _LONGEST = frozenset({
-    "test_every_page.py", "test_fuzz.py", "test_gallery.py", "test_merged_store.py", "test_notebooks.py", "test_readme.py",
-    "test_imports.py", "test_family.py", "test_score_changes.py", "test_browser.py", "test_many_models_simulated.py",
+    *(Path(name).name for name in _TOGETHER), "test_every_page.py", "test_browser.py", "test_pictures.py", "test_gallery.py",
+    "test_question_pages.py", "test_any_format.py", "test_names_as_they_are.py", "test_merged_store.py", "test_notebooks.py",
+    "test_readme.py", "test_fuzz.py", "test_family.py", "test_score_changes.py", "test_many_models_simulated.py",
 })  # fmt: skip
 
 _HERE = Path(__file__).resolve().parent
@@ -68,6 +74,21 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no process is left with one of them at the end."""
     items.sort(key=lambda item: item.path.name not in _LONGEST)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """A process for each file, as `--dist loadfile` says, and one for those that share what they compute."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler.loadfile import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "together" if file in _TOGETHER else file
+
+    return Scheduling(config, log)
 
 
 def pytest_unconfigure() -> None:

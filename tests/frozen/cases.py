@@ -25,8 +25,8 @@ CASES: dict[str, Case] = {}
 
 
 def case(function: Case) -> Case:
-    """Register what the function returns as a frozen result, under the function's name."""
-    CASES[function.__name__] = function
+    """Register what the function returns as a frozen result, under the function's name; it is computed once."""
+    CASES[function.__name__] = cache(function)
     return function
 
 

@@ -5,9 +5,7 @@ The same results, saved and loaded, are what they were; those of hostile names a
 
 import copy
 import json
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,20 +14,15 @@ from tests.frozen.cases import CASES
 from tests.frozen.values import FOLDER, moved
 
 
-@cache
-def result(name: str) -> Any:
-    return CASES[name]()
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_numbers_have_not_moved(name: str) -> None:
-    lines = moved(name, result(name))
+    lines = moved(name, CASES[name]())
     assert not lines, "\n".join([f"{len(lines)} rows of {name} have moved", *lines[:10]])
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_saved_result_is_the_same_again(name: str, tmp_path: Path) -> None:
-    found = result(name)
+    found = CASES[name]()
     for each in found if isinstance(found, tuple) else (found,):
         each.save(tmp_path / "r.json")
         assert es.load_result(tmp_path / "r.json") == each
@@ -49,7 +42,7 @@ class _Given:
 
 @pytest.fixture(scope="module")
 def board() -> dict:
-    return json.loads(json.dumps(result("leaderboard_published").to_dict()))
+    return json.loads(json.dumps(CASES["leaderboard_published"]().to_dict()))
 
 
 def test_a_number_that_moves_is_seen(board: dict) -> None:

@@ -93,7 +93,7 @@ def test_a_figure_that_is_resized_is_laid_out_anew(name: str) -> None:
     assert_words_stand_apart(figure)
 
 
-@pytest.mark.parametrize("layout", ["constrained", "tight"])
+@pytest.mark.parametrize("layout", ["constrained", pytest.param("tight", marks=pytest.mark.slow)])
 def test_a_layout_engine_may_move_axes_and_what_others_drew_stays(layout: str) -> None:
     figure = Figure(figsize=(11, 8), layout=layout)
     axes = figure.subplots(2, 2).flat

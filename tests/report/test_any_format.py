@@ -64,7 +64,9 @@ def plain(text: str) -> str:
     return re.sub(r"\s+", " ", pypandoc.convert_text(text, "plain", format="markdown", extra_args=["--wrap=none"]))
 
 
-@pytest.mark.parametrize("kind", ["compare", "leaderboard", "scenarios", "arena"])
+@pytest.mark.parametrize(
+    "kind", ["compare", "scenarios", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("leaderboard", "arena"))]
+)
 def test_a_page_is_words_and_pictures_in_a_format_that_is_none_of_ours(
     kind: str, rendering: Callable[..., None]
 ) -> None:

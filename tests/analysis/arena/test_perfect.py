@@ -240,8 +240,9 @@ def test_ranks_are_wrong_as_seldom_as_promised(n: int, raters: int, taste: float
     assert wrong * draws <= stats.binom.ppf(0.999, draws, 0.05)
 
 
-@pytest.mark.parametrize("prior", [0.1, 0.5, 2.0])
-@pytest.mark.parametrize("ends", [{"best": "ash"}, {"worst": "elder"}, {"best": "birch", "worst": "cedar"}])
+@pytest.mark.parametrize(
+    ("prior", "ends"), [(0.1, {"best": "ash"}), (0.5, {"worst": "elder"}), (2.0, {"best": "birch", "worst": "cedar"})]
+)
 def test_a_prior_takes_no_certain_place_away(prior: float, ends: dict[str, str]) -> None:
     """A model that lost (won) every vote is last (first) with a prior as without, and has a rating."""
     for seed in range(3):
