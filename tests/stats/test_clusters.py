@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
+from evalstats.stats.checks import few_effective
 from evalstats.stats.clusters import (
-    _few_effective,
     cluster_mean,
     cluster_sign_flip,
     cluster_weighted_mean,
@@ -158,7 +158,7 @@ def test_one_huge_cluster_leaves_few_effective_clusters():
     clusters = np.repeat(np.arange(5), [200, 1, 1, 1, 1])
     result = cluster_mean(np.random.default_rng(1).normal(size=204), clusters)
     assert result.effective_clusters == pytest.approx(2.0, abs=0.2)
-    assert f"worth {result.effective_clusters:.1f}: too few" in result.estimate.warnings[0]
+    assert result.estimate.warnings == (few_effective(result.estimate.df),)
     assert cluster_mean(np.arange(40.0), np.arange(40) // 5).estimate.warnings == ()
 
 
@@ -270,8 +270,10 @@ def test_two_clusters_have_a_standard_error():
     assert cluster_mean(values, np.zeros(5, int)).estimate.std_error is None
 
 
-@pytest.mark.parametrize(("df", "few"), [(4.0, False), (4.0 - 1e-12, False), (3.99, True), (1.0, True)])
-def test_clusters_worth_fewer_than_five_are_told(df, few):
-    told = _few_effective(df)
-    assert bool(told) == few
-    assert not few or f"worth {1 + df:.1f}" in told[0]
+@pytest.mark.parametrize(("last", "few"), [(7, False), (8, True), (70, True)])
+def test_clusters_worth_fewer_than_five_are_told(last, few):
+    """Five equal clusters have four degrees of freedom up to rounding."""
+    codes = np.repeat(np.arange(5), [7, 7, 7, 7, last])
+    estimate = cluster_mean(np.random.default_rng(0).normal(size=len(codes)), codes).estimate
+    assert bool(estimate.warnings) == few
+    assert (estimate.df < 4 - 1e-9) == few
