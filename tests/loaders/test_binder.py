@@ -190,8 +190,8 @@ def shuffled(seed: int) -> tuple[list[tuple[str, str]], Rows, Header]:
 
 def test_what_tables_hold_is_found_or_asked_about(tmp_path: Path) -> None:
     with on_the_shell():
-        found = [check(tmp_path / "t.csv", *shuffled(seed)) for seed in range(300)]
-    assert found.count("open") > 200
+        found = [check(tmp_path / "t.csv", *shuffled(seed)) for seed in range(100)]
+    assert found.count("open") > 66
 
 
 @pytest.mark.slow
