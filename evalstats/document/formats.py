@@ -160,22 +160,12 @@ def to_html(document: Document, address: Callable[[Figure], str] | None = None) 
         f'<div style="{style}"><strong style="color:{color}">{for_html(capital(document.label))}</strong> '
         f"{for_html(sentence(document.headline))}<br>{for_html(document.below)}</div>"
     )
-    parts += [
-        _html_picture(block, address(block)) if address and isinstance(block, Figure) else _html(block)
-        for block in document.answer
-    ]
+    parts += [_html(block, address) for block in document.answer]
     parts.append(_html_list([note.line for note in document.cautions]))
     if address is None:
         parts += _html_folded("Evidence", document.evidence)
         parts += _html_folded("Method", document.method)
     return f'<div class="evalstats">{"".join(parts)}</div>'
-
-
-def _html_picture(figure: Figure, address: str) -> str:
-    image = f'<img alt="{for_html(figure.alt)}" src="{for_html(address)}" style="max-width:100%">'
-    return (
-        f'<figure style="margin:.5em 0">{image}<figcaption>{for_html(sentence(figure.caption))}</figcaption></figure>'
-    )
 
 
 def _html_folded(title: str, sections: Sequence[Section]) -> list[str]:
@@ -187,7 +177,7 @@ def _html_list(items: Sequence[str]) -> str:
     return f"<ul>{''.join(f'<li>{for_html(item)}</li>' for item in items)}</ul>" if items else ""
 
 
-def _html(block: Block) -> str:
+def _html(block: Block, address: Callable[[Figure], str] | None = None) -> str:
     match block:
         case Text():
             return f"<p>{for_html(block.text)}</p>"
@@ -195,13 +185,16 @@ def _html(block: Block) -> str:
             return _html_list(block.items)
         case Code():
             return f"<pre>{'<br>'.join(for_html(line) for line in block.code.splitlines())}</pre>"
+        case Figure() if address is not None:
+            image = f'<img alt="{for_html(block.alt)}" src="{for_html(address(block))}" style="max-width:100%">'
+            return f"<figure>{image}<figcaption>{for_html(sentence(block.caption))}</figcaption></figure>"
         case Figure():
             return "" if block.table is None else html_table(block.table)
         case Table():
             return html_table(block)
         case Tabs():
             return "".join(
-                f"<p><strong>{for_html(panel.heading)}</strong></p>{''.join(map(_html, panel.blocks))}"
+                f"<p><strong>{for_html(panel.heading)}</strong></p>{''.join(_html(each, address) for each in panel.blocks)}"
                 for panel in block.panels
             )
         case SideBySide():

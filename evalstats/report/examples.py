@@ -1,9 +1,9 @@
 """What a page shows when it is rendered as it stands, without a result: an answer on shipped or simulated data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -32,6 +32,17 @@ def example(kind: str) -> Result:
     return EXAMPLES[kind]()
 
 
+def _simulated(found: Any) -> Result:
+    """Return a result that says where its data come from."""
+    return replace(found, notes=(_MADE_UP, *found.notes))
+
+
+def _scores(rows: Sequence[Mapping[str, object]] | pl.DataFrame, benchmark: str, **names: Any) -> "EvalData":
+    from evalstats.loaders.frames import from_frame
+
+    return from_frame(pl.DataFrame(rows), item="item", model="model", score="score", benchmark=benchmark, **names)
+
+
 def _compare() -> Result:
     from evalstats import datasets
     from evalstats.analysis.compare.compare import compare
@@ -48,7 +59,6 @@ def _score() -> Result:
 
 def _frontier() -> Result:
     from evalstats.analysis.frontier.frontier import frontier
-    from evalstats.loaders.frames import from_frame
 
     draw = np.random.default_rng(_SEED)
     ease = draw.normal(size=200)
@@ -63,16 +73,12 @@ def _frontier() -> Result:
         for name, of, price in made
         for i in range(len(ease))
     ]
-    found = frontier(
-        from_frame(pl.DataFrame(rows), item="item", model="model", score="score", benchmark="@maths problems")
-    )
-    return replace(found, notes=(_MADE_UP, *found.notes))
+    return _simulated(frontier(_scores(rows, "@maths problems")))
 
 
 def _items() -> Result:
     """Thirty-six models of three makers on 300 items: some have a wrong key, two defeat the strongest, one maker knows twelve."""
     from evalstats.analysis.items.items import items
-    from evalstats.loaders.frames import from_frame
 
     draw = np.random.default_rng(_SEED)
     slope, intercept = draw.lognormal(0.0, 0.4, size=300), draw.normal(0.3, 1.5, size=300)
@@ -87,18 +93,12 @@ def _items() -> Result:
         for m in range(36)
         for i in range(300)
     ]
-    found = items(
-        from_frame(pl.DataFrame(rows), item="item", model="model", score="score", benchmark="@general knowledge"),
-        size=40,
-        family="maker",
-    )
-    return replace(found, notes=(_MADE_UP, *found.notes))
+    return _simulated(items(_scores(rows, "@general knowledge"), size=40, family="maker"))
 
 
 def _reliability() -> Result:
     """Ten models under five scaffolds on 40 tasks: a scaffold suits some models better than others."""
     from evalstats.analysis.reliability.reliability import reliability
-    from evalstats.loaders.frames import from_frame
 
     draw = np.random.default_rng(_SEED)
     logit = (
@@ -115,17 +115,13 @@ def _reliability() -> Result:
         for s in range(5)
         for i in range(40)
     ]
-    data = from_frame(
-        pl.DataFrame(rows), item="item", model="model", system="scaffold", score="score", benchmark="@agent tasks"
-    )
-    found = reliability(data, facets=["scaffold", "item"])
-    return replace(found, notes=(_MADE_UP, *found.notes))
+    data = _scores(rows, "@agent tasks", system="scaffold")
+    return _simulated(reliability(data, facets=["scaffold", "item"]))
 
 
 def _contamination() -> Result:
     """Nine models on 400 items, of which half are public; one of them scores 25 points more on these."""
     from evalstats.analysis.contamination.contamination import contamination
-    from evalstats.loaders.frames import from_frame
 
     draw = np.random.default_rng(_SEED)
     references = [f"reference-{i}" for i in range(1, 9)]
@@ -139,15 +135,13 @@ def _contamination() -> Result:
         for name in ("new-model", *references)
         for i in range(400)
     ]
-    data = from_frame(pl.DataFrame(rows), item="item", model="model", score="score", benchmark="@maths problems")
-    found = contamination(data, split="source", suspects="new-model", references=references)
-    return replace(found, notes=(_MADE_UP, *found.notes))
+    data = _scores(rows, "@maths problems")
+    return _simulated(contamination(data, split="source", suspects="new-model", references=references))
 
 
 def _audit() -> Result:
     """Five models on 400 items: one had timeouts on hard items, one was run on fewer items."""
     from evalstats.analysis.audit.audit import audit
-    from evalstats.loaders.frames import from_frame
 
     draw = np.random.default_rng(_SEED)
     ease = draw.normal(size=400)
@@ -159,9 +153,7 @@ def _audit() -> Result:
         part = pl.DataFrame({"item": range(400), "model": name, "score": right.astype(np.float64)})
         part = part.with_columns(pl.when(~pl.Series(timeout)).then("score"))
         parts.append(part.filter(pl.col("item") % 5 > 0) if name == "model-d" else part)
-    frame = pl.concat(parts)
-    found = audit(from_frame(frame, item="item", model="model", score="score", benchmark="@maths problems"))
-    return replace(found, notes=(_MADE_UP, *found.notes))
+    return _simulated(audit(_scores(pl.concat(parts), "@maths problems")))
 
 
 def _judges() -> Result:
@@ -180,13 +172,11 @@ def _judges() -> Result:
             said["judge-kind"] = draw.random() < (0.93 if good else 0.07 + kind)
             rows += [{"item": i, "model": name, "rater": who, "value": int(yes)} for who, yes in said.items()]
     data = from_ratings(pl.DataFrame(rows), humans=("ann", "ben"), model="model", benchmark="answers to customers")
-    found = judges(data, seed=_SEED)
-    return replace(found, notes=(_MADE_UP, *found.notes))
+    return _simulated(judges(data, seed=_SEED))
 
 
 def _power() -> Result:
     from evalstats.analysis.power.power import power
-    from evalstats.loaders.frames import from_frame
     from evalstats.simulate.draws import simulate_pairs
 
     drawn = simulate_pairs(
@@ -198,9 +188,8 @@ def _power() -> Result:
         for i in range(120)
         for k in range(3)
     ]
-    pilot = from_frame(pl.DataFrame(rows), item="item", model="model", score="score", trial="trial", benchmark="@pilot")
-    found = power(pilot=pilot, baseline="old", candidate="new", cluster="passage", delta="5pp", seed=_SEED)
-    return replace(found, notes=(_MADE_UP, *found.notes))
+    pilot = _scores(rows, "@pilot", trial="trial")
+    return _simulated(power(pilot=pilot, baseline="old", candidate="new", cluster="passage", delta="5pp", seed=_SEED))
 
 
 def _gap() -> Result:

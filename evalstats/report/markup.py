@@ -229,7 +229,7 @@ def table_float(table: Table, label: str, *, after: str = "", shown: int | None 
     name = for_html(table.caption or label)
     region = f'<div class="{classes}" role="region" aria-label="{name}" tabindex="0">{body}</div>{after}'
     printed = table if shown is None else replace(table, rows=table.rows[:shown])
-    caption = " ".join(part for part in (for_pandoc(sentence(table.caption)), more) if part)
+    caption = " ".join(part for part in (pandoc.prose(sentence(table.caption)), more) if part)
     content = both(region, typst_table(printed), pandoc.pipe_table(printed, caption=False))
     return float_block(label, content, caption)
 

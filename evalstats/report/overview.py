@@ -15,7 +15,7 @@ from evalstats.errors import InputError
 from evalstats.report.card import card
 from evalstats.report.engine import no_one_listens
 from evalstats.report.markup import show
-from evalstats.report.page import Page, banner, shown_day, title_block
+from evalstats.report.page import Page, answers_index, banner, shown_day, title_block
 from evalstats.report.render import render_results
 
 INDEX = "index.html"
@@ -24,9 +24,9 @@ _LONGEST_NAME = 40
 
 
 def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = "", rendered: str = "") -> None:
-    """Print a saved overview: its cards, what the data hold, and every answer with its evidence; or its changes alone.
+    """Print a saved overview: what was answered, what the data hold, every answer with its evidence; or its changes alone.
 
-    With `pages`, one for each answer, the cards link to these, and the answers stand there. InputError if the file holds no
+    With `pages`, one for each answer, cards link to these, and the answers stand there. InputError if the file holds no
     overview.
     """
     result = load_result(path) if path else example_overview()
@@ -45,18 +45,18 @@ def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = ""
         *(banner(note) for note in said.banners),
         for_pandoc(sentence(said.scope)),
     )
-    for place, document in enumerate(documents, start=1):
-        show(*_card(document, pages[place - 1] if pages else f"#sec-r{place}"))
+    cards = [part for each, target in zip(documents, pages, strict=False) for part in _card(each, target)]
+    show(*(cards or [answers_index(documents)]))
     found = [Section(id="holdings", heading="What the data hold", blocks=(holdings_table(result),))]
     if result.refusals:
         found.append(Section(id="refusals", heading="What the data do not answer", blocks=(refusals_table(result),)))
     own = Page(document=replace(said, evidence=tuple(found), notes=()), engine=engine, day=day, level=2)
-    own.show("evidence")
+    own.show("holdings")
     if not pages:
         banners = {note.line for note in said.banners}
         for place, document in enumerate(documents, start=1):
             _show_answer(document, place, engine, rendered, banners)
-    own.show("method")
+    own.show("evidence", "method")
 
 
 def write_pages(result: Overview, folder: Path, *, on_step: Callable[[str], None] = no_one_listens) -> Path:

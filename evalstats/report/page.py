@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ from evalstats.analysis.result import Result
 from evalstats.analysis.saved import load_result
 from evalstats.document import pandoc
 from evalstats.document.escape import for_html, for_pandoc
+from evalstats.document.formats import capital
 from evalstats.document.model import (
     Block,
     Code,
@@ -72,18 +73,7 @@ def shown_day(rendered: str) -> date:
     return date.fromisoformat(rendered) if rendered else today()
 
 
-def package_versions() -> str:
-    """Name the version of Python and of each package that is installed."""
-    found = [f"Python {platform.python_version()}"]
-    for name in _PACKAGES:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    return ", ".join(found)
-
-
-_PACKAGES = ("numpy", "scipy", "polars")
+_PACKAGES = ("numpy", "scipy", "polars")  # that numbers come from
 # Of a table longer than this, or than it says itself, the page shows the beginning; the CSV has all.
 _MOST_ROWS = 60
 _REFERENCES = "references"
@@ -152,7 +142,7 @@ class Page:
         return [self._heading(section.heading), *self._blocks(section.blocks)]
 
     def _heading(self, text: str) -> str:
-        return f"{'#' * self.level} {whole_words(for_pandoc(text))}"
+        return f"{'#' * self.level} {whole_words(prose(text))}"
 
     def _blocks(self, blocks: Sequence[Block]) -> list[str]:
         """Return the blocks; in a PDF no page ends between a sentence and the figure or table that it introduces.
@@ -217,10 +207,11 @@ class Page:
         """Return what is needed to come to the same page: digests, seed and code, the engine and the versions."""
         left = [section for section in self._method_sections() if section.id not in self.shown]
         again = [section for name in _REPEATED for section in left if section.id == name]
+        versions = [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in _PACKAGES)]
         made = Items(
             items=(
                 f"Rendered by {self.engine or 'Quarto'} on {self.day.day} {self.day:%B %Y}.",
-                f"Versions: {package_versions()}.",
+                f"Versions: {', '.join(versions)}.",
             )
         )
         self.shown.update(section.id for section in again)
@@ -383,18 +374,19 @@ def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") 
         for place, result in enumerate(results, start=1)
     ]
     head = title_block(f"{len(pages)} results", shown_day(rendered), "results")
-    show(head, _index([page.document for page in pages]))
+    show(head, answers_index([page.document for page in pages]))
     for place, page in enumerate(pages, start=1):
         show(f"## {for_pandoc(page.document.title)} {{#sec-r{place}}}")
         page.show("answer", "evidence", "method")
 
 
-def _index(documents: Sequence[Document]) -> str:
+def answers_index(documents: Sequence[Document]) -> str:
     """Return what was asked and what was answered, each with a link to where it stands."""
-    rows = [
-        f"- [{for_pandoc(each.title)}](#sec-r{place}) **{for_pandoc(each.label)}:** {for_pandoc(sentence(each.headline))}"
-        for place, each in enumerate(documents, start=1)
-    ]
+    rows: list[str] = []
+    for place, each in enumerate(documents, start=1):
+        number = ", ".join(filter(None, (each.number, each.number_words)))
+        answer = prose(" ".join(sentence(part) for part in (each.headline, number) if part))
+        rows.append(f"- [{for_pandoc(each.title)}](#sec-r{place}) **{for_pandoc(capital(each.label))}:** {answer}")
     return "\n".join(rows)
 
 
@@ -452,7 +444,7 @@ def _block(block: Text | Items | Code | Figure | Table | SideBySide, prefix: str
         case Code():
             return code_block(block.code, block.language)
         case Figure():
-            caption = for_pandoc(sentence(block.caption))
+            caption = prose(sentence(block.caption))
             after = "".join(_data_link(rows, name, words) for name, words, rows in figure_data(block))
             drawn = figure_float(
                 block, _label(block, prefix), caption=caption, after=after.replace('</p><p class="es-data">', " ")

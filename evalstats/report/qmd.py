@@ -160,18 +160,9 @@ EXECUTE: Final = frozenset({"echo", "warning"})
 CELL_OPTIONS: Final = frozenset(
     {"tags", "label", "output", "echo", "code-fold", "fig-cap", "fig-alt", "tbl-cap", "warning", "include"}
 )
+CALLOUTS: Final = ("note", "tip", "important", "caution", "warning")
 CLASSES: Final = frozenset(
-    {
-        "callout-note",
-        "callout-tip",
-        "callout-important",
-        "callout-caution",
-        "callout-warning",
-        "panel-tabset",
-        "content-visible",
-        "content-hidden",
-        "unnumbered",
-    }
+    {*(f"callout-{kind}" for kind in CALLOUTS), "panel-tabset", "content-visible", "content-hidden", "unnumbered"}
 )
 ATTRIBUTES: Final = frozenset({"title", "collapse", "when-format", "unless-format", "fig-alt", "width"})
 

@@ -82,7 +82,8 @@ def _headline(result: Audit) -> str:
     if not flipping:
         return f"{findings}, and no verdict of {pairs} hangs on them"
     changes = f"{flipping} of {findings} {conjugate(flipping, 'change')} a conclusion"
-    return f"{changes}; {result.n_depend:,} of {pairs} would have another verdict"
+    which = "the comparison" if result.n_pairs == 1 else f"{result.n_depend:,} of {pairs}"
+    return f"{changes}; {which} would have another verdict"
 
 
 def _answer(result: Audit) -> tuple[Block, ...]:

@@ -417,8 +417,6 @@ def _more_data(found: LabLiveGap) -> str:
     if line is None or line.detectable is None or found.lab.noise is None or found.live.noise is None:
         return ""
     lab, live, shown = abs(line.slope) * found.lab.noise, found.live.noise, ShownSide(found, found.live)
-    if line.tau_low > 0 and line.tau**2 > lab**2 + live**2:
-        return (
-            f"Do not expect more data to show smaller gaps: true gaps spread by {shown.spread(line.tau)} between models"
-        )
+    if line.tau_low > 0 and line.tau**2 > lab**2 + live**2:  # then more data would show no smaller gap
+        return ""
     return f"To detect gaps below {shown.size(line.detectable)}, get more {'lab items' if lab > live else 'live data'} first"

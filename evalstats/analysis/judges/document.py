@@ -486,28 +486,17 @@ def _corrected(result: JudgeReport) -> Section | None:
         most=_SHOWN,
         frame=columns(
             result.corrected,
-            "judge",
-            "name",
-            "judge_mean",
-            "estimate",
-            "std_error",
-            "conf_low",
-            "conf_high",
-            "method",
-            "n_labels",
-            "n_judged",
-            "tuning",
-            "label_worth",
+            *("judge", "name", "judge_mean", "estimate", "std_error", "conf_low"),
+            *("conf_high", "method", "n_labels", "n_judged", "tuning", "label_worth"),
         ),
     )
     if len(own) < _DRAWN:
         return Section(id="corrected", heading=head, blocks=(table,))
-    shown = columns(own, "name", "judge_mean", "estimate", "conf_low", "conf_high")
-    names = ("model", "x", "y", "y_low", "y_high")
+    shown = columns(own, "name", "judge_mean", "estimate", "conf_low", "conf_high").values()
     figure = Figure(
         id="corrected",
         plot="scatter",
-        rows=dict(zip(names, shown.values(), strict=True)),
+        rows=dict(zip(("model", "x", "y", "y_low", "y_high"), shown, strict=True)),
         options={
             "identity": f"judge as {result.truth}",
             "x_title": f"Score by {own[0].judge}",
@@ -638,16 +627,8 @@ def biases_section(result: JudgeReport) -> Section | None:
                 most=_SHOWN,
                 frame=columns(
                     result.biases,
-                    "judge",
-                    "check",
-                    "estimate",
-                    "conf_low",
-                    "conf_high",
-                    "p_value",
-                    "n_units",
-                    "null",
-                    "association",
-                    "method",
+                    *("judge", "check", "estimate", "conf_low", "conf_high"),
+                    *("p_value", "n_units", "null", "association", "method"),
                 ),
             )
         )

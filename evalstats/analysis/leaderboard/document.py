@@ -558,13 +558,9 @@ def _missing(result: Leaderboard) -> Section | None:
     if not short:
         return None
     digits = score_digits(result)
-    # One column where all that is missing is missing for one reason.
-    only_errors = all(row.n_missing == row.n_error and not row.n_unscored for row in short)
-    only_unscored = all(row.n_missing == row.n_unscored and not row.n_error for row in short)
-    alone = "Errors" if only_errors else "Unscored" if only_unscored else ""
     columns = (
         Column(title="Model", kind="name"),
-        Column(title=alone or "Missing", kind="count"),
+        Column(title="Missing", kind="count"),
         Column(title="Errors", kind="count", spare=True),
         Column(title="Unscored", kind="count", spare=True),
         number_column(result, "Score", result.score_unit, digits=digits),
@@ -574,8 +570,8 @@ def _missing(result: Leaderboard) -> Section | None:
         (
             row.name,
             row.n_missing,
-            None if alone else row.n_error or None,
-            None if alone else row.n_unscored or None,
+            row.n_error or None,
+            row.n_unscored or None,
             row.estimate,
             None if row.missing_low is None else (row.missing_low, row.missing_high),
         )

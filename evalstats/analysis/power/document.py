@@ -325,12 +325,10 @@ def document(plan: PowerPlan) -> Document:
 
 def _interval(plan: PowerPlan) -> Interval | None:
     """Return the answer with the range that a pilot is consistent with, to be drawn."""
-    ends = (plan.answer_low, plan.answer_high)
-    if plan.solved in ("n_items", "n_clusters"):
-        return drawn_interval(plan.answer, ends, digits=0, unit=_counted(plan))
-    if plan.solved == "power":
-        return drawn_interval(plan.answer, ends, digits=2, bounds=(0.0, 1.0), sides=("0", "1: always"))
-    return drawn_interval(plan.answer, ends, digits=digits_of(plan), scale=plan.scale, unit=plan.unit)
+    written: dict[str, Any] = {"digits": digits_of(plan), "scale": plan.scale, "unit": plan.unit}
+    if plan.solved in ("n_items", "n_clusters", "power"):
+        written = {"digits": 2} if plan.solved == "power" else {"digits": 0, "unit": _counted(plan)}
+    return drawn_interval(plan.answer, (plan.answer_low, plan.answer_high), **written)
 
 
 def _label(plan: PowerPlan) -> tuple[str, Tone]:

@@ -345,18 +345,8 @@ def _components_table(result: ReliabilityReport) -> Table:
             "term": [":".join(row.factors) for row in result.components],
             **columns(
                 result.components,
-                *(
-                    "estimate",
-                    "conf_low",
-                    "conf_high",
-                    "variance",
-                    "share",
-                    "share_low",
-                    "share_high",
-                    "df",
-                    "role",
-                    "zero",
-                ),
+                *("estimate", "conf_low", "conf_high", "variance", "share"),
+                *("share_low", "share_high", "df", "role", "zero"),
             ),
         },
     )
