@@ -31,24 +31,24 @@ Row = dict[str, Any]
 BUDGET: Final[Mapping[str, tuple[int, int]]] = {
     "arena": (240, 2700),
     "arena-sampling": (640, 7000),
-    "audit": (220, 1400),
+    "audit": (240, 1400),
     "compare": (400, 2700),
     "compare-metrics": (300, 1600),
     "contamination": (140, 1300),
     "frontier": (110, 1450),
-    "items": (230, 2600),
-    "reliability": (300, 2600),
+    "items": (450, 3100),  # items that no curve fits, and those that a family knows
+    "reliability": (390, 2500),
     "judges": (430, 2400),
     "lab-live": (420, 4000),
-    "leaderboard": (500, 2900),  # also says what it can tell apart, and what missing scores could do
-    "overview": (660, 4200),
+    "leaderboard": (450, 2500),  # also says what it can tell apart
+    "overview": (660, 3700),
     "power": (410, 2200),
     "published-claims": (870, 4200),
     "results": (590, 3300),
     "scenarios": (500, 3200),
     "score": (120, 1200),
     "tenacious": (740, 3500),
-    "validation": (840, 5500),
+    "validation": (940, 5600),
 }
 
 _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
