@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from evalstats.analysis.compare.flips import ItemSpread
 from evalstats.analysis.compare.result import (
     DECIDED,
     Comparison,
     Comparisons,
     GroupRow,
-    ItemSpread,
     UnevenOrder,
     Verdict,
 )

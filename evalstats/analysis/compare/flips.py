@@ -308,3 +308,45 @@ def _placed(items: pl.DataFrame, *, rows: Sequence[pl.DataFrame], runs: pl.DataF
         found = found.with_columns(file_of.alias("file"))
         parts.append(found.select(pl.col(name).cast(pl.String).alias(f"{side}_{name}") for name in _OF_SOURCE))
     return pl.concat(parts, how="horizontal")
+
+
+# --- graded differences, which do not flip ---
+
+_FEWEST_ITEMS, _FEWEST_VALUES = 20, 3
+_MOST_VALUES = 200  # of more distinct differences neighbours are counted together
+
+
+@record
+class ItemSpread:
+    """How graded differences of items lie: candidate minus baseline, in the metric's own unit.
+
+    Attributes
+    ----------
+    values, counts
+        Differences in rising order, and on how many items each occurs; of more than 200 neighbours are counted together, at
+        their mean, but for the least and the largest.
+    n_higher, n_lower
+        Items on which the candidate scores higher, and lower.
+    """
+
+    values: tuple[float, ...]
+    counts: tuple[int, ...]
+    n_higher: int
+    n_lower: int
+
+
+def item_spread(paired: ScoreTable) -> ItemSpread | None:
+    """Return how the differences of items lie; None of right-or-wrong scores, of few items, and where they hardly vary."""
+    differences = paired.column(1) - paired.column(0)
+    values, counts = np.unique(differences.round(9), return_counts=True)
+    if paired.metric.kind in MAY_FLIP or differences.size < _FEWEST_ITEMS or values.size < _FEWEST_VALUES:
+        return None
+    higher, lower = (int(counts[part].sum()) for part in (values > 0, values < 0))
+    if values.size > _MOST_VALUES:
+        inner = _MOST_VALUES - 2  # the least and the largest stay as they are
+        bins = 1 + np.minimum((values - values[0]) / (values[-1] - values[0]) * inner, inner - 1).astype(int)
+        bins[0], bins[-1] = 0, inner + 1
+        sizes = np.bincount(bins, weights=counts)
+        sums = np.bincount(bins, weights=counts * values)
+        values, counts = sums[sizes > 0] / sizes[sizes > 0], sizes[sizes > 0]
+    return ItemSpread(values=tuple(map(float, values)), counts=tuple(map(int, counts)), n_higher=higher, n_lower=lower)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
-from evalstats.analysis.compare.flips import Flips, ItemTexts
+from evalstats.analysis.compare.flips import Flips, ItemSpread, ItemTexts
 from evalstats.analysis.compare.slices import LossSlice
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.design.comparability import RunDifference
@@ -135,25 +135,6 @@ class UnevenOrder:
     outside: float
     p_value: float
     path: tuple[tuple[int, float, float, float], ...]
-
-
-@record
-class ItemSpread:
-    """How graded differences of items lie: candidate minus baseline, in the metric's own unit.
-
-    Attributes
-    ----------
-    values, counts
-        Differences in rising order, and on how many items each occurs; of more than 200 neighbours are counted together, at
-        their mean, but for the least and the largest.
-    n_higher, n_lower
-        Items on which the candidate scores higher, and lower.
-    """
-
-    values: tuple[float, ...]
-    counts: tuple[int, ...]
-    n_higher: int
-    n_lower: int
 
 
 Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inconclusive"]
