@@ -22,7 +22,7 @@ import numpy as np
 from evalstats.analysis.design.clusters import label_of, nested
 from evalstats.document.model import Column, Note, Table
 from evalstats.document.numbers import number, p_words
-from evalstats.errors import Option
+from evalstats.errors import Advice, Option
 from evalstats.grammar import plural_of
 from evalstats.record import record
 from evalstats.schema.column_names import is_partition
@@ -108,11 +108,15 @@ class ItemFactor(Dependence):
         if self.flag != "warn":
             maybe = f"may behave alike (adjusted {p_words(self.p_adjusted)})"
             return Note(kind="dependence", text=f"{items} {maybe}, so the answer is clustered by it", caution=False)
-        levels = f"{self.n_levels} {plural_of(self.factor)}"
-        remedy = (f"If these {levels} are all you ask about, add ", Option("cluster", "none"))
         # That the answer is clustered stands in its scope.
         then = f", and {self._too_few}" if self.effective < FEW_CLUSTERS else ""
-        return Note(kind="dependence", text=f"{items} {self._alike}{then}", remedy=remedy)
+        return Note(kind="dependence", text=f"{items} {self._alike}{then}", remedy=self.rules_out)
+
+    @property
+    def rules_out(self) -> Advice:
+        """How to say that these levels are all that is asked about."""
+        levels = f"{self.n_levels} {plural_of(self.factor)}"
+        return (f"If these {levels} are all you ask about, add ", Option("cluster", "none"))
 
 
 def dependence(
@@ -214,6 +218,15 @@ def deciding_factor(table: ScoreTable, rows: Sequence[ItemFactor], *, fewest: in
     widths = {row.column: cluster_mean(d, table.codes(row.column)).estimate.width for row in suspected}
     widest = max(suspected, key=lambda row: widths[row.column])
     return widest if widths[widest.column] > paired_t(d).width else decides
+
+
+def factor_of_score(
+    table: ScoreTable, columns: Iterable[str], *, names: Mapping[str, str], seed: int
+) -> ItemFactor | None:
+    """Return the factor that decides the score of the one system of a table, as it would decide its lead over a constant."""
+    alone = np.stack([np.zeros(len(table)), table.column(0)], axis=1)
+    both = ScoreTable.of_values(alone, table.items, table.metric)
+    return deciding_factor(both, dependence(both, columns, (), names=names, seed=seed))
 
 
 def effective_levels(codes: Ints) -> float:

@@ -18,7 +18,14 @@ from evalstats.analysis.design.averages import (
     refuse_clusters,
     wanted_average,
 )
-from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
+from evalstats.analysis.design.clusters import (
+    candidate_groups,
+    chosen_clusters,
+    group_columns,
+    label_of,
+    named_clusters,
+)
+from evalstats.analysis.design.dependence import factor_of_score
 from evalstats.analysis.design.labels import (
     Labels,
     by_error_rates,
@@ -47,8 +54,9 @@ from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.claim import Claim, check_claim, claim_of, held_with_missing, tested_claim
-from evalstats.analysis.score.result import OtherAverageScore, Score, Scores, TaskScore
+from evalstats.analysis.score.result import ClaimTest, OtherAverageScore, Score, Scores, TaskScore
 from evalstats.analysis.settings import recorded
+from evalstats.document.formats import capital
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
@@ -269,9 +277,11 @@ def _score_alone(
     if average is not None:
         words = average.words(table.items)
         found = replace(found, estimand=estimand("score", found.clusters, average))
-    undone = None
+    undone, shared = None, tuple[Note, ...]()
     if claim is not None:
-        test = tested_claim(claim, lambda level: _counting(_headline(scores, level), scores), conf_level)
+        alone = cluster is None and not clusters and average is None and labels is None and beyond is None
+        names = candidate_groups(data, metric, group_columns(system.rows), contrast=contrast).names if alone else ()
+        test, shared = _tested(claim, scores, table, names, data=data, trials=trials, conf_level=conf_level)
         of_metric = (pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name)
         items = data.outcomes.lazy().filter(of_metric).select("task", "item", "variant").unique().collect()
         test, undone = held_with_missing(test, every, average, n_absent=items.height - len(every))
@@ -298,12 +308,37 @@ def _score_alone(
             *as_notes("fit", _runaway_words(scores, found)),
             *(draws_note(table.items, [system], trials) if wanted is None else ()),
             *as_notes("missing", [undone] if undone else []),
+            *shared,
             *as_notes("few", [few] if short else []),
             *found.notes,
             *as_notes("left_out", dropped, caution=False),
             *as_notes("choice", notes, caution=False),
         ),
     )
+
+
+def _tested(
+    claim: Claim,
+    scores: "ItemScores",
+    table: ScoreTable,
+    columns: Sequence[str],
+    *,
+    data: EvalData,
+    trials: TrialDesign,
+    conf_level: float,
+) -> tuple[ClaimTest, tuple[Note, ...]]:
+    """Test a claim; where nobody declared clusters and scores go by one of the columns, it has to stand clustered by it."""
+
+    def tested(by: ItemScores) -> ClaimTest:
+        return tested_claim(claim, lambda level: _counting(_headline(by, level), by), conf_level)
+
+    test = tested(scores)
+    factor = factor_of_score(table, columns, names=data.factor_names(), seed=0)
+    if factor is None or (wider := tested(item_scores(table, (factor.column,), trials))).verdict == test.verdict:
+        return test, ()
+    apart = f"items of one {factor.factor} go together, and clustered by it the score is not told from the claim"
+    text = capital(factor.why() if factor.forbids else apart)
+    return wider, (Note(kind="dependence", text=text, remedy=factor.rules_out),)
 
 
 def _of_each(

@@ -207,3 +207,26 @@ def test_every_form_tells_it(tmp_path: Path) -> None:
     assert math.isclose(json.loads(run.stdout)["against"]["p_value"], found.against.p_value)  # type: ignore[union-attr] - asked for
     assert "m scores below the claimed 87.0%" in typed("score", "t.csv", "--against", "0.87", folder=tmp_path).stdout
     assert es.score(pl.DataFrame(answers(80, 100).outcomes), "m", against=0.87) is not None
+
+
+def test_a_claim_stands_only_clustered_by_what_the_score_goes_by() -> None:
+    """Nine documents whose items go together: the test by document, as declared, decides; of independent items none does."""
+    draw = np.random.default_rng(109)
+    rates = np.array([0.1, 0.9, 0.3, 0.95, 0.2, 0.9, 0.85, 0.9, 0.3])
+    rows = [
+        {"id": f"{g}-{i}", "document": f"d{g}", "correct": int(draw.random() < rates[g])}
+        for g in range(9)
+        for i in range(16)
+    ]
+    frame = pl.DataFrame(rows).with_columns(model=pl.lit("a"))
+    data = from_frame(frame, item="id", score="correct", model="model")
+    open_, alone, declared = (score(data, "a", against=0.45, cluster=by) for by in (None, "none", "document"))
+    assert (alone.against.verdict, declared.against.verdict) == ("above", "not shown to differ")
+    assert open_.against == declared.against
+    (note,) = [note for note in open_.notes if note.kind == "dependence"]
+    assert note.caution
+    assert note.text.startswith("Items of one document go together")
+    mixed = from_frame(
+        frame.with_columns(document=pl.col("document").shuffle(seed=1)), item="id", score="correct", model="model"
+    )
+    assert score(mixed, "a", against=0.45).against == alone.against
