@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import polars as pl
 
@@ -227,7 +227,7 @@ def _columns_of_feedback(rows: Sequence[Row], file: FormatFile[Any]) -> dict[str
                 f"{file.source.path}: has no column of feedback, one with a number in each row; "
                 f"found {comma_list(file.head.columns, 12)}"
             )
-    return {name: name for name in members_of([file.kept["feedback"]])}  # type: ignore[list-item]
+    return cast("dict[str, str]", file.kept["feedback"])
 
 
 def _holds_numbers(cells: Sequence[object]) -> bool:

@@ -7,7 +7,7 @@ document holds an image, differs from run to run. A metric's value may be an obj
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import polars as pl
 
@@ -49,7 +49,8 @@ def _samples(records: list[Row], file: FormatFile[Row]) -> tuple[list[Row], pl.S
     file.kept["results"] = record = records[0]
     for task, metrics in as_dict(record.get("results")).items():
         about, n = _about(file, task), get(record, "n-samples", task, "effective")
-        run = file.run(as_text(about.pop("model")), *about.pop("parts"), **about)  # type: ignore[misc]
+        parts = cast("tuple[str, ...]", about.pop("parts"))
+        run = file.run(as_text(about.pop("model")), *parts, **about)
         for metric, better in as_dict(get(record, "higher_is_better", task)).items():
             if isinstance(better, bool):
                 file.metric(metric, higher_is_better=better)

@@ -59,10 +59,10 @@ def _splits(record: Row, file: FormatFile[Row]) -> Iterable[Sample]:
         if len(file.published.rows) == before:
             raise UnreadableFileError(f"{file.path}: splits.{split} holds no accuracy; expected the numbers of a split")
         first, second = (as_number(numbers.get(f"{name}_accuracy")) for name in CRITICS)
-        if None not in {first, second, delta} and abs(computed := 100 * (second - first) - delta) > _ROUNDING_PP:  # type: ignore[operator]
-            file.note(
-                f"split {split!r}: delta_accuracy_pp is {delta:g}, but its accuracies give {delta + computed:.2f}"
-            )
+        if first is not None and second is not None and delta is not None:
+            computed = 100 * (second - first)
+            if abs(computed - delta) > _ROUNDING_PP:
+                file.note(f"split {split!r}: delta_accuracy_pp is {delta:g}, but its accuracies give {computed:.2f}")
         if p_value == 0:
             file.note(f"split {split!r}: a p-value of 0 is published; it says less than one in its number of resamples")
     return ()
