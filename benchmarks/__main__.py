@@ -52,6 +52,8 @@ def _measure(names: list[str]) -> int:
                 rows.append(row)
                 print(_line(row), flush=True)
         stored["date"], stored["machine"] = dt.datetime.now(dt.UTC).date().isoformat(), machine()
+        for row in rows:
+            row["date"] = stored["date"]
         found = {row["package"]: row.pop("version", None) for row in rows}
         stored["packages"] |= {name: version for name, version in sorted(found.items()) if version}
         stored["rows"] = [row for row in stored["rows"] if row["case"] != case.name] + rows
