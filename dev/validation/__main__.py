@@ -48,6 +48,8 @@ NAMES = {
     "facet-reliability": "facet_reliability",
     "new-tasks": "new_tasks",
     "posterior-claims": "posterior_claims",
+    "item-checks": "item_checks",
+    "short-forms": "short_forms",
 }
 
 

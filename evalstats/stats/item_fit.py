@@ -108,10 +108,11 @@ def curvature_tests(answers: ArrayLike, curves: ItemCurves, *, seed: int = 0) ->
 
     Notes
     -----
-    Of fitting items, 4 to 6% have p up to 5% and 0.6 to 1.3% up to 1%, with 20, 60 or 300 models and any slopes. Of items that
-    the strongest models fail, 66 to 94% have p up to 5% with 20 models and nearly all with 60; of items that a quarter of the
-    weakest guess, 5 to 13% with 20 models, 20 to 30% with 60 and 60 to 70% with 300. Mean squares of the residuals (outfit,
-    infit) held their size in the same simulation (1 to 6%) and found less.
+    Of fitting items, 4% have p up to 5% with 20 and 40 models, and some item of 30 is called unsound in 3% of tables (2,000
+    tables each, `item-checks` of `make validate`); with 60 or 300 models and any slopes, 4 to 6% have p up to 5% and 0.6 to 1.3%
+    up to 1%. Of items that the strongest models fail, 66 to 94% have p up to 5% with 20 models and nearly all with 60; of items
+    that a quarter of the weakest guess, 5 to 13% with 20 models, 20 to 30% with 60 and 60 to 70% with 300. Mean squares of the
+    residuals (outfit, infit) held their size in the same simulation (1 to 6%) and found less.
 
     Examples
     --------
@@ -153,9 +154,9 @@ def family_tests(answers: ArrayLike, curves: ItemCurves, families: ArrayLike, *,
     be alike for all. Models of one family that share training err alike on many items, seen or not; a finding says that they do,
     not why.
 
-    Without differences, 4.5 to 5.5% of the p-values are up to 5% and 0.6 to 1.1% up to 1%, with 6 models of 12, 6 and 10 of 20
-    and 10 of 60, also where the family is stronger by a standard deviation of ability; some item is found in 3 to 7% of tables
-    (60 to 200 tables of 80 items each).
+    Without differences, 5.0% of the p-values are up to 5% with 6 models of 20, and 4.8% where the family is stronger by a
+    standard deviation of ability; some item of 30 is found in 5.7 and 4.5% of tables (2,000 tables each, `item-checks` of
+    `make validate`). With 12, 6 and 10 of 20, and 10 of 60, 4.5 to 5.5% are up to 5% and 0.6 to 1.1% up to 1% (60 to 200 tables).
 
     Examples
     --------
