@@ -1,5 +1,6 @@
 """Flipped items: on which the one side mostly succeeds and the other mostly fails, and where their rows stand in the files."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import PurePath
@@ -313,6 +314,7 @@ def _placed(items: pl.DataFrame, *, rows: Sequence[pl.DataFrame], runs: pl.DataF
 # --- graded differences, which do not flip ---
 
 _FEWEST_ITEMS, _FEWEST_VALUES = 20, 3
+_DIGITS = 10
 _MOST_VALUES = 200  # of more distinct differences neighbours are counted together
 
 
@@ -338,7 +340,10 @@ class ItemSpread:
 def item_spread(paired: ScoreTable) -> ItemSpread | None:
     """Return how the differences of items lie; None of right-or-wrong scores, of few items, and where they hardly vary."""
     differences = paired.column(1) - paired.column(0)
-    values, counts = np.unique(differences.round(9), return_counts=True)
+    largest = float(np.abs(differences).max(initial=0.0))
+    # Ten digits of the largest, whatever the unit: what differs by less is rounding.
+    digits = _DIGITS - 1 - math.floor(math.log10(largest)) if largest else 0
+    values, counts = np.unique(differences.round(digits), return_counts=True)
     if paired.metric.kind in MAY_FLIP or differences.size < _FEWEST_ITEMS or values.size < _FEWEST_VALUES:
         return None
     higher, lower = (int(counts[part].sum()) for part in (values > 0, values < 0))
