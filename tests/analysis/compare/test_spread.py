@@ -65,6 +65,16 @@ def test_many_values_are_counted_together_at_their_mean() -> None:
     assert np.average(found.values, weights=found.counts) == pytest.approx(np.mean(new - old), abs=1e-6)
 
 
+def test_a_tiny_unit_keeps_values_apart() -> None:
+    rng = np.random.default_rng(5)
+    old, new = rng.choice([1.0, 2.0, 4.0], size=(2, 40))
+    usual, tiny = compared(old, new).spread, compared(old * 1e-10, new * 1e-10).spread
+    assert usual is not None
+    assert tiny is not None
+    assert tiny.counts == usual.counts
+    assert tiny.values == pytest.approx([1e-10 * value for value in usual.values])
+
+
 def test_right_or_wrong_few_or_equal_have_none() -> None:
     assert compared([0, 1] * 20, [1, 1] * 20).spread is None
     assert compared([1, 2, 3.5] * 5, [2, 2, 1.5] * 5).spread is None
