@@ -1,6 +1,7 @@
 """Two independent samples: against published values, scipy, brute force and simulation."""
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -125,11 +126,12 @@ def test_the_test_of_no_difference_is_pearsons_with_n_less_one() -> None:
 def test_size_and_coverage_from_every_table() -> None:
     """Over all tables of 15 and 20 trials the interval holds the truth in 93% to 98.5%, and the test is of size 5%."""
     n_1, n_2 = 15, 20
+    answer = cache(lambda x, y: miettinen_nurminen(counts(x, n_1, y, n_2)))
     for p, difference in ((0.5, 0.0), (0.2, 0.0), (0.6, 0.2), (0.85, 0.1), (0.1, 0.3)):
         weight = np.outer(stats.binom.pmf(range(n_1 + 1), n_1, p), stats.binom.pmf(range(n_2 + 1), n_2, p + difference))
         held = rejected = 0.0
         for x, y in zip(*np.nonzero(weight > 1e-9), strict=True):
-            found = miettinen_nurminen(counts(int(x), n_1, int(y), n_2))
+            found = answer(int(x), int(y))
             assert found.conf_low is not None
             assert found.conf_high is not None
             assert found.p_value is not None

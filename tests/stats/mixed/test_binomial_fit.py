@@ -149,15 +149,11 @@ class TestUncertainty:
             return dense_laplace(design, x[: design.n_theta], x[design.n_theta :])[0]
 
         steps = 3e-3 * np.eye(at.size)[free]
-        hessian = np.array(
-            [
-                [
-                    sum(s * t * deviance(at + s * a + t * b) for s in (1, -1) for t in (1, -1)) / (4 * 9e-6)
-                    for a in steps
-                ]
-                for b in steps
-            ]
-        )
+        hessian = np.zeros((len(steps), len(steps)))
+        for i, j in zip(*np.triu_indices(len(steps)), strict=True):
+            a, b = steps[i], steps[j]
+            differences = (s * t * deviance(at + s * a + t * b) for s in (1, -1) for t in (1, -1))
+            hessian[i, j] = hessian[j, i] = sum(differences) / (4 * 9e-6)
         expected = 2.0 * np.linalg.inv(hessian)
         np.testing.assert_allclose(fit.joint_covariance[np.ix_(free, free)], expected, atol=2e-4 * expected.max())
         assert fit.convergence.curvature == pytest.approx(np.linalg.eigvalsh(hessian)[0], rel=2e-3)
