@@ -557,19 +557,19 @@ def _missing(result: Leaderboard) -> Section | None:
     )
     if not short:
         return None
-    digits = score_digits(result)
+    digits, alone = score_digits(result), all(row.n_missing in (row.n_error, row.n_unscored) for row in short)
     columns = (
         Column(title="Model", kind="name"),
         Column(title="Missing", kind="count"),
-        Column(title="Errors", kind="count", spare=True),
-        Column(title="Unscored", kind="count", spare=True),
+        Column(title="Errors", kind="count", spare=not alone),
+        Column(title="Unscored", kind="count", spare=not alone),
         number_column(result, "Score", result.score_unit, digits=digits),
         interval_column(result, "Worst to best case", digits=digits),
     )
     rows = tuple(
         (
             row.name,
-            row.n_missing,
+            None if alone else row.n_missing,
             row.n_error or None,
             row.n_unscored or None,
             row.estimate,
