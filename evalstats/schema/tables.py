@@ -65,7 +65,7 @@ def as_polars(frame: object) -> pl.DataFrame:
     except TypeError:
         raise InputError(
             f"a {type(frame).__module__}.{type(frame).__qualname__} is not a table; "
-            "pass a pandas, Polars, pyarrow or DuckDB table, or a dict of columns"
+            "pass a pandas, Polars, pyarrow or DuckDB table, a dict of columns, or what a store's read() gives"
         ) from None
     eager = wrapped.collect("polars") if isinstance(wrapped, nw.LazyFrame) else wrapped
     return pl.DataFrame(eager.to_polars())
