@@ -227,8 +227,10 @@ def _unseen_runaways(scores: BoardScores, found: Ranking, asked: RankingOptions)
     if not frail:
         return []
     nearest = min(frail, key=lambda risk: risk.undoing)
-    which = f"{len(frail):,} of {plural(len(apart), 'separated pair')}"
-    return [f"{which}. {runaway_words('the cheaper model', nearest, 'undo one')}"]
+    which = (
+        "the one separated pair" if len(apart) == 1 else f"one of {len(frail)} such pairs, of {len(apart)} separated"
+    )
+    return [runaway_words("the cheaper model", nearest, f"undo {which}")]
 
 
 def _on_unseen_tails(scores: BoardScores, found: PairwiseDifferences, asked: RankingOptions) -> Bools:
