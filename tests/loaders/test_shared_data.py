@@ -172,6 +172,10 @@ def wildbench_numbers(path: Path) -> int:
     return len(table)
 
 
+def cells_with_numbers(path: Path) -> int:
+    return sum(cell != "-" for row in document(path).values() for cell in row.values())
+
+
 # --- what is expected of each file ---
 
 
@@ -278,7 +282,8 @@ EXPECTED: dict[str, Reads | Refused] = {
     "tenacious/outputs/inter_rater_pass?.json": Refused(f"{BESIDE} one pass of a rater"),
     "tenacious/outputs/inter_rater_*.json": Refused(f"{BESIDE} agreement of two passes"),
     "tenacious/*": Refused(BESIDE),
-    "wildbench/leaderboard/all_stat*.json": Refused(BESIDE),
+    "wildbench/leaderboard/all_stat.json": Reads("score-table", {"aggregates": 154}, cells_with_numbers),
+    "wildbench/leaderboard/all_stat_*.json": Refused(BESIDE),
     "wildbench/leaderboard/pairwise-*.json": Reads("leaderboard", {"aggregates": 1085}, lambda path: 7 * n_list(path)),
     "wildbench/leaderboard/score.json": Reads("leaderboard", {"aggregates": 549}, lambda path: 9 * n_list(path)),
     "wildbench/leaderboard/wb_elo_results.json": Reads("leaderboard", {"aggregates": 67}, wildbench_numbers),
