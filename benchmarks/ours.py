@@ -11,12 +11,17 @@ from evalstats.schema.tables import check_table
 from evalstats.stats.arena.bootstrap import bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import covariance_of
+from evalstats.stats.beta_binomial import BetaBinomial
 from evalstats.stats.bootstrap import percentile_law
+from evalstats.stats.item_response import two_parameter
 from evalstats.stats.many.pairwise import pairwise_differences
+from evalstats.stats.many.task_ranks import new_task_ranks
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.paired.binary import PairedCounts, tango
+from evalstats.stats.posterior import ClusterMoments, ClustersLikelihood, Prior, posteriors
+from evalstats.stats.variance_components import variance_components
 from evalstats.table.vote_cells import vote_cells
 from evalstats.table.votes import rows_of
 
@@ -91,6 +96,44 @@ def binomial(data: Arrays) -> Call:
     fixed = np.hstack([np.ones((model.size, 1)), (model[:, None] == np.arange(1, model.max() + 1)).astype(float)])
     design = _design(data, ("item", "both"), fixed)
     return lambda: fit_binomial(design).log_likelihood
+
+
+def components(data: Arrays) -> Call:
+    """Components of every combination of model, scaffold and item, by REML."""
+    factors = {name: data[name] for name in ("model", "scaffold", "item")}
+    return lambda: variance_components(factors, data["y"]).variances
+
+
+def item_response(data: Arrays) -> Call:
+    """Slopes and intercepts of all items without a prior, with their errors, and abilities."""
+    return lambda: two_parameter(data["right"], prior=False).slope
+
+
+def beyond_trials(data: Arrays) -> Call:
+    """Fit the law, and make the profile-likelihood interval of pass^8."""
+    n = np.full(data["right"].size, 4)
+
+    def run() -> list[float | None]:
+        found = BetaBinomial.of(n, data["right"]).interval(8, "hat")
+        return [found.estimate, found.conf_low, found.conf_high]
+
+    return run
+
+
+def posterior(data: Arrays) -> Call:
+    """From items in clusters to what four priors make of their mean."""
+    priors = [Prior(scale=scale) for scale in (0.1, 0.05, 0.2, 0.025)]
+
+    def run() -> list[float]:
+        seen = ClustersLikelihood(moments=ClusterMoments.of(data["difference"], data["cluster"]))
+        return [each.p_above for each in posteriors(seen, priors, bound=1.0, margin=0.02)]
+
+    return run
+
+
+def new_task(data: Arrays) -> Call:
+    """Conformal intervals of all ranks, and how they do on each task from the others."""
+    return lambda: new_task_ranks(data["scores"]).low
 
 
 def ratings(data: Arrays) -> Call:

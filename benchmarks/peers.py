@@ -146,6 +146,33 @@ def statsmodels_linear(data: Arrays) -> Call:
     return lambda: MixedLM.from_formula("y ~ 1", frame, groups="all", vc_formula=parts).fit().llf
 
 
+def statsmodels_components(data: Arrays) -> Call:
+    from statsmodels.regression.mixed_linear_model import MixedLM
+
+    frame = pd.DataFrame({name: data[name] for name in ("model", "scaffold", "item", "y")}).assign(all=1)
+    names = ("model", "scaffold", "item", "model:scaffold", "model:item", "scaffold:item")
+    parts = {name: "0 + " + ":".join(f"C({each})" for each in name.split(":")) for name in names}
+    return lambda: MixedLM.from_formula("y ~ 1", frame, groups="all", vc_formula=parts).fit().vcomp
+
+
+def girth_curves(data: Arrays) -> Call:
+    from girth import twopl_mml
+
+    right = data["right"].astype(int)
+    return lambda: twopl_mml(right)["Discrimination"]
+
+
+def scipy_betabinom(data: Arrays) -> Call:
+    from scipy import optimize, stats
+
+    right = data["right"]
+
+    def lack(x: np.ndarray) -> float:
+        return -float(stats.betabinom.logpmf(right, 4, *np.exp(x)).sum())
+
+    return lambda: optimize.minimize(lack, [0.0, 0.0], method="Nelder-Mead").x
+
+
 def glmm_binomial(data: Arrays) -> Call:
     import glmm
 

@@ -54,6 +54,44 @@ def binomial(folder: Path, n_rows: int) -> None:
     _responses(folder, item, model, both, (rng.random(item.size) < 1.0 / (1.0 + np.exp(-logit))).astype(float))
 
 
+def facets(folder: Path, n_rows: int) -> None:
+    """Scores of models with scaffolds on items, every fifth cell missing."""
+    n_models, n_scaffolds = 10, 5
+    rng = np.random.default_rng(n_rows)
+    model, scaffold, item = (each.ravel() for each in np.indices((n_models, n_scaffolds, n_rows // 40)))
+    y = rng.normal(size=n_models)[model] + rng.normal(size=item.max() + 1)[item] + rng.normal(size=item.size)
+    y += 0.5 * rng.normal(size=(n_models, n_scaffolds))[model, scaffold]
+    kept = rng.permutation(item.size)[:n_rows]
+    np.savez(folder / "data.npz", model=model[kept], scaffold=scaffold[kept], item=item[kept], y=y[kept])
+
+
+def answers(folder: Path, n_answers: int) -> None:
+    """Right or wrong answers of 200 models that follow the two-parameter model."""
+    rng, n_items = np.random.default_rng(n_answers), n_answers // 200
+    logit = np.outer(rng.lognormal(0.0, 0.4, n_items), rng.normal(size=200)) + rng.normal(size=n_items)[:, None]
+    np.savez(folder / "data.npz", right=(rng.random(logit.shape) < 1.0 / (1.0 + np.exp(-logit))).astype(float))
+
+
+def trials(folder: Path, n_items: int) -> None:
+    """Successes in four trials of items whose rates follow Beta(2, 1)."""
+    rng = np.random.default_rng(n_items)
+    np.savez(folder / "data.npz", right=rng.binomial(4, rng.beta(2.0, 1.0, n_items)))
+
+
+def clustered(folder: Path, n_items: int) -> None:
+    """Differences of items, twenty on average in a cluster."""
+    rng = np.random.default_rng(n_items)
+    code = np.unique(rng.integers(0, n_items // 20, n_items), return_inverse=True)[1]
+    d = 0.02 + 0.2 * rng.normal(size=code.max() + 1)[code] + 0.3 * rng.normal(size=n_items)
+    np.savez(folder / "data.npz", difference=d, cluster=code)
+
+
+def tasks(folder: Path, n_tasks: int) -> None:
+    """Scores of 40 models on tasks."""
+    rng = np.random.default_rng(n_tasks)
+    np.savez(folder / "data.npz", scores=np.linspace(-1.0, 1.0, 40) + 0.7 * rng.normal(size=(n_tasks, 40)))
+
+
 def votes(folder: Path, n_votes: int) -> None:
     """Votes on 100 models of unlike strength, three in ten of them tied."""
     first, second, outcome = _votes(n_votes, seed=0)
