@@ -241,7 +241,7 @@ def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:
     )
     worst = [*misfits[:_DRAWN], *sorted(turned, key=lambda row: row.slope)]
     drawn = list({row.key: row for row in worst}.values())[:_DRAWN]
-    figure = (result.curve_figure(drawn),) if drawn and result.groups else ()
+    figure = [result.curve_figure(drawn)] if drawn and result.groups else []
     slopes = (
         Column(title="Slope", kind="number", digits=2, plain=True),
         Column(title="SE", kind="number", digits=2, plain=True),
@@ -276,7 +276,7 @@ def _evidence(result: ItemReport, turned: list[ItemRow]) -> tuple[Section, ...]:
     if turned:
         words = "Items that weaker models solve more often, the lowest slope first"
         rows = table("reversed", sorted(turned, key=lambda row: row.slope), words, slopes, ("slope", "slope_error"))
-        blocks = (*(() if misfits else figure), rows)
+        blocks = (*([] if misfits else figure), rows)
         found.append(Section(id="reversed", heading="Items that point the wrong way", blocks=blocks))
     if result.sizes:
         form = sorted(
