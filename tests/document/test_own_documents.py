@@ -79,10 +79,14 @@ def test_names_are_nothing_but_words_in_a_notebook(name: str) -> None:
         assert not kinds & {"html_block", "html_inline", "image", "heading_open", "blockquote_open", "code_block", "hr"}
 
 
-def test_the_one_form_that_a_result_has_beside_text_is_markdown() -> None:
+def test_the_one_form_that_quarto_finds_is_markdown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Quarto takes HTML before Markdown for a page, and LaTeX for a PDF: themes, columns and captions would not reach them."""
-    formats = ("html", "latex", "png", "svg", "json", "mimebundle")
+    formats = ("latex", "png", "svg", "json", "mimebundle")
     assert [name for result in few() for name in formats if hasattr(result, f"_repr_{name}_")] == []
+    told = tmp_path / "told.json"
+    told.write_text(json.dumps({"format": {"metadata": {}, "identifier": {"base-format": "docx"}}}))
+    monkeypatch.setenv("QUARTO_EXECUTE_INFO", str(told))
+    assert {result._repr_html_() for result in few()} == {None}
 
 
 def test_a_long_table_is_cut_and_says_so() -> None:
