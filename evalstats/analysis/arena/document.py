@@ -11,6 +11,7 @@ from evalstats.analysis.arena.result import ArenaRanking, RatingRow
 from evalstats.analysis.arena.vote_checks import OF_SUSPECTS
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.result import level
+from evalstats.document.formats import capital
 from evalstats.document.model import (
     Block,
     Column,
@@ -237,7 +238,8 @@ def _headline(result: ArenaRanking) -> str:
         some = f"{len(best)} of {n} models could be best" if len(best) > 1 else f"{first} leads"
         return f"{some}, and {plural(without, 'model')} {has_have(without)} no rank"
     if len(best) == 1:
-        return f"{first} is ahead of {'the other' if n == 2 else f'all {n - 1} others'}{_on_these(result)}"
+        others = {2: "the other", 3: "both others"}.get(n, f"all {n - 1} others")
+        return f"{first} is ahead of {others}{_on_these(result)}"
     could = "Either could be best" if n == 2 else "Any" if len(best) == n else str(len(best))
     could = (could if n == 2 else f"{could} of {n} models could be best") + _on_these(result)
     # Who won a vote or two and lost none does not lead by that.
@@ -310,7 +312,7 @@ def _ranks_settled(result: ArenaRanking) -> str:
                 could = f"any of {len(rows)}" if len(best) == len(rows) else and_list(best, 2)
                 told.append(f"in part {rows[0].component} {could} could be best")
         more = f"; {len(told) - _PARTS} further parts are in the table" if len(told) > _PARTS else ""
-        return sentence("; ".join(told[:_PARTS]) + more)
+        return sentence(capital("; ".join(told[:_PARTS])) + more)
     rows = [row for row in result.rows if row.rank_low is not None]
     certain = sum(row.rank_low == row.rank_high for row in rows)
     pairs = figures.compared(result)

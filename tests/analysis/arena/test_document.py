@@ -100,7 +100,7 @@ def test_methods_have_texts(result: ArenaRanking) -> None:
 
 def test_one_model_ahead_of_all() -> None:
     found = example.made(("a", "b", "c"), (1100.0, 1000.0, 900.0), 5.0)
-    assert found.document().headline == "a is ahead of all 2 others"
+    assert found.document().headline == "a is ahead of both others"
     assert found.document().tone == "good"
     two = example.made(("a", "b"), (1100.0, 900.0), 5.0)
     assert two.document().headline == "a is ahead of the other"
