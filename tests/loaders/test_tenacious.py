@@ -95,7 +95,7 @@ def test_the_headline_run_counts_22_and_43_of_43(shared: Path) -> None:
     # every one of the baseline's 21 errors is an exact tie
     assert baseline.filter(score=0.0)["tie"].to_list() == [True] * 21
     assert baseline.filter(score=1.0)["tie"].to_list() == [False] * 22
-    assert "21 errors are exact ties" in said(data)
+    assert "21 errors of baseline are exact ties" in said(data)
     # 30 base scenarios stand behind the 43 pairs
     assert data.outcomes["scenario_base"].n_unique() == 30
     assert data.factor("dimension") == "scenario"

@@ -22,9 +22,7 @@ BENCHMARK: Final = "Tenacious-Bench"
 CRITICS: Final = ("baseline", "trained")
 ABOUT: Final[Row] = {"factor_names": ["dimension=scenario"], "dependence": []}
 BASE: Final = pl.col("item").str.replace(r"-v\d+$", "")
-_TIES: Final = (
-    "{n} errors are exact ties of the chosen and the rejected answer, which the file counts as wrong (factor `tie`)"
-)
+_TIES: Final = "{n} errors of CRITIC are exact ties of its two scores, which the file counts as wrong (factor `tie`)"
 _ODD: Final = "{n} verdicts are not what their scores say; the verdicts are used"
 
 Inner = tuple[list[Row], list[str]]
@@ -105,7 +103,12 @@ PAIRS: Final[Format[Any]] = Format(
     arranged=_margins,
     about=lambda _: {**ABOUT, "note": "Margins of the two critics are on different scales and cannot be compared"},
     called="pairs",
-    counts={_TIES: (pl.col("metric") == "correct") & (pl.col("score") == 0) & pl.col("tie")},
+    counts={
+        _TIES.replace("CRITIC", critic): (
+            (pl.col("metric") == "correct") & (pl.col("score") == 0) & pl.col("tie") & (pl.col("model") == critic)
+        )
+        for critic in CRITICS
+    },
     metrics={
         "correct": HEADLINE,
         "margin": {"kind": "continuous", "low": None, "high": None, "unit": "points of the critic"},

@@ -72,7 +72,4 @@ def test_the_gain_of_tenacious_bench_hangs_on_its_dimensions(shared_data):
     margins = raw.select(*((pl.col(one) - pl.col(other)).round(9).alias(one) for one, other in sides))
     assert f"43 items have only {margins.unique().height} different rows of scores" in copies.text
     ties = (raw["baseline_chosen_score"] == raw["baseline_rejected_score"]).sum()
-    assert any(
-        note.text.endswith(f"{ties} of the {ties} errors of baseline are exact ties, counted as wrong")
-        for note in found.notes
-    )
+    assert any(f"{ties} errors of baseline are exact ties" in note.text for note in found.notes)
