@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import polars as pl
 from msgspec import UNSET
@@ -27,11 +27,16 @@ from evalstats.loaders.values import as_count, as_text, as_time
 from evalstats.schema.tables import columns_of_rows
 
 _SCORE: Final = "score_"
+_TABLES: Final = "tables"
 _DETAILS: Final = re.compile(r"(?P<scorer>.+)_(?:answer|explanation|metadata)", re.DOTALL)
 _METADATA: Final = "metadata_"
 _STDERR: Final = "_stderr"
 _HEADLINE: Final = "headline"
 _NO_VALUE: Final = frozenset({"", "nan", "NaN", "<NA>"})
+
+
+def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) -> pl.DataFrame:
+    return cast("_Tables", file.kept[_TABLES]).at_once(records)
 
 
 class _Tables:
@@ -40,6 +45,7 @@ class _Tables:
     def __init__(self, file: FormatFile[dict[str, Any]]) -> None:
         self._file, self._late = file, Late()
         self._runs: dict[str, str] = {}
+        file.kept[_TABLES] = self
 
     def rows(self, _: dict[str, Any]) -> Iterator[Sample]:
         """Return nothing of a single record: a block of them is asked at once."""
@@ -195,6 +201,7 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     reader=_Tables,
+    columns=_columns,
     called="rows",
     grouped=_grouped,
     failed="{n} scores are of samples that failed; they are errors, and Inspect's own averages drop them",
