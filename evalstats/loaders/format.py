@@ -395,10 +395,7 @@ class FormatFile(Generic[R]):
 
 
 class Reader(Protocol[R_contra]):
-    """What a format knows of one file whose records mean something only together.
-
-    One that has `at_once` is asked by it for the outcomes of a block of records as columns, in place of `rows`.
-    """
+    """What a format knows of one file whose records mean something only together."""
 
     def rows(self, record: R_contra, /) -> Iterable[Sample]:
         """Return what one record says, or nothing yet."""
@@ -605,7 +602,7 @@ class Format(Generic[R]):
         """Yield the rows of a block of records, with their runs' names."""
         frames: Iterable[pl.DataFrame]
         of_all, of_one = self.columns, self.rows
-        columns: Callable[[list[R]], pl.DataFrame] | None = getattr(reader, "at_once", None)
+        columns: Callable[[list[R]], pl.DataFrame] | None = None
         if self.fields:
             columns = lambda records: self._declared(records, file)  # noqa: E731
         elif of_all is not None:

@@ -36,7 +36,7 @@ def _critics(records: list[Row], file: FormatFile[Row]) -> Inner:
         before, after, delta = (as_number(pair.get(f"{name}_correct")) for name in (*CRITICS, "delta"))
         contradicts = None not in {before, after, delta} and delta != (after or 0.0) - (before or 0.0)
         item = as_text(pair.get("task_id"))
-        if not item or contradicts or file.again(pair.get("split"), item):
+        if not item or contradicts or file.again(as_text(pair.get("split")), item):
             why = "delta_correct contradicts the verdicts" if contradicts else "a task of its split before"
             file.leave_out(why if item else "no task_id", place)
             continue
