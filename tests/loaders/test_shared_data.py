@@ -172,8 +172,25 @@ def wildbench_numbers(path: Path) -> int:
     return len(table)
 
 
-def cells_with_numbers(path: Path) -> int:
-    return sum(cell != "-" for row in document(path).values() for cell in row.values())
+def was_measured(name: str, model: dict[str, Any]) -> bool:
+    if "reward" not in name.lower():
+        return True
+    family = name.partition("reward")[0] if "reward" in name else ""
+    return any(
+        is_number(value) and float(value)
+        for other, value in model.items()
+        if other.startswith(family) and "reward" in other
+    )
+
+
+def wildbench_cells(path: Path) -> int:
+    """Count numbers of all models; lengths and ranks are no scores, and rewards that are all 0 were not measured."""
+    return sum(
+        1
+        for model in document(path).values()
+        for name, value in model.items()
+        if is_number(value) and not name.startswith(("Rank_", "Length")) and was_measured(name, model)
+    )
 
 
 # --- what is expected of each file ---
@@ -282,8 +299,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "tenacious/outputs/inter_rater_pass?.json": Refused(f"{BESIDE} one pass of a rater"),
     "tenacious/outputs/inter_rater_*.json": Refused(f"{BESIDE} agreement of two passes"),
     "tenacious/*": Refused(BESIDE),
-    "wildbench/leaderboard/all_stat.json": Reads("score-table", {"aggregates": 154}, cells_with_numbers),
-    "wildbench/leaderboard/all_stat_*.json": Refused(BESIDE),
+    "wildbench/leaderboard/all_stat*.json": Reads("leaderboard", {"aggregates": 2176}, wildbench_cells),
     "wildbench/leaderboard/pairwise-*.json": Reads("leaderboard", {"aggregates": 1085}, lambda path: 7 * n_list(path)),
     "wildbench/leaderboard/score.json": Reads("leaderboard", {"aggregates": 549}, lambda path: 9 * n_list(path)),
     "wildbench/leaderboard/wb_elo_results.json": Reads("leaderboard", {"aggregates": 67}, wildbench_numbers),

@@ -216,7 +216,52 @@ def _wildbench_scores(head: Head, _: Source, numbers: PublishedRows) -> str:
     return _WILDBENCH
 
 
-_EVERYTHING: Final = "WildBench's table of everything, in which 0 also stands for what was never measured"
+_ELO: Final = re.compile(r"Arena Elo \((.+?)\) - (.+)")
+_REWARD: Final = re.compile(r"(haiku|llama|gpt4t)_reward(?:\..+?)?\.K=-?\d+")
+# Made of the rewards, so that they mean nothing where no reward was measured.
+_OF_REWARDS: Final = ("mixture_of_rewards", "task_macro_reward", "RewardScore_Avg")
+_BORROWED: Final[dict[str, dict[str, object]]] = {
+    "Arena-Hard v0.1": {"benchmark": "Arena-Hard", "variant": "v0.1", "metric": "score", "unit": "percent"},
+    "AE2.0": {"benchmark": "AlpacaEval", "task": "2.0", "metric": "win_rate", "unit": "percent"},
+    "AE2.0 LC": {"benchmark": "AlpacaEval", "task": "2.0", "metric": "length_controlled_winrate", "unit": "percent"},
+    "WB_Elo": {"benchmark": _WILDBENCH, "metric": "elo", "unit": "rating"},
+}
+
+
+def _wildbench_all(head: Head, _: Source, numbers: PublishedRows) -> str:
+    """Read WildBench's table of everything. It holds 0 for rewards that were never measured, which are left out."""
+    n_unmeasured = 0
+    for model, record in _models(_content(head)):
+        rewards: dict[str, set[float | None]] = {}
+        for column, value in record.items():
+            if found := _REWARD.fullmatch(column):
+                rewards.setdefault(found[1], set()).add(as_number(value))
+        unmeasured = {name for name, values in rewards.items() if values == {0}}
+        n_unmeasured += bool(unmeasured)
+        for column, number in record.items():
+            found, elo = _REWARD.fullmatch(column), _ELO.fullmatch(column)
+            empty = found[1] in unmeasured if found else column.startswith(_OF_REWARDS) and len(unmeasured) == 3
+            if empty or column.startswith(("Rank_", "Length")):
+                continue
+            known: dict[str, object] = {"benchmark": _WILDBENCH, "metric": column, "unit": "points", "setting": "lab"}
+            if elo:
+                known = {
+                    "benchmark": "Chatbot Arena",
+                    "metric": "rating",
+                    "unit": "rating",
+                    "setting": "live",
+                    "task": elo[1],
+                }
+                known |= {"date": day} if (day := day_of(elo[2])) else {"variant": elo[2]}
+            numbers.add(number, {"model": model, **known, **_BORROWED.get(column, {})})
+    if n_unmeasured:
+        numbers.notes.append(
+            f"{n_unmeasured} models have rewards of exactly 0 in every task against a reference: the table writes 0 for what was "
+            "not measured (and of the reference itself), so these, and means of nothing but these, are left out"
+        )
+    return _WILDBENCH
+
+
 _DOCUMENT: Final = (*OBJECT, "lines")
 _TEXT: Final = ("text",)
 FORMAT: Final = PublishedFormat(
@@ -238,7 +283,8 @@ FORMAT: Final = PublishedFormat(
         (Sign("config elo_stat", shapes=_DOCUMENT), _wildbench_elo),
         (Sign(text=('"win_much"', '"lose_much"'), shapes=_DOCUMENT), _wildbench_rewards),
         (Sign(text=('"task_categorized_scores"', '"task_macro_score"'), shapes=_DOCUMENT), _wildbench_scores),
-        (Sign(text=('"Arena Elo (', '"WB_'), shapes=_DOCUMENT, skip=_EVERYTHING), _catalog),
+        (Sign(text=('"Arena Elo (', '"AE2.0'), shapes=_DOCUMENT), _wildbench_all),
+        (Sign(text=('"Arena Elo (', '"WB_score'), shapes=_DOCUMENT), _wildbench_all),
         (Sign(text=('"humaneval+"', '"pass@1"', '"open-data"'), shapes=_DOCUMENT), _evalplus),
     ),
 )
