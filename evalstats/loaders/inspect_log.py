@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 import msgspec
 
@@ -159,7 +159,7 @@ class EvalArchive:
                 raise UnreadableFileError(
                     f"{self._path}: {name}: holds {type(value).__name__}, not a sample (a JSON object)"
                 ) from None
-            sample = converted(value, LoggedSample)
+            sample = converted(cast("object", value), LoggedSample)
         beside = name.removesuffix(_SHELL) + _CHUNK_METADATA
         if _is_shell(name) and beside in self._members:
             sample.metadata = self.json(beside)

@@ -53,7 +53,9 @@ def first_lines(values: Sequence[object]) -> pl.Series:
 
 def _errors(values: Sequence[object]) -> pl.Series:
     """Return what went wrong, which may be an object; null where nothing did."""
-    return first_lines([held(value) if value and isinstance(value, dict | list) else value or None for value in values])
+    return first_lines(
+        [held(cast("object", value)) if value and isinstance(value, dict | list) else value or None for value in values]
+    )
 
 
 def _tags(values: Sequence[object]) -> pl.Series:
@@ -280,7 +282,7 @@ def outcomes_of(
             given if reads is None else [*each_once(given, lambda value: UNSET if value is UNSET else reads(value))]
         )
         present = np.ones(len(values), dtype=np.bool_)
-        plain = values
+        plain: list[Any] = list(values)
         if UnsetType in {*map(type, values)}:
             present = np.array([value is not UNSET for value in values], dtype=np.bool_)
             plain = [None if value is UNSET else value for value in values]
@@ -294,7 +296,9 @@ def outcomes_of(
         return with_said(shared, parts[0]), shared.clear()
     has, places = np.array(there), np.arange(n * k).reshape(k, n).T.ravel()
     places = places[has.ravel()[places]]
-    return with_said(shared[places % n], pl.concat(parts)[places]), shared.filter(pl.Series(~has.any(axis=0)))
+    return with_said(shared[places % n], pl.concat(parts)[places]), shared.filter(
+        pl.Series(np.atleast_1d(~has.any(axis=0)))
+    )
 
 
 def of_words(words: Mapping[str, float]) -> Callable[[object], Said]:

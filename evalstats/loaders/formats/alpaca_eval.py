@@ -60,7 +60,7 @@ def item_of(instruction: object, sha: object, dataset: object) -> str | None:
 
 
 def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
-    frame = frame.hstack(shares_of_baseline(frame["_preference"]))
+    frame = frame.hstack(shares_of_baseline(frame["_preference"].to_list()))
     frame = frame.with_columns(pl.col("part").fill_null(""))
     frame = file.named(frame, model_a="generator_1", model_b="generator_2")
     named = frame.filter(pl.col("item").is_not_null())

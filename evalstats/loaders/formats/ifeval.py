@@ -8,7 +8,7 @@ that a prompt counts as often as it has some; here every prompt counts once. The
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import polars as pl
 from msgspec import Struct
@@ -48,9 +48,10 @@ def _followed(value: object) -> Said:
     """Return whether all instructions were followed, or which share of a list."""
     if not isinstance(value, list):
         return verdict(value)
-    if value and {*map(type, value)} == {bool}:
-        return value.count(True) / len(value)
-    return unscored("there is no list of verdicts", held(value))
+    verdicts = cast("list[object]", value)
+    if verdicts and {*map(type, verdicts)} == {bool}:
+        return verdicts.count(True) / len(verdicts)
+    return unscored("there is no list of verdicts", held(cast("object", value)))
 
 
 FORMAT: Final = Format(

@@ -122,6 +122,10 @@ def _exported(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     return kept.with_columns(link=pl.format("https://smith.langchain.com{}", "_path"))
 
 
+def _without_comments(frame: pl.DataFrame, _: object) -> pl.DataFrame:
+    return frame.filter(pl.col("metric") != _COMMENTS)
+
+
 RUNS: Final[Format[Any]] = replace(
     FORMAT,
     name="langsmith-runs",
@@ -143,7 +147,7 @@ RUNS: Final[Format[Any]] = replace(
     scores={"*": "feedback_stats.*.avg"},
     identity=None,
     arranged=_exported,
-    after=lambda frame, _: frame.filter(pl.col("metric") != _COMMENTS),
+    after=_without_comments,
 )
 
 
@@ -173,6 +177,10 @@ def _scores(rows: list[Row], file: FormatFile[Any]) -> tuple[list[Row], pl.Serie
     return rows, file.locators
 
 
+def _uploaded(frame: pl.DataFrame, _: object) -> pl.DataFrame:
+    return _timed(frame).with_columns(pl.coalesce("item", "_row_id"))
+
+
 UPLOAD: Final[Format[Any]] = replace(
     FORMAT,
     name="langsmith-upload",
@@ -195,7 +203,7 @@ UPLOAD: Final[Format[Any]] = replace(
     scores={"*": "scores.*"},
     asked=("inputs", "expected_outputs"),
     identity=item_of,
-    arranged=lambda frame, _: _timed(frame).with_columns(pl.coalesce("item", "_row_id")),
+    arranged=_uploaded,
 )
 
 
@@ -235,6 +243,10 @@ def _holds_numbers(cells: Sequence[object]) -> bool:
     return bool(filled) and all(text in _WORDS or as_number(text) is not None for text in filled)
 
 
+def _by_texts(row: Row) -> str | None:
+    return item_of(cell_value(row.get("inputs")), cell_value(row.get("reference_outputs")))
+
+
 PAGE: Final[Format[Any]] = replace(
     FORMAT,
     name="langsmith-page",
@@ -249,5 +261,5 @@ PAGE: Final[Format[Any]] = replace(
     inner=_page,
     fields={"model": "model", "latency_s": "latency", "error": "error", "_example": "example_id"},
     scores=_columns_of_feedback,
-    identity=lambda row: item_of(cell_value(row.get("inputs")), cell_value(row.get("reference_outputs"))),
+    identity=_by_texts,
 )

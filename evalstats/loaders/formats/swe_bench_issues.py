@@ -102,7 +102,7 @@ def _arranged(frame: pl.DataFrame, _: FormatFile[Any]) -> pl.DataFrame:
     )
 
 
-def _inside(system: Row, issues: Mapping[str, _Said]) -> list[_Issue]:
+def _inside(system: dict[str, str], issues: Mapping[str, _Said]) -> list[_Issue]:
     return [_Issue(item, said, **system) for item, said in issues.items()]
 
 
@@ -201,7 +201,7 @@ def _boards(records: list[_Board], file: FormatFile[Any]) -> tuple[list[_Issue],
             part = f"{task}.{as_text(entry.folder) or model}"
             if not isinstance(entry.resolved, bool) and as_number(entry.resolved) is not None:
                 run = file.run(model, part, harness="SWE-bench", config={"split": task})
-                known: Row = {"task": task, "unit": "percent", "date": day_of(entry.date)}
+                known: dict[str, Any] = {"task": task, "unit": "percent", "date": day_of(entry.date)}
                 file.publish(entry.resolved, run, "resolved_percent", **known)
             if isinstance(said := entry.per_instance_details, dict):
                 found += _inside({"model": model, "part": part}, said)

@@ -43,7 +43,7 @@ def _splits(record: Row, file: FormatFile[Row]) -> Iterable[Sample]:
     file.metric("delta_accuracy", kind="bounded", low=-100.0, high=100.0)
     for split, value in as_dict(record.get("splits")).items():
         numbers, before = as_dict(value), len(file.published.rows)
-        known: Row = {"task": split, "n": numbers.get("pair_count")}
+        known: dict[str, Any] = {"task": split, "n": numbers.get("pair_count")}
         for name, run in runs.items():
             for metric, key, unit in (
                 ("accuracy", f"{name}_accuracy", "proportion"),
@@ -170,10 +170,8 @@ ARMS: Final = Format(
 
 
 def _summary(record: Row, file: FormatFile[Row]) -> Iterable[Sample]:
-    run, known = (
-        file.run(None, ""),
-        {"task": as_text(record.get("domain")) or "", "n": record.get("evaluated_simulations")},
-    )
+    run = file.run(None, "")
+    known: dict[str, Any] = {"task": as_text(record.get("domain")) or "", "n": record.get("evaluated_simulations")}
     given = as_list(record.get("pass_at_1_ci_95"))
     ends = _ends(*given) if len(given) == 2 else None
     file.publish(record.get("pass_at_1"), run, "pass_at_1", ends=ends, unit="proportion", **known)

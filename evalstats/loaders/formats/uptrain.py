@@ -4,16 +4,27 @@ The item is a digest of the question and what it is measured against; context an
 its name. Where a check failed UpTrain leaves null, which is unscored.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from evalstats.loaders.format import RECORDS, TABLE, Format, Sign
 from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.records import item_of
+from evalstats.loaders.rows import Row
 
 _SCORE: Final = "score_"
 _ASKED: Final = ("question", "query", "prompt", "ground_truth", "conversation")
 
-FORMAT: Final = Format(
+
+def _scores(rows: Sequence[Row], _: object) -> dict[str, str]:
+    return {name.removeprefix(_SCORE): name for name in members_of(rows) if name.startswith(_SCORE)}
+
+
+def _asked(row: Row) -> str | None:
+    return item_of({name: row[name] for name in _ASKED if name in row})
+
+
+FORMAT: Final[Format[Any]] = Format(
     name="uptrain",
     title="UpTrain results (score_<check>, explanation_<check>)",
     version="1",
@@ -31,8 +42,8 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     fields={"item": "id", "model": "model"},
-    scores=lambda rows, _: {name.removeprefix(_SCORE): name for name in members_of(rows) if name.startswith(_SCORE)},
-    identity=lambda row: item_of({name: row[name] for name in _ASKED if name in row}),
+    scores=_scores,
+    identity=_asked,
     better=lambda _: True,
     repeated=True,
     called="rows",
