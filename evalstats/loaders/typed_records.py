@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, cast, get_origin, get_type_hints
 
 import msgspec
@@ -20,7 +19,7 @@ from msgspec import Raw, Struct
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Source, read_head
-from evalstats.loaders.delimited import header_of, iter_cells
+from evalstats.loaders.delimited import header_of, iter_frames
 from evalstats.loaders.files import (
     JsonItem,
     NotJson,
@@ -94,8 +93,8 @@ class TypedRecords(Generic[R]):
         self.n_read = 0
         self._record = record
         self._members = _members(record)
-        self._decoder = msgspec.json.Decoder(record)
         element: Any = get_type_hints(record)["value"] if keyed else record
+        self._decoder = msgspec.json.Decoder(element)
         self._several = msgspec.json.Decoder(list[element])
         self._keyed = keyed
         self._lists = lists
@@ -129,8 +128,7 @@ class TypedRecords(Generic[R]):
         elif shape == "lines":
             yield from self._lines()
         elif shape == "text":
-            delimiter = self.head.delimiter
-            yield from self._converted("line {}", _cells(path, delimiter, header_of(path, delimiter)))
+            yield from self._rows()
         elif shape == "parquet":
             yield from self._converted("row {}", parquet_records(path, self._members))
         else:
@@ -194,6 +192,30 @@ class TypedRecords(Generic[R]):
                 held, held_at = [], []
         if held_at:
             yield self._block("line {}", held, [*chain.from_iterable(held_at)])
+
+    def _rows(self) -> Iterator[list[R]]:
+        """Read delimited text: cells of columns that hold JSON are read as such, columns that no record has are not looked at."""
+        path, delimiter = self.source.path, self.head.delimiter
+        header = header_of(path, delimiter)
+        read = [at for at, name in enumerate(header) if name and (self._members is None or name in self._members)] or [
+            0
+        ]
+        names = [header[at] for at in read]
+
+        def misfit(said: str) -> None:
+            self.n_read += 1
+            self.leave_out("not as many cells as the header", said.partition(" has ")[0])
+
+        size = {"most_rows": _BLOCK_RECORDS, "most_chars": _BLOCK_BYTES}
+        for frame, lines in iter_frames(path, delimiter, n_columns=len(header), bad=misfit, **size):
+            columns = (frame.to_series(at).to_list() for at in read)
+            if self._members is not None:
+                of_text = [self._members.get(name, True) for name in names]
+                columns = (
+                    cells if plain else [*map(cell_value, cells)] for cells, plain in zip(columns, of_text, strict=True)
+                )
+            values = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+            yield self._block("line {}", *self._fitting_at_once("line {}", lines, values))
 
     def _document(self) -> Iterator[list[R]]:
         with open_bytes(self.source.path) as stream:
@@ -319,7 +341,19 @@ class TypedRecords(Generic[R]):
 
     def _converted(self, pattern: str, values: Iterable[tuple[Place, object]]) -> Iterator[list[R]]:
         for some in _batches(values):
-            yield self._block(pattern, *self._fitting(pattern, some))
+            places, held = zip(*some, strict=True)
+            yield self._block(pattern, *self._fitting_at_once(pattern, places, held))
+
+    def _fitting_at_once(
+        self, pattern: str, places: Sequence[Place], values: Sequence[object]
+    ) -> tuple[list[R], Sequence[Place]]:
+        """Make records of what a block holds; one by one only where one of them does not fit."""
+        if not self._keyed:
+            with suppress(*_FAULTS):
+                records = msgspec.convert(values, list[self._record], strict=self.head.shape != "text")
+                self.n_read += len(records)
+                return records, places
+        return self._fitting(pattern, zip(places, values, strict=True))
 
     def _fitting(self, pattern: str, values: Iterable[tuple[Place, object]]) -> tuple[list[R], list[Place]]:
         """Decode records one by one, from JSON text or from what it held, and leave out those that do not fit."""
@@ -337,13 +371,10 @@ class TypedRecords(Generic[R]):
 
     def _decode(self, places: Sequence[Place], elements: Sequence[bytes | Raw]) -> list[R]:
         """Decode records of a document; a long one is refused if its objects would take too much memory."""
-        text = b"[%b]" % b",".join(elements)
-        if len(text) > 2 * _BLOCK_BYTES:
+        if sum(len(memoryview(raw)) for raw in elements) > 2 * _BLOCK_BYTES:
             for raw in elements:
                 check_objects(bytes(raw), self.source.path)
-        found = self._several.decode(text)
-        if len(found) != len(elements):  # a line with two values and a comma between them
-            raise msgspec.DecodeError
+        found = [*map(self._decoder.decode, elements)]
         if not self._keyed:
             return found
         make = cast("Callable[..., R]", self._record)
@@ -363,18 +394,8 @@ class TypedRecords(Generic[R]):
         if not isinstance(value, kind):
             nothing = f"no JSON {'list' if kind is list else 'object'}"
             return next((words for kind, words in _NO_RECORD.items() if isinstance(value, kind)), nothing)
-        of_text = self.head.shape == "text"
-        if of_text and not self._keyed:
-            cells = cast("dict[str, object]", value)
-            if self._members is None:
-                return cast("R", cells)
-            value = {
-                name: cells[name] if is_text else cell_value(cells[name])
-                for name, is_text in self._members.items()
-                if name in cells
-            }
         try:
-            return converted(cast("object", value), self._record, strict=not of_text)
+            return converted(cast("object", value), self._record, strict=self.head.shape != "text")
         except msgspec.ValidationError as error:
             return str(error).replace("Object missing required field", "no").replace("`", "").lower()
 
@@ -408,16 +429,17 @@ def _members(record: object) -> Mapping[str, bool] | None:
 _NO_RECORD: Final[dict[type, str]] = {
     NotJson: "no JSON, or cut off",
     str: "a bare text",
-    tuple: "not as many cells as the header",
 }
 
 
 def _refuse_twice(data: bytes | Raw, members: Mapping[str, Raw]) -> None:
     """Raise a fault of the decoder where a name stands twice in an object, of which a dict keeps the last."""
-    text = bytes(data).strip()
-    between = len(text) - len("".join(members)) - 2 * len(members) - len(b"".join(members.values()))
+    text = data.strip() if isinstance(data, bytes) else memoryview(data)
+    between = (
+        len(text) - len("".join(members)) - 2 * len(members) - sum(len(memoryview(raw)) for raw in members.values())
+    )
     # As programs write it, without blanks or with one behind each mark, there is room for these members alone.
-    if between not in (2 * len(members) + 1, 4 * len(members)) and _N_MEMBERS(text.decode()) != len(members):
+    if between not in (2 * len(members) + 1, 4 * len(members)) and _N_MEMBERS(bytes(text).decode()) != len(members):
         raise msgspec.DecodeError
 
 
@@ -425,12 +447,3 @@ def _batches(values: Iterable[T]) -> Iterator[list[T]]:
     rest = iter(values)
     while batch := list(islice(rest, _BLOCK_RECORDS)):
         yield batch
-
-
-def _cells(path: Path, delimiter: str, header: Sequence[str]) -> Iterator[tuple[int, object]]:
-    """Yield the rows of delimited text with their lines; a row that does not fit the header as a tuple."""
-    rows = iter_cells(path, delimiter)
-    next(rows, None)
-    for line, row in rows:
-        fits = len(row) == len(header)
-        yield line, {name: cell or None for name, cell in zip(header, row, strict=True) if name} if fits else (*row,)

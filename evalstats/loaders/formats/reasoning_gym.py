@@ -10,6 +10,7 @@ told apart.
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
@@ -134,10 +135,11 @@ def _questions(records: list[_Record], file: FormatFile[_Record]) -> tuple[list[
     found: list[_Result] = []
     places: list[str] = []
     about = {name: file.members[name] for name in _OF_DATASET if name in file.members}
+    own = pl.Series([record.datasets is None for record in records], dtype=pl.Boolean)
+    if own.any():
+        _take(convert(about, _Dataset), compress(records, own), "", file, found)
+        places += file.locators.filter(own).to_list()
     for record, place in zip(records, file.locators, strict=True):
-        if record.datasets is None:
-            _take(convert(about, _Dataset), [record], "", file, found)
-            places.append(place)
         for at, dataset in enumerate(record.datasets or ()):
             results = dataset.results if isinstance(dataset, _Dataset) and isinstance(dataset.results, list) else []
             if isinstance(dataset, _Dataset) and results:
@@ -152,13 +154,10 @@ def _take(
     dataset: _Dataset, results: Iterable[_Result | Scalar], part: str, file: FormatFile[_Record], found: list[_Result]
 ) -> None:
     run, wanted = _run(dataset, file, part)
+    task, category = as_text(dataset.name) or file.source.stem, as_text(dataset.category)
     for each in results:
         result = each if isinstance(each, _Result) else _Result()
-        result.run, result.task, result.category = (
-            run,
-            as_text(dataset.name) or file.source.stem,
-            as_text(dataset.category),
-        )
+        result.run, result.task, result.category = run, task, category
         completions = result.completions if isinstance(result.completions, list) else []
         file.count(_FEWER, bool(completions) and wanted is not None and len(completions) < wanted)
         failed = first_line(result.error) or "the question has no completion"
