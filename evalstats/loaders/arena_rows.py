@@ -43,7 +43,7 @@ from evalstats.loaders.values import (
     units_of_times,
 )
 from evalstats.schema.columns import COMPARISONS, column_names
-from evalstats.schema.tables import columns_of_rows, levels_of
+from evalstats.schema.tables import columns_of_rows, combinations_in, is_constant, levels_of
 
 # What a label is read by. A record that lacks the first is read by the next.
 _LABELS = ("winner", "win")
@@ -78,7 +78,7 @@ def winners_of(
     itself = model_a == model_b
     named = pl.when(itself).then(None).when(label == model_a).then(pl.lit("a")).when(label == model_b).then(pl.lit("b"))
     keys = pl.select(label=label, named=named, itself=itself)
-    distinct = keys.group_by(keys.columns, maintain_order=True).len("n")
+    distinct = combinations_in(keys, keys.columns)
     found: list[VoteOutcome] = []
     for text, side, is_itself, n in distinct.iter_rows():
         own = labels.get(text.strip().lower()) if text is not None else None
@@ -88,11 +88,12 @@ def winners_of(
         tally.count_winner(winner, against_itself=is_itself, n=n)
         found.append(winner)
     reading = {"outcome": "outcome", "strength": "strength", "status_reason": "reason", "value_raw": "raw"}
-    read_off = distinct.drop("n").with_columns(
+    telling = [name for name in keys.columns if not is_constant(distinct[name])] or ["label"]
+    read_off = distinct.select(telling).with_columns(
         pl.Series(name, [getattr(winner, field) for winner in found], dtype=pl.String)
         for name, field in reading.items()
     )
-    joined = keys.join(read_off, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")
+    joined = keys.join(read_off, on=telling, how="left", nulls_equal=True, maintain_order="left")
     status = pl.when(pl.col("outcome").is_null()).then(pl.lit("unscored")).otherwise(pl.lit("scored"))
     return joined.select(*reading, status=status).to_dict()
 
@@ -243,9 +244,9 @@ def _times(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     name = "tstamp" if "tstamp" in block.frame.columns else "timestamp"
     cells = block.get(name)
     read, units = units_of_times(cells)
-    given = texts(cells).str.to_lowercase() != "nan" if cells.dtype != pl.Duration else cells.is_not_null()
     tally.count_times(read, units)
-    if n_unread := int((read.is_null() & given).sum()):
+    odd = cells.filter(read.is_null() & cells.is_not_null())
+    if n_unread := len(odd) if odd.dtype == pl.Duration else int((texts(odd).str.to_lowercase() != "nan").sum()):
         tally.unread[name] += n_unread
     return {"timestamp": read}
 

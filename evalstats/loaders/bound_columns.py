@@ -147,7 +147,8 @@ class Survey(msgspec.Struct):
         cells = block.cells(source)
         if role == "score" and self.seen[source].commas and cells.dtype == pl.String:
             return cells.str.replace(",", ".", literal=True)
-        return without_points(cells) if cells.dtype == pl.String and self.seen[source].floats else cells
+        pointed = role != "score" and cells.dtype == pl.String and self.seen[source].floats
+        return without_points(cells) if pointed else cells
 
     def notes(self, factors: Iterable[str]) -> Iterator[str]:
         """Say which of these columns are no factors, and where values were put in another way."""

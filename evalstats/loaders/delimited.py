@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
@@ -62,7 +63,7 @@ def iter_frames(
                 text += next(lines, "")
                 frame = _without_quotes(text, delimiter, n_columns)
                 if frame is not None:
-                    yield _stripped(frame), range(line, line + frame.height)
+                    yield frame, range(line, line + frame.height)
                     line += frame.height
                     width = max(len(text) // frame.height, 1)
                     continue
@@ -116,18 +117,25 @@ def _without_quotes(text: str, delimiter: str, n_columns: int) -> pl.DataFrame |
     """Read lines in which every delimiter ends a cell; None where some do not, or a row does not fit its header."""
     if '"' in text or n_columns < 2 or len(text) > MAX_CELL_CHARS:
         return None
-    text = text.replace("\r\n", "\n")
-    if "\r" in text or "\n\n" in text or text.startswith("\n"):
-        return None
-    n_lines = text.count("\n") + (not text.endswith("\n"))
-    if text.count(delimiter) != n_lines * (n_columns - 1):
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+        if "\r" in text:
+            return None
+    data = text.encode()
+    marks = np.frombuffer(data, np.uint8)
+    n_breaks = np.count_nonzero(marks == ord("\n"))
+    n_lines, n_delimiters = n_breaks + (not text.endswith("\n")), np.count_nonzero(marks == ord(delimiter))
+    if n_delimiters != n_lines * (n_columns - 1):
         return None
     schema = {f"{k}": pl.String for k in range(n_columns)}
     try:
-        frame = pl.read_csv(text.encode(), has_header=False, separator=delimiter, quote_char=None, schema=schema)
-    except pl.exceptions.PolarsError:
+        frame = pl.read_csv(data, has_header=False, separator=delimiter, quote_char=None, schema=schema)
+    except pl.exceptions.PolarsError:  # a line with more cells than the header, as there is where another has fewer
         return None
-    return frame if frame.height == n_lines else None
+    if frame.height != n_lines:
+        return None
+    n_blanks = np.count_nonzero(marks <= ord(" ")) - n_breaks - (n_delimiters if delimiter < " " else 0)
+    return frame if text.isascii() and not n_blanks else _stripped(frame)
 
 
 def _check_width(path: Path, line: int, cells: Sequence[str], n_columns: int) -> None:

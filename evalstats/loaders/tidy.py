@@ -113,12 +113,10 @@ class Tidier:
         self._take_note_of_makers(frame)
         self._presumed.add(frame)
         # An element of a JSON list is written as programs address it.
-        form = (
-            [pl.lit(self.map_.rows or ""), pl.lit("["), PLACE, pl.lit("]")]
-            if self.word == "record"
-            else [pl.lit(f"{self.word} "), PLACE]
+        before, after = (f"{self.map_.rows or ''}[", "]") if self.word == "record" else (f"{self.word} ", "")
+        return frame.with_columns(pl.format("{}{}{}", pl.lit(before), PLACE, pl.lit(after)).alias("locator")).drop(
+            PLACE
         )
-        return frame.with_columns(pl.concat_str(form).alias("locator")).drop(PLACE)
 
     def _rows(self, block: TableBlock) -> pl.DataFrame:
         shared = self._shared(block, Places(self.word, block.places))
@@ -368,16 +366,20 @@ class Tidier:
     def _with_run(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Name the run of every row: one system on one benchmark."""
         names = [name for name in ("run", "model", "system", "benchmark") if name in frame.columns]
+        if frame["system"].equals(frame["model"]):
+            names.remove("system")
         combinations = combinations_in(frame, names).drop("len")
         named = [self._run_named(row) for row in combinations.iter_rows(named=True)]
         if len(named) == 1:
             return frame.with_columns(pl.lit(named[0]).alias("run"))
-        found = combinations.with_columns(pl.Series("\x00run", named))
-        joined = frame.join(found, on=names, how="left", maintain_order="left")
+        telling = [name for name in names if not is_constant(combinations[name])]
+        found = combinations.select(telling).with_columns(pl.Series("\x00run", named))
+        joined = frame.join(found, on=telling, how="left", maintain_order="left")
         return joined.with_columns(pl.col("\x00run").alias("run")).drop("\x00run")
 
     def _run_named(self, row: dict[str, str]) -> str:
-        model, system, benchmark = row["model"], row["system"], row["benchmark"]
+        model, benchmark = row["model"], row["benchmark"]
+        system = row.get("system", model)
         if "run" in row:
             parts = [row["run"]]
         else:

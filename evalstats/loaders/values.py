@@ -278,8 +278,10 @@ def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
         values = values.cast(pl.String)
     if values.dtype == pl.String:
         text = values.str.strip_chars()
-        present = ~text.str.to_lowercase().is_in(list(NO_VALUE)) & text.is_not_null()
         number = text.cast(pl.Float64, strict=False)
+        if number.null_count() == values.null_count() and number.is_finite().all():
+            return number, number.is_nan().fill_null(value=False)
+        present = ~text.str.to_lowercase().is_in(list(NO_VALUE)) & text.is_not_null()
     else:
         number = values.cast(pl.Float64, strict=False)
         present = values.is_not_null() & ~number.is_nan().fill_null(value=False)
@@ -371,6 +373,8 @@ def has_decimal_comma(text: str) -> bool:
 
 def plain_numbers(values: pl.Series) -> pl.Series:
     """Return the finite numbers that texts hold, as `as_number` reads them."""
+    if values.null_count() == len(values):
+        return values.cast(pl.Float64)
     text = values.str.strip_chars()
     number = text.set(~text.str.contains(_NUMERIC).fill_null(value=True), None).cast(pl.Float64, strict=False)
     return number.set(~number.is_finite().fill_null(value=True), None)
@@ -399,6 +403,9 @@ def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 def _text_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Read times in text: in the common forms as a whole, in any other one by one."""
+    counts = values.str.contains(_COUNT).fill_null(value=False)
+    if counts.all():
+        return units_of_times(values.cast(pl.Float64))
     common = values.str.contains(_ISO_TIME).fill_null(value=False)
     zoned = values.str.contains(_ZONE).fill_null(value=False)
     plain = values.set(~common, None).str.replace(" ", "T", literal=True)
@@ -410,7 +417,6 @@ def _text_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
             with_zone.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False, time_zone="UTC")
         )
     units = pl.select(pl.when(read.is_not_null()).then(pl.lit("dates"))).to_series()
-    counts = values.str.contains(_COUNT).fill_null(value=False)
     if counts.any():
         by_count, unit = units_of_times(values.set(~counts, None).cast(pl.Float64, strict=False))
         read, units = read.fill_null(by_count), units.fill_null(unit)

@@ -402,7 +402,8 @@ def combine(parts: Iterable[EvalData]) -> EvalData:
     tables["metrics"], contradictions = one_definition(tables["metrics"])
     problems.extend(Problem(path="metrics", message=message, severity="note") for message in contradictions)
     merged = any(part.merged for part in parts)
-    return with_distinct_names(EvalData(**tables, problems=tuple(problems), merged=merged))
+    data = EvalData(**tables, problems=tuple(problems), merged=merged)
+    return data if len(parts) == 1 else with_distinct_names(data)
 
 
 def with_distinct_names(data: EvalData) -> EvalData:

@@ -421,11 +421,12 @@ def combinations_in(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     [(1, 'x', 2), (1, 'y', 1)]
     """
     varying = [name for name in names if not is_constant(frame[name])]
-    rows = frame.select(names)
+    alike = frame.select(names).head(1)
     if not varying:
-        return rows.head(1).with_columns(pl.lit(rows.height).alias("len"))
-    counted = rows.group_by(varying, maintain_order=True).agg(pl.all().first(), pl.len())
-    return counted.select(*names, "len")
+        return alike.with_columns(pl.lit(frame.height).alias("len"))
+    counted = frame.select(varying).group_by(varying, maintain_order=True).len()
+    same = (column.new_from_index(0, counted.height) for column in alike.drop(varying))
+    return counted.with_columns(same).select(*names, "len")
 
 
 def parts_of(column: pl.Series) -> list[str]:
