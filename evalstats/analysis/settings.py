@@ -8,6 +8,7 @@ servers obey) is written as an escape.
 """
 
 import inspect
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -54,6 +55,8 @@ class Settings:
         Where a command asked: how it read the files, by the names of its options.
     unsaid
         Arguments that were given as objects, which no text can repeat: a table in memory, a plan made in code.
+    finds_columns
+        Whether a file was a table of one's own, whose columns the names of the question helped to find.
     """
 
     question: str
@@ -61,6 +64,7 @@ class Settings:
     files: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     reading: dict[str, Any] | None = None
     unsaid: tuple[str, ...] = ()
+    finds_columns: bool = False
 
 
 @overload
@@ -217,6 +221,7 @@ def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, An
     options: dict[str, Any] = {}
     files: dict[str, tuple[str, ...]] = {}
     unsaid: list[str] = []
+    finds_columns = False
     for name, value in given.items():
         default = defaults[name]
         if value is None and default is None:
@@ -226,6 +231,7 @@ def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, An
             if isinstance(value, EvalData):  # tables in memory and those that ship have no file, or no digest of one
                 read = value.runs.filter(pl.col("source_digest").is_not_null(), pl.col("source") != "frame")
                 files[name] = from_here(read["source"].unique().sort().to_list())
+                finds_columns |= _has_found_columns(read)
             continue
         try:
             written = _written(value)
@@ -234,7 +240,14 @@ def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, An
             continue
         if default is Parameter.empty or written not in (_written(default), [default]):
             options[name] = written
-    return Settings(question=question, options=options, files=files, unsaid=tuple(unsaid))
+    told = tuple(unsaid)
+    return Settings(question=question, options=options, files=files, unsaid=told, finds_columns=finds_columns)
+
+
+def _has_found_columns(runs: pl.DataFrame) -> bool:
+    """Whether a run's file is a table of one's own in which a map says what the columns are."""
+    configs = runs.filter(pl.col("loader") == "table")["config"].drop_nulls().unique()
+    return any(json.loads(config).get("columns") for config in configs)
 
 
 def _written(value: Any) -> Any:
@@ -441,14 +454,15 @@ def _reading(name: str, settings: Settings) -> list[str]:
     """Return the lines that read one argument's data."""
     shell = settings.reading or {}
     own = [*shell.get("paths", []), *shell.get("targets", []), *shell.get("from_" if name == "pilot" else name, [])]
-    source = _source(name, own or settings.files[name], shell)
+    source = _source(name, own or settings.files[name], settings)
     lines = [f"{name} = {source}" if source else f"# {name}: the table that was given"]
     if settings.reading is None and settings.files[name]:
         lines[0] += "  # and filtered, if it was"
     return [*lines, f"{name} = {name}.trials_from_runs()"] if shell.get("trials_from_runs") else lines
 
 
-def _source(name: str, files: Sequence[str], shell: Mapping[str, Any]) -> str:
+def _source(name: str, files: Sequence[str], settings: Settings) -> str:
+    shell = settings.reading or {}
     where: dict[str, list[str]] = {}
     conditions: list[str] = shell.get(f"{name}_where") or shell.get("where") or []
     for condition in conditions:
@@ -466,6 +480,9 @@ def _source(name: str, files: Sequence[str], shell: Mapping[str, Any]) -> str:
         "column_map": f"es.ColumnMap.from_options({_literal(shell['map'])})" if shell.get("map") else "",
         "format": _literal(shell["input_format"]) if shell.get("input_format") else "",
     }
+    if settings.reading is not None and settings.finds_columns:
+        names = names_in(settings.options)._asdict()
+        told |= {key: _literal([*own]) for key, own in names.items() if own}
     return _call("es.read", [*map(_literal, files), *(f"{key}={value}" for key, value in told.items() if value)])
 
 

@@ -79,6 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Files in a folder whose name is nobody's business."""
     found = tmp_path_factory.mktemp("home") / "alice smith"
     found.mkdir()
+    rng = np.random.default_rng(4)
     table = scores()
     table.write_csv(found / "results -1.csv")
     for place, name in ((0, "one.csv"), (3, "two.csv")):
@@ -90,6 +91,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (found / "weights.csv").write_text('level,share\nideal,0.5\n"hasty, rude",0.3\n=odd,0.2\n')
     (found / "plan.toml").write_text('[plan]\nclusters = ["passage"]\n')
     (found / "aliases.toml").write_text('[aliases]\n"base" = "new model"\n')
+    own = [(m, s, i, int(rng.random() < 0.6)) for i in range(20) for m in ("x", "y") for s in ("react", "plan")]
+    pl.DataFrame(own, ["model", "scaffold", "item", "success"], orient="row").write_csv(found / "scaffolds.csv")
+    pl.DataFrame({"item": range(30), **{k: rng.choice(2, 30) for k in ("b0", "b1", "ours")}}).write_csv(
+        found / "wide.csv"
+    )
     typed("ingest", found / "results -1.csv", "--store", found / "store", *MAP)
     return found
 
@@ -141,6 +147,8 @@ ASKED: Mapping[str, Sequence[str]] = {
     "contamination": ("contamination", *TABLE, "--split", "split", "--old", "old", "--suspect", MODELS[3]),
     "audit": ("audit", *TABLE, "--models", f"{MODELS[0]},{MODELS[1]}", "--all-metrics"),
     "frontier": ("frontier", *TABLE, "--resamples", "200", "--conf-level", "0.9"),
+    "reliability facet": ("reliability", "scaffolds.csv", "--facet", "scaffold"),
+    "compare wide": ("compare", "wide.csv", "--baseline", "b0", "--candidate", "ours"),
     "overview": ("overview", *TABLE, "--seed", "1"),
 }
 
@@ -218,6 +226,8 @@ QUICK = {
     "power trials",
     "contamination",
     "audit",
+    "reliability facet",
+    "compare wide",
 }
 
 
