@@ -54,13 +54,14 @@ from evalstats.loaders.values import (
     NO_VALUE,
     percent_score,
 )
-from evalstats.schema.column_names import is_answer
+from evalstats.schema.column_names import is_answer, is_partition_by_name
 from evalstats.schema.columns import KEYS
 
 _LOOKED_AT: Final = 200
 _MOST: Final = 6
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN = 0.65, 0.15
+_VERBS: Final = frozenset({"has", "is", "was", "contains", "includes", "uses", "needs", "requires"})
 _SOMEBODY: Final = frozenset({"user", "session"})
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
@@ -427,7 +428,8 @@ class _Table:
         if len({*keys}) == len(keys) or "trial" in {*self.given.columns, *self.given.constants}:
             return metric, True, against
         others = [column for column in rest if column not in known]
-        apart = tuple(repeats_told_apart(others, keys))
+        # Where the question names the sides, nothing beside them is compared.
+        apart = tuple(repeats_told_apart(others, keys, ASKED_FOR if self.asked.sides else 0.0))
         if apart:
             levels = {f"variant={column.source}": len(column.levels) for column in others}
             # What has more levels than the items is the item.
@@ -439,7 +441,10 @@ class _Table:
     def _tells_plainly(self, option: str) -> bool:
         """Whether what tells rows apart is called for it (repetitions, judges, metrics, versions of an item) or asked for."""
         role, _, column = option.partition("=")
-        known = role in {"trial", "judge", "metric", "system"} or ROLES["variant"].weight(plain(column)) > 0
+        names = ("variant", "model") if self.asked.sides else ("variant",)
+        known = role in {"trial", "judge", "metric", "system"} or any(
+            ROLES[name].weight(plain(column)) for name in names
+        )
         return known or column_named(column) in self.asked.factors
 
     def _repeats(self, column: SampledColumn, model: SampledColumn | None) -> bool:
@@ -513,6 +518,7 @@ class _Table:
             c for c in self.free if (c.is_measured or (c.scored >= 0.5 and names_a_model(c.name))) and "," not in c.name
         ]
         wanted = [column for column in numbers if column.name in self.asked.sides]
+        wanted = [column for column in numbers if column in wanted or _is_another_side(column, wanted)]
         by_model = [column for column in numbers if names_a_model(column.name)]
         by_side = [column for column in numbers if SIDES & column.tokens]
         long = any(c.named("score") for c in numbers) or any(weight >= SURE for weight, _ in self._models())
@@ -569,6 +575,21 @@ class _Table:
             yield weight, [by_name[name] for name in self.pairs], ",".join(named or scores), sure, []
 
 
+def _is_another_side(column: SampledColumn, sides: Sequence[SampledColumn]) -> bool:
+    """Whether a column that is called like nothing holds scores as those of the sides do, and so a further side's."""
+    named = any(role.weight(column.words) for role in ROLES.values()) or is_partition_by_name(column.name)
+    named = named or column.words.split("_")[0] in _VERBS  # a fact about the item: `has_image`
+    scores = [number for side in sides for number in side.numbers]
+    levels = {level for side in sides for level in side.levels}
+    if named or not scores or not column.numbers:
+        return False
+    return (
+        column.levels <= levels
+        if len(levels) <= 2
+        else min(scores) <= min(column.numbers) <= max(column.numbers) <= max(scores)
+    )
+
+
 def _shared_start(names: Sequence[str]) -> str:
     """Return what all names begin with, up to where a part of them ends.
 
@@ -599,10 +620,13 @@ def _scale(score: SampledColumn) -> list[str]:
     return [f"scale={low:g}..{high:g}"] if inside and len(score.numbers) == len(cells) else []
 
 
-def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[object, ...]]) -> list[str]:
+def repeats_told_apart(
+    columns: Sequence[SampledColumn], keys: Sequence[tuple[object, ...]], surest: float = 0.0
+) -> list[str]:
     """Say what tells rows with the same key apart: a column of trials, another column, or both; [] if none does.
 
-    An answer's text tells nothing: two answers to a question are two trials of it.
+    An answer's text tells nothing: two answers to a question are two trials of it. What may be compared beside models (prompts,
+    agents) is a system where it is called so as surely as `surest`, else a variant of the items.
 
     >>> rows = [{"dataset": d, "trial": t} for d in "xy" for t in "01"]
     >>> repeats_told_apart([SampledColumn("dataset", rows), SampledColumn("trial", rows)], [("q1",)] * 4)
@@ -628,8 +652,7 @@ def repeats_told_apart(columns: Sequence[SampledColumn], keys: Sequence[tuple[ob
             return [option(trial)]
     other = next((column for column in few if not column.is_measured and tells(column)), None)
     if other is not None:
-        # What is compared where the model is one and the same is a system.
-        side = "system" if other.named("model") else "variant"
+        side = "system" if other.named("model") >= max(surest, 0.01) else "variant"
         return [f"{'judge' if JUDGES & other.tokens else side}={other.source}"]
     parts = sorted((c for c in few if c.named("task")), key=lambda c: -c.named("task"))
     for trial, part in product(named, parts):

@@ -1,6 +1,8 @@
 """Files as strangers bring them: what is clear is read, what is not is asked about by lines that work."""
 
 import json
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -135,3 +137,30 @@ def test_parts_of_one_run_are_no_tasks(tmp_path: Path) -> None:
     data = read(tmp_path)
     assert set(data.outcomes["system"]) == {*SIDES}
     assert set(data.outcomes["benchmark"]) == {"table"}
+
+
+def crossed(path: Path, columns: str, *levels: Sequence[object], n: int = 12) -> Path:
+    """Write a row for each item and each level of each column, with rights and wrongs in the last one."""
+    rows = [
+        f"q{k},{','.join(map(str, each))},{(k + i) % 2}" for k in range(n) for i, each in enumerate(product(*levels))
+    ]
+    path.write_text("\n".join([columns, *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("other", ["prompt_template", "agent", "strategy"])
+def test_what_stands_beside_the_models_that_a_question_names_is_no_side(tmp_path: Path, other: str) -> None:
+    path = crossed(tmp_path / "t.csv", f"item,model,{other},score", SIDES, ("v1", "v2"))
+    rows = read(path, sides=SIDES).outcomes
+    assert set(rows["system"]) == {*SIDES}
+    assert set(rows["variant"]) == {"v1", "v2"}
+    assert set(read(path).outcomes["system"]) == {"v1", "v2"}
+
+
+def test_a_column_of_scores_beside_the_two_sides_is_one_more_side(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{k},{k % 2},{k // 2 % 2},{k // 3 % 2},{k % 4 + 1},{k % 3 % 2}" for k in range(30)]
+    path.write_text("\n".join(["item,b0,b1,ours,level,has_image", *rows]))
+    outcomes = read(path, sides=["b0", "ours"]).outcomes
+    assert set(outcomes["system"]) == {"b0", "b1", "ours"}
+    assert {"level", "has_image"} <= {*outcomes.columns}
