@@ -71,12 +71,6 @@ def test_weights_have_a_mean_of_one() -> None:
             CannotAnswerError,
             r"no vote has an outcome .*1 vote: a model against itself",
         ),
-        (
-            {"left": ["x"] * 30, "right": ["y"] * 30, "choice": ["left"] * 30},
-            {},
-            InputError,
-            r"fit: evalstats\.from_votes\(table, model_a='left'",
-        ),
         (EvalData(), {}, InputError, "the data hold nothing"),
         ({**VOTES, "preference": [0.1] * 6}, {}, InputError, "contradicts their outcome"),
         ({**VOTES, "weight": [0.0] * 6}, {}, CannotAnswerError, "weight of 0"),
@@ -94,6 +88,16 @@ def test_weights_have_a_mean_of_one() -> None:
 def test_what_is_no_table_of_votes_is_refused(frame: object, asked: dict[str, Any], error: Any, said: str) -> None:
     with pytest.raises(error, match=said):
         VoteTable.of(frame, **asked)
+
+
+def test_votes_whose_columns_have_other_names_are_read_with_a_word() -> None:
+    assert es.arena  # with which comes what finds columns
+    with pytest.warns(
+        es.EvalStatsWarning, match=r"from_votes\(table, model_a='left', model_b='right', winner='choice'\)"
+    ):
+        table = VoteTable.of({"left": ["x"] * 30, "right": ["y"] * 30, "choice": ["left", "right"] * 15})
+    assert table.models == ("x", "y")
+    assert table.counts.n_decided == 30
 
 
 def test_a_part_of_the_models_keeps_their_votes_only() -> None:
