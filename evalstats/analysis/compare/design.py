@@ -15,7 +15,7 @@ from evalstats.analysis.compare.result import LevelDifferences
 from evalstats.analysis.design.averages import Average
 from evalstats.analysis.design.clusters import label_of, nested, without_nested
 from evalstats.analysis.design.comparability import RunDifference
-from evalstats.analysis.design.dependence import ItemFactor, dependence, effective_levels
+from evalstats.analysis.design.dependence import ItemFactor, dependence, effective_levels, widest_factor
 from evalstats.analysis.design.labels import Labels
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.result import MethodRow
@@ -218,9 +218,9 @@ def decided(
     design = replace(design, declared=design.clusters, partitions=() if settled else partitions)
     apart = rows
     if not settled:
-        suspected = [(design.width(_joined(design, row)), row) for row in rows if row.widens]
-        width, widest = max(suspected, key=lambda each: each[0], default=(0.0, None))
-        if widest is not None and width > design.width(design.clusters):
+        start = design
+        widest = widest_factor(rows, lambda row: start.width(start.clusters if row is None else _joined(start, row)))
+        if widest is not None:
             clusters = _joined(design, widest)
             design = replace(design, clusters=clusters, widened_by=widest)
             others = [name for name in columns if name != widest.column]

@@ -13,7 +13,7 @@ a sample: passage, user, any other name      where differences may go by it, the
 ===========================================  ==========================================================================
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -209,24 +209,39 @@ def deciding_factor(table: ScoreTable, rows: Sequence[ItemFactor], *, fewest: in
     With fewer levels than `fewest` there is no answer, so that it decides only where items clearly go by it.
     """
     few = [row for row in rows if row.forbids or (row.widens and row.n_levels < fewest and row.flag == "warn")]
-    decides = max(few, key=lambda row: row.design_effect, default=None)
-    suspected = [row for row in rows if row.widens and row.n_levels >= fewest]
-    if not suspected:
-        return decides
     values = table.values()
     d = values[:, 1] - values[:, 0]
-    widths = {row.column: cluster_mean(d, table.codes(row.column)).estimate.width for row in suspected}
-    widest = max(suspected, key=lambda row: widths[row.column])
-    return widest if widths[widest.column] > paired_t(d).width else decides
+
+    def width(row: ItemFactor | None) -> float:
+        return (paired_t(d) if row is None else cluster_mean(d, table.codes(row.column)).estimate).width
+
+    enough = [row for row in rows if row.n_levels >= fewest]
+    return widest_factor(enough, width) or max(few, key=lambda row: row.design_effect, default=None)
 
 
 def factor_of_score(
-    table: ScoreTable, columns: Iterable[str], *, names: Mapping[str, str], seed: int
+    table: ScoreTable,
+    columns: Iterable[str],
+    clusters: Sequence[str],
+    width: Callable[[ItemFactor | None], float],
+    *,
+    names: Mapping[str, str],
 ) -> ItemFactor | None:
     """Return the factor that decides the score of the one system of a table, as it would decide its lead over a constant."""
     alone = np.stack([np.zeros(len(table)), table.column(0)], axis=1)
-    both = ScoreTable.of_values(alone, table.items, table.metric)
-    return deciding_factor(both, dependence(both, columns, (), names=names, seed=seed))
+    rows = dependence(ScoreTable.of_values(alone, table.items, table.metric), columns, clusters, names=names, seed=0)
+    few = (row for row in rows if row.forbids)
+    return widest_factor(rows, width) or max(few, key=lambda row: row.design_effect, default=None)
+
+
+def widest_factor(rows: Iterable[ItemFactor], width: Callable[[ItemFactor | None], float]) -> ItemFactor | None:
+    """Return the factor in doubt that gives the widest interval, if it is wider than with no such factor (`width` of None)."""
+    widest, widths = None, dict[str, float]()
+    for row in rows:
+        if row.widens:
+            widths[row.column] = width(row)
+            widest = row if widest is None or widths[row.column] > widths[widest.column] else widest
+    return widest if widest is not None and widths[widest.column] > width(None) else None
 
 
 def effective_levels(codes: Ints) -> float:

@@ -24,8 +24,9 @@ from evalstats.analysis.design.clusters import (
     group_columns,
     label_of,
     named_clusters,
+    without_nested,
 )
-from evalstats.analysis.design.dependence import factor_of_score
+from evalstats.analysis.design.dependence import ItemFactor, factor_of_score
 from evalstats.analysis.design.labels import (
     Labels,
     by_error_rates,
@@ -54,9 +55,8 @@ from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.claim import Claim, check_claim, claim_of, held_with_missing, tested_claim
-from evalstats.analysis.score.result import ClaimTest, OtherAverageScore, Score, Scores, TaskScore
+from evalstats.analysis.score.result import OtherAverageScore, Score, Scores, TaskScore
 from evalstats.analysis.settings import recorded
-from evalstats.document.formats import capital
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
@@ -80,7 +80,7 @@ from evalstats.stats.one_sample import (
 from evalstats.stats.raters.correction import PoweredMean
 from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
-from evalstats.table.items import Floats, Ints
+from evalstats.table.items import ITEM_OF_VARIANTS, Floats, Ints
 from evalstats.table.metric import MetricFacts, PassKind
 from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import SeveralRunsError, System, require_outcomes, rows_named, system_of
@@ -178,6 +178,11 @@ def score(
         data.need_rows("a correction by labels")
     check_claim([chosen for _, chosen in systems], against, against_n, against_se)
     called = label_of("trial", data.factor_names())
+    columns = group_columns(data.outcomes)
+    groups = {
+        (chosen.benchmark, chosen.name): candidate_groups(data, chosen, columns, contrast=column).names
+        for chosen in ({} if cluster else {(each.benchmark, each.name): each for _, each in systems}).values()
+    }
     found = tuple(
         _score_alone(
             data,
@@ -192,6 +197,7 @@ def score(
             claim=None if against is None else claim_of(against, chosen, n=against_n, std_error=against_se),
             labels=labels,
             extrapolate=len(systems) == 1,
+            groups=groups,
         )
         for system, chosen in systems
     )
@@ -244,6 +250,7 @@ def _score_alone(
     claim: Claim | None,
     labels: object | None,
     extrapolate: bool,
+    groups: Mapping[tuple[str, str], Sequence[str]],
 ) -> Score:
     over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
     factors = sorted({*group_columns(system.rows), *named_clusters(data, cluster), *over} - {contrast})
@@ -262,6 +269,10 @@ def _score_alone(
     table = every.take(every.paired())
     average = wanted_average(data, table.items, **averaged)
     refuse_clusters(average, clusters, table)
+    shared = tuple[Note, ...]()
+    if beyond is None and not cluster and not set(clusters) - {ITEM_OF_VARIANTS}:
+        given = (data, table, groups[metric.benchmark, metric.name], clusters)
+        clusters, shared = _factor(*given, average=average, trials=trials, conf_level=conf_level)
     scores = item_scores(table, clusters, trials, average=average)
     if beyond is not None:
         scores = _extrapolated(scores, *beyond, conf_level=conf_level, average=average, claim=claim)
@@ -277,11 +288,9 @@ def _score_alone(
     if average is not None:
         words = average.words(table.items)
         found = replace(found, estimand=estimand("score", found.clusters, average))
-    undone, shared = None, tuple[Note, ...]()
+    undone = None
     if claim is not None:
-        alone = cluster is None and not clusters and average is None and labels is None and beyond is None
-        names = candidate_groups(data, metric, group_columns(system.rows), contrast=contrast).names if alone else ()
-        test, shared = _tested(claim, scores, table, names, data=data, trials=trials, conf_level=conf_level)
+        test = tested_claim(claim, lambda level: _counting(_headline(scores, level), scores), conf_level)
         of_metric = (pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name)
         items = data.outcomes.lazy().filter(of_metric).select("task", "item", "variant").unique().collect()
         test, undone = held_with_missing(test, every, average, n_absent=items.height - len(every))
@@ -317,28 +326,27 @@ def _score_alone(
     )
 
 
-def _tested(
-    claim: Claim,
-    scores: "ItemScores",
+def _factor(
+    data: EvalData,
     table: ScoreTable,
     columns: Sequence[str],
+    clusters: tuple[str, ...],
     *,
-    data: EvalData,
+    average: Average | None,
     trials: TrialDesign,
     conf_level: float,
-) -> tuple[ClaimTest, tuple[Note, ...]]:
-    """Test a claim; where nobody declared clusters and scores go by one of the columns, it has to stand clustered by it."""
+) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+    """Return the clusters with the factor that decides, where nobody declared any, and the note that says so."""
 
-    def tested(by: ItemScores) -> ClaimTest:
-        return tested_claim(claim, lambda level: _counting(_headline(by, level), by), conf_level)
+    def joined(row: ItemFactor | None) -> tuple[str, ...]:
+        return clusters if row is None else tuple(without_nested(table, (*clusters, row.column)))
 
-    test = tested(scores)
-    factor = factor_of_score(table, columns, names=data.factor_names(), seed=0)
-    if factor is None or (wider := tested(item_scores(table, (factor.column,), trials))).verdict == test.verdict:
-        return test, ()
-    apart = f"items of one {factor.factor} go together, and clustered by it the score is not told from the claim"
-    text = capital(factor.why() if factor.forbids else apart)
-    return wider, (Note(kind="dependence", text=text, remedy=factor.rules_out),)
+    def width(row: ItemFactor | None) -> float:
+        return _headline(item_scores(table, joined(row), trials, average=average), conf_level).width
+
+    free = [name for name in columns if not fixed_by(average, table, name)]
+    factor = factor_of_score(table, free, clusters, width, names=data.factor_names())
+    return joined(factor), () if factor is None else (factor.note(),)
 
 
 def _of_each(

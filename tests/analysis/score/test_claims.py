@@ -209,8 +209,8 @@ def test_every_form_tells_it(tmp_path: Path) -> None:
     assert es.score(pl.DataFrame(answers(80, 100).outcomes), "m", against=0.87) is not None
 
 
-def test_a_claim_stands_only_clustered_by_what_the_score_goes_by() -> None:
-    """Nine documents whose items go together: the test by document, as declared, decides; of independent items none does."""
+def test_a_score_and_its_claim_go_by_the_clusters_that_items_share() -> None:
+    """Nine documents whose items go together give all that a declared document does; shuffled ones, what "none" does."""
     draw = np.random.default_rng(109)
     rates = np.array([0.1, 0.9, 0.3, 0.95, 0.2, 0.9, 0.85, 0.9, 0.3])
     rows = [
@@ -223,10 +223,12 @@ def test_a_claim_stands_only_clustered_by_what_the_score_goes_by() -> None:
     open_, alone, declared = (score(data, "a", against=0.45, cluster=by) for by in (None, "none", "document"))
     assert (alone.against.verdict, declared.against.verdict) == ("above", "not shown to differ")
     assert open_.against == declared.against
+    assert open_.rows == declared.rows
     (note,) = [note for note in open_.notes if note.kind == "dependence"]
     assert note.caution
-    assert note.text.startswith("Items of one document go together")
+    assert note.text.startswith("Items of one document behave alike")
     mixed = from_frame(
         frame.with_columns(document=pl.col("document").shuffle(seed=1)), item="id", score="correct", model="model"
     )
-    assert score(mixed, "a", against=0.45).against == alone.against
+    unclustered = score(mixed, "a", against=0.45)
+    assert (unclustered.against, unclustered.rows) == (alone.against, alone.rows)

@@ -45,7 +45,7 @@ def test_every_task_counts_alike_and_a_group_is_one_task(suite: es.EvalData) -> 
     )
     assert [row.level for row in found.tasks] == sorted([*TASKS, *GROUPS])
     for row in found.tasks:
-        alone = one(suite.where(benchmark=row.level), "base")
+        alone = one(suite.where(benchmark=row.level), "base", cluster="none")
         assert (row.estimate, row.conf_low, row.conf_high) == (alone.estimate, alone.conf_low, alone.conf_high)
     frame = found.to_frame().filter(pl.col("term").str.starts_with("task="))
     assert frame["estimate"].to_list() == [row.estimate for row in found.tasks]
