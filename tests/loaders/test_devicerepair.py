@@ -16,8 +16,6 @@ from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 from tests.loaders.test_harmamp import Row, said, write
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "assumed-formats.md"
-
 
 def row(question: object = "ph_0123", language: str = "bn", **changes: object) -> Row:
     """One answer of the suggested form; `changes` replace or add columns."""
