@@ -1,6 +1,6 @@
 """Reliability over facets: tables of every shape to components, what is refused, and real boards."""
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +276,31 @@ def test_reasoning_gym_over_tasks_questions_and_trials(shared_data: Path) -> Non
         row.renewed[0]: row.estimate or 0.0 for row in found.first_places if row.n is None and len(row.renewed) == 1
     }
     assert max(alone, key=lambda name: alone[name]) == "task"
+
+
+def test_models_of_llmfao_over_its_prompts(shared_data: Path) -> None:
+    """Where every model has every prompt, E rho² and Phi are those of the two-way mean squares (Brennan 2001, 2.3)."""
+    votes = pl.read_csv(shared_data / "llmfao" / "crowd-comparisons.csv")
+    won = pl.when(winner="left").then(1.0).when(winner="right").then(0.0).otherwise(0.5)
+    sides = (votes.select("prompt", model=side, score=score) for side, score in (("left", won), ("right", 1 - won)))
+    shares = pl.concat(sides).group_by("model", "prompt").agg(pl.col("score").mean())
+    named = partial(es.from_frame, item="prompt", model="model", score="score")
+    found = es.reliability(named(shares))
+    assert (len(found.objects), found.facet("item").n_levels, found.n_cells) == (59, 13, 750)
+
+    whole = shares.filter(pl.len().over("model") == 13)
+    table = whole.pivot("prompt", index="model", values="score").drop("model").to_numpy()
+    n, k = table.shape
+    rows, columns, mean = table.mean(axis=1, keepdims=True), table.mean(axis=0, keepdims=True), table.mean()
+    of_models = k * ((rows - mean) ** 2).sum() / (n - 1)
+    of_prompts = n * ((columns - mean) ** 2).sum() / (k - 1)
+    rest = ((table - rows - columns + mean) ** 2).sum() / ((n - 1) * (k - 1))
+    model, prompt = (of_models - rest) / k, (of_prompts - rest) / n
+    balanced = es.reliability(named(whole))
+    assert balanced.relative.estimate == pytest.approx(model / (model + rest / k), abs=1e-9)
+    assert balanced.absolute.estimate == pytest.approx(model / (model + (rest + prompt) / k), abs=1e-9)
+    # 17 of 767 cells are empty in the whole table; leaving out their models moves little.
+    assert found.relative.estimate == pytest.approx(balanced.relative.estimate, abs=0.03)
 
 
 def test_a_table_whose_rows_a_facet_tells_apart_needs_no_from_frame() -> None:
