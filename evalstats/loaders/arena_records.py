@@ -27,7 +27,8 @@ TEXTS = frozenset(
         *("openai_moderation", "toxic_chat_tag"),
     }
 )
-NESTED = frozenset({"conv_metadata", "category_tag", "dedup_tag", "occupational_tags", "tags", "models", "ranking"})
+METADATA: Final = "conv_metadata"
+NESTED = frozenset({METADATA, "category_tag", "dedup_tag", "occupational_tags", "tags", "models", "ranking"})
 # What the messages of a Parquet file say of tokens, with the side behind it.
 TOKENS: Final = "\x00tokens"
 _PARQUET_ROWS, _PLAIN_ROWS = 5_000, 100_000  # where columns nest, and where none does
@@ -164,11 +165,12 @@ def _of_parquet(frame: pl.DataFrame) -> dict[str, Cells]:
     for cells in frame.iter_columns():
         name, dtype = cells.name, cells.dtype
         if name not in ANSWERS or not dtype.is_nested():
-            columns[name] = cells.to_list() if dtype.is_nested() else cells
+            of_numbers = name == METADATA and isinstance(dtype, pl.Struct)
+            columns[name] = cells.to_list() if dtype.is_nested() and not of_numbers else cells
             continue
         inner = dtype.inner if isinstance(dtype, pl.List) else None
         fields = {part.name: part.dtype for part in inner.fields} if isinstance(inner, pl.Struct) else {}
-        if "conv_metadata" not in frame.columns and {"role", "num_tokens"} <= fields.keys():
+        if METADATA not in frame.columns and {"role", "num_tokens"} <= fields.keys():
             counted = pl.struct(pl.element().struct.field(part) for part in ("role", "num_tokens"))
             columns[f"{TOKENS}{name[-2:]}"] = pl.select(pl.lit(cells).list.eval(counted)).to_series().to_list()
         text = pl.element()

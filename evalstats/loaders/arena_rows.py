@@ -21,6 +21,7 @@ from evalstats.loaders.arena_cells import (
 )
 from evalstats.loaders.arena_records import (
     KNOWN_NAMES,
+    METADATA,
     NAMING,
     NESTED,
     NOT_SAMPLED,
@@ -125,7 +126,7 @@ _USED = frozenset(
 )
 _STANDARD = frozenset(column_names("comparisons"))
 _LEVELS = {column.name: column.levels for column in COMPARISONS if column.name in {"strength", "order"}}
-_STRUCTURES = ("conv_metadata", "category_tag", "dedup_tag", "occupational_tags")
+_STRUCTURES = (METADATA, "category_tag", "dedup_tag", "occupational_tags")
 _WHOLE = r"^(?:0|-?[1-9]\d{0,14})$"
 _LARGEST = 2.0**63  # for a whole number of 64 bits
 
@@ -280,9 +281,13 @@ def _naming(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
 
 def _nested(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     """Read covariates, tags and the marks of deduplication, of which no two arenas nest theirs alike."""
-    parts = {name: _objects(block, name, tally) for name in _STRUCTURES if name in block.frame.columns}
+    metadata = block.get(METADATA)
+    of_numbers = isinstance(metadata.dtype, pl.Struct) and METADATA not in block.nested  # of a Parquet file
+    there = [name for name in _STRUCTURES if name in block.frame.columns and not (of_numbers and name == METADATA)]
+    parts = {name: _objects(block, name, tally) for name in there}
+    members = metadata.struct.unnest().to_dict().items() if of_numbers else _members(parts.get(METADATA, []))
     found: dict[str, pl.Series] = {}
-    for name, values in chain(_tokens(block), _members(parts.get("conv_metadata", []))):
+    for name, values in chain(_tokens(block), members):
         if name == "turns":
             found["turn"] = _whole(_sums(values))
         elif (numbers_ := _sums(values)).null_count() < len(values) and _may_keep(own := side_last(name), tally):
@@ -310,8 +315,12 @@ def _members(objects: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, lis
         yield name, [each.get(name) for each in objects]
 
 
-def _sums(values: list[object]) -> pl.Series:
+def _sums(values: list[object] | pl.Series) -> pl.Series:
     """Return numbers as a column; a count that is split up by kind is added up."""
+    if isinstance(values, pl.Series):
+        split = [numbers(part) for part in (values.struct.unnest() if values.dtype == pl.Struct else [values])]
+        known = pl.any_horizontal(part.is_not_null() for part in split)
+        return pl.select(pl.when(known).then(pl.sum_horizontal(split))).to_series()
     if not any(isinstance(value, dict) for value in values):
         return numbers(series(values))
     parts = [[as_number(part) for part in as_dict(value).values() or [value]] for value in values]
@@ -321,7 +330,7 @@ def _sums(values: list[object]) -> pl.Series:
 
 def _tokens(block: VoteBlock) -> Iterator[tuple[str, list[object]]]:
     """Add up the tokens of the answers where conversations count them and no metadata do."""
-    if "conv_metadata" in block.nested:
+    if METADATA in block.nested or isinstance(block.get(METADATA).dtype, pl.Struct):
         return
     for side in SIDES:
         talks = block.nested.get(f"{TOKENS}_{side}", block.nested.get(f"conversation_{side}", []))

@@ -117,13 +117,12 @@ def _without_quotes(text: str, delimiter: str, n_columns: int) -> pl.DataFrame |
     """Read lines in which every delimiter ends a cell; None where some do not, or a row does not fit its header."""
     if '"' in text or n_columns < 2 or len(text) > MAX_CELL_CHARS:
         return None
-    if "\r" in text:
-        text = text.replace("\r\n", "\n")
-        if "\r" in text:
-            return None
     data = text.encode()
     marks = np.frombuffer(data, np.uint8)
-    n_breaks = np.count_nonzero(marks == ord("\n"))
+    breaks, returns = marks == ord("\n"), marks == ord("\r")
+    n_breaks, n_returns = np.count_nonzero(breaks), np.count_nonzero(returns)
+    if n_returns != np.count_nonzero(returns[:-1] & breaks[1:]):
+        return None
     n_lines, n_delimiters = n_breaks + (not text.endswith("\n")), np.count_nonzero(marks == ord(delimiter))
     if n_delimiters != n_lines * (n_columns - 1):
         return None
@@ -134,7 +133,7 @@ def _without_quotes(text: str, delimiter: str, n_columns: int) -> pl.DataFrame |
         return None
     if frame.height != n_lines:
         return None
-    n_blanks = np.count_nonzero(marks <= ord(" ")) - n_breaks - (n_delimiters if delimiter < " " else 0)
+    n_blanks = np.count_nonzero(marks <= ord(" ")) - n_breaks - n_returns - (n_delimiters if delimiter < " " else 0)
     return frame if text.isascii() and not n_blanks else _stripped(frame)
 
 

@@ -348,6 +348,9 @@ class TypedRecords(Generic[R]):
         self, pattern: str, places: Sequence[Place], values: Sequence[object]
     ) -> tuple[list[R], Sequence[Place]]:
         """Make records of what a block holds; one by one only where one of them does not fit."""
+        if self.head.shape == "text" and self._members is None and get_origin(self._record) is dict:
+            self.n_read += len(values)
+            return cast("list[R]", values), places
         if not self._keyed:
             with suppress(*_FAULTS):
                 records = msgspec.convert(values, list[self._record], strict=self.head.shape != "text")
