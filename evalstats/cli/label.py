@@ -192,11 +192,11 @@ def _tell_status(sheet: "LabelSheet", half_width: str | None) -> None:
             text = f"{row['name']}: {estimate} (95% CI {ends}), ±{reached}. "
             more = (row["n_needed"] or 0) - row["n_labels"]
             if row["n_needed"] is None:
-                text += f"Not even labels of all items would bring ±{wanted}."
+                text += f"Labels for all items would not reach ±{wanted}."
             elif more <= 0:
-                text += f"That is ±{wanted} or better already."
+                text += f"±{wanted} is reached."
             else:
-                text += f"About {more:,} more items would bring ±{wanted}."
+                text += f"About {more:,} more items give ±{wanted}."
         typer.echo("\n".join(wrapped(text, 80)))
 
 

@@ -31,7 +31,7 @@ def test_from_a_draw_to_corrected_scores(folder):
     status = typed("label", "status", "sheet.csv", "--half-width", "0.08", folder=folder)
     assert status.returncode == 0
     assert "80 of 80 drawn items labelled" in status.stdout
-    assert "more items would bring ±8.0" in status.stdout
+    assert "more items give ±8.0" in status.stdout
     assert max(map(len, status.stdout.splitlines())) <= 80
     read = typed("label", "read", "sheet.csv", "-o", "labels.csv", "--rater", "ann", folder=folder)
     assert "160 labels of 80 items" in read.stderr

@@ -80,7 +80,7 @@ def _headline(result: Audit) -> str:
     if not result.findings:
         return f"Nothing was found that could change a verdict ({pairs})"
     if not flipping:
-        return f"{findings}, and no verdict of {pairs} hangs on them"
+        return f"{findings}, changing no verdict of {pairs}"
     changes = f"{flipping} of {findings} {conjugate(flipping, 'change')} a conclusion"
     which = "the comparison" if result.n_pairs == 1 else f"{result.n_depend:,} of {pairs}"
     return f"{changes}; {which} would have another verdict"
