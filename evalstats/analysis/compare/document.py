@@ -279,7 +279,8 @@ def _actions(result: Comparison) -> list[str]:
         case "powerless" if result.labels is not None:
             found += _how_many(result)
         case "powerless":
-            found.append("Collect more items before you look again; evalstats power says how many.")
+            more = f"items of more {_clusters(result)}" if result.n_clusters else "more items"
+            found.append(f"Collect {more} before you look again; evalstats power says how many.")
         case "inconclusive" if result.missing.withheld:
             found.append(
                 f"Recover the missing scores, or add {Option('missing', 'ignorable')} if the reason has nothing to do with them."
@@ -322,8 +323,12 @@ def _how_many(result: Comparison) -> list[str]:
         return ["Add runs, not items: runs vary too much for any number of items to detect the observed difference."]
     n, what = result.n_items, result.different or "items"
     if result.n_clusters:
-        n, what = result.n_clusters, plural_of(" and ".join(result.clusters))
+        n, what = result.n_clusters, _clusters(result)
     return [f"About {rounded_up(n * ratio):,} {what} would detect a difference as large as the one observed."]
+
+
+def _clusters(result: Comparison) -> str:
+    return plural_of(" and ".join(result.clusters))
 
 
 # --- the evidence ---

@@ -247,6 +247,21 @@ def test_answers_that_would_make_a_finding_are_counted_right(only_b: int, only_a
     assert f"{least} of the 20 items that came out alike: had {leader} alone got" in text
 
 
+def test_what_five_clusters_lack_is_clusters() -> None:
+    """More items of the same five could not let the p of a cluster sign-flip fall below 2/32."""
+    first, second = [0.0, 0.0, 0.0, 1.0] * 15, [1.0, 1.0, 0.0, 1.0] * 15
+    topics = [{"topic": f"t{k % 5}"} for k in range(60)]
+    sides = (
+        [row | topic for row, topic in zip(rows_of(name, scores), topics, strict=True)]
+        for name, scores in (("a", first), ("b", second))
+    )
+    result = compare(data_of(*sides), "a", "b", cluster="topic")
+    assert (result.verdict, result.smallest_p) == ("powerless", 2 / 32)
+    assert "Collect items of more topics before you look again" in " ".join(
+        terminal.to_text(result.document(), full=True).split()
+    )
+
+
 def test_no_p_stands_beside_powerless_that_claims_what_no_outcome_could_show() -> None:
     """Four graded items: t alone finds p < 0.001 where a sign-flip cannot go below 2/16."""
     first, second = [0.1, 0.2, 0.3, 0.15], [0.5, 0.61, 0.69, 0.56]
