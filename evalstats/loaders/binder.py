@@ -50,10 +50,7 @@ from evalstats.loaders.sampled_column import (
     is_rated,
     is_score,
 )
-from evalstats.loaders.values import (
-    NO_VALUE,
-    percent_score,
-)
+from evalstats.loaders.values import NO_VALUE
 from evalstats.schema.column_names import is_answer, is_partition_by_name
 from evalstats.schema.columns import KEYS
 
@@ -610,10 +607,8 @@ def _ranked(
 
 
 def _scale(score: SampledColumn) -> list[str]:
-    """Return the scale of scores that are percentages by their cells, or whose header says it."""
+    """Return the scale that the header of scores says."""
     cells = [cell for cell in score.cells if cell.lower() not in ABSENT]
-    if cells and all(percent_score(cell) is not None for cell in cells):
-        return ["scale=percent"]
     ends = _SCALE.fullmatch(score.said.strip())
     low, high = (float(ends[1]), float(ends[2])) if ends else (0.0, 0.0)
     inside = low < high and score.numbers and all(low <= number <= high for number in score.numbers)

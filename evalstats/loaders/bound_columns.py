@@ -33,6 +33,7 @@ _WRITTEN_FLOAT = r"^-?(?:0|[1-9]\d*)\.(?:0|\d*[1-9])$"
 _DECIMAL_COMMA = r"^(?:[+-]?(?:\d*,\d+|\d+)|-|(?i:n/?a|nan|null|none))$"
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2}(?:,\d{3})+$"
 _TRUTH = r"^(?i:true|false)$"
+_PERCENT = r"^\s*(?:[+-]?(?:\d+\.?\d*|\.\d+)\s*%|-|(?i:n/?a|nan|null|none))\s*$"
 _SEVERAL_WORDS = r"\S\s+\S"
 _FEW_LEVELS = 20
 
@@ -62,6 +63,7 @@ class _Seen(msgspec.Struct):
     repaired: bool = False
     floats: bool = True
     commas: bool | None = None
+    percents: bool | None = None
     dtype: pl.DataType | None = None
     misfit: str = ""
 
@@ -150,6 +152,10 @@ class Survey(msgspec.Struct):
         pointed = role != "score" and cells.dtype == pl.String and self.seen[source].floats
         return without_points(cells) if pointed else cells
 
+    def in_percent(self, sources: Iterable[str]) -> bool:
+        """Whether each number in these columns has a percent sign."""
+        return all(self.seen[source].percents for source in sources)
+
     def notes(self, factors: Iterable[str]) -> Iterator[str]:
         """Say which of these columns are no factors, and where values were put in another way."""
         left_out = [name for name in factors if not self.is_factor(name)]
@@ -225,6 +231,10 @@ def _look_at_text(present: pl.Series, seen: _Seen, *, is_text: bool) -> None:
     if seen.commas is not False and not seen.number:
         told = _has_decimal_commas(present)
         seen.commas = seen.commas if told is None else told
+    if seen.percents is not False:
+        seen.percents = bool(present.str.contains(_PERCENT).all()) and (
+            bool(present.str.contains("%", literal=True).any()) or seen.percents
+        )
     longest = present.str.len_chars().max()
     seen.long = seen.long or (isinstance(longest, int) and longest > MAX_FACTOR_CHARS)
 

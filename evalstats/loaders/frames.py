@@ -213,7 +213,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     apart = _CALLED if found.makes("item") and not map_.makes("item") else ""
     data = tidy_frame(table, found, rows_apart=apart, named=asked.factors)
     note = Problem(path=_NAME, message=said, severity="note")
-    return replace(data, problems=(note, *data.problems) if taken else data.problems), said
+    return (replace(data, problems=(note, *data.problems)), said) if taken else (data, "")
 
 
 def _one_model(map_: ColumnMap, columns: Iterable[str]) -> list[str]:

@@ -47,7 +47,7 @@ class TableLoader(SingleFileLoader):
     A score is a number, a boolean, a grade (C, P, I, N, yes, no), a word for right or wrong (correct, pass, failed, ...),
     or a label that the map gives a number for; an unknown word is an error, an empty cell or NaN is unscored. A metric is
     binary if only 0 and 1 were seen, bounded if its scores lie in [0, 1], else continuous without bounds; percent and
-    other scales are kept in their unit, and the map says what it is (`--map scale=percent`, which also reads "54.0%").
+    other scales are kept in their unit, and the map says what it is (`--map scale=percent`); "54.0%" says it itself.
     Repetitions need a `trial`, and every model the same item ids. Rows inside a JSON document are found by
     `--map rows=PATH`.
     """

@@ -17,7 +17,7 @@ from evalstats.grammar import and_list, comma_list
 from evalstats.loaders.binder import as_options, repeats_told_apart
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
-from evalstats.loaders.column_map import MADE, NO_SCORE, ORDER, ColumnMap, DeclaredMetric
+from evalstats.loaders.column_map import MADE, NO_SCORE, ORDER, SCALES, ColumnMap, DeclaredMetric
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter, Ranges, SeenKeys
 from evalstats.loaders.sampled_column import SampledColumn
 from evalstats.loaders.values import (
@@ -269,6 +269,9 @@ class Tidier:
     def _facts(self, metric: str) -> DeclaredMetric:
         """Return what the user says of a metric: of it alone, else of all scores of its column or of the table."""
         facts, scale = self.map_.metrics.get(metric, DeclaredMetric()), self.map_.scale
+        scores = self.binding.scores
+        if scale is None and self.survey.in_percent([scores[metric]] if metric in scores else scores.values()):
+            scale = SCALES["percent"]
         if scale is not None and (facts.low, facts.high, facts.kind, facts.unit) == (None,) * 4:
             facts = replace(facts, low=scale.low, high=scale.high, unit=scale.unit)
         if facts.higher_is_better is None and self.map_.directions:
@@ -422,7 +425,8 @@ class Tidier:
 
     def _check_range(self, frame: pl.DataFrame) -> None:
         """Reject scores that are not what the user says the metric holds."""
-        if self.map_.scale is None and not self.map_.metrics:
+        in_percent = self.survey.in_percent(self.binding.scores.values())
+        if self.map_.scale is None and not self.map_.metrics and not in_percent:
             return
         places = Places(self.word, frame[PLACE])
         for metric in frame["metric"].unique().to_list():

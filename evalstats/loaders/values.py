@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import cast
 
@@ -219,6 +219,13 @@ _FAILURE_BEGINS = re.compile(r"(?i)(?:err|\w*error|\w*exception|crashed|timeout|
 _NOT_FINITE = re.compile(r"(?i)[+-]?inf(?:inity)?")
 _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+# What programs write in a column called status. What failed and has a score all the same is scored.
+_FAILED = "failed failure fail crashed crash exception errored timeout timed_out cancelled canceled aborted killed"
+_DONE = "ok success succeeded successful complete completed done finished"
+_NOT_DONE = "skipped skip missing pending running queued unparsed invalid incomplete not_run not_started"
+_STATUS_WORDS = {
+    word: status for text, status in zip((_DONE, _FAILED, _NOT_DONE), STATUSES, strict=True) for word in text.split()
+}
 _NO_FAILURE = (*NO_VALUE, "false", "0", "0.0")
 # Words that people write into their own tables for right and wrong. Harnesses have theirs (`letter_grade`), which stay
 # as upstream has them: there "failed" may be a crash.
@@ -487,6 +494,7 @@ def _tags(text: str | None) -> list[str] | None:
 PLACE = "\x00place"
 FAILURE = "\x00failure"
 STATE = "\x00state"
+_STANDS = "\x00stands"
 
 _SHOWN = 3
 _TOO_LARGE = 2.0**63  # for a whole number of 64 bits
@@ -570,13 +578,23 @@ def read_standard(column: GlossaryColumn, series: pl.Series, places: Places) -> 
     if column.dtype == pl.String:
         read = text_of(series)
         if column.levels:
-            wrong = read.is_not_null() & ~read.is_in(list(column.levels))
+            is_status = column.name == "status"
+            known = (*column.levels, *_STATUS_WORDS) if is_status else column.levels
+            read = _in_one_spelling(read, known) if is_status else read
+            wrong = read.is_not_null() & ~read.is_in(list(known))
             example = str(next(iter(series.filter(wrong)), ""))[:_SHOWN_CHARS]
             meant_by = Option("values", (example, column.levels[0]), of=column.name)
             remedy = f"say what each label means: {meant_by}"
             places.reject(wrong, f"has a {column.name} that is not one of {', '.join(column.levels)}", series, remedy)
         return read
     return _read_number(column, series, places)
+
+
+def _in_one_spelling(words: pl.Series, known: Sequence[str]) -> pl.Series:
+    """Return known words in lower case, joined by underscores; others as they are, and null where there is no value."""
+    plain = words.str.strip_chars().str.to_lowercase().str.replace_all(r"[\s-]+", "_")
+    is_known, nothing = plain.is_in(list(known)), plain.is_in(list(NO_VALUE))
+    return pl.select(pl.when(is_known).then(plain).when(~nothing).then(words).alias(words.name)).to_series()
 
 
 def misfit(column: GlossaryColumn, series: pl.Series, places: Places) -> str:
@@ -612,14 +630,20 @@ def _read_number(column: GlossaryColumn, series: pl.Series, places: Places) -> p
 def with_states(frame: pl.DataFrame) -> pl.DataFrame:
     """Give every row its status, from `score`, `value_raw`, the failures and what the table itself says.
 
-    A failure, or a state the table gives, outranks a score in the same row: the number then stands in `value_raw` only.
+    A failure, or a state the table gives, outranks a score in the same row: the number then stands in `value_raw` only. The words
+    of programs for a state (ok, failed) tell why there is no score, and say nothing beside one.
     """
     scored, error, unscored = STATUSES
-    said = pl.coalesce(STATE, *(["status"] if "status" in frame.columns else []))
+    own = pl.col("status") if "status" in frame.columns else pl.lit(None, dtype=pl.String)
+    word = own.replace_strict(_STATUS_WORDS, default=None, return_dtype=pl.String)
+    said = pl.coalesce(STATE, pl.when(word.is_null()).then(own).when(pl.col("score").is_null()).then(word))
     reason = pl.col("status_reason") if "status_reason" in frame.columns else pl.lit(None, dtype=pl.String)
     empty = pl.col("score").is_null()
-    stands = pl.when(pl.col(STATE).is_not_null()).then(
-        pl.format("{} stands for {}", pl.col("value_raw").str.slice(0, _SHOWN_CHARS), _STATE_WORDS)
+    stands = (
+        pl.when(pl.col(STATE).is_not_null())
+        .then(pl.format("{} stands for {}", pl.col("value_raw").str.slice(0, _SHOWN_CHARS), _STATE_WORDS))
+        .when(word != scored)
+        .then(pl.format("its status is {}", own))
     )
     status = (
         pl.when(pl.col(FAILURE).is_not_null())
@@ -630,10 +654,12 @@ def with_states(frame: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(unscored))
         .otherwise(pl.lit(scored))
     )
-    frame = frame.with_columns(status=status)
+    frame = frame.with_columns(status=status, **{_STANDS: stands})
     kept = pl.col("status") == scored
     return frame.with_columns(
-        status_reason=pl.coalesce(reason, FAILURE, stands, pl.when(~kept & empty).then(pl.lit("there is no score"))),
+        status_reason=pl.coalesce(
+            reason, FAILURE, pl.when(~kept).then(_STANDS), pl.when(~kept & empty).then(pl.lit("there is no score"))
+        ),
         value_raw=pl.coalesce("value_raw", pl.when(~kept).then(pl.col("score").cast(pl.String))),
         score=pl.when(kept).then("score"),
-    ).drop(FAILURE, STATE)
+    ).drop(FAILURE, STATE, _STANDS)

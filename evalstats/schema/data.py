@@ -14,7 +14,7 @@ from evalstats.errors import CannotAnswerError, InputError, warn
 from evalstats.grammar import comma_list
 from evalstats.record import record
 from evalstats.schema.column_names import Presumed, is_shared_by_name
-from evalstats.schema.columns import HELPER, KEYS, TABLES, TableName
+from evalstats.schema.columns import HELPER, KEYS, STATUSES, TABLES, TableName
 from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.names import lookalike_note, lookalikes, names_of, renamed, spelled_out
 from evalstats.schema.tables import (
@@ -307,7 +307,7 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
         return _told_apart(EvalData(aggregates=check_table(frame.with_columns(keys), "aggregates")))
     if "run" in frame.columns:
         return _told_apart(EvalData(outcomes=check_table(frame, "outcomes")))
-    complete = {"item", "score"} <= {*frame.columns} and {"model", "system"} & {*frame.columns}
+    complete = {"item", "score"} <= {*frame.columns} and {"model", "system"} & {*frame.columns} and _is_plain(frame)
     keys = [name for name in ("model", "system", *KEYS["outcomes"]) if name in frame.columns]
     if FIND_COLUMNS and not (complete and frame.select(keys).n_unique() == frame.height):
         found, said = FIND_COLUMNS[0](data, names or {})
@@ -319,6 +319,12 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
     presumed.add(outcomes)
     runs = [{"run": run, "benchmark": name, "dependence": presumed.held()} for run, name in _runs(outcomes)]
     return _told_apart(EvalData(outcomes=outcomes, runs=frame_from_rows(runs, "runs")))
+
+
+def _is_plain(frame: pl.DataFrame) -> bool:
+    """Whether scores are no text and states are those of the glossary: other words are read as those of files are."""
+    words = frame["status"].drop_nulls().cast(pl.String) if "status" in frame.columns else pl.Series(dtype=pl.String)
+    return frame["score"].dtype != pl.String and bool(words.is_in(list(STATUSES)).all())
 
 
 # What finds the columns of a table whose names are not the glossary's; `evalstats` puts it here, since only loaders know how.

@@ -215,7 +215,7 @@ def test_the_vocabularies_are_many_and_differ() -> None:
         ("item,rater,score\na,x,1\na,y,2\nb,x,3\nb,y,4\n", ["item=item", "score=score", "judge=rater"]),
         ("id,label,prediction,probability\n1,A,A,.9\n2,B,A,.8\n", ["item=id", "score=COLUMN"]),
         ("id,Rating (1-5)\n1,3\n2,5\n", ["item=id", "score=Rating (1-5)", "scale=1..5"]),
-        ("id,score\n1,85%\n2,5 %\n", ["item=id", "score=score", "scale=percent"]),
+        ("id,score\n1,85%\n2,5 %\n", ["item=id", "score=score"]),
         ("id,illegal_llm,score\n1,0,.5\n2,1,.25\n3,0,.75\n4,1,.5\n", ["item=id", "score=score"]),
         # Two models with two metrics each are not four models.
         (

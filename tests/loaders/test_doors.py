@@ -216,7 +216,7 @@ def test_a_column_that_may_be_a_model_s_is_named_beside_those_that_are(tmp_path:
 # Columns that bear a standard name by chance
 
 CHANCE: list[tuple[str, list[Any]]] = [
-    ("status", ["completed", "completed"]),
+    ("status", ["deferred", "completed"]),
     ("setting", ["zero-shot", "few-shot"]),
     ("timestamp", ["this morning", "later"]),
     ("cost_usd", ["$0.01", "$0.02"]),

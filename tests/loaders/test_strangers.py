@@ -8,11 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import evalstats as es
 from evalstats.errors import InputError
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.frames import found_columns
 from evalstats.loaders.ratings import from_ratings
 from evalstats.loaders.registry import read
+from evalstats.schema.data import EvalData, as_data
 from tests.loaders.trees import everything_said as told
 
 SIDES = ("gpt-4o", "claude-3")
@@ -164,3 +166,55 @@ def test_a_column_of_scores_beside_the_two_sides_is_one_more_side(tmp_path: Path
     outcomes = read(path, sides=["b0", "ours"]).outcomes
     assert set(outcomes["system"]) == {"b0", "b1", "ours"}
     assert {"level", "has_image"} <= {*outcomes.columns}
+
+
+def framed(path: Path) -> EvalData:
+    """Read a table as questions read one that is given them."""
+    assert es.compare  # with which comes what finds columns
+    return as_data(pl.read_csv(path))
+
+
+def states(path: Path, done: str, failed: str, score: Sequence[object] = (1, 0, "")) -> Path:
+    """Write three rows of each model, the last of which failed."""
+    rows = [f"q{k},{side},{score[k]},{failed if k == 2 else done}" for side in SIDES for k in range(3)]
+    path.write_text("\n".join(["item,model,score,status", *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("done", "failed", "status"),
+    [("ok", "failed", "error"), ("Success", "Timed out", "error"), ("completed", "skipped", "unscored")],
+)
+@pytest.mark.parametrize("given", [(), ("status=status",)], ids=["found", "given"])
+def test_the_words_of_programs_say_why_there_is_no_score(
+    tmp_path: Path, done: str, failed: str, status: str, given: Sequence[str]
+) -> None:
+    path = states(tmp_path / "t.csv", done, failed)
+    column_map = ColumnMap.from_options(given) if given else None
+    for rows in (read(path, column_map=column_map).outcomes, framed(path).outcomes):
+        assert rows["status"].to_list() == ["scored", "scored", status] * 2
+        assert rows["status_reason"].to_list()[2] == f"its status is {failed.lower().replace(' ', '_')}"
+
+
+def test_what_failed_with_a_score_is_scored(tmp_path: Path) -> None:
+    path = states(tmp_path / "t.csv", "success", "failed", score=(1, 1, 0))
+    for rows in (read(path).outcomes, framed(path).outcomes):
+        assert rows["score"].to_list() == [1, 1, 0] * 2
+        assert set(rows["status"]) == {"scored"}
+
+
+def test_a_status_of_other_words_is_a_factor(tmp_path: Path) -> None:
+    outcomes = read(states(tmp_path / "t.csv", "ok", "deferred")).outcomes
+    assert set(outcomes["source_status"]) == {"ok", "deferred"}
+
+
+def test_percent_signs_say_the_scale(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{k},{side},{50 + k}%,{k}.5 %" for k in range(8) for side in SIDES]
+    path.write_text("\n".join(["item,model,score,other", *rows, "q9,gpt-4o,n/a,3%"]) + "\n")
+    for data in (read(path), framed(path)):
+        assert data.outcomes["score"].to_list()[:2] == [50, 50]
+        assert data.metrics.select("low", "high", "unit").row(0) == (0, 100, "percent")
+    path.write_text(path.read_text().replace("50%", "0.5"))
+    with pytest.raises(InputError, match="14 of 17 rows have no known score"):
+        read(path)
