@@ -17,19 +17,18 @@ _ALT = (
 
 _TEXT = """# Speed
 
-Speed and accuracy of evalstats, compared with packages that answer the same question.
-
-The ratio is the other package's time divided by ours: above 1 we are faster, below 1 (in bold) slower.
+Speed and accuracy beside packages that answer the same question. The ratio is their time divided by ours: above 1 we are faster,
+below 1 (in bold) slower.
 
 ![{alt}](images/speed.svg)
 
-The figure shows processor seconds against size, both on log scales. The table shows each package at its largest size.
+Each package at its largest size:
 
 {table}
 
-An error is the distance from the exact answer: for a bootstrap limit in standard errors (resampling has its own noise), for a
-log-likelihood from the best that any package found, for a log-strength from the optimum. A dash means that there is no exact
-answer, or that the package does not report the number. "The other evalstats" is another project of the same name.
+An error is the distance from the exact answer: for a bootstrap limit in standard errors, for a log-likelihood from the best that any
+package found, for a log-strength from the optimum. A dash: there is no exact answer, or the package does not report the number. "The
+other evalstats" is another project of the same name.
 
 Measured on {date}{earlier}: {processor}, {processors} processors, {system}, Python {python}; {packages}. Every package
 runs in its own process with one thread, and packages take turns. Times are median processor seconds. {busy}
