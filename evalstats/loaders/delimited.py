@@ -15,6 +15,7 @@ from evalstats.loaders.files import BadRow, bounded_lines, encoding_message, ope
 
 MAX_CELL_CHARS = 64 << 20
 _CELL_CHARS = 16
+_LAST_CELL_CHARS = 1 << 20
 
 
 def header_of(path: Path, delimiter: str) -> list[str]:
@@ -48,7 +49,7 @@ def iter_frames(
 
     A row that does not fit its header is given to `bad`, with what is wrong with it; without that it is an error.
 
-    Lines without a quote are cells already, and are read as a whole; all others, and those with a fault, one by one.
+    Text whose quotes stand around cells only is read as a whole; any other, and text with a fault, row by row.
     """
     _allow_large_cells()
     line = 1
@@ -61,17 +62,20 @@ def iter_frames(
             width = sum(map(len, header)) + n_columns
             while text := stream.read(_step(width, most_rows, most_chars, n_columns)):
                 text += next(lines, "")
-                frame = _without_quotes(text, delimiter, n_columns)
-                if frame is not None:
-                    yield frame, range(line, line + frame.height)
-                    line += frame.height
+                if '"' in text:
+                    text = _with_last_cell(text, lines)
+                whole = _at_once(text, line, delimiter, n_columns)
+                if whole is not None:
+                    frame, places, n_lines = whole
+                    yield frame, places
+                    line += n_lines
                     width = max(len(text) // frame.height, 1)
                     continue
                 piece = list(io.StringIO(text, newline=""))
                 width = max(len(text) // len(piece), 1)
                 reader = _reader(chain(piece, lines), delimiter)
                 rows: list[list[str]] = []
-                places: list[int] = []
+                held: list[int] = []
                 first = line
                 for cells in reader:
                     if cells and bad is not None and len(cells) != n_columns:
@@ -79,14 +83,14 @@ def iter_frames(
                     elif cells:
                         _check_width(path, line, cells, n_columns)
                         rows.append(cells)
-                        places.append(line)
+                        held.append(line)
                     line = first + reader.line_num
                     if reader.line_num >= len(piece):  # a cell may go on behind the piece
                         break
                 if rows:
                     columns = zip(*rows, strict=True)
                     made = pl.DataFrame({f"{k}": pl.Series(cells, dtype=pl.String) for k, cells in enumerate(columns)})
-                    yield _stripped(made), places
+                    yield _stripped(made), held
         except csv.Error as error:
             raise UnreadableFileError(_fault(path, line, error)) from error
         except UnicodeDecodeError as error:
@@ -113,28 +117,57 @@ def _step(width: int, most_rows: int, most_chars: int, n_columns: int) -> int:
     return max(min(most_rows * width, room, 4 * most_chars // _CELL_CHARS), 1)
 
 
-def _without_quotes(text: str, delimiter: str, n_columns: int) -> pl.DataFrame | None:
-    """Read lines in which every delimiter ends a cell; None where some do not, or a row does not fit its header."""
-    if '"' in text or n_columns < 2 or len(text) > MAX_CELL_CHARS:
+def _with_last_cell(text: str, lines: Iterator[str]) -> str:
+    """Return text with the lines behind it that its last cell goes on in, as far as a cell is likely to."""
+    is_open, most = text.count('"') % 2, len(text) + _LAST_CELL_CHARS
+    while is_open and len(text) < most and (more := next(lines, "")):
+        text += more
+        is_open = (is_open + more.count('"')) % 2
+    return text
+
+
+def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.DataFrame, Sequence[int], int] | None:
+    """Read text from a line on as a whole: its rows, the line of each, and the number of lines.
+
+    None where a quote stands inside a cell or does not pair, and where a row does not fit its header.
+    """
+    if n_columns < 2 or len(text) > MAX_CELL_CHARS:
         return None
     data = text.encode()
     marks = np.frombuffer(data, np.uint8)
-    breaks, returns = marks == ord("\n"), marks == ord("\r")
-    n_breaks, n_returns = np.count_nonzero(breaks), np.count_nonzero(returns)
-    if n_returns != np.count_nonzero(returns[:-1] & breaks[1:]):
-        return None
-    n_lines, n_delimiters = n_breaks + (not text.endswith("\n")), np.count_nonzero(marks == ord(delimiter))
-    if n_delimiters != n_lines * (n_columns - 1):
+    breaks, has_end = marks == ord("\n"), text.endswith("\n")
+    n_breaks, n_returns = int(np.count_nonzero(breaks)), 0
+    if "\r" in text:
+        returns = marks == ord("\r")
+        n_returns = np.count_nonzero(returns)
+        if n_returns != np.count_nonzero(returns[:-1] & breaks[1:]):
+            return None
+    n_lines = n_breaks + (not has_end)
+    places: Sequence[int] = range(line, line + n_lines)
+    quote = '"' if '"' in text else None
+    if quote is None:
+        n_delimiters = np.count_nonzero(marks == ord(delimiter))
+    else:
+        quotes, around = np.flatnonzero(marks == ord(quote)), [*map(ord, ("\n", "\r", quote, delimiter))]
+        before, behind = quotes[::2] - 1, quotes[1::2] + 1
+        beside = marks[np.concatenate([before[before >= 0], behind[behind < len(marks)]])]
+        if len(quotes) % 2 or not np.isin(beside, around).all():
+            return None
+        n_delimiters = np.count_nonzero(np.searchsorted(quotes, np.flatnonzero(marks == ord(delimiter))) % 2 == 0)
+        row_ends = np.flatnonzero(np.searchsorted(quotes, np.flatnonzero(breaks)) % 2 == 0)
+        places = [line, *(row_ends + line + 1).tolist()][: len(row_ends) + (not has_end)]
+    if n_delimiters != len(places) * (n_columns - 1):
         return None
     schema = {f"{k}": pl.String for k in range(n_columns)}
     try:
-        frame = pl.read_csv(data, has_header=False, separator=delimiter, quote_char=None, schema=schema)
+        frame = pl.read_csv(data, has_header=False, separator=delimiter, quote_char=quote, schema=schema)
     except pl.exceptions.PolarsError:  # a line with more cells than the header, as there is where another has fewer
         return None
-    if frame.height != n_lines:
+    if frame.height != len(places):
         return None
-    n_blanks = np.count_nonzero(marks <= ord(" ")) - n_breaks - n_returns - (n_delimiters if delimiter < " " else 0)
-    return frame if text.isascii() and not n_blanks else _stripped(frame)
+    n_between = n_breaks + n_returns + (n_delimiters if delimiter < " " else 0)
+    no_blanks = quote is None and text.isascii() and np.count_nonzero(marks <= ord(" ")) == n_between
+    return frame if no_blanks else _stripped(frame), places, n_lines
 
 
 def _check_width(path: Path, line: int, cells: Sequence[str], n_columns: int) -> None:

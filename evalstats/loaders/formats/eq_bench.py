@@ -142,17 +142,21 @@ def _frames(
         trial, items = max((as_whole(name) or 1) - 1, 0), set[str]()
         for scale in _SCALES:
             by_item = as_dict(getattr(iteration, scale, None))
+            if not by_item:
+                continue
             read = {part: numbers(_scores(by_item, part), -inf, _HIGH) for part in _PASSES}
             given = [part for part in _PASSES if read[part]["score"].count()]
             taken = _taken(read) if len(given) > 1 else next(iter(given), "")
             asked = texts([*by_item])
-            shared = {"run": pl.lit(run), "task": pl.lit(task), "variant": pl.lit("" if language == "en" else language)}
+            shared = pl.DataFrame({"item": asked}).with_columns(
+                run=pl.lit(run),
+                task=pl.lit(task),
+                variant=pl.lit("" if language == "en" else language),
+                trial=pl.lit(trial),
+                locator=f"{name}." + asked,
+            )
             for metric, part in ((scale, taken), *((f"{scale}/{part}", part) for part in given)) if given else ():
-                places = pl.format("{}.{}", pl.lit(name), pl.col("item"))
-                frame = read[part].with_columns(
-                    asked.alias("item"), metric=pl.lit(metric), trial=pl.lit(trial), **shared
-                )
-                yield frame.with_columns(locator=places)
+                yield shared.hstack([pl.Series("metric", [metric]).new_from_index(0, len(asked)), *read[part]])
                 items |= {*asked}
                 metrics.add(metric)
         n += len(items)
