@@ -153,7 +153,8 @@ def each_once(values: Iterable[object], say: Callable[[object], T]) -> list[T]:
     known: dict[object, T] = {}
     found: list[T] = []
     for value in values:
-        key = (type(value), value) if isinstance(value, str | int | float | None) else id(value)
+        kind = type(value)
+        key = (kind, value) if kind in _PLAIN else id(value)
         if key not in known:
             known[key] = say(value)
         found.append(known[key])
@@ -172,6 +173,7 @@ def verdicts(values: Sequence[object]) -> pl.DataFrame:
     return states(each_once(values, verdict))
 
 
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _OUTCOME: Final[Row] = {"status": None, "status_reason": None, "score": None, "value_raw": None}
 _DTYPES: Final = (
     ({str}, pl.String),
