@@ -22,6 +22,7 @@ from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, 
 from evalstats.loaders.score_table import has_items_across, is_absent, parts_in, prices_in, records_of_head
 from evalstats.loaders.values import as_dict, as_list, as_number, json_or_none
 from evalstats.regular import open_regular
+from evalstats.schema.metrics import is_money_or_time
 
 LOOKED_AT: Final = 200
 _SHAPES: Final = frozenset({"text", "lines", "array", "parquet"})
@@ -210,9 +211,18 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
     if whole:
         return f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
+    if amounts := [name for name in columns if _may_be_metric(look, name, asked)]:
+        compared = together(Option("metric", amounts[0]), Option("higher_is_better", value=False))
+        return f"{told}. No column looks like a score; to compare {' or '.join(amounts[:2])} itself: {compared}"
     needed = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
     without = "" if "score=COLUMN" not in found[0].options else _without_scores(columns, look.records)
     return f"{told}: {needed}{without}"
+
+
+def _may_be_metric(look: Look, name: str, asked: AskedNames) -> bool:
+    """Whether a table opens as one of costs or times, if the question names this column as its metric."""
+    named = msgspec.structs.replace(asked, metrics=frozenset({name}))
+    return is_money_or_time(name) and look.completed(ColumnMap(), named) is not None
 
 
 def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best: Assignment) -> str:
