@@ -422,7 +422,8 @@ class _Table:
             else ()
         )
         keys = [*zip(*(c.values for c in (item, *([model] if model else []), *known)), strict=True)]
-        if len({*keys}) == len(keys) or "trial" in {*self.given.columns, *self.given.constants}:
+        given = {*self.given.columns, *self.given.constants}
+        if len({*keys}) == len(keys) or "trial" in given or self.given.repeats is not None:
             return metric, True, against
         others = [column for column in rest if column not in known]
         # Where the question names the sides, nothing beside them is compared.

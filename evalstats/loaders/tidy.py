@@ -498,10 +498,15 @@ class Tidier:
         ids = rows["item"].n_unique()
         many = "1 id stands" if ids == 1 else f"{ids:,} ids stand"
         least = "at least " if frame.height + self._n_dropped < self.survey.n_rows * len(self.binding.scores) else ""
+        found = f"{least}{many} more than once{f' with the same {told}' if told else ''} ({shown}); "
+        as_trials = (
+            "If they are repeats of an item, number them as trials in the order of the file: "
+            f"{Option('map', ORDER, of='trial')}"
+        )
+        if not rows[PLACE].is_in(self._places_kept("drop").implode()).any():
+            return f"{found}these are copies of whole rows; to drop them: {Option('map', 'drop', of='repeats')}. {as_trials}"
         return (
-            f"{least}{many} more than once{f' with the same {told}' if told else ''} ({shown}); "
-            f"{self._telling(frame, rows.head(_LOOKED_AT), names, n_before)}. If they are repeats of an item, number them as "
-            f"trials in the order of the file: {Option('map', ORDER, of='trial')}; to keep one of each: "
+            f"{found}{self._telling(frame, rows.head(_LOOKED_AT), names, n_before)}. {as_trials}; to keep one of each: "
             f"{Option('map', 'first', of='repeats')} (or last, or drop, which drops copies of whole rows)"
         )
 

@@ -477,7 +477,7 @@ def test_doubt_asks(tmp_path: Path, records: list[dict[str, Any]]) -> None:
     [
         (
             [{"id": q, "correct": 1} for q in ("q1", "q1")],
-            r"1 id stands more than once \(line 2: model 't', item 'q1'\); if they are different questions, give each its own",
+            r"1 id stands more than once \(line 2: model 't', item 'q1'\); these are copies of whole rows; to drop them: ",
         ),
         (
             named("qid", "llm", "ok") * 2,

@@ -218,3 +218,34 @@ def test_percent_signs_say_the_scale(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("50%", "0.5"))
     with pytest.raises(InputError, match="14 of 17 rows have no known score"):
         read(path)
+
+
+def test_copies_of_whole_rows_are_dropped_at_the_first_advice(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{k},{side},{'AB'[k % 2]},{k % 3 % 2}" for k in range(12) for side in SIDES]
+    path.write_text("\n".join(["Question,llm,note,grade", *rows, *rows[:3]]))
+    with pytest.raises(InputError, match="these are copies of whole rows; to drop them: --map repeats=drop"):
+        read(path)
+    assert read(path, column_map=ColumnMap.from_options(["repeats=drop"])).outcomes.height == len(rows)
+    path.write_text("\n".join(["Question,llm,note,grade", *rows, *[f"{row[:-1]}7" for row in rows[:3]]]))
+    with pytest.raises(InputError, match="if they are different questions, give each its own id"):
+        read(path)
+
+
+@pytest.mark.parametrize("column", ["latency_s", "cost_usd", "duration", "response_time_ms"])
+def test_a_table_of_costs_or_times_alone_offers_them_as_metrics(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "\n".join([f"id,model,{column}", *(f"q{k},{side},{k / 7:.3f}" for k in range(9) for side in SIDES)])
+    )
+    with pytest.raises(InputError, match=f"compare {column} itself: --metric {column} --lower-is-better"):
+        read(path)
+    assert set(read(path, metrics=[column]).outcomes["metric"]) == {column}
+
+
+def test_one_message_of_each_user_of_an_a_b_test_opens(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"u{k},{'AB'[k % 2]},hello {k * 7919} again,{k // 2 % 2}" for k in range(40)]
+    path.write_text("\n".join(["user_id,variant,message,thumbs_up", *rows]))
+    found = es.compare(read(path, sides=["A", "B"]), "A", "B")
+    assert "on different users" in found.document().headline
