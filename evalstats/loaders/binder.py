@@ -59,7 +59,9 @@ _MOST: Final = 6
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN = 0.65, 0.15
 _VERBS: Final = frozenset({"has", "is", "was", "contains", "includes", "uses", "needs", "requires"})
-_SOMEBODY: Final = frozenset({"user", "session"})
+_SOMEBODY: Final = frozenset(
+    {"user", "session", "visitor", "participant", "customer", "respondent", "conversation", "chat"}
+)
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
 # What speaks against an item that no two systems share, and the like.

@@ -60,6 +60,11 @@ def _role(never: str = "", unless_named: str = "", **groups: str) -> Role:
     return Role(names, frozenset(never.split()), frozenset(unless_named.split()))
 
 
+def _by_name(text: str) -> str:
+    """Add to words what their names and versions are called."""
+    return " ".join(f"{word} {word}_name {word}_version" for word in text.split())
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -77,8 +82,8 @@ ROLES: Final[Mapping[str, Role]] = {
         "test_case_name query_id sentence_id utt_id image_id video_id conversation_id dialog_id dialogue_id ticket_id hit_id "
         "puzzle_id row_id case_number question_number test_number question_no",
         w95="example instance sample key question_# test_name conversation dialogue dialog",
-        w70="request_id question query prompt problem input instruction test test_case case task episode no # nr number src "
-        "source_text doc document essay article story ticket email puzzle theorem",
+        w70="request_id task_name question query prompt problem input instruction test test_case case task episode no # nr "
+        "number src source_text doc document essay article story ticket email puzzle theorem",
         w40="name title description user_input utterance sentence goal behavior behaviour",
         never=f"{_WHO} session run model worker account experiment system batch trial time date ts timestamp at created updated",
     ),
@@ -86,7 +91,8 @@ ROLES: Final[Mapping[str, Role]] = {
         w100="score correct is_correct passed success resolved is_resolved pass solved accuracy acc exact_match em grade ok "
         "is_ok pass_fail is_right correctness",
         w95="hit right rating reward f1 final_score judgement_score return wer cer csat refused jailbroken is_jailbroken "
-        "converted win won stars clicked clicks purchased bought subscribed retained activated signed_up",
+        "converted accepted achieved reached win won stars clicked clicks purchased bought subscribed retained activated "
+        "signed_up",
         w85="helpfulness harmlessness honesty toxicity relevance relevancy faithfulness coherence consistency fluency adequacy "
         "conciseness groundedness completeness safety quality precision recall bleu rouge bertscore similarity clarity "
         "hallucination comet chrf cider meteor iou ndcg mrr rr rate auc auroc map psnr ssim mae rmse mqm perplexity bias "
@@ -110,11 +116,13 @@ ROLES: Final[Mapping[str, Role]] = {
     ),
     "model": _role(
         w100="model model_name model_id model_name_or_path llm llm_name llm_model engine deployment system model_version",
-        w95="agent provider provider_id bot assistant submission run_name experiment experiment_name generator target_model "
-        "agent_version agent_id system_id policy app_id app model_label checkpoint ckpt",
+        w95=_by_name("agent provider bot assistant submission experiment generator policy app checkpoint")
+        + " provider_id run_name target_model agent_id system_id app_id model_label ckpt",
         # Factors whose levels are compared where the model is one and the same.
-        w55="prompt prompt_name prompt_version prompt_id system_prompt arm group condition treatment method approach config "
-        "variant version pipeline template strategy profile",
+        w55=_by_name(
+            "prompt arm group condition treatment method approach config variant pipeline template strategy profile"
+        )
+        + " prompt_id system_prompt version",
         never=_WHO,
     ),
     "metric": _role(
@@ -220,11 +228,11 @@ def names_a_judge(text: str) -> bool:
 
     >>> [
     ...     names_a_judge(text)
-    ...     for text in ("rater_1", "gpt4_judge", "judge_2_score", "judge_accuracy", "judge_1_confidence")
+    ...     for text in ("rater1", "gpt4_judge", "judge_2_score", "judge_accuracy", "judge_1_confidence")
     ... ]
     [True, True, True, False, False]
     """
-    words = text.split("_")
+    words = re.sub(r"(?<=[a-z])(?=\d+(?:_|$))", "_", text).split("_")
     others = [word for word in words if word not in JUDGES | {"human"}]
     rest = [word for word in others if word not in {"score", "rating"}]
     told = names_a_model("-".join(rest)) or (bool(rest) and all(len(word) == 1 or word.isdecimal() for word in rest))

@@ -503,7 +503,7 @@ class Tidier:
             "If they are repeats of an item, number them as trials in the order of the file: "
             f"{Option('map', ORDER, of='trial')}"
         )
-        if not rows[PLACE].is_in(self._places_kept("drop").implode()).any():
+        if not least and not rows[PLACE].is_in(self._places_kept("drop").implode()).any():
             return f"{found}these are copies of whole rows; to drop them: {Option('map', 'drop', of='repeats')}. {as_trials}"
         return (
             f"{found}{self._telling(frame, rows.head(_LOOKED_AT), names, n_before)}. {as_trials}; to keep one of each: "

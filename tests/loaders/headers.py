@@ -268,6 +268,13 @@ HEADERS: Final = [
     Header("问题:text 模型:model 是否正确:right", "item=问题 score=是否正确 model=模型", _COMPARE),
     Header("pregunta:text modelo:side correcta:right", "item=pregunta score=correcta model=modelo", _SIDES),
     Header("identifiant:id modèle:model note:ten", "item=identifiant score=note model=modèle", _COMPARE),
+    # What a second round of readers brought.
+    Header("id:id essay_set:category rater1_score:likert rater2_score:likert", "item=id judges=rater1_score,rater2_score"),
+    Header("goal_id:id planner_version:version goal_reached:yes elapsed_s:ms", "item=goal_id score=goal_reached model=planner_version", "compare --baseline v1.2 --candidate v1.3"),
+    Header("task_name:id agent_name:system model:one is_resolved:bool n_input_tokens:count total_cost:usd", "item=task_name score=is_resolved model=agent_name", "compare --baseline base --candidate tuned"),
+    Header("visitor_id:call test_group:side rating:likert country:category", "item=visitor_id score=rating model=test_group", "compare --baseline old --candidate new --unpaired"),
+    Header("conversation_id:call assistant_version:version csat_score:likert agent_handoff:bool", "item=conversation_id score=csat_score model=assistant_version", "compare --baseline v1.2 --candidate v1.3 --unpaired"),
+    Header("id:id model:model prompt_template:side correct:right", "item=id score=correct model=model", _COMPARE),
     # Nothing here is a score.
     Header("id:id label:expected prediction:picked", ""),
     Header("id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms", "", _COMPARE),
