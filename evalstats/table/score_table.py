@@ -202,8 +202,8 @@ class ScoreTable:
         return not np.array_equal(have, meant) or not meant.all()
 
     def counts(self) -> tuple[Ints, Ints]:
-        """Return how many scores every cell has, and how many were meant."""
-        if self.passes is None:
+        """Return how many scores every cell has, and how many were meant: of a pass^k one, but of pass^1, a mean, its trials."""
+        if self.passes is None or self.passes[1] == 1:
             return self.n_scored, self.n_scored + self.n_lost
         scored = self.scored
         return scored.astype(np.int64), self.seen.astype(np.int64) + (scored & (self.n_lost > 0))

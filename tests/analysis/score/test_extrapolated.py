@@ -43,10 +43,21 @@ def test_the_curve_says_what_the_answer_says(kind: str) -> None:
     assert plain.reliability is not None
     rows = {row.k: (row.estimate, row.conf_low, row.conf_high) for row in plain.reliability.of(kind)}  # pyright: ignore[reportArgumentType]
     assert sorted(rows) == [1, 2, 3, 4, 5, 6]
-    assert rows.pop(1) == (plain.estimate, plain.conf_low, plain.conf_high)
+    assert rows[1] == (plain.estimate, plain.conf_low, plain.conf_high)
     for k, row in rows.items():
         alone = es.score(data, "a", **{f"pass_{kind}": k})
         assert (alone.estimate, alone.conf_low, alone.conf_high) == row
+
+
+@pytest.mark.parametrize("third", [0.0, 1.0])
+@pytest.mark.parametrize("kind", ["hat", "at"])
+def test_one_trial_is_the_mean_whose_trials_count(kind: str, third: float) -> None:
+    """24 items vary so little that their 72 trials are the cap, or all of their trials succeed."""
+    data = data_of(rows_of("a", [*[1.0, 1.0, third] * 23, 1.0, 1.0, 1.0], items=[f"q{i}" for i in range(24)], trials=3))
+    plain, alone = es.score(data, "a"), es.score(data, "a", **{f"pass_{kind}": 1})
+    [row] = [row for row in plain.reliability.of(kind) if row.k == 1]  # pyright: ignore[reportArgumentType, reportOptionalMemberAccess]
+    for found in (alone, row):
+        assert (found.conf_low, found.conf_high) == pytest.approx((plain.conf_low, plain.conf_high), abs=1e-12)
 
 
 def test_it_is_called_extrapolated() -> None:
