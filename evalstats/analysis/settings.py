@@ -480,7 +480,7 @@ def _source(name: str, files: Sequence[str], settings: Settings) -> str:
         "column_map": f"es.ColumnMap.from_options({_literal(shell['map'])})" if shell.get("map") else "",
         "format": _literal(shell["input_format"]) if shell.get("input_format") else "",
     }
-    if settings.reading is not None and settings.finds_columns:
+    if settings.finds_columns:
         names = names_in(settings.options)._asdict()
         told |= {key: _literal([*own]) for key, own in names.items() if own}
     return _call("es.read", [*map(_literal, files), *(f"{key}={value}" for key, value in told.items() if value)])

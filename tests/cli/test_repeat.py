@@ -266,6 +266,15 @@ def test_a_call_in_python_names_its_files_and_says_what_it_cannot_know(folder: P
     assert str(folder) not in text
 
 
+def test_a_call_in_python_reads_the_columns_that_it_names(folder: Path) -> None:
+    """Without them one item of a model stands in two rows, and is refused."""
+    with chdir(folder):
+        data = es.read("scaffolds.csv", factors=["scaffold"])
+        found, made = es.reliability(data, facets=["scaffold", "item"]), dict[str, Any]()
+        exec(python_code(found.settings), made)  # noqa: S102
+    assert made["result"].facets == found.facets
+
+
 def test_an_argument_that_no_option_has_leaves_the_command_out() -> None:
     told = Settings(question="score", options={"weights": {"a": 1.0}}, files={"data": ("x.csv",)})
     assert shell_command(told) == ""
