@@ -105,10 +105,13 @@ def new_task_ranks(scores: ArrayLike, *, conf_level: float = 0.95) -> TaskRanks:
     low, high = conformal_ends(ranks, alpha)
     inside = together = None
     if n > needed:
-        held = np.empty(ranks.shape, dtype=np.bool_)
-        for place, own in enumerate(ranks):
-            below, above = conformal_ends(np.delete(ranks, place, axis=0), alpha)
-            held[place] = (below <= own) & (own <= above)
+        held = np.zeros(ranks.shape, dtype=np.bool_)
+        # What the other tasks give depends on the rank that is left out, not on its task.
+        for rank in np.unique(ranks):
+            at, others = ranks == rank, ranks.copy()
+            others[at.argmax(axis=0), np.arange(ranks.shape[1])] = others[0]
+            below, above = conformal_ends(others[1:], alpha)
+            held |= at & (below <= rank) & (rank <= above)
         inside, together = held.mean(axis=0, dtype=np.float64), float(held.all(axis=1).mean())
     median = np.asarray(np.median(ranks, axis=0), dtype=np.float64)
     return TaskRanks(low=low, high=high, median=median, inside=inside, together=together)
