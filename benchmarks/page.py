@@ -26,11 +26,11 @@ Each package at its largest size:
 
 {table}
 
-An error is the distance from the exact answer: for a bootstrap limit in standard errors, for a log-likelihood from the best that any
-package found, for a log-strength from the optimum. A dash: there is no exact answer, or the package does not report the number. "The
-other evalstats" is another project of the same name.
+An error is the distance from the exact answer: for a bootstrap limit in standard errors, for a log-likelihood from the best that
+any package found, for a log-strength from the optimum. A dash: there is no exact answer, or the package does not report the number.
+"The other evalstats" is another project of the same name.
 
-Measured on {date}{earlier}: {processor}, {processors} processors, {system}, Python {python}; {packages}. Every package
+Measured on {days}: {processor}, {processors} processors, {system}, Python {python}; {packages}. Every package
 runs in its own process with one thread, and packages take turns. Times are median processor seconds. {busy}
 
 `make bench` measures again and renews this page; `make bench-check` measures the quick cases and fails if a ratio is
@@ -62,24 +62,11 @@ def text(stored: Mapping[str, Any]) -> str:
         packages=", ".join(
             f"{_NAMES.get(name, name)} {version}" for name, version in sorted(stored["packages"].items())
         ),
-        date=stored["date"],
-        earlier=_earlier(stored),
+        days=" and ".join(sorted({stored["date"], *(row.get("date", stored["date"]) for row in stored["rows"])})),
         busy=busy,
         factor=SLOWER,
         **{name: machine[name] for name in ("processor", "processors", "system", "python")},
     )
-
-
-def _earlier(stored: Mapping[str, Any]) -> str:
-    """Return which cases were measured on other days than the last, in brackets."""
-    days: dict[str, list[str]] = {}
-    for case in CASES:
-        day = next(
-            (row.get("date", stored["date"]) for row in stored["rows"] if row["case"] == case.name), stored["date"]
-        )
-        if day != stored["date"]:
-            days.setdefault(day, []).append(_title(case))
-    return "".join(f" ({'; '.join(titles)}: {day})" for day, titles in days.items())
 
 
 def _largest(rows: Sequence[Row]) -> Iterator[tuple[Case, Row, Row]]:
