@@ -27,8 +27,8 @@ Each package at its largest size:
 {table}
 
 An error is the distance from the exact answer: for a bootstrap limit in standard errors, for a log-likelihood from the best that
-any package found, for a log-strength from the optimum. A dash: there is no exact answer, or the package does not report the number.
-"The other evalstats" is another project of the same name.
+any package found, for a log-strength from the optimum. A dash: no exact answer, or the package does not report the number. "The
+other evalstats" is another project of the same name.
 
 Measured on {days}: {processor}, {processors} processors, {system}, Python {python}; {packages}. Every package
 runs in its own process with one thread, and packages take turns. Times are median processor seconds. {busy}
