@@ -273,7 +273,7 @@ def _written(value: Any) -> Any:
 def with_repeat(document: Document, settings: Settings) -> Document:
     """Return a document whose method ends with how the result is had again."""
     whole = settings.reading is None and any(settings.files.values())
-    before = "# Rows that were left out in Python need --where here.\n" if whole else ""
+    before = "# If rows were dropped in Python, add --where.\n" if whole else ""
     blocks: list[Block] = [Code(code=before + text, language="sh") for text in [shell_command(settings)] if text]
     blocks += [Code(code=text) for text in [python_code(settings)] if text]
     kept = tuple(section for section in document.method if section.id != "code")

@@ -260,7 +260,7 @@ def test_a_call_in_python_names_its_files_and_says_what_it_cannot_know(folder: P
     data = es.read(folder / "results -1.csv", column_map=es.ColumnMap.from_options(MAP[1:])).where(split="old")
     found = es.leaderboard(data, cluster="none", models=[MODELS[0], MODELS[1]])
     text = to_text(found.document(), full=True)
-    assert "need --where here" in text
+    assert "add --where" in text
     assert "evalstats leaderboard 'results -1.csv' --cluster none --models base --models 'new model'" in text
     assert "and filtered, if it was" in text
     assert str(folder) not in text
