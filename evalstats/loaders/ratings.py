@@ -78,8 +78,9 @@ def from_ratings(
         raise InputError("the frame holds no rows")
     people, raters = names_of(humans), names_of(raters)
     item = item or _called(table, "item", "item")
-    if not raters and rater is None and _called(table, "rater", "") == "":
-        raters, own = _raters_in(table)
+    if rater is None and (rater := _called(table, "rater", "rater")) not in table.columns:
+        rater = "judge" if "judge" in table.columns else rater
+        raters, own = (raters, []) if raters else _raters_in(table)
         people = people or own
     named = {"item": item, **columns}
     if raters:
@@ -98,7 +99,7 @@ def from_ratings(
         table = table.filter(pl.col(column).is_not_null())
         named |= {"rater": "rater", column: column}
     else:
-        named |= {"rater": rater or _called(table, "rater", "rater"), **_rating_column(table, value)}
+        named |= {"rater": rater, **_rating_column(table, value)}
     _there(table, [item])
     made = in_standard_columns(table, named, "ratings")
     texts = [

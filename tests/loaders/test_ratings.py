@@ -77,3 +77,10 @@ def test_words_for_the_steps_of_a_scale_are_numbered_by_their_places() -> None:
 def test_what_is_said_of_a_scale_in_a_header_is_no_part_of_its_name() -> None:
     table = {"Item": [1, 2], "Rater": ["ann", "ann"], "Stars (1-5)": [4, 5]}
     assert from_ratings(table, humans="ann").ratings["value"].to_list() == [4, 5]
+
+
+def test_a_column_judge_names_who_rated_unless_another_does() -> None:
+    rows = {"item": [1, 1, 2, 2], "judge": ["ann", "gpt-4o"] * 2, "score": [1, 0, 1, 1]}
+    assert from_ratings(rows, humans="ann").ratings["rater"].to_list() == rows["judge"]
+    raters = ["ann", "bob", "ann", "bob"]
+    assert from_ratings(rows | {"annotator": raters}, humans=["ann"]).ratings["rater"].to_list() == raters
