@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import chain, compress
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from evalstats.loaders.rows import told
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_list, as_text, text_of
 from evalstats.schema.data import Problem
+from evalstats.schema.tables import combinations_in
 
 # Conversations, prompts and answers: never kept. Answers are looked through for the names of models.
 TEXTS = frozenset(
@@ -280,9 +282,9 @@ class Tally(msgspec.Struct):
 
     def count_times(self, times: pl.Series, units: pl.Series) -> None:
         """Take note of when votes were given, and of the units that the file says it in."""
-        known = units.drop_nulls().to_frame("unit").group_by("unit", maintain_order=True)
-        self.units.update(dict(known.len().iter_rows()))
-        self.counts[_STRANGE_TIMES] += int((~times.dt.year().is_between(_FIRST_YEAR, _LAST_YEAR)).sum())
+        self.units.update(dict(combinations_in(units.drop_nulls().to_frame("unit"), ["unit"]).iter_rows()))
+        first, beyond = (datetime(year, 1, 1, tzinfo=UTC) for year in (_FIRST_YEAR, _LAST_YEAR + 1))
+        self.counts[_STRANGE_TIMES] += int((~times.is_between(first, beyond, closed="left")).sum())
 
     def add_without_model(self, places: Sequence[int]) -> None:
         """Take note of votes that name no model."""

@@ -223,9 +223,12 @@ def _whole(number: pl.Series) -> pl.Series:
 
 def _battles(block: VoteBlock, arena: Arena) -> pl.Series:
     """Name votes by their ids, and those that lack one by their number."""
+    ids = [texts(block.get(name)).replace("", None) for name in arena.id_names]
+    named = pl.select(pl.concat_str(ids, separator=".")).to_series() if len(ids) > 1 else next(iter(ids), None)
+    if named is not None and not named.null_count():
+        return named
     number = pl.Series(block.numbers, dtype=pl.Int64).cast(pl.String)
-    ids = [pl.lit(texts(block.get(name)).replace("", None)) for name in arena.id_names]
-    return pl.select(pl.concat_str(ids, separator=".")).to_series().fill_null(number) if ids else number
+    return number if named is None else named.fill_null(number)
 
 
 def _who_judged(block: VoteBlock, arena: Arena) -> dict[str, pl.Series]:

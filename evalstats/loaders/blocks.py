@@ -184,7 +184,7 @@ def oriented(document: object) -> list[Record] | None:
     return None
 
 
-BLOCK_ROWS = 50_000
+BLOCK_ROWS = 100_000
 BLOCK_CHARS = 16 << 20
 # A column that holds a longer text than this is an answer or a prompt, not a factor.
 MAX_FACTOR_CHARS = 1_000

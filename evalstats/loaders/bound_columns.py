@@ -26,6 +26,7 @@ from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.memory import held_bytes
 
 KEPT_BYTES = 256 << 20
+_FIRST = 100
 _WHOLE = r"^-?(?:0|[1-9]\d{0,17})$"
 _NUMBER = r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
 # A number as programs write it that hold all numbers of a column as floats; no two such texts are the same number.
@@ -225,9 +226,9 @@ def _look_at_text(present: pl.Series, seen: _Seen, *, is_text: bool) -> None:
     seen.any = True
     if is_text:
         seen.whole = seen.number = seen.truth = False
-    seen.number = seen.number and bool(present.str.contains(_NUMBER).all())
-    seen.whole = seen.whole and seen.number and bool(present.str.contains(_WHOLE).all())
-    seen.truth = seen.truth and bool(present.str.contains(_TRUTH).all())
+    seen.number = seen.number and _all_match(present, _NUMBER)
+    seen.whole = seen.whole and seen.number and _all_match(present, _WHOLE)
+    seen.truth = seen.truth and _all_match(present, _TRUTH)
     if seen.commas is not False and not seen.number:
         told = _has_decimal_commas(present)
         seen.commas = seen.commas if told is None else told
@@ -241,7 +242,7 @@ def _look_at_text(present: pl.Series, seen: _Seen, *, is_text: bool) -> None:
 
 def _has_decimal_commas(present: pl.Series) -> bool | None:
     """Whether numbers are written with a decimal comma; None where each may as well have its thousands behind one."""
-    if not present.str.contains(_DECIMAL_COMMA).all():
+    if not _all_match(present, _DECIMAL_COMMA):
         return False
     plainly = present.str.contains(",", literal=True) & ~present.str.contains(_THOUSANDS)
     return bool(plainly.any()) or None
@@ -251,7 +252,12 @@ def _holds_numbers(series: pl.Series, block: TableBlock) -> bool:
     """Whether a column of text can only have been written from numbers."""
     if block.kind != "text":
         return block.kind == "json" and series.name not in block.texts
-    return bool(series.drop_nulls().str.contains(_WRITTEN_FLOAT).all())
+    return _all_match(series.drop_nulls(), _WRITTEN_FLOAT)
+
+
+def _all_match(present: pl.Series, pattern: str) -> bool:
+    """Whether all texts match a pattern; of a column where some do not, the first most often tell."""
+    return bool(present.head(_FIRST).str.contains(pattern).all() and present.str.contains(pattern).all())
 
 
 class Binding(msgspec.Struct, frozen=True, kw_only=True):

@@ -284,10 +284,11 @@ def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     if not (values.dtype.is_numeric() or isinstance(values.dtype, pl.Boolean | pl.Null)):
         values = values.cast(pl.String)
     if values.dtype == pl.String:
-        text = values.str.strip_chars()
-        number = text.cast(pl.Float64, strict=False)
+        number = values.cast(pl.Float64, strict=False)
         if number.null_count() == values.null_count() and number.is_finite().all():
             return number, number.is_nan().fill_null(value=False)
+        text = values.str.strip_chars()
+        number = text.cast(pl.Float64, strict=False)
         present = ~text.str.to_lowercase().is_in(list(NO_VALUE)) & text.is_not_null()
     else:
         number = values.cast(pl.Float64, strict=False)
