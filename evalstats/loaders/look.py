@@ -22,7 +22,7 @@ from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, 
 from evalstats.loaders.score_table import has_items_across, is_absent, parts_in, prices_in, records_of_head
 from evalstats.loaders.values import as_dict, as_list, as_number, json_or_none
 from evalstats.regular import open_regular
-from evalstats.schema.metrics import is_money_or_time
+from evalstats.schema.metrics import suggests_lower
 
 LOOKED_AT: Final = 200
 _SHAPES: Final = frozenset({"text", "lines", "array", "parquet"})
@@ -193,6 +193,12 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     if refusal := _no_results(head, columns, look.records, found[0]):
         return refusal
     has = f" (this one has the columns {comma_list(columns, SHOWN_COLUMNS)})" if len(columns) > 1 else ""
+    if "score=COLUMN" in found[0].options and (losses := [name for name in columns if _may_be_lost(look, name)]):
+        named = msgspec.structs.replace(asked, metrics=frozenset(losses[:1]))
+        if look.completed(ColumnMap(), named) is not None:
+            compared = together(Option("metric", losses[0]), Option("higher_is_better", value=False))
+            return f"No column looks like a score{has}; to compare {' or '.join(losses[:2])} itself: {compared}"
+        found = [_with_lower(each, losses[0]) for each in assigned(columns, look.records, named)]
     whole = [[*([f"rows={look.rows}"] if look.rows else []), *each.options] for each in found if each.is_whole]
     faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
@@ -211,18 +217,21 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
     if whole:
         return f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
-    if amounts := [name for name in columns if _may_be_metric(look, name, asked)]:
-        compared = together(Option("metric", amounts[0]), Option("higher_is_better", value=False))
-        return f"{told}. No column looks like a score; to compare {' or '.join(amounts[:2])} itself: {compared}"
     needed = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
     without = "" if "score=COLUMN" not in found[0].options else _without_scores(columns, look.records)
     return f"{told}: {needed}{without}"
 
 
-def _may_be_metric(look: Look, name: str, asked: AskedNames) -> bool:
-    """Whether a table opens as one of costs or times, if the question names this column as its metric."""
-    named = msgspec.structs.replace(asked, metrics=frozenset({name}))
-    return is_money_or_time(name) and look.completed(ColumnMap(), named) is not None
+def _may_be_lost(look: Look, name: str) -> bool:
+    """Whether a column holds costs, times or losses, which are compared where a table has no score."""
+    column = SampledColumn(name, look.records)
+    return suggests_lower(name) and len(column.levels) > 1 and len(column.numbers) == len(column.cells)
+
+
+def _with_lower(fit: Assignment, column: str) -> Assignment:
+    """Say in the options of an assignment that lower is better in its scores."""
+    options = (f"{each}:lower" if each == f"score={column}" else each for each in fit.options)
+    return msgspec.structs.replace(fit, options=tuple(options))
 
 
 def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best: Assignment) -> str:

@@ -61,8 +61,8 @@ def _role(never: str = "", unless_named: str = "", **groups: str) -> Role:
 
 
 def _by_name(text: str) -> str:
-    """Add to words what their names and versions are called."""
-    return " ".join(f"{word} {word}_name {word}_version" for word in text.split())
+    """Add to words what their names, ids and versions are called."""
+    return " ".join(f"{word} {word}_name {word}_id {word}_version" for word in text.split())
 
 
 def _words(text: str) -> frozenset[str]:
@@ -117,12 +117,12 @@ ROLES: Final[Mapping[str, Role]] = {
     "model": _role(
         w100="model model_name model_id model_name_or_path llm llm_name llm_model engine deployment system model_version",
         w95=_by_name("agent provider bot assistant submission experiment generator policy app checkpoint")
-        + " provider_id run_name target_model agent_id system_id app_id model_label ckpt",
+        + " run_name target_model system_id model_label ckpt",
         # Factors whose levels are compared where the model is one and the same.
         w55=_by_name(
             "prompt arm group condition treatment method approach config variant pipeline template strategy profile"
         )
-        + " prompt_id system_prompt version",
+        + " system_prompt version",
         never=_WHO,
     ),
     "metric": _role(

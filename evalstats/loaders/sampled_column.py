@@ -203,7 +203,7 @@ class SampledColumn:
         if ROLES["model"].bars(self.words) or (self.scored == 1 and self.words not in ROLES["model"].names):
             return 0.0
         named = self.named("model")
-        if named < SURE and self.words in ROLES["model"].names and len(self.levels) > max(2, len(self.cells) // 4):
+        if named < SURE and self.words in ROLES["model"].names and len(self.levels) > max(3, len(self.cells) // 4):
             named = 0.0  # every item with a prompt of its own
         if named and all(_SIDE.fullmatch(level) or level.lower() in SIDES for level in self.levels):
             named = max(named, SURE)  # the arms of a test: A and B, control and treatment, v1 and v2
