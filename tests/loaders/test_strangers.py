@@ -249,3 +249,22 @@ def test_one_message_of_each_user_of_an_a_b_test_opens(tmp_path: Path) -> None:
     path.write_text("\n".join(["user_id,variant,message,thumbs_up", *rows]))
     found = es.compare(read(path, sides=["A", "B"]), "A", "B")
     assert "on different users" in found.document().headline
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        ("experiment,seed,val_loss", "item=seed --map score=val_loss:lower --map model=experiment"),
+        ("experiment_id,seed,accuracy", "item=seed --map score=accuracy --map model=experiment_id"),
+        ("method,fold,seed,f1", "item=seed --map score=f1 --map model=method"),
+    ],
+)
+def test_systems_of_an_experiment_share_its_seeds(tmp_path: Path, columns: str, line: str) -> None:
+    path = tmp_path / "t.csv"
+    middle = "," if columns.count(",") == 2 else ",1,"
+    rows = [f"{k}{middle}{seed},{1.5 + k / seed:.3f}" for k in range(3) for seed in (13, 42, 7)]
+    path.write_text("\n".join([columns, *rows]))
+    with pytest.raises(InputError, match=f"These may fit: --map {line}; or: "):
+        read(path)
+    options = line.replace("--map ", "").split()
+    assert read(path, column_map=ColumnMap.from_options(options)).outcomes.height == 9
