@@ -19,7 +19,7 @@ from evalstats.loaders.binder import NOTHING_FITS, assigned
 from evalstats.loaders.blocks import flat, frame_block
 from evalstats.loaders.bound_columns import Binding, Survey
 from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VOTES, WAYS, ColumnMap
-from evalstats.loaders.look import LOOKED_AT, Look
+from evalstats.loaders.look import LOOKED_AT, Look, metric_offered
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.table import LOADER as TABLE
@@ -199,6 +199,8 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
         shown = (
             f"These may fit: {'; or: '.join(calls[:2])}" if calls else f"Name them: {_as_call(NOTHING_FITS.options)}"
         )
+        if "score=COLUMN" in fits[0].options and (offer := metric_offered(look, asked)):
+            shown = f"No column looks like a score; {offer}"
         raise InputError(
             f"it is not sure which columns of this table are item and score; it has {comma_list(columns, 12)}. {shown}"
         )

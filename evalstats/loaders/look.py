@@ -194,10 +194,9 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         return refusal
     has = f" (this one has the columns {comma_list(columns, SHOWN_COLUMNS)})" if len(columns) > 1 else ""
     if "score=COLUMN" in found[0].options and (losses := [name for name in columns if _may_be_lost(look, name)]):
+        if offer := metric_offered(look, asked):
+            return f"No column looks like a score{has}; {offer}"
         named = msgspec.structs.replace(asked, metrics=frozenset(losses[:1]))
-        if look.completed(ColumnMap(), named) is not None:
-            compared = together(Option("metric", losses[0]), Option("higher_is_better", value=False))
-            return f"No column looks like a score{has}; to compare {' or '.join(losses[:2])} itself: {compared}"
         found = [_with_lower(each, losses[0]) for each in assigned(columns, look.records, named)]
     whole = [[*([f"rows={look.rows}"] if look.rows else []), *each.options] for each in found if each.is_whole]
     faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
@@ -220,6 +219,16 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     needed = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
     without = "" if "score=COLUMN" not in found[0].options else _without_scores(columns, look.records)
     return f"{told}: {needed}{without}"
+
+
+def metric_offered(look: Look, asked: AskedNames) -> str:
+    """Say how the costs, times or losses of a table without scores are compared; "" where naming one would not open it."""
+    losses = [name for name in look.columns if _may_be_lost(look, name)]
+    named = msgspec.structs.replace(asked, metrics=frozenset(losses[:1]))
+    if not losses or look.completed(ColumnMap(), named) is None:
+        return ""
+    compared = together(Option("metric", losses[0]), Option("higher_is_better", value=False))
+    return f"to compare {' or '.join(losses[:2])} itself: {compared}"
 
 
 def _may_be_lost(look: Look, name: str) -> bool:

@@ -241,6 +241,11 @@ def test_a_table_of_costs_or_times_alone_offers_them_as_metrics(tmp_path: Path, 
     with pytest.raises(InputError, match=f"compare {column} itself: --metric {column} --lower-is-better"):
         read(path)
     assert set(read(path, metrics=[column]).outcomes["metric"]) == {column}
+    with pytest.raises(InputError, match=f"compare {column} itself: --metric {column} --lower-is-better"):
+        es.compare(pl.read_csv(path), *SIDES)
+    with pytest.warns(es.EvalStatsWarning, match=f"score='{column}'"):
+        found = es.compare(pl.read_csv(path), *SIDES, metric=column, higher_is_better=False)
+    assert found.metric == column
 
 
 def test_one_message_of_each_user_of_an_a_b_test_opens(tmp_path: Path) -> None:
