@@ -437,7 +437,7 @@ def json_blocks(records: Iterable[Place], deep: Sequence[str] = ()) -> Iterator[
     places: list[int] = []
     chars = 0
     for place, record in records:
-        plain = flat(record)
+        plain = {**flat(record)} if deep else flat(record)
         for path in deep:
             for each in _paths(record, path):
                 if each not in plain and (value := _at(record, each)) is not None:
@@ -496,7 +496,8 @@ def flat(record: dict[str, object]) -> dict[str, object]:
     """
     check_width(len(record))
     if dict not in set(map(type, record.values())):
-        return {_name(name): value for name, value in record.items()}
+        names = _names(tuple(record))
+        return record if names is None else dict(zip(names, record.values(), strict=True))
     found: dict[str, object] = {}
     for name, value in record.items():
         inner = as_dict(value)
@@ -506,6 +507,13 @@ def flat(record: dict[str, object]) -> dict[str, object]:
             found[_name(name)] = value
     check_width(len(found))
     return found
+
+
+@lru_cache
+def _names(names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the names of columns for those of members; None where they are these."""
+    found = (*map(_name, names),)
+    return None if found == names else found
 
 
 @lru_cache(maxsize=MAX_COLUMNS)
