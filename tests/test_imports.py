@@ -129,6 +129,19 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_comparison_imports_nothing_of_looks_and_posteriors_that_nobody_asked_for() -> None:
+    late = [
+        f"evalstats.{name}" for name in ("stats.betting", "analysis.posterior.difference", "analysis.posterior.ranks")
+    ]
+    code = (
+        "import evalstats as es, sys\n"
+        "es.compare(es.datasets.tenacious_held_out(), 'baseline', 'trained').summary()\n"
+        f"print([m for m in {late!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_the_help_imports_no_numbers() -> None:
     code = (
         "import sys; sys.argv = ['evalstats', '--help']\n"

@@ -14,8 +14,6 @@ from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.design.reliability import PassesByK
-from evalstats.analysis.posterior.difference import difference_posterior, need_direction, notes_of_data
-from evalstats.analysis.posterior.difference import prior_scale as usual_scale
 from evalstats.analysis.posterior.result import Posterior
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, finite, row_named, rows_frame
 from evalstats.analysis.score.result import Score
@@ -512,6 +510,9 @@ class Comparison(OfMetric, Result, Estimate):
         >>> found.answer(), [round(row.p_better, 2) for row in found.rows]
         ('open', [0.79, 0.68, 0.89, 0.6])
         """
+        from evalstats.analysis.posterior.difference import difference_posterior, need_direction, notes_of_data
+        from evalstats.analysis.posterior.difference import prior_scale as usual_scale
+
         need_direction(self.about)
         spreads = [side.item_sd for side in (self.baseline, self.candidate) if side.item_sd is not None]
         ends = with_unit(interval_words(self.conf_low, self.conf_high, self.scale), self.unit)

@@ -18,7 +18,6 @@ from evalstats.record import record
 from evalstats.schema.columns import LOOKS
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import is_constant
-from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.sequential import (
     PATH_POINTS,
@@ -285,6 +284,8 @@ def _units(table: ScoreTable, clusters: tuple[str, ...]) -> _Units:
 def _watched(units: _Units, metric: MetricFacts, conf_level: float, planned_n: int | None) -> ConfidenceSequence:
     if metric.span is None:
         return asymptotic_cs(units.values, conf_level=conf_level, planned_n=planned_n, sizes=units.sizes)
+    from evalstats.stats.betting import betting_cs  # of looks alone, and every comparison imports this module
+
     return betting_cs(units.values, bound=metric.span, conf_level=conf_level, planned_n=planned_n, sizes=units.sizes)
 
 
@@ -316,7 +317,9 @@ def _with_checks(
         account = replace(account, wide_low=wide.conf_low, wide_high=wide.conf_high)
     if not units.right_or_wrong:
         return account
-    tested: EMcnemar = e_mcnemar(units.values, conf_level=account.conf_level)
+    from evalstats.stats.betting import e_mcnemar
+
+    tested = e_mcnemar(units.values, conf_level=account.conf_level)
     e_value = math.exp(tested.log_e) if tested.log_e < _LARGEST_LOG else None
     return replace(account, mcnemar_e=e_value, mcnemar_p=tested.p_value)
 
@@ -327,6 +330,7 @@ def _with_margin(account: SequentialAccount, units: _Units, metric: MetricFacts,
     if metric.span is None or narrower.conf_low is None or narrower.warnings:
         # The p of a sequence without bounds, or of one whose order is in doubt, is left to its interval.
         return account
+    from evalstats.stats.betting import betting_margin_p
 
     def test(side: Literal["lower", "upper"]) -> float:
         return betting_margin_p(
