@@ -592,8 +592,8 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
     for j in (0, 1):
         side = paired.select(j)
         own = item_scores(side, design.clusters, trials, average=design.average)
-        if design.labels is not None:
-            own = replace(own, labels=design.labels.of_side(j))
+        if design.labels is not None and found.labels is not None:
+            own = replace(own, labels=design.labels.of_side(j, found.labels.tuning))
         sides.append(
             score_of(
                 own,

@@ -54,7 +54,7 @@ class LabelAccount(Estimate):
     n_labels, n_judged
         Items with a label (for both sides), and all items.
     tuning
-        Weight of the judge in the corrected number, 0 labels alone, 1 in full; in a difference the mean of both sides' weights.
+        Weight of the judge in the corrected number: 0 labels alone, 1 in full.
     label_worth
         So many labels alone would be as precise as the corrected number.
     labels_for_margin
@@ -77,17 +77,21 @@ class LabelAccount(Estimate):
 
 @record
 class Labels:
-    """People's labels of items, shape (n_items, n_systems), NaN where there is none; and the chance of each to be labelled."""
+    """People's labels of items, shape (n_items, n_systems), NaN where there is none; and the chance of each to be labelled.
+
+    `tuning` is the judge's weight where something else has settled it.
+    """
 
     values: Floats
     chances: Floats | None
     people: tuple[str, ...]
+    tuning: float | None = None
     notes: tuple[Note, ...] = ()
 
-    def of_side(self, place: int) -> "Labels":
+    def of_side(self, place: int, tuning: float) -> "Labels":
         """Return the labels of one of two systems, for a score that adds up with the difference of both."""
         own = np.where(np.isfinite(self.values).all(axis=1), self.values[:, place], np.nan)
-        return replace(self, values=own[:, np.newaxis], notes=())
+        return replace(self, values=own[:, np.newaxis], notes=(), tuning=tuning)
 
     def words(self) -> str:
         """Say of how many items there are labels."""
@@ -340,10 +344,12 @@ def corrected_score(
     metric: MetricFacts,
     *,
     conf_level: float,
+    tuning: float | None = None,
 ) -> PoweredMean:
     """Return the prediction-powered mean of one system's scores.
 
     `judged`, `labels`: float64, shape (n_items,); labels are NaN where there is none. `clusters` are codes of one column.
+    `tuning`: the judge's weight; None: as it goes best with the labels.
     CannotAnswerError where labels are too few, or cover all items.
     """
     known = np.isfinite(labels)
@@ -358,6 +364,7 @@ def corrected_score(
         probabilities=None if chances is None else chances[known],
         clusters=None if clusters is None else (clusters[~known], clusters[known]),
         bounds=metric.bounds,
+        tuning=tuning,
         pseudo=pseudo_residual(judged, labels, metric),
         conf_level=conf_level,
     )

@@ -269,7 +269,7 @@ def _score_alone(
     table = every.take(every.paired())
     average = wanted_average(data, table.items, **averaged)
     refuse_clusters(average, clusters, table)
-    shared, declared = tuple[Note, ...](), clusters
+    shared = tuple[Note, ...]()
     if beyond is None and not cluster and not set(clusters) - {ITEM_OF_VARIANTS}:
         given = (data, table, groups[metric.benchmark, metric.name], clusters)
         clusters, shared = _factor(*given, average=average, trials=trials, conf_level=conf_level)
@@ -277,7 +277,7 @@ def _score_alone(
     if beyond is not None:
         scores = _extrapolated(scores, *beyond, conf_level=conf_level, average=average, claim=claim)
     if labels is not None:
-        scores = replace(scores, labels=labels_of(labels, table, data, clusters=declared, contrast=contrast))
+        scores = replace(scores, labels=labels_of(labels, table, data, clusters=clusters, contrast=contrast))
     found = score_of(scores, table, data, clusters=clusters, conf_level=conf_level, trials=trials)
     if scores.labels is not None and found.labels is not None and not scores.clusters and scores.labels.chances is None:
         by_errors = by_error_rates(scores.means, scores.labels.values[:, 0], conf_level=conf_level)
@@ -543,7 +543,9 @@ def _counting(found: IntervalEstimate, scores: ItemScores) -> IntervalEstimate:
 
 def _corrected(scores: ItemScores, labels: Labels, conf_level: float) -> PoweredMean:
     codes, values = one_cluster_column(scores.clusters), labels.values[:, 0]
-    return corrected_score(scores.means, values, labels.chances, codes, scores.metric, conf_level=conf_level)
+    return corrected_score(
+        scores.means, values, labels.chances, codes, scores.metric, conf_level=conf_level, tuning=labels.tuning
+    )
 
 
 def _headline(scores: ItemScores, conf_level: float) -> IntervalEstimate:

@@ -13,7 +13,6 @@ doi:10.1016/j.prevetmed.2013.09.015; Angelopoulos, Bates et al. 2023, doi:10.112
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -199,7 +198,7 @@ class PoweredMean:
     bias
         Judge minus label on labelled items, with its interval.
     tuning
-        Weight of the judge, 0 (labels alone) to 1; of a difference the mean of both sides' weights.
+        Weight of the judge, 0 (labels alone) to 1.
     n_labels, n_judged
         Labelled items, and items with the judge alone.
     label_worth
@@ -225,7 +224,6 @@ def powered_mean(
     clusters: tuple[ArrayLike, ArrayLike] | None = None,
     bounds: tuple[float, float] | None = None,
     tuning: float | None = None,
-    fitted: ArrayLike | None = None,
     pseudo: float = 0.0,
     finite: bool = False,
     conf_level: float = 0.95,
@@ -240,8 +238,7 @@ def powered_mean(
     was not chosen. Labels without it must be a simple random part. `clusters`: codes of clusters of the items without and
     with a label; an item and its cluster may stand in both. `bounds`: the scale's ends, for a score of one model: the
     interval then stays within them. None for differences. `tuning`: the judge's weight; None: by how well it goes with the
-    labels (PPI++). `fitted`: the scores of labelled items, one column for each weight, that weights settled before were fitted
-    to. `pseudo`: two residuals more are counted, so far above and below their mean: half of the
+    labels (PPI++). `pseudo`: two residuals more are counted, so far above and below their mean: half of the
     scale where scores are yes or no. A judge who agrees with all of few labels would seem never to err; not for clusters.
     `finite`: the mean is that of these very items, of which the labels are a simple random part, and not of a domain that they
     stand for: the more of them have labels, the less is open (Cochran 1977, Sampling Techniques, chapter 7). Neither with
@@ -268,9 +265,7 @@ def powered_mean(
     tuning = _tuning(f_u, f, y, weights, finite=finite) if tuning is None else tuning
     n, extra = y.size, f_u.size
     # The judge's weight was fitted to these very residuals: without it they are longer.
-    counted = np.asarray(f if fitted is None else fitted, dtype=np.float64).reshape(n, -1).T
-    own = [_leverage(column, weights) for column in counted] if tuned or fitted is not None else [np.zeros(n)]
-    longer = 1.0 / (1.0 - np.max(own, axis=0))
+    longer = 1.0 / (1.0 - _leverage(f, weights)) if tuned else np.ones(n)
     # Where items were chosen by chances that differ, those left over are no random part either; all items together are.
     pool, within = (f_u, 0.0) if probabilities is None else (np.concatenate((f_u, f)), 1.0)
     middle = float(pool.mean())
@@ -660,13 +655,8 @@ def judged_pair(
 def powered_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> PoweredMean:
     """Estimate candidate minus baseline as people would have it: the prediction-powered mean of the items' differences.
 
-    The judge has the weight on each side that its score alone would give it, so that a difference is that of the two scores,
-    whichever systems are compared; `tuning` is the mean of both. Where a judge is harsh or lenient on an item whoever answered,
-    one weight fitted to the differences would do with an error some 5% to 10% smaller (simulated).
-
     Its `bias` is what the judge adds to the difference: its leaning to the candidate. Where scores and labels are yes or no (two
-    values in all), the two residuals that each score counts more, half of the scale off, are both sides': half of it times the
-    root of 2.
+    values in all), two residuals more are counted, half of the scale off, as for a score of one model.
     """
     both, ends = pair.both, np.unique(np.append(pair.judged, pair.labels[np.isfinite(pair.labels)]))
     d, f = pair.labels[:, 1] - pair.labels[:, 0], pair.judged[:, 1] - pair.judged[:, 0]
@@ -679,19 +669,15 @@ def powered_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> Powered
         raise CannotAnswerError(
             "every item has labels for both sides: compare the labels themselves, no judge is needed"
         )
-    chances = None if pair.probabilities is None else pair.probabilities[both]
-    asked: dict[str, Any] = {
-        "probabilities": chances,
-        "clusters": None if pair.clusters is None else (pair.clusters[~both], pair.clusters[both]),
-        "pseudo": float(np.ptp(ends)) / math.sqrt(2.0) if ends.size == 2 else 0.0,
-        "conf_level": conf_level,
-    }
-    apart, judged, weights = pair.judged[~both], pair.judged[both], _weights(chances, n)
-    each = np.array([_tuning(apart[:, j], judged[:, j], pair.labels[both, j], weights) for j in (0, 1)])
-    tuned = pair.judged @ (each * (-1.0, 1.0))
-    found = powered_mean(tuned[~both], tuned[both], d[both], tuning=1.0, fitted=judged, **asked)
-    plain = powered_mean(f[~both], f[both], d[both], tuning=0.0, **asked)
-    return replace(found, judge_mean=plain.judge_mean, bias=plain.bias, tuning=float(each.mean()))
+    return powered_mean(
+        f[~both],
+        f[both],
+        d[both],
+        probabilities=None if pair.probabilities is None else pair.probabilities[both],
+        clusters=None if pair.clusters is None else (pair.clusters[~both], pair.clusters[both]),
+        pseudo=float(np.ptp(ends)) / 2.0 if ends.size == 2 else 0.0,
+        conf_level=conf_level,
+    )
 
 
 def rogan_gladen_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> IntervalEstimate:

@@ -46,18 +46,10 @@ def test_the_difference_is_the_prediction_powered_one_of_items():
     found = es.compare(rows, "old", "new", labels=labels)
     f, d = arrays(rows, labels)
     both = np.isfinite(d)
-    sides = [rows.filter(model=name).join(labels.filter(model=name), on="item", how="left") for name in ("old", "new")]
-    judged, people = (np.stack([side.sort("item")[name] for side in sides], axis=1) for name in ("score", "value"))
-    weights = np.array(
-        [powered_mean(*(judged[part, j] for part in (~both, both)), people[both, j]).tuning for j in (0, 1)]
-    )
-    tuned = judged @ (weights * (-1.0, 1.0))
-    by_hand = tuned[~both].mean() + (d[both] - tuned[both]).mean()
+    expected = powered_mean(f[~both], f[both], d[both], pseudo=0.5)
+    by_hand = expected.tuning * f[~both].mean() + (d[both] - expected.tuning * f[both]).mean()
     assert found.estimate == pytest.approx(by_hand, abs=1e-12)
-    expected = powered_mean(
-        tuned[~both], tuned[both], d[both], tuning=1.0, fitted=judged[both], pseudo=0.5**0.5
-    ).estimate
-    assert (found.conf_low, found.conf_high) == pytest.approx((expected.conf_low, expected.conf_high))
+    assert (found.conf_low, found.conf_high) == pytest.approx((expected.estimate.conf_low, expected.estimate.conf_high))
     assert found.labels.judged.estimate == pytest.approx(f.mean())
     assert found.labels.labels_only.estimate == pytest.approx(d[both].mean())
     assert found.labels.estimate == pytest.approx((f[both] - d[both]).mean())

@@ -86,23 +86,14 @@ def test_what_cannot_be_corrected_says_why():
         judged_pair(np.zeros((5, 2)), np.zeros((4, 2)))
 
 
-@pytest.mark.parametrize(
-    ("scale", "pseudo"), [((0.0, 1.0), 0.5**0.5), ((0.0, 100.0), 100 * 0.5**0.5), ((0.0, 0.5, 1.0), 0.0)]
-)
+@pytest.mark.parametrize(("scale", "pseudo"), [((0.0, 1.0), 0.5), ((0.0, 100.0), 50.0), ((0.0, 0.5, 1.0), 0.0)])
 def test_differences_of_yes_or_no_have_two_residuals_more_half_a_scale_off(scale, pseudo):
-    """Two values are yes or no on any scale; a third is graded, and has none. The judge's weights are those of the scores."""
+    """Two values are yes or no on any scale; a third is graded, and has none."""
     rng = np.random.default_rng(4)
     judged, labels = rng.choice(scale, (2, 300, 2))
     labels[40:] = np.nan
     f, d = np.diff(judged)[:, 0], np.diff(labels[:40])[:, 0]
-    found = powered_difference(judged_pair(judged, labels))
-    sides = [powered_mean(judged[40:, j], judged[:40, j], labels[:40, j]) for j in (0, 1)]
-    tuned = judged @ [-sides[0].tuning, sides[1].tuning]
-    same = powered_mean(tuned[40:], tuned[:40], d, tuning=1.0, fitted=judged[:40], pseudo=pseudo).estimate
-    ends = (found.estimate.conf_low, found.estimate.conf_high)
-    assert ends == pytest.approx((same.conf_low, same.conf_high), rel=1e-12)
-    assert found.estimate.estimate == pytest.approx(sides[1].estimate.estimate - sides[0].estimate.estimate, rel=1e-12)
-    assert found.bias == powered_mean(f[40:], f[:40], d, pseudo=pseudo).bias
+    assert powered_difference(judged_pair(judged, labels)) == powered_mean(f[40:], f[:40], d, pseudo=pseudo)
 
 
 @pytest.mark.slow
