@@ -133,8 +133,8 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
     """
     if n_columns < 2 or len(text) > MAX_CELL_CHARS:
         return None
-    data = text.encode()
-    marks = np.frombuffer(data, np.uint8)
+    raw = text.encode()
+    marks = np.frombuffer(raw, np.uint8)
     breaks, has_end = marks == ord("\n"), text.endswith("\n")
     n_breaks, n_returns = int(np.count_nonzero(breaks)), 0
     if "\r" in text:
@@ -160,7 +160,7 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
         return None
     schema = {f"{k}": pl.String for k in range(n_columns)}
     try:
-        frame = pl.read_csv(data, has_header=False, separator=delimiter, quote_char=quote, schema=schema)
+        frame = pl.read_csv(raw, has_header=False, separator=delimiter, quote_char=quote, schema=schema)
     except pl.exceptions.PolarsError:  # a line with more cells than the header, as there is where another has fewer
         return None
     if frame.height != len(places):
