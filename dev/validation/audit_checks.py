@@ -1,12 +1,11 @@
 """The audit's checks of items, answers, groups and order on tables where nothing is wrong: how often one of them speaks up."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from dev.validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
+from dev.validation.study import Case, Promise, Question, Tally, Task, of_claims, of_worlds
 from evalstats.stats.answer_choices import rival_options
 from evalstats.stats.factor_dependence import factor_dependence
 from evalstats.stats.item_quality import item_slopes, repeated_rows
@@ -116,13 +115,7 @@ def replicate(rng: np.random.Generator, count: int, *, world: World) -> Mapping[
 
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
-    return [
-        task
-        for world in WORLDS
-        for task in simulated(
-            NAME, world.name, partial(replicate, world=world), replicates=REPLICATES, part=PART, share=share
-        )
-    ]
+    return of_worlds(NAME, WORLDS, replicate, replicates=REPLICATES, part=PART, share=share)
 
 
 QUESTION = Question(

@@ -13,7 +13,7 @@ from functools import cache, partial
 import numpy as np
 from scipy import interpolate, special, stats
 
-from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
+from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, of_worlds
 from evalstats.stats.beta_binomial import BetaBinomial, any_law_intervals
 
 NAME = "beyond-trials"
@@ -273,13 +273,7 @@ def notes(tallies: Tallies) -> list[str]:
 
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
-    return [
-        task
-        for world in WORLDS
-        for task in simulated(
-            NAME, world.name, partial(replicate, world=world), replicates=REPLICATES, part=PART, share=share
-        )
-    ]
+    return of_worlds(NAME, WORLDS, replicate, replicates=REPLICATES, part=PART, share=share)
 
 
 QUESTION = Question(

@@ -6,11 +6,11 @@ and not the scores. Elsewhere the scores are.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
-from dev.validation.study import Case, Promise, Question, Tally, Task, of_ends, simulated
+from dev.validation.study import Case, Promise, Question, Tally, Task, of_ends, of_worlds
 from evalstats.stats.reliability import GStudy, drawn_coefficients, from_components, reliability
 from evalstats.stats.variance_components import VarianceComponents, variance_components
 
@@ -144,13 +144,7 @@ def _drawn(pattern: VarianceComponents, world: World, rng: np.random.Generator) 
 
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
-    return [
-        task
-        for world in WORLDS
-        for task in simulated(
-            NAME, world.name, partial(replicate, world=world), replicates=REPLICATES, part=PART, share=share
-        )
-    ]
+    return of_worlds(NAME, WORLDS, replicate, replicates=REPLICATES, part=PART, share=share)
 
 
 def _group(world: World) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from dev.validation.deciding import LEVEL, compared, decided, metric
-from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, of_ends, simulated
+from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, of_ends, of_worlds
 from evalstats.analysis.compare.difference import PairedScores
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.one_sample import possible_failures
@@ -254,13 +254,7 @@ def _truth(world: World) -> float:
 
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
-    return [
-        task
-        for world in WORLDS
-        for task in simulated(
-            NAME, world.name, partial(replicate, world=world), replicates=REPLICATES, part=PART, share=share
-        )
-    ]
+    return of_worlds(NAME, WORLDS, replicate, replicates=REPLICATES, part=PART, share=share)
 
 
 def notes(tallies: Tallies) -> list[str]:

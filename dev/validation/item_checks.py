@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy import special
 
-from dev.validation.study import Case, Promise, Question, Tally, Task, simulated
+from dev.validation.study import Case, Promise, Question, Tally, Task, of_worlds
 from evalstats.stats.item_fit import FALSE_DISCOVERIES, curvature_tests, family_tests
 from evalstats.stats.item_response import two_parameter
 from evalstats.stats.many.multiplicity import benjamini_hochberg
@@ -69,13 +68,7 @@ def replicate(rng: np.random.Generator, count: int, *, world: World) -> dict[str
 
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
-    return [
-        task
-        for world in WORLDS
-        for task in simulated(
-            NAME, world.name, partial(replicate, world=world), replicates=REPLICATES, part=PART, share=share
-        )
-    ]
+    return of_worlds(NAME, WORLDS, replicate, replicates=REPLICATES, part=PART, share=share)
 
 
 def _design(world: World) -> Mapping[str, float]:

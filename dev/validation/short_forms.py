@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy import special
 
-from dev.validation.study import Case, Promise, Question, Tally, Task, of_intervals, simulated
+from dev.validation.study import Case, Promise, Question, Tally, Task, of_intervals, of_worlds
 from evalstats.analysis.items.new_scores import Archive, NewScore, by_form, by_sample
 from evalstats.stats.item_response import two_parameter
 from evalstats.stats.one_sample import wilson
@@ -93,13 +92,7 @@ def _sum(tallies: list[Tally]) -> Tally:
 
 def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
-    return [
-        task
-        for world in WORLDS
-        for task in simulated(
-            NAME, world.name, partial(replicate, world=world), replicates=REPLICATES, part=PART, share=share
-        )
-    ]
+    return of_worlds(NAME, WORLDS, replicate, replicates=REPLICATES, part=PART, share=share)
 
 
 def _design(world: World) -> Mapping[str, float]:

@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -118,6 +118,33 @@ def simulated(
     return [
         Task(study=study, cell=cell, part=number, work=partial(_seeded, work, study, cell, number, part))
         for number in range(count)
+    ]
+
+
+class Named(Protocol):
+    """A cell, by its name."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+
+def of_worlds(
+    study: str,
+    worlds: Iterable[Named],
+    work: Callable[..., Mapping[str, Tally]],
+    *,
+    replicates: int,
+    part: int,
+    share: float = 1.0,
+) -> list[Task]:
+    """Cut the cells of all worlds into parts; `work` is given each as `world`."""
+    return [
+        task
+        for world in worlds
+        for task in simulated(
+            study, world.name, partial(work, world=world), replicates=replicates, part=part, share=share
+        )
     ]
 
 
