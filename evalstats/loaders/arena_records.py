@@ -124,9 +124,9 @@ def column_blocks(head: Head, bad: BadRow) -> Iterator[tuple[dict[str, Cells], S
     if head.shape == "parquet":
         for first, frame in parquet_frames(head.path, _PLAIN_ROWS, _is_kept):
             nests = any(dtype.is_nested() for dtype in frame.dtypes)
-            for part in frame.iter_slices(_PARQUET_ROWS if nests else _PLAIN_ROWS):
-                yield _of_parquet(part), range(first, first + part.height)
-                first += part.height  # noqa: PLW2901 - the number of the next part's first vote
+            size = _PARQUET_ROWS if nests else _PLAIN_ROWS
+            for begun, part in zip(range(first, first + frame.height, size), frame.iter_slices(size), strict=True):
+                yield _of_parquet(part), range(begun, begun + part.height)
     elif head.shape == "text":
         for block in delimited_blocks(head.path, head.delimiter, bad):
             found = {own_name(cells.name): cells for cells in block.frame.iter_columns()}

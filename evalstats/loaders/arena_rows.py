@@ -1,6 +1,7 @@
 """Arena votes as rows of `comparisons`, whole columns at a time; only what nests is looked at cell by cell."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 import msgspec
@@ -68,7 +69,7 @@ def winners_of(
     if winners is not None:
         label = pl.Series(range(len(winners))).cast(pl.String)
         of_event = dict(zip(label, winners, strict=True))
-        read = lambda text, _: of_event[text or ""]  # noqa: E731
+        read = partial(_of_event, of_event)
     elif "acceptedIndex" in names:
         label, read = texts(block.get("acceptedIndex")), accepted
     elif names.isdisjoint(_LABELS) and "winner_model_a" in names:
@@ -97,6 +98,10 @@ def winners_of(
     joined = keys.join(read_off, on=telling, how="left", nulls_equal=True, maintain_order="left")
     status = pl.when(pl.col("outcome").is_null()).then(pl.lit("unscored")).otherwise(pl.lit("scored"))
     return joined.select(*reading, status=status).to_dict()
+
+
+def _of_event(events: Mapping[str, VoteOutcome], at: str | None, _: str | None) -> VoteOutcome:
+    return events[at or ""]
 
 
 def _by_label(label: str | None, named: str | None) -> VoteOutcome:

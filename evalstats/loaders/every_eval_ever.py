@@ -471,15 +471,16 @@ class _Reading:
                 continue
             digest, raw = _digest(sample), sample.judged(sample.score)
             epoch = _epoch(as_text(as_dict(sample.metadata).get("epoch")) or "") if sample.metadata else None
-            trial = self._trials.next((shared.place, item), digest, epoch)
+            own_item = item
+            trial = self._trials.next((shared.place, own_item), digest, epoch)
             while trial == "other" and digest is not None:
                 self._counts[_OTHERS] += 1
-                item = f"{item}~{digest[:8]}"  # noqa: PLW2901 - an item of its own
-                trial = self._trials.next((shared.place, item), digest, epoch)
+                own_item = f"{own_item}~{digest[:8]}"
+                trial = self._trials.next((shared.place, own_item), digest, epoch)
             if isinstance(trial, str):
                 self._counts[_TWICE] += 1
                 continue
-            kept.append((sample, shared, item, trial, digest))
+            kept.append((sample, shared, own_item, trial, digest))
             at.append(place)
             low, high = shared.result.low, shared.result.high
             if (

@@ -601,14 +601,10 @@ class Format(Generic[R]):
     def _frames(self, block: list[R], file: FormatFile[R], reader: Reader[R] | None) -> Iterator[pl.DataFrame]:
         """Yield the rows of a block of records, with their runs' names."""
         frames: Iterable[pl.DataFrame]
-        of_all, of_one = self.columns, self.rows
-        columns: Callable[[list[R]], pl.DataFrame] | None = None
-        if self.fields:
-            columns = lambda records: self._declared(records, file)  # noqa: E731
-        elif of_all is not None:
-            columns = lambda records: of_all(records, file)  # noqa: E731
+        of_one = self.rows
+        columns = self._declared if self.fields else self.columns
         if columns is not None:
-            frame = columns(block) if block else pl.DataFrame()
+            frame = columns(block, file) if block else pl.DataFrame()
             frames = [frame if "run" in frame.columns else self._named(frame, file)] if frame.height else []
         else:
             rows: Callable[[R], Iterable[Sample]]

@@ -114,7 +114,7 @@ def read_results(source: Source) -> Iterator[Rows | Frame | Problem]:
     info, tally = as_dict(records.members.get("info")), _Tally()
     common = _common(source, info)
     found = chain([] if first is None else [first], simulations)
-    samples = (sample for each in found if (sample := _sample(*each, tally)) is not None)
+    samples = (sample for each in found if (sample := _sample(each, tally)) is not None)
     while some := list(islice(samples, BATCH_ROWS)):
         frame = sample_columns(some).with_columns(pl.lit(value).alias(name) for name, value in common.items())
         yield Frame(table="outcomes", frame=frame)
@@ -147,8 +147,9 @@ def _simulations(source: Source, records: TypedRecords[_Simulation]) -> Iterator
             yield locator, locator, True, simulation
 
 
-def _sample(where: str, locator: str, from_index: bool, simulation: _Simulation, tally: _Tally) -> Sample | None:  # noqa: FBT001
+def _sample(found: _Found, tally: _Tally) -> Sample | None:
     """Return the reward of one simulation and the parts it was made of; None for what the index has of one that was read."""
+    where, locator, from_index, simulation = found
     item = as_text(simulation.task_id)
     if item is None:
         raise InputError(f"{where}: has no task_id; expected a simulation of tau2-bench")
