@@ -123,47 +123,36 @@ HEAVY = (
 )
 
 
-def test_importing_the_package_imports_nothing_heavy() -> None:
-    code = f"import evalstats, sys; print([m for m in {HEAVY!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+def loaded_by(code: str, names: tuple[str, ...], folder: Path | None = None) -> tuple[str, str]:
+    """What code prints in a process of its own, and which of these modules are loaded when it is done."""
+    told = f"{code}\nimport sys\nprint([name for name in {names!r} if name in sys.modules], file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=folder)
+    return done.stdout, done.stderr.splitlines()[-1]
 
 
-def test_a_comparison_imports_nothing_of_looks_and_posteriors_that_nobody_asked_for() -> None:
-    late = [
-        f"evalstats.{name}" for name in ("stats.betting", "analysis.posterior.difference", "analysis.posterior.ranks")
-    ]
+def loaded_by_command(words: str, names: tuple[str, ...], folder: Path | None = None) -> tuple[str, str]:
     code = (
-        "import evalstats as es, sys\n"
-        "es.compare(es.datasets.tenacious_held_out(), 'baseline', 'trained').summary()\n"
-        f"print([m for m in {late!r} if m in sys.modules])"
+        f"import sys; sys.argv = ['evalstats', *{words.split()!r}]\n"
+        "from evalstats.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    return loaded_by(code, names, folder)
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    assert loaded_by("import evalstats", HEAVY)[1] == "[]"
 
 
 def test_the_help_imports_no_numbers() -> None:
-    code = (
-        "import sys; sys.argv = ['evalstats', '--help']\n"
-        "from evalstats.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        f"print([m for m in {HEAVY[:8]!r} if m in sys.modules], file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "[]"
+    assert loaded_by_command("--help", HEAVY[:8])[1] == "[]"
 
 
-def test_a_comparison_loads_no_solver() -> None:
-    """scipy.stats and scipy.optimize are half of the time that a short answer takes; nor does it need other comparisons."""
-    code = (
-        "import sys\n"
-        "from evalstats import compare, datasets\n"
-        "compare(datasets.tenacious_held_out(), 'baseline', 'trained').summary()\n"
-        "other = [f'evalstats.analysis.compare.{name}' for name in ('unpaired',)]\n"
-        "print([name for name in ('scipy.stats', 'scipy.optimize', 'scipy.sparse', *other) if name in sys.modules])"
-    )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "[]"
+def test_a_comparison_loads_no_solver_and_nothing_that_nobody_asked_for() -> None:
+    """scipy.stats and scipy.optimize are half of the time that a short answer takes."""
+    late = ("stats.betting", "analysis.posterior.difference", "analysis.posterior.ranks", "analysis.compare.unpaired")
+    code = "import evalstats as es\nes.compare(es.datasets.tenacious_held_out(), 'baseline', 'trained').summary()"
+    names = ("scipy.stats", "scipy.optimize", "scipy.sparse", *(f"evalstats.{name}" for name in late))
+    assert loaded_by(code, names)[1] == "[]"
 
 
 @pytest.mark.parametrize("question", ["score", "leaderboard", "audit"])
@@ -171,14 +160,10 @@ def test_a_short_answer_on_several_models_loads_no_solver(question: str, tmp_pat
     """scipy.stats, and what it brings along, takes as long to load as all the rest of a short board."""
     rows = "".join(f"q{i},m{j},{(i + j) % (j + 2) % 2}\n" for i in range(30) for j in range(3))
     (tmp_path / "scores.csv").write_text("item,model,score\n" + rows)
-    code = (
-        f"import sys; sys.argv = ['evalstats', '{question}', 'scores.csv', '--quiet']\n"
-        "from evalstats.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
-        "print([m for m in ('scipy.stats', 'scipy.optimize', 'scipy.sparse', 'scipy.linalg') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.splitlines()[-1] == "[]"
+    names = ("scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.linalg")
+    said, loaded = loaded_by_command(f"{question} scores.csv --quiet", names, tmp_path)
+    assert said
+    assert loaded == "[]"
 
 
 def test_ratings_load_no_solver(tmp_path: Path) -> None:
@@ -189,14 +174,9 @@ def test_ratings_load_no_solver(tmp_path: Path) -> None:
         for j, (a, b) in enumerate(("xy", "yz", "zx"))
     )
     (tmp_path / "votes.csv").write_text("model_a,model_b,winner\n" + rows)
-    code = (
-        "import sys; sys.argv = ['evalstats', 'arena', 'votes.csv', '--quiet']\n"
-        "from evalstats.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
-        "print([m for m in ('scipy.stats', 'scipy.optimize') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.splitlines()[-1] == "[]"
+    said, loaded = loaded_by_command("arena votes.csv --quiet", ("scipy.stats", "scipy.optimize"), tmp_path)
+    assert said
+    assert loaded == "[]"
 
 
 def test_a_command_on_two_tables_loads_no_reader_of_options_and_no_transforms(tmp_path: Path) -> None:
@@ -204,15 +184,10 @@ def test_a_command_on_two_tables_loads_no_reader_of_options_and_no_transforms(tm
     for side, scores in {"a": "1,0,1,0,1,1,0,1", "b": "1,1,1,0,1,1,1,0"}.items():
         rows = "".join(f"q{i},{side},{score}\n" for i, score in enumerate(scores.split(",")))
         (tmp_path / f"{side}.csv").write_text("item_id,model,score\n" + rows)
-    code = (
-        "import sys; sys.argv = ['evalstats', 'compare', 'a.csv', 'b.csv', '--quiet']\n"
-        "from evalstats.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
-        "print([m for m in ('pydantic', 'scipy.fft', 'scipy.stats') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert "95% CI" in done.stdout
+    names = ("pydantic", "scipy.fft", "scipy.stats")
+    said, loaded = loaded_by_command("compare a.csv b.csv --quiet", names, tmp_path)
+    assert "95% CI" in said
+    assert loaded == "[]"
 
 
 def test_the_report_can_be_called_whatever_was_imported_before() -> None:
