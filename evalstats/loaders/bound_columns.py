@@ -20,7 +20,7 @@ from evalstats.loaders.blocks import (
 )
 from evalstats.loaders.column_map import MADE, STANDARD, ColumnMap, column_named, side_in
 from evalstats.loaders.roles import words_of
-from evalstats.loaders.values import Places, misfit, without_points
+from evalstats.loaders.values import Places, misfit
 from evalstats.schema.column_names import DEPENDENT, is_shared_by_name, is_usual_text
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.memory import held_bytes
@@ -96,16 +96,22 @@ class Survey(msgspec.Struct):
             seen = self.seen.setdefault(series.name, _Seen())
             seen.nested |= series.name in block.nested or is_nested(series.dtype)
             seen.repaired |= series.name in block.repaired
-            seen.floats = seen.floats and _holds_numbers(series, block)
+            values = series.drop_nulls() if series.dtype == pl.String else series
             if series.dtype == pl.String:
-                _look_at_text(series.drop_nulls(), seen, is_text=series.name in block.texts)
-                if is_usual_text(series.name) and series.str.contains(_SEVERAL_WORDS).any():
-                    n = series.n_unique()
+                if 2 * values.head(_FIRST).n_unique() < min(
+                    _FIRST, len(values)
+                ):  # what holds of its levels holds of all
+                    values = values.gather(values.hash(seed=0).arg_unique())
+                _look_at_text(values, seen, block.kind if series.name not in block.texts else "words")
+                if not seen.words and is_usual_text(series.name) and values.str.contains(_SEVERAL_WORDS).any():
+                    n = values.n_unique() + (series.null_count() > 0)
                     seen.words |= n > _FEW_LEVELS or 4 * n > series.len()  # few levels of many rows are kinds
-            elif not seen.nested:
-                seen.dtype = series.dtype
+            else:
+                seen.floats = False
+                seen.dtype = seen.dtype if seen.nested else series.dtype
             if (column := _STANDARD.get(series.name)) is not None and not (seen.misfit or seen.nested):
-                seen.misfit = misfit(column, series, Places(self.word, block.places))
+                fits = not misfit(column, values, places := Places(self.word, block.places))
+                seen.misfit = "" if fits else misfit(column, series, places)
         check_width(len(self.seen))
         for first, second in self.watched:
             if {first, second} <= set(block.frame.columns):
@@ -151,7 +157,7 @@ class Survey(msgspec.Struct):
         if role == "score" and self.seen[source].commas and cells.dtype == pl.String:
             return cells.str.replace(",", ".", literal=True)
         pointed = role != "score" and cells.dtype == pl.String and self.seen[source].floats
-        return without_points(cells) if pointed else cells
+        return cells.str.strip_suffix(".0") if pointed else cells
 
     def in_percent(self, sources: Iterable[str]) -> bool:
         """Whether each number in these columns has a percent sign."""
@@ -220,24 +226,30 @@ def _given_away(blocks: list[TableBlock]) -> Iterator[TableBlock]:
         yield blocks.pop()
 
 
-def _look_at_text(present: pl.Series, seen: _Seen, *, is_text: bool) -> None:
+def _look_at_text(present: pl.Series, seen: _Seen, kind: str) -> None:
+    """Take note of what cells are: of "words" known to be none but texts, of "json" no texts, of "text" anything."""
+    seen.floats = seen.floats and (kind == "json" or (kind == "text" and _all_match(present, _WRITTEN_FLOAT)))
     if not len(present):
         return
     seen.any = True
-    if is_text:
+    if kind == "words":
         seen.whole = seen.number = seen.truth = False
-    seen.number = seen.number and _all_match(present, _NUMBER)
-    seen.whole = seen.whole and seen.number and _all_match(present, _WHOLE)
-    seen.truth = seen.truth and _all_match(present, _TRUTH)
+    elif kind == "text" and seen.floats:
+        seen.whole = seen.truth = False
+    else:
+        is_whole = (seen.whole or seen.number) and _all_match(present, _WHOLE)
+        seen.number = seen.number and (is_whole or _all_match(present, _NUMBER))
+        seen.whole = seen.whole and seen.number and is_whole
+        seen.truth = seen.truth and _all_match(present, _TRUTH)
     if seen.commas is not False and not seen.number:
         told = _has_decimal_commas(present)
         seen.commas = seen.commas if told is None else told
     if seen.percents is not False:
-        seen.percents = bool(present.str.contains(_PERCENT).all()) and (
+        seen.percents = _all_match(present, _PERCENT) and (
             bool(present.str.contains("%", literal=True).any()) or seen.percents
         )
-    longest = present.str.len_chars().max()
-    seen.long = seen.long or (isinstance(longest, int) and longest > MAX_FACTOR_CHARS)
+    if not seen.long and (present.str.len_bytes() > MAX_FACTOR_CHARS).any():
+        seen.long = bool((present.str.len_chars() > MAX_FACTOR_CHARS).any())
 
 
 def _has_decimal_commas(present: pl.Series) -> bool | None:
@@ -246,13 +258,6 @@ def _has_decimal_commas(present: pl.Series) -> bool | None:
         return False
     plainly = present.str.contains(",", literal=True) & ~present.str.contains(_THOUSANDS)
     return bool(plainly.any()) or None
-
-
-def _holds_numbers(series: pl.Series, block: TableBlock) -> bool:
-    """Whether a column of text can only have been written from numbers."""
-    if block.kind != "text":
-        return block.kind == "json" and series.name not in block.texts
-    return _all_match(series.drop_nulls(), _WRITTEN_FLOAT)
 
 
 def _all_match(present: pl.Series, pattern: str) -> bool:

@@ -24,7 +24,7 @@ from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import fitted, named_otherwise
-from evalstats.loaders.tidy import Tidier
+from evalstats.loaders.tidy import MOST_KEYS, Tidier
 from evalstats.schema.columns import TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.names import name_of, names_of
@@ -312,7 +312,7 @@ def tidy_frame(
     )
     tidied = tidier.outcomes(block)
     tidier.check_unique()
-    outcomes = check_table(tidied, "outcomes", source=called)
+    outcomes = check_table(tidied, "outcomes", source=called, keyed=tidied.height > MOST_KEYS)
     counts = outcomes.group_by("run", "status").len()
     if unknown := tidier.unknown_metrics():
         raise InputError(unknown)

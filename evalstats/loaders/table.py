@@ -10,6 +10,7 @@ from msgspec import structs
 
 from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.grammar import and_list
+from evalstats.loaders import tidy
 from evalstats.loaders.arena_votes import LOADER as VOTES
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.binder import as_options
@@ -60,6 +61,11 @@ class TableLoader(SingleFileLoader):
     title = "table with a row for each item and model (.csv, .tsv, .jsonl, .json, .parquet, .xlsx, .ods)"
     version = "6"
     surest = 0.2
+
+    @property
+    def n_keyed(self) -> int:
+        """Return how many outcomes of a source it has told apart itself."""
+        return tidy.MOST_KEYS
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a table whose item and score are found; any loader of a known format is surer."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError, Option
@@ -38,7 +37,7 @@ from evalstats.schema.column_names import Presumed
 from evalstats.schema.columns import KEYS, NAMED_TRIALS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.data import UNNAMED
 from evalstats.schema.metrics import says_percent
-from evalstats.schema.tables import combinations_in, is_constant
+from evalstats.schema.tables import coded, is_constant
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.
 DEFAULT_BENCHMARK = UNNAMED
@@ -107,7 +106,7 @@ class Tidier:
         self._n_dropped += rows.height - frame.height
         self._check_range(frame)
         if self._n_hashed < MOST_KEYS:
-            self._hashes.append(frame.select(_keys_of(frame)).hash_rows(seed=0))
+            self._hashes.append(frame.select(self._telling_keys(frame)).hash_rows(seed=0))
             self._n_hashed += frame.height
         self._take_note(frame)
         self._take_note_of_makers(frame)
@@ -355,12 +354,14 @@ class Tidier:
         label = found.label if lost is None else found.label.zip_with(~(found.unknown & lost), text_of(cells))
         refuse_labels(Places(self.word, block.places), unknown, cells, source, self.survey.n_rows)
         error = self.binding.columns.get("error")
-        failure = block.repeated(None) if error is None else failures_of(self.survey.cells(block, error, "error"))
+        failure = block.repeated(None)
+        if error is not None:
+            failure = failures_of(self.survey.cells(block, error, "error")).str.slice(0, _REASON_CHARS)
         frame = shared.with_columns(
             _at_the_ends(found.number).alias("score"),
             label.alias("value_raw"),
             found.state.alias(STATE),
-            failure.str.slice(0, _REASON_CHARS).alias(FAILURE),
+            failure.alias(FAILURE),
         )
         if metric is not None:
             frame = frame.with_columns(pl.lit(metric).alias("metric"))
@@ -371,14 +372,13 @@ class Tidier:
         names = [name for name in ("run", "model", "system", "benchmark") if name in frame.columns]
         if frame["system"].equals(frame["model"]):
             names.remove("system")
-        combinations = combinations_in(frame, names).drop("len")
-        named = [self._run_named(row) for row in combinations.iter_rows(named=True)]
-        if len(named) == 1:
-            return frame.with_columns(pl.lit(named[0]).alias("run"))
-        telling = [name for name in names if not is_constant(combinations[name])]
-        found = combinations.select(telling).with_columns(pl.Series("\x00run", named))
-        joined = frame.join(found, on=telling, how="left", maintain_order="left")
-        return joined.with_columns(pl.col("\x00run").alias("run")).drop("\x00run")
+        telling = [name for name in names if not is_constant(frame[name])]
+        if not telling:
+            named = [self._run_named(row) for row in frame.select(names).head(1).iter_rows(named=True)]
+            return frame.with_columns(pl.lit(named[0] if named else None, dtype=pl.String).alias("run"))
+        first, codes = coded(frame.select(telling))
+        named = [self._run_named(row) for row in frame.select(names)[first].iter_rows(named=True)]
+        return frame.with_columns(pl.Series("run", named, dtype=pl.String).gather(codes))
 
     def _run_named(self, row: dict[str, str]) -> str:
         model, benchmark = row["model"], row["benchmark"]
@@ -420,7 +420,9 @@ class Tidier:
         if "trial" not in frame.columns and "n_trials" not in frame.columns:
             frame = frame.with_columns(pl.lit(0, dtype=pl.Int64).alias("trial"))
         if "n_trials" not in frame.columns:
-            frame = frame.with_columns(pl.when(pl.col("trial").is_not_null()).then(1).alias("n_trials"))
+            one = pl.lit(1, dtype=pl.Int64)
+            known = one if not frame["trial"].null_count() else pl.when(pl.col("trial").is_not_null()).then(one)
+            frame = frame.with_columns(known.alias("n_trials"))
         return frame
 
     def _check_range(self, frame: pl.DataFrame) -> None:
@@ -470,13 +472,23 @@ class Tidier:
         asked = ", ".join(f"{name}={','.join(levels)}" for name, levels in self.where.items())
         raise InputError(f"no row has {asked}; leave one of the conditions out")
 
+    def _telling_keys(self, frame: pl.DataFrame) -> list[str]:
+        """Return the columns of the key that may tell rows of this table apart."""
+        given = {
+            *self.binding.columns,
+            *(name for name in ("item", "trial") if self.map_.makes(name)),
+            self.map_.across,
+        }
+        given |= {"metric"} if len(self.binding.scores) > 1 else set()
+        given |= {"run"} if given & {"model", "system", "benchmark"} else set()
+        return [name for name in _keys_of(frame) if name in given] or ["item"]
+
     def check_unique(self) -> None:
         """Raise `InputError` where rows repeat a key, among the first `MOST_KEYS`; which they are, a further reading tells.
 
         What repeats a later row is found where all of a file is: in a store, or in a table that is held.
         """
-        hashes = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *self._hashes]))
-        if not (hashes[1:] == hashes[:-1]).any():
+        if not self._hashes or (hashes := pl.concat(self._hashes)).n_unique() == len(hashes):
             return
         self._items, self._trials, seen = GroupCounter(), GroupCounter(), SeenKeys()
         for n_before, block in enumerate(self.reread()):
@@ -536,8 +548,8 @@ class Tidier:
         return f"{told} {'tell' if len(found) > 1 else 'tells'} them apart: {as_options(found)}"
 
     def _take_note(self, frame: pl.DataFrame) -> None:
-        empty = frame.filter(pl.col("status") == "unscored")
-        self._n_empty += int(empty["n_trials"].sum()) if self.merged else empty.height
+        is_empty = frame["status"] == "unscored"
+        self._n_empty += int(frame["n_trials"].filter(is_empty).sum() if self.merged else is_empty.sum())
         others = [
             pl.col("score").filter(~pl.col("score").is_in([0.0, end])).first().alias(f"not {end}") for end in (1, 100)
         ]
@@ -565,8 +577,8 @@ def _at_the_ends(scores: pl.Series) -> pl.Series:
 
     Not where all scores are tiny, in a unit in which they are no rounding.
     """
-    name, most = scores.name, scores.abs().max()
-    if not isinstance(most, float) or most < _NO_TINY:
+    name, lowest, most = scores.name, scores.min(), scores.abs().max()
+    if not isinstance(most, float) or most < _NO_TINY or (lowest >= 0 and most <= 1):  # pyright: ignore[reportOperatorIssue, reportOptionalOperand]
         return scores
     above, below = (pl.col(name) > 1) & (pl.col(name) < 1 + _ROUNDING), (pl.col(name) < 0) & (pl.col(name) > -_ROUNDING)
     kept = pl.when(above).then(1.0).when(below).then(0.0).otherwise(pl.col(name)).alias(name)

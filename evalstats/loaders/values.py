@@ -283,15 +283,16 @@ def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return numbers, and a mask of the cells that are none. NaN and words for "no value" are null."""
     if not (values.dtype.is_numeric() or isinstance(values.dtype, pl.Boolean | pl.Null)):
         values = values.cast(pl.String)
+    number = values.cast(pl.Float64, strict=False)
+    if number.null_count() == values.null_count() and math.isfinite(
+        number.sum()
+    ):  # the sum is NaN or infinite if one is
+        return number, pl.Series([False]).new_from_index(0, len(values))
     if values.dtype == pl.String:
-        number = values.cast(pl.Float64, strict=False)
-        if number.null_count() == values.null_count() and number.is_finite().all():
-            return number, number.is_nan().fill_null(value=False)
         text = values.str.strip_chars()
         number = text.cast(pl.Float64, strict=False)
         present = ~text.str.to_lowercase().is_in(list(NO_VALUE)) & text.is_not_null()
     else:
-        number = values.cast(pl.Float64, strict=False)
         present = values.is_not_null() & ~number.is_nan().fill_null(value=False)
     number = number.fill_nan(None)
     number = number.set(number.is_infinite().fill_null(value=False), None)
@@ -511,10 +512,9 @@ class Places(msgspec.Struct, frozen=True):
 
     def reject(self, wrong: pl.Series, problem: str, values: pl.Series | None = None, remedy: str = "") -> None:
         """Raise an `InputError` that names the rows marked in `wrong`; do nothing where none is."""
-        wrong = wrong.fill_null(value=False)
         if not wrong.any():
             return
-        rows = wrong.arg_true()
+        rows = wrong.fill_null(value=False).arg_true()
         named = [
             f"{self.word} {self.at[row]}{'' if values is None else f': {str(values[row])[:_SHOWN_CHARS]!r}'}"
             for row in rows[:_SHOWN]
@@ -617,13 +617,17 @@ def _read_number(column: GlossaryColumn, series: pl.Series, places: Places) -> p
     by_order = f"to number repetitions in the order of the file, write {Option('map', '#order', of='trial')}"
     remedy = by_order if column.name == "trial" else ""
     places.reject(unread, f"has a {column.name} that is no number", series, remedy)
-    if column.low is not None:
+    lowest, highest = cast("tuple[float | None, float | None]", (read.min(), read.max()))
+    if lowest is None or highest is None:
+        return read.cast(pl.Int64) if column.dtype.is_integer() else read
+    if column.low is not None and lowest < column.low:
         places.reject(read < column.low, f"has a {column.name} below {column.low:g}", series)
-    if column.high is not None:
+    if column.high is not None and highest > column.high:
         places.reject(read > column.high, f"has a {column.name} above {column.high:.0f}", series)
     if not column.dtype.is_integer():
         return read
-    places.reject(read.abs() >= _TOO_LARGE, f"has a {column.name} that is too large", series)
+    if max(-lowest, highest) >= _TOO_LARGE:
+        places.reject(read.abs() >= _TOO_LARGE, f"has a {column.name} that is too large", series)
     places.reject(read != read.round(), f"has a {column.name} that is no whole number", series)
     return read.cast(pl.Int64)
 
@@ -635,10 +639,15 @@ def with_states(frame: pl.DataFrame) -> pl.DataFrame:
     of programs for a state (ok, failed) tell why there is no score, and say nothing beside one.
     """
     scored, error, unscored = STATUSES
+    no_reason = pl.lit(None, dtype=pl.String)
+    is_plain = "status" not in frame.columns and not frame["score"].null_count()
+    if is_plain and all(frame[name].null_count() == frame.height for name in (FAILURE, STATE)):
+        reason = pl.col("status_reason") if "status_reason" in frame.columns else no_reason
+        return frame.with_columns(status=pl.lit(scored), status_reason=reason).drop(FAILURE, STATE)
     own = pl.col("status") if "status" in frame.columns else pl.lit(None, dtype=pl.String)
     word = own.replace_strict(_STATUS_WORDS, default=None, return_dtype=pl.String)
     said = pl.coalesce(STATE, pl.when(word.is_null()).then(own).when(pl.col("score").is_null()).then(word))
-    reason = pl.col("status_reason") if "status_reason" in frame.columns else pl.lit(None, dtype=pl.String)
+    reason = pl.col("status_reason") if "status_reason" in frame.columns else no_reason
     empty = pl.col("score").is_null()
     stands = (
         pl.when(pl.col(STATE).is_not_null())

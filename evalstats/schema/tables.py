@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from polars.selectors import by_name
 
@@ -409,8 +410,10 @@ def levels_of(column: pl.Series) -> list[Any]:
     """
     if len(column) < _FEW:
         return sorted({value for value in column.to_list() if value is not None})
-    # A part of a long column is most often of one level.
-    parts = [part[:1] if is_constant(part) else part.unique() for part in column.get_chunks()]
+    # A part of a long column is most often of one level; hashes are told apart four times as fast as texts.
+    parts = [
+        part[:1] if is_constant(part) else part.gather(part.hash(seed=0).arg_unique()) for part in column.get_chunks()
+    ]
     return pl.concat(parts).drop_nulls().unique().sort().to_list()
 
 
@@ -424,9 +427,23 @@ def combinations_in(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     alike = frame.select(names).head(1)
     if not varying:
         return alike.with_columns(pl.lit(frame.height).alias("len"))
-    counted = frame.select(varying).group_by(varying, maintain_order=True).len()
-    same = (column.new_from_index(0, counted.height) for column in alike.drop(varying))
-    return counted.with_columns(same).select(*names, "len")
+    hashed = frame.select(varying).hash_rows(seed=0).alias("hash").to_frame().with_row_index("row")
+    counted = hashed.group_by("hash").agg(pl.col("row").first(), pl.len()).sort("row")
+    return frame.select(names)[counted["row"]].with_columns(counted["len"])
+
+
+def coded(frame: pl.DataFrame) -> tuple[pl.Series, npt.NDArray[np.int64]]:
+    """Return the rows in which combinations of values stand first, and for each row the number of its combination.
+
+    >>> first, codes = coded(pl.DataFrame({"a": ["x", "y", "x"]}))
+    >>> first.to_list(), codes.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    hashes = frame.hash_rows(seed=0)
+    first = hashes.arg_unique()
+    order = hashes.gather(first).arg_sort()
+    in_order = hashes.gather(first.gather(order)).to_numpy()
+    return first, order.to_numpy().astype(np.int64)[np.searchsorted(in_order, hashes.to_numpy())]
 
 
 def parts_of(column: pl.Series) -> list[str]:
@@ -448,9 +465,8 @@ def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None
     told = data[telling]
     if told.height < _FEW and len(set(told.iter_rows())) == told.height:
         return
-    in_order = np.sort(told.hash_rows(seed=0).to_numpy())
-    if not (in_order[1:] == in_order[:-1]).any():
-        return  # rows with different hashes differ, and eight bytes a row tell so
+    if told.hash_rows(seed=0).n_unique() == told.height:
+        return  # rows with different hashes differ
     twice = told.is_duplicated()
     if not twice.any():
         return
