@@ -102,9 +102,9 @@ def _reader(lines: Iterable[str], delimiter: str):
     return csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
 
 
-def _stripped(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return cells without the blanks around them: "a, b" has the cells of "a,b"."""
-    return frame.with_columns(pl.all().str.strip_chars().replace("", None))
+def _stripped(frame: pl.DataFrame, names: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return the cells of all columns or some without the blanks around them: "a, b" has the cells of "a,b"."""
+    return frame.with_columns(pl.col(frame.columns if names is None else names).str.strip_chars().replace("", None))
 
 
 def _step(width: int, most_rows: int, most_chars: int, n_columns: int) -> int:
@@ -135,39 +135,54 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
         return None
     raw = text.encode()
     marks = np.frombuffer(raw, np.uint8)
-    breaks, has_end = marks == ord("\n"), text.endswith("\n")
-    n_breaks, n_returns = int(np.count_nonzero(breaks)), 0
+    is_break, has_end = marks == ord("\n"), text.endswith("\n")
+    n_breaks, n_returns = int(np.count_nonzero(is_break)), 0
     if "\r" in text:
-        returns = marks == ord("\r")
-        n_returns = np.count_nonzero(returns)
-        if n_returns != np.count_nonzero(returns[:-1] & breaks[1:]):
+        is_return = marks == ord("\r")
+        n_returns = int(np.count_nonzero(is_return))
+        if n_returns != np.count_nonzero(is_return[:-1] & is_break[1:]):
             return None
     n_lines = n_breaks + (not has_end)
-    places: Sequence[int] = range(line, line + n_lines)
-    quote = '"' if '"' in text else None
-    if quote is None:
-        n_delimiters = np.count_nonzero(marks == ord(delimiter))
-    else:
-        quotes, around = np.flatnonzero(marks == ord(quote)), [*map(ord, ("\n", "\r", quote, delimiter))]
+    n_delimiters = int(np.count_nonzero(marks == ord(delimiter)))
+    n_plain = n_breaks + n_returns + (n_delimiters if delimiter < " " else 0)
+    quote, quotes = '"' if '"' in text else None, np.empty(0, np.int64)
+    if quote is not None:
+        quotes, apart = np.flatnonzero(marks == ord(quote)), np.zeros(256, np.bool_)
+        apart[[*map(ord, ("\n", "\r", quote, delimiter))]] = True
         before, behind = quotes[::2] - 1, quotes[1::2] + 1
-        beside = marks[np.concatenate([before[before >= 0], behind[behind < len(marks)]])]
-        if len(quotes) % 2 or not np.isin(beside, around).all():
+        beside = np.concatenate([marks[before[before >= 0]], marks[behind[behind < len(marks)]]])
+        if len(quotes) % 2 or not apart[beside].all():
             return None
-        n_delimiters = np.count_nonzero(np.searchsorted(quotes, np.flatnonzero(marks == ord(delimiter))) % 2 == 0)
-        row_ends = np.flatnonzero(np.searchsorted(quotes, np.flatnonzero(breaks)) % 2 == 0)
-        places = [line, *(row_ends + line + 1).tolist()][: len(row_ends) + (not has_end)]
-    if n_delimiters != len(places) * (n_columns - 1):
-        return None
     schema = {f"{k}": pl.String for k in range(n_columns)}
     try:
         frame = pl.read_csv(raw, has_header=False, separator=delimiter, quote_char=quote, schema=schema)
     except pl.exceptions.PolarsError:  # a line with more cells than the header, as there is where another has fewer
         return None
-    if frame.height != len(places):
+    places: Sequence[int] = range(line, line + n_lines)
+    if quote is not None:
+        if frame.height != n_lines:  # a cell goes on in the next line
+            row_ends = np.flatnonzero(is_break)
+            row_ends = row_ends[np.searchsorted(quotes, row_ends) % 2 == 0]
+            places = [line, *(row_ends + line + 1).tolist()][: len(row_ends) + (not has_end)]
+            n_breaks, n_returns = len(row_ends), int(np.count_nonzero(marks[row_ends - 1] == ord("\r")))
+        # What is in no cell is a mark; of two quotes inside a cell one is kept.
+        n_kept = sum(int(column.str.len_bytes().sum()) for column in frame.iter_columns())
+        n_doubled = int(np.count_nonzero(quotes[1:-1:2] + 1 == quotes[2::2]))
+        n_delimiters = len(raw) - n_kept - len(quotes) + n_doubled - n_breaks - n_returns
+    if frame.height != len(places) or n_delimiters != len(places) * (n_columns - 1):
         return None
-    n_between = n_breaks + n_returns + (n_delimiters if delimiter < " " else 0)
-    no_blanks = quote is None and text.isascii() and np.count_nonzero(marks <= ord(" ")) == n_between
-    return frame if no_blanks else _stripped(frame), places, n_lines
+    n_spaces = int(np.count_nonzero(marks == ord(" ")))
+    is_plain = text.isascii() and np.count_nonzero(marks <= ord(" ")) == n_plain + n_spaces
+    if not is_plain or frame.height != n_lines or (quote is not None and delimiter <= " "):
+        return _stripped(frame), places, n_lines
+    blank = [n for n, cells in zip(frame.columns, frame.iter_columns(), strict=True) if n_spaces and _ends_blank(cells)]
+    if len(quotes) and (quotes[1::2] == quotes[::2] + 1).any():
+        blank = frame.columns
+    return _stripped(frame, blank), places, n_lines
+
+
+def _ends_blank(cells: pl.Series) -> bool:
+    return cells.str.starts_with(" ").any() or cells.str.ends_with(" ").any()
 
 
 def _check_width(path: Path, line: int, cells: Sequence[str], n_columns: int) -> None:

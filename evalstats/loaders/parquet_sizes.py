@@ -18,14 +18,14 @@ from polars.selectors import by_name
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, parquet_fault, readable_name
 from evalstats.regular import open_regular
-from evalstats.schema.memory import BLOCK_BYTES, limit_of, sliced, too_much
+from evalstats.schema.memory import BLOCK_BYTES, limit_of, pieces, too_much
 
 _MAGIC: Final = b"PAR1"
 _TAIL: Final = struct.Struct("<I4s")
-# Values of a column that is written out take this much each, at least.
+# Values of a column that is written out take this much each, at least; the view of a text takes twice as much.
 _CELL_BYTES: Final = 8
 _MAX_DEPTH: Final = 32
-_BLOCKS_READ: Final = 3  # blocks that are read at once, where they are small: some 300,000 rows
+_BLOCKS_READ: Final = 10  # blocks that are read at once, where they are small: some 1,000,000 rows
 _INSTEAD: Final = "write the file again in smaller row groups, or, if you trust it,"
 # Kinds of values in the compact protocol, and fields of the footer's structures by their numbers there.
 _TRUE, _FALSE, _BYTE, _NUMBER, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 7, 8, 9, 10, 12
@@ -89,12 +89,36 @@ def parquet_frames(
             scan = pl.scan_parquet(source, glob=False, hive_partitioning=False)
             kept = [name for name, dtype in scan.collect_schema().items() if keep(name, dtype)]
             scan = scan.select(by_name(kept))  # a bare name such as "*" or "^a$" would be a pattern
-            height = scan.select(pl.len()).collect().item()
-            yield from sliced(scan, height, most_rows, rows_at_once(path, _BLOCKS_READ * most_rows, kept))
+            fitting = 2 * BLOCK_BYTES // (2 * _CELL_BYTES * max(1, len(kept)))
+            most_read = rows_at_once(path, max(1, min(_BLOCKS_READ * most_rows, fitting)), kept)
+            first = 0
+            for n_rows in _readings([group.n_rows for group in row_groups(path)], most_read):
+                # A value that stands once in the file may be that of every row: pieces count it each time.
+                for part in scan.slice(first, n_rows).collect().iter_slices(most_rows):
+                    for piece in pieces(part, BLOCK_BYTES):
+                        yield first, piece
+                        first += piece.height
     except PARQUET_FAULTS as error:
         raise UnreadableFileError(
             f"{path}: is not a Parquet file that can be read ({parquet_fault(error)}); write it again, or fetch it again"
         ) from error
+
+
+def _readings(group_rows: list[int], most: int) -> list[int]:
+    """Return how many rows to read at a time: whole row groups, since one is unpacked anew for each of its parts.
+
+    >>> _readings([3, 3, 3, 10], 6)
+    [6, 3, 5, 5]
+    """
+    found: list[int] = []
+    for n_rows in group_rows:
+        if found and found[-1] + n_rows <= most:
+            found[-1] += n_rows
+            continue
+        n_parts = -(-n_rows // most)
+        step = -(-n_rows // max(1, n_parts))
+        found += [min(step, n_rows - first) for first in range(0, n_rows, max(1, step))]
+    return found
 
 
 def check_whole(path: Path) -> None:

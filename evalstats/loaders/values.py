@@ -17,7 +17,7 @@ import polars as pl
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.schema.columns import STATUSES, GlossaryColumn
-from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, in_utc, time_of_number
+from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, coded, in_utc, time_of_number
 
 # Letter grades and words that harnesses use for right and wrong.
 _LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -334,6 +334,11 @@ def scores_of(
     >>> scores_of(pl.Series(["B", "C"]), {"B": 3}).number.to_list()
     [3.0, None]
     """
+    head = values.head(_FIRST)
+    if numbers_of(head)[1].any() and 2 * head.n_unique() < min(_FIRST, len(values)):
+        first, codes = coded(values.to_frame())  # what holds of a level holds of all its rows
+        found = scores_of(values.gather(first), labels, percent=percent)
+        return ScoreValues(*(part.gather(codes) for part in (found.number, found.label, found.state, found.unknown)))
     number, unread = numbers_of(values)
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
     if not labels and not unread.any():
@@ -499,6 +504,7 @@ STATE = "\x00state"
 _STANDS = "\x00stands"
 
 _SHOWN = 3
+_FIRST = 100  # rows that show whether a column has few levels
 _TOO_LARGE = 2.0**63  # for a whole number of 64 bits
 _SHOWN_CHARS = 80
 _STATE_WORDS = pl.when(pl.col(STATE) == "error").then(pl.lit("an error")).otherwise(pl.lit("no score"))

@@ -19,9 +19,8 @@ LIMIT: Final = "EVALSTATS_MAX_MEMORY"
 # Without it: so much, or so many times what the files take on disk. Packed results unfold 10 to 40 times, bombs a thousand times.
 _LIMIT_BYTES: Final = 2 << 30
 _MOST_TIMES: Final = 100
-# What one block of a file may take; of a Parquet file so many rows are read at first, to see what a row takes.
+# What one block of a file may take.
 BLOCK_BYTES: Final = 64 << 20
-_FIRST_ROWS: Final = 2_000
 _VIEW_BYTES: Final = 16
 _SIZE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) *([KMGT])(?:i?B)?", re.IGNORECASE)
 _POWERS: Final = {"K": 10, "M": 20, "G": 30, "T": 40}
@@ -66,30 +65,6 @@ def pieces(frame: pl.DataFrame, most_bytes: int) -> Iterator[pl.DataFrame]:
     rows = -(-frame.height // parts)
     for first in range(0, frame.height, rows):
         yield from pieces(frame.slice(first, rows), most_bytes)
-
-
-def sliced(
-    scan: pl.LazyFrame, height: int, most_rows: int, most_read: int | None = None
-) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Yield the rows of a Parquet file as frames, each with the number of its first row.
-
-    So many rows are read at once as `most_read` says, by default one frame: a row group is unpacked anew for each of its parts.
-
-    A value that stands once in the file may be that of every row: so the first frame is small, each later one is at most four
-    times as long, and none takes more than `BLOCK_BYTES` once its texts are written out.
-    """
-    most_read = most_read or most_rows
-    first, rows = 0, min(_FIRST_ROWS, most_read)
-    while first < height:
-        frame = scan.slice(first, rows).collect()
-        at = first
-        for part in frame.iter_slices(most_rows):
-            for piece in pieces(part, BLOCK_BYTES):
-                yield at, piece
-                at += piece.height
-        first += rows
-        fitting = rows * BLOCK_BYTES // max(1, held_bytes(frame))
-        rows = max(1, min(4 * rows, fitting, most_read))
 
 
 class HeldOnce:
