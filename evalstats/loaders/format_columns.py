@@ -129,7 +129,10 @@ def texts(values: Sequence[object]) -> pl.Series:
 
 def floats(values: Sequence[object]) -> pl.Series:
     """Return numbers as a column; what is none is null."""
-    return numbers_of(series(values))[0]
+    found = series(values)
+    if found.dtype == pl.Int64:
+        return found.cast(pl.Float64)
+    return numbers_of(found)[0]
 
 
 def numbers(values: Sequence[object], low: float | None = None, high: float | None = None) -> pl.DataFrame:
