@@ -78,7 +78,6 @@ def test_arena_hard(dump: Any) -> None:
     ]
     assert data.aggregates["date"][0] == date(2024, 8, 29)
     assert "1 intervals or standard errors have no width" in told(data)
-    assert "of 1 models CI and rating_q025, rating_q975 differ" in told(data)
 
 
 def test_alpaca_eval(dump: Any) -> None:
