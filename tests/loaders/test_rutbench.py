@@ -206,14 +206,11 @@ def test_semantic_success_goes_by_five_names(tmp_path: Path, name: str) -> None:
     assert values(data, "success") == [1.0]
 
 
-def test_a_stored_relaxed_success_is_used_and_a_contradiction_noted(tmp_path: Path) -> None:
+def test_a_stored_relaxed_success_is_used(tmp_path: Path) -> None:
     agreeing = sample("t1", relaxed_completion={"relaxed_success": True, "relaxed_sr": 1.0})
     other = sample("t2", relaxed_completion={"relaxed_success": False, "relaxed_sr": 0.0})
     data = load(write(tmp_path / "eval_results_relaxed.json", [agreeing, other]))
     assert values(data, "success") == [1.0, 0.0]
-    assert said(data) == (
-        "1 samples store a relaxed_success other than the one their completion gives; the stored one is used"
-    )
 
 
 def test_a_crash_is_an_error_in_every_metric_though_it_passes(tmp_path: Path) -> None:
@@ -364,8 +361,6 @@ RIGHT: dict[str, object] = {
     [
         ({}, ""),
         ({"sample_count": 3}, "the summary counts 3 samples, the file holds 2"),
-        ({"success_rate": 0.5}, "success_rate 0.5000 is the stricter semantic success"),
-        ({"success_rate": 0.75}, "success_rate is 0.7500, but its samples give 1.0000 (relaxed) and 0.5000 (semantic)"),
         ({"missing_runtime_task_ids": ["t8", "t9"]}, "2 samples had no environment to run in and are missing (t8, t9)"),
     ],
 )

@@ -1,15 +1,13 @@
 """RUT-Bench: tool use with users who are ideal or not, one file for one run of one model.
 
-What the keys mean is a trap, so once, here. `success_rate`, `sr`, `completion_rate` and even `semantic_success_rate`
-of a summary are all the *relaxed* success: the final state is right and nothing forbidden was done. It is the
-headline, stands in no row, and is computed here from `completion`. `completion.sr` is the stricter *semantic* success,
-which also asks for the expected reads, writes and their order. `strict_*` never differs from it and is not read.
-The older copy of the evaluation script wrote the semantic rate under the same names; a note says so where that is found. What is
-absent in `completion` counts as passed, by the harness's own rule.
+What the keys mean is a trap, so once, here. `success_rate`, `sr`, `completion_rate` and even `semantic_success_rate` of a summary
+are all the *relaxed* success: the final state is right and nothing forbidden was done (the older evaluation script writes the
+semantic rate there). It is the headline, stands in no row, and is computed here from `completion`, where what is absent counts as
+passed, by the harness's own rule. `completion.sr` is the stricter *semantic* success, which also asks for the expected reads,
+writes and their order.
 
-Item is the base task, variant and scenario the user's behaviour ("stable" for the ideal user), so that an item has several
-variants. A sample with a `run_error` is an error in every metric, though an empty conversation may pass its assertions; the zeros
-of a failed or skipped judgment are none. There are no trials and no domain in the file.
+Item is the base task, variant and scenario the user's behaviour ("stable" for the ideal user). A sample with a `run_error` is an
+error in every metric, though an empty conversation may pass its assertions; the zeros of a failed or skipped judgment are none.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,60 +22,48 @@ from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sign
 from evalstats.loaders.format_columns import unscored_where
 from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, as_whole
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, as_whole, get
 from evalstats.schema.data import Problem
 
 _BENCHMARK: Final = "RUT-Bench"
 BEHAVIOURS: Final = (
-    "underspecification",
-    "information_overload",
-    "fabricated_parameters",
-    "goal_switching",
-    "contradictory_constraints",
-    "impatience_and_hostility",
+    *("underspecification", "information_overload", "fabricated_parameters"),
+    *("goal_switching", "contradictory_constraints", "impatience_and_hostility"),
 )
 _VARIANTS: Final = {"stable": "stable", "unstable": "unstable", "collab": "stable", "noncollab": "unstable"}
-_RESCORED: Final = "_relaxed"
-_TOLERANCE: Final = 1e-6
 _RUN_KEYS: Final = ("model", "source_model", "judge_model", "temperature", "generated_at", "simulated")
 _BOUNDED: Final[Row] = {**SHARE, "kind": "bounded"}
-_POINTS: Final[Row] = {"kind": "ordinal", "low": 0.0, "unit": "points"}
+_POINTS: Final[Row] = {"kind": "ordinal", "low": 0.0, "high": 3.0, "unit": "points"}
 _JUDGED: Final = ("reliability", "faithfulness", "clarification", "tool_discipline")
 _CRASHED: Final = "{n} samples crashed (run_error) and are errors here; the harness counts them as they are"
-_RESTORED: Final = (
-    "{n} samples store a relaxed_success other than the one their completion gives; the stored one is used"
-)
 
 
-def _model_of(metadata: Row) -> str | None:
-    return as_text(metadata.get("model")) or as_text(metadata.get("source_model"))
+def _model_of(metadata: object) -> str | None:
+    return as_text(get(metadata, "model")) or as_text(get(metadata, "source_model"))
 
 
 def _model_in(path: Path) -> str | None:
-    """Return the model that the file's head names; None where it cannot be read (reading it will say why)."""
     try:
-        return _model_of(as_dict(read_head(path).members.get("metadata")))
+        return _model_of(read_head(path).members.get("metadata"))
     except UnreadableFileError:
-        return None
+        return None  # reading it says why
 
 
 def _grouped(files: Sequence[Path]) -> Iterable[Source | Problem]:
     """Make every file a source, but not the same run twice: a rescored copy beside its original is passed over."""
     originals = {(path.parent, Source(path=path).stem): path for path in files}
     for path in files:
-        stem = Source(path=path).stem
-        original = originals.get((path.parent, stem.removesuffix(_RESCORED))) if stem.endswith(_RESCORED) else None
-        if original is None or _model_in(original) != _model_in(path):
+        original = originals.get((path.parent, Source(path=path).stem.removesuffix("_relaxed")), path)
+        if original == path or _model_in(original) != _model_in(path):
             yield Source(path=path)
-            continue
-        message = f"is {original.name} rescored; that one is read, and its relaxed success follows the same rule"
-        yield from Source(path=path).notes([message])
+        else:
+            message = f"is {original.name} rescored; that one is read, and its relaxed success follows the same rule"
+            yield from Source(path=path).notes([message])
 
 
 def _about(file: FormatFile[Any]) -> Row:
     metadata = as_dict(file.members.get("metadata"))
-    model = _model_of(metadata)
-    if not model:
+    if not (model := _model_of(metadata)):
         raise UnreadableFileError(f"{file.path}: metadata has no model (or source_model); a run needs its model")
     simulated = metadata.get("simulated")
     return {
@@ -93,112 +79,70 @@ def _about(file: FormatFile[Any]) -> Row:
     }
 
 
-def _behaviour() -> tuple[pl.Expr, pl.Expr]:
-    """Return the sample's variant, by its name or the end of its id, and the behaviour that tells the unstable ones apart."""
-    named = pl.col("_variant").str.strip_chars().replace_strict(_VARIANTS, default=None, return_dtype=pl.String)
-    ends = {
-        name: pl.col("_sample").str.ends_with(f"_{name}") for name in (*dict.fromkeys(_VARIANTS.values()), *BEHAVIOURS)
-    }
-    by_end = pl.coalesce(pl.when(ends[name]).then(pl.lit(name)) for name in ("stable", "unstable"))
-    bundled = pl.when(pl.col("_n_bundle") == 1).then("_bundle")
-    by_name = pl.coalesce(bundled, *(pl.when(ends[name]).then(pl.lit(name)) for name in BEHAVIOURS))
-    return pl.coalesce(named, by_end), by_name
-
-
 def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     """Return samples with their base task, behaviour and relaxed success."""
-    variant, by_name = _behaviour()
-    said = pl.col("_behaviour").str.strip_chars().replace("", None)
-    frame = frame.with_columns(_variant=variant, _behaviour=said, _named=by_name)
+    # The variant and the behaviour have a name, or end the sample's id.
+    sample, said = pl.col("_sample"), pl.col("_behaviour").str.strip_chars().replace("", None)
+    named = pl.col("_variant").str.strip_chars().replace_strict(_VARIANTS, default=None, return_dtype=pl.String)
+    frame = frame.with_columns(_variant=pl.coalesce(named, sample.str.extract("_(stable|unstable)$")), _behaviour=said)
     contradicts = (pl.col("_variant") == "stable") & pl.col("_behaviour").is_not_null()
     frame = file.without(frame, contradicts, "stable, but with an unstable_behavior")
-    other = pl.coalesce("_behaviour", "_named", pl.when(pl.col("_variant").is_not_null()).then(pl.lit("unstable")))
     stable = (pl.col("_variant") == "stable").fill_null(value=False)
-    frame = frame.with_columns(variant=pl.when(stable).then(pl.lit("stable")).otherwise(other))
+    bundled, by_end = pl.when(pl.col("_n_bundle") == 1).then("_bundle"), f"_({'|'.join(BEHAVIOURS)})$"
+    unknown = pl.when(pl.col("_variant").is_not_null()).then(pl.lit("unstable"))
+    unstable = pl.coalesce("_behaviour", bundled, sample.str.extract(by_end), unknown)
+    frame = frame.with_columns(variant=pl.when(stable).then(pl.lit("stable")).otherwise(unstable))
     frame = file.without(frame, pl.col("variant").is_null(), "no variant, stable or unstable")
     item = pl.col("item").str.strip_suffix(pl.concat_str(pl.lit("_"), "variant"))
     item = pl.when(item == pl.col("item")).then(item.str.replace(f"_(?:{'|'.join(_VARIANTS)})$", "")).otherwise(item)
     frame = file.named(frame.with_columns(item=item), item="task_id or sample_id")
-    total, passed = (pl.col(name).fill_null(0) for name in ("_n_total", "_n_passed"))
-    differs = pl.col("_diff").is_in(("false", "0"))
-    relaxed = (
-        ((total == 0) | (total == passed))
-        & ~differs.fill_null(value=False)
-        & (pl.col("_n_forbidden").fill_null(0) == 0)
-    )
+    total, passed, forbidden = (pl.col(name).fill_null(0) for name in ("_n_total", "_n_passed", "_n_forbidden"))
+    same = ~pl.col("_diff").is_in(("false", "0")).fill_null(value=False)
+    relaxed = ((total == 0) | (total == passed)) & same & (forbidden == 0)
     nothing = pl.all_horizontal(pl.col("_n_total", "_n_passed", "_diff", "_n_forbidden", "_v_semantic").is_null())
-    flags = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
-    stored = pl.col("_stored").replace_strict(flags, default=None, return_dtype=pl.Float64)
-    frame = frame.with_columns(
+    stored = pl.col("_stored").replace_strict({"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}, default=None)
+    return frame.with_columns(
         _success=pl.coalesce(stored, pl.when(~nothing).then(relaxed.cast(pl.Float64))),
         scenario="variant",
         user_kind=pl.when(pl.col("variant") == "stable").then(pl.lit("ideal")).otherwise(pl.lit("non_ideal")),
     )
-    file.count(_RESTORED, int(frame.select((stored != relaxed.cast(pl.Float64)).sum()).item() or 0))
-    absent = as_list(as_dict(file.members.get("summary")).get("missing_runtime_task_ids"))
-    if absent:
-        file.note(
-            f"{len(absent):,} samples had no environment to run in and are missing ({comma_list(map(str, absent), 3)})"
-        )
-    return frame
 
 
-def _after(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
+def _after(frame: pl.DataFrame, _: FormatFile[Any]) -> pl.DataFrame:
     """Return outcomes with their judge; the zeros of a failed or skipped judgment, and of no shortest solution, are none."""
     judged, judge = pl.col("metric").is_in(_JUDGED), pl.col("_judge")
-    failed = pl.concat_str(pl.lit("judge: "), "_failed")
     none = pl.all_horizontal(pl.col("_judge", "_failed", "_reliable").is_null())
-    nothing = pl.when(none).then(pl.lit("the sample has no judgment"))
-    skipped = pl.coalesce(nothing, failed, pl.when(judge.is_null()).then(pl.lit("judge: none")))
-    measured = pl.col("metric").is_in(("efficiency", "task_score"))
+    skipped = pl.coalesce(
+        pl.when(none).then(pl.lit("the sample has no judgment")),
+        pl.concat_str(pl.lit("judge: "), "_failed"),
+        pl.when(judge.is_null()).then(pl.lit("judge: none")),
+    )
     # The harness writes 0 where it knows no shortest solution to divide by.
     unknown = pl.lit("min_required_action_turns is 0: there is nothing to measure efficiency by")
-    unmeasured = measured & (pl.col("min_required_action_turns").cast(pl.Float64, strict=False) <= 0)
-    reason = pl.when(judged).then(skipped).when(unmeasured).then(unknown)
-    # The harness counts a crash as it stands.
-    value = pl.coalesce("score", pl.col("value_raw").cast(pl.Float64, strict=False))
-    for name in ("success", "semantic_success"):
-        file.kept[name] = (as_number(file.kept.get(name)) or 0.0) + float(
-            frame.filter(metric=name).select(value.sum()).item()
-        )
-    return unscored_where(frame, reason).with_columns(judge=pl.when(judged).then(judge))
+    unmeasured = pl.col("metric").is_in(("efficiency", "task_score"))
+    unmeasured &= pl.col("min_required_action_turns").cast(pl.Float64, strict=False) <= 0
+    frame = unscored_where(frame, pl.when(judged).then(skipped).when(unmeasured).then(unknown))
+    return frame.with_columns(judge=pl.when(judged).then(judge))
 
 
 def _finish(file: FormatFile[Any]) -> None:
-    """Say where the file's own count and success rate are not those of its samples."""
     summary, n = as_dict(file.members.get("summary")), file.n_read - file.records.n_left_out
-    counted, rate = as_whole(summary.get("sample_count")), as_number(summary.get("success_rate"))
-    if counted not in {None, n}:
+    if (counted := as_whole(summary.get("sample_count"))) not in {None, n}:
         file.note(f"the summary counts {counted} samples, the file holds {n}")
-    sums = (as_number(file.kept.get(name)) or 0.0 for name in ("success", "semantic_success"))
-    relaxed, semantic = (total / max(n, 1) for total in sums)
-    if rate is None or abs(rate - relaxed) <= _TOLERANCE:
-        return
-    if abs(rate - semantic) <= _TOLERANCE:
-        file.note(
-            f"the summary's success_rate {rate:.4f} is the stricter semantic success (as the older evaluation script "
-            f"writes it); the relaxed success, metric `success` here, is {relaxed:.4f}"
-        )
-    else:
-        file.note(
-            f"the summary's success_rate is {rate:.4f}, but its samples give {relaxed:.4f} (relaxed) and {semantic:.4f} "
-            "(semantic); the samples are used"
-        )
+    if absent := as_list(summary.get("missing_runtime_task_ids")):
+        shown = comma_list(map(str, absent), 3)
+        file.note(f"{len(absent):,} samples had no environment to run in and are missing ({shown})")
 
 
 FORMAT: Final[Format[Any]] = Format(
     name="rutbench",
     title="RUT-Bench results (eval_results.json, *_relaxed.json)",
     version="3",
-    upstream=(
-        "Miaow-Lab/RUT-Bench at d41a3fc, eval/run_eval.py, eval/completion.py, benchmark_builder/eval/rescore_relaxed.py"
-    ),
+    upstream="Miaow-Lab/RUT-Bench at d41a3fc, eval/run_eval.py, eval/completion.py, benchmark_builder/eval/rescore_relaxed.py",
     benchmark=_BENCHMARK,
     harness=_BENCHMARK,
     signs=(
-        Sign(
-            "sample_id env_id config_id variant unstable_behavior", 0.95, without="run", skip="the benchmark's samples"
-        ),
+        Sign("sample_id env_id config_id unstable_behavior", 0.95, without="run", skip="the benchmark's samples"),
         Sign("items", 0.95, text=('"env_class_code"',), skip="the benchmark's task blueprints"),
         Sign("metadata", 0.95, text=('"benchmark_file"', '"blueprint_file"'), shapes=OBJECT),
         Sign("metadata", 0.95, text=('"source_eval_result_file"', '"criteria"'), shapes=OBJECT),
@@ -207,10 +151,8 @@ FORMAT: Final[Format[Any]] = Format(
     fields={
         "item": "source_task_id task_id sample_id",
         "tags": "behavior_bundle",
-        "env_id": "env_id",
+        **{name: name for name in ("env_id", "task_type", "num_user_turns")},
         "difficulty": "difficulty_bucket",
-        "task_type": "task_type",
-        "num_user_turns": "num_user_turns",
         "n_turns": "efficiency.actual_user_turn_count",
         # The row's own key, in the singular, is always 0.
         "min_required_action_turns": "efficiency.min_required_action_turns",
@@ -254,8 +196,7 @@ FORMAT: Final[Format[Any]] = Format(
         "semantic_success": SHARE,
         **dict.fromkeys(("efficiency", "task_score", "reliability"), _BOUNDED),
         "faithfulness": {**_POINTS, "high": 4.0},
-        "clarification": {**_POINTS, "high": 3.0},
-        "tool_discipline": {**_POINTS, "high": 3.0},
+        **dict.fromkeys(("clarification", "tool_discipline"), _POINTS),
     },
     finish=_finish,
     expected="An object with metadata, summary and samples was expected",
