@@ -116,7 +116,7 @@ _MODULES: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("formats.terminal_bench", "FORMAT", _JSON),
     ("formats.bfcl", "FORMAT", _JSON),
     ("formats.swe_bench", "FORMAT", _JSON),
-    ("formats.swe_bench_issues", "FORMAT SYSTEMS BOARD PULLS", _JSON),
+    ("formats.swe_bench_issues", "FORMAT SYSTEMS BOARD", _JSON),
     ("formats.evalplus", "FORMAT", _JSON),
     ("formats.cruxeval", "FORMAT", _JSON),
     ("every_eval_ever", "LOADER", _JSON),

@@ -469,7 +469,6 @@ SEEDS: dict[str, list[Tree]] = {
     ],
     "swe-bench-systems": [{"info.json": _json({"m": {"a__r-1": {"resolved": True}, "a__r-2": {"resolved": False}}})}],
     "swe-bench-board": [{"leaderboards.json": _json({"leaderboards": [{"name": "Lite", "results": [_ENTRY]}]})}],
-    "multi-swe-bench-issues": [{"report.json": _json(test_swe_bench_issues.PULL)}],
     "evalplus": _evalplus(),
     "cruxeval": _cruxeval(),
     "every-eval-ever": _every_eval_ever(),

@@ -77,8 +77,6 @@ def test_every_state_of_a_report(report: Any) -> None:
     assert (run["model"], run["n_scored"], run["n_error"], run["n_unscored"]) == ("lab/model-4.1", 4, 3, 1)
     assert json.loads(run["config"])["run_id"] == "dev"
     assert "1 issues have no prediction; they are missing, not failed (a__r-8)" in told(data)
-    assert "1 issues got no patch and count as not resolved" in told(data)
-    assert "1 failures may be the infrastructure's" in told(data)
     metric = data.metrics.row(0, named=True)
     assert (metric["metric"], metric["kind"], metric["higher_is_better"]) == ("resolved", "binary", True)
 
@@ -146,9 +144,7 @@ def test_contradictions_repetitions_and_odd_entries(report: Any) -> None:
     for part in (
         "1 issues are unscored: each is among the resolved and elsewhere",
         "2 entries of resolved_ids are not ids",
-        "1 entries of resolved_ids repeat an id and count once",
         'error_ids is "all", not a list of ids',
-        "resolved_ids holds 1 ids where the report counts 5",
     ):
         assert part in told(data)
 

@@ -1,11 +1,9 @@
 """LangSmith: the results of one experiment as a table, as runs, or as the body that uploads an experiment.
 
-Read are `ExperimentResults.to_pandas()` and `Client.get_test_results()`, saved as CSV or JSON; runs as `Client.list_runs()` gives
-them, with `feedback_stats`; the body of `/datasets/upload-experiment`, as LangSmith's documentation describes it; the file that
-the page of an experiment offers for download, whose columns its user may have changed. Each key of feedback is a metric. The item
-is a digest of inputs and reference, since the table of `get_test_results` names no example; equal ones are trials in the order
-of the file. A run that failed is an error whatever its feedback says. The model is a column `model` or in the metadata; else the
-file's or the experiment's name.
+Read are `ExperimentResults.to_pandas()` and `Client.get_test_results()`; runs as `Client.list_runs()` gives them; the body of
+`/datasets/upload-experiment`; the file that the page of an experiment offers, whose columns its user may have changed. The item
+is a digest of inputs and reference, since the table of `get_test_results` names no example. A run that failed is an error
+whatever its feedback says.
 """
 
 import re
@@ -21,14 +19,13 @@ from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.record_columns import members_of
-from evalstats.loaders.records import cell_value, item_of
+from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
-from evalstats.loaders.values import as_dict, as_number, as_text, dicts, get, times_of
+from evalstats.loaders.values import as_number, as_text, dicts, get, times_of
 
 _PREFIXES: Final = {"inputs": "in", "input": "in", "reference": "ref", "feedback": "score"}
-# The file that the page of an experiment offers: whole inputs, outputs and reference in a cell each, then a column for each key
-# of feedback and what was measured. Its columns may be renamed, hidden and broken out there.
 _PAGE_NAMES: Final = {"reference_output": "reference_outputs", "latency_seconds": "latency", "model_name": "model"}
+# Columns of the page of an experiment that are no feedback; they may be renamed, hidden and broken out there.
 _PAGE_FACTS: Final = re.compile(
     r"inputs|outputs|reference_outputs|(?:.*_)?(?:id|name|status|error|run|created_at|modified_at|start_time|end_time|latency|time"
     r"|duration|tokens?|cost|url|split|model|repetition|metadata|tags|notes?|comments?|first_token|)"
@@ -53,31 +50,26 @@ def _feedback(value: object) -> Said:
 
 def _about(file: FormatFile[Any]) -> Row:
     members = file.members
-    experiment, model = (
-        as_text(members.get("experiment_name")),
-        as_text(get(members.get("experiment_metadata"), "model")),
-    )
+    experiment = as_text(members.get("experiment_name"))
+    model = as_text(get(members.get("experiment_metadata"), "model")) or experiment
     dataset = as_text(members.get("dataset_name")) or as_text(members.get("dataset_id"))
     known = {"system": experiment, "benchmark": dataset, "config": {"experiment": experiment} if experiment else None}
-    return {"model": model or experiment, **{name: value for name, value in known.items() if value}}
-
-
-@lru_cache(maxsize=1_000)
-def _split(name: str) -> tuple[str, str]:
-    """Return what a column of a table is (in, ref, score, or nothing of these), and its name there."""
-    prefix, dot, key = name.partition(".")
-    kind = _PREFIXES.get(prefix, "") if dot and key else ""
-    return ("", "") if kind == "score" and key == _COMMENTS else (kind, key)
+    return {"model": model, **{name: value for name, value in known.items() if value}}
 
 
 @lru_cache(maxsize=100)
 def _parts(names: tuple[str, ...], kind: str) -> dict[str, str]:
-    return {key: name for name in names for own, key in [_split(name)] if own == kind}
+    """Return the columns of a table that are inputs, reference or feedback, by their name there."""
+    found = ((prefix, key, f"{prefix}{dot}{key}") for prefix, dot, key in (name.partition(".") for name in names))
+    return {
+        key: name
+        for prefix, key, name in found
+        if key and _PREFIXES.get(prefix) == kind and (kind, key) != ("score", _COMMENTS)
+    }
 
 
 def _asked(row: Row) -> str | None:
-    names = tuple(row)
-    return item_of(*({key: row[name] for key, name in _parts(names, kind).items()} for kind in ("in", "ref")))
+    return item_of(*({key: row[name] for key, name in _parts(tuple(row), kind).items()} for kind in ("in", "ref")))
 
 
 FORMAT: Final[Format[Any]] = Format(
@@ -156,23 +148,16 @@ def _scores(rows: list[Row], file: FormatFile[Any]) -> tuple[list[Row], pl.Serie
     for row in rows:
         given: dict[str, list[object]] = {}
         for score in dicts(row.get("evaluation_scores")):
-            key, value, scale = (
-                as_text(score.get("key")) or "",
-                score.get("score"),
-                as_dict(score.get("feedback_config")),
-            )
+            key, value = as_text(score.get("key")) or "", score.get("score")
             given.setdefault(key, []).append(score.get("value") if value is None else value)
-            low, high = as_number(scale.get("min")), as_number(scale.get("max"))
+            low, high = (as_number(get(score, "feedback_config", end)) for end in ("min", "max"))
             if low is not None and high is not None and low < high and (low, high) != (0.0, 1.0):
                 file.metric(key, low=low, high=high, kind="bounded", unit=None)
-        several = {
-            key: [number for value in values if (number := as_number(value)) is not None]
-            for key, values in given.items()
-        }
-        row["scores"] = {
-            key: values[0] if len(values) == 1 else fmean(several[key]) if several[key] else None
-            for key, values in given.items()
-        }
+        scores = row["scores"] = {key: values[0] for key, values in given.items()}
+        for key, values in given.items():
+            if len(values) > 1:
+                numbers = [number for value in values if (number := as_number(value)) is not None]
+                scores[key] = fmean(numbers) if numbers else None
         file.count(_SEVERAL, any(len(values) > 1 for values in given.values()))
     return rows, file.locators
 
@@ -227,8 +212,11 @@ def _columns_of_feedback(rows: Sequence[Row], file: FormatFile[Any]) -> dict[str
     """Return the columns that are no known fact and hold numbers, or words for right and wrong, wherever they hold anything."""
     if "feedback" not in file.kept:
         names = [name for name in members_of(rows[:1]) if not _PAGE_FACTS.fullmatch(_page_name(name))]
+        cells = {name: {str(row[name]).strip().lower() for row in rows[:_LOOKED_AT]} - _NO_VALUE for name in names}
         file.kept["feedback"] = found = {
-            name: name for name in names if _holds_numbers([row[name] for row in rows[:_LOOKED_AT]])
+            name: name
+            for name, texts in cells.items()
+            if texts and all(text in _WORDS or as_number(text) is not None for text in texts)
         }
         if not found:
             raise UnreadableFileError(
@@ -236,15 +224,6 @@ def _columns_of_feedback(rows: Sequence[Row], file: FormatFile[Any]) -> dict[str
                 f"found {comma_list(file.head.columns, 12)}"
             )
     return cast("dict[str, str]", file.kept["feedback"])
-
-
-def _holds_numbers(cells: Sequence[object]) -> bool:
-    filled = [text for cell in cells if cell is not None and (text := str(cell).strip().lower()) not in _NO_VALUE]
-    return bool(filled) and all(text in _WORDS or as_number(text) is not None for text in filled)
-
-
-def _by_texts(row: Row) -> str | None:
-    return item_of(cell_value(row.get("inputs")), cell_value(row.get("reference_outputs")))
 
 
 PAGE: Final[Format[Any]] = replace(
@@ -261,5 +240,7 @@ PAGE: Final[Format[Any]] = replace(
     inner=_page,
     fields={"model": "model", "latency_s": "latency", "error": "error", "_example": "example_id"},
     scores=_columns_of_feedback,
-    identity=_by_texts,
+    asked=("inputs", "reference_outputs"),
+    cells=("inputs", "reference_outputs"),
+    identity=item_of,
 )

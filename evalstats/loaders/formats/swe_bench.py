@@ -1,10 +1,7 @@
 """SWE-bench's reports of one run: lists of the issues that a system resolved, did not resolve, or could not be tested on.
 
-Read are `<model>.<run id>.json` of the harness and of its older versions, `final_report.json` of Multi-SWE-bench, and
-`results/results.json` of the published submissions, which names resolved issues and few others. An issue is an error where the
-harness failed on it (`error_ids`, `infra_failure_ids`, no log, tests that did not run), 0 where it is unresolved or has no patch,
-and unscored where the lists contradict each other or none says what became of it. Issues without a prediction (`incomplete_ids`)
-are missing and have no row.
+An issue is an error where the harness failed on it, 0 where it is unresolved or has no patch, and unscored where the lists
+contradict each other or none says what became of it. Issues without a prediction (`incomplete_ids`) are missing and have no row.
 """
 
 import re
@@ -35,13 +32,13 @@ _ERRORS: Final = {
 _NO_PATCH: Final = ("empty_patch_ids", "no_generation", "none")
 _FAILURES: Final = (*_NO_PATCH, "no_apply", "unresolved_ids")
 _RESOLVED: Final = ("resolved_ids", "resolved")
-# Lists of issues that went so far; what became of them is in other lists, or they were not resolved.
+# Lists of issues that went so far, and the list without which those have failed, or which say no more.
 _REACHED: Final = {
     "completed_ids": "unresolved_ids",
     "applied": "",
     "with_logs": "no_apply",
-    "generated": "with_logs",
-    "submitted_ids": "completed_ids",
+    "generated": None,
+    "submitted_ids": None,
 }
 _WHOLE: Final = frozenset({"unresolved_ids", "completed_ids", "applied", "generated", "submitted_ids"})
 _LISTS: Final = frozenset((*_ERRORS, *_FAILURES, *_RESOLVED, *_REACHED, "incomplete_ids", "ambiguous_failure_ids"))
@@ -117,54 +114,51 @@ def repos_of(items: Sequence[str]) -> pl.Series:
 def _ids(name: str, value: object, file: FormatFile[Any]) -> pl.Series:
     """Return the ids of a list, each once; what is none is counted."""
     listed = as_list(value)
-    found = texts(listed if {*map(type, listed)} == {str} else [part for part in listed if isinstance(part, str)])
-    found = found.filter(found != "")
-    ids = found.unique(maintain_order=True)
+    found = texts([part for part in listed if isinstance(part, str) and part])
     if not isinstance(value, list) and value is not None:
         file.note(f"{name} is {held(value)}, not a list of ids, and is dropped")
     if len(found) < len(listed):
         file.note(f"{len(listed) - len(found)} entries of {name} are not ids and are dropped")
-    if len(ids) < len(found):
-        file.note(f"{len(found) - len(ids)} entries of {name} repeat an id and count once")
-    return ids
+    return found.unique(maintain_order=True)
 
 
 def _outcomes(lists: Mapping[str, pl.Series], reasons: Row) -> pl.DataFrame:
-    """Say of every issue that any list names what became of it."""
-    more = {item: line for item, reason in reasons.items() if (line := first_line(reason))}
-    said = pl.col("item").replace_strict(more, default=None, return_dtype=pl.String)
-
-    def issues(name: str, status: str, reason: str | None = None, score: float | None = None) -> pl.DataFrame:
-        rows = pl.DataFrame({"item": lists.get(name, [])}, {"item": pl.String})
-        told = pl.lit(reason, pl.String)
-        told = pl.concat_str(told, said, separator=": ", ignore_nulls=True) if more and status == "error" else told
-        raw = None if name in _RESOLVED else name
-        known = {"status": pl.lit(status), "status_reason": told, "score": pl.lit(score, pl.Float64)}
-        return rows.with_columns(**known, value_raw=pl.lit(raw, pl.String))
-
-    parts = [issues(name, "error", reason) for name, reason in _ERRORS.items()]
-    tried = pl.concat([*parts, *(issues(name, "scored", None, 0.0) for name in _FAILURES)])
-    tried = tried.unique("item", keep="first", maintain_order=True)
-    resolved = pl.concat([issues(name, "scored", None, 1.0) for name in _RESOLVED])
-    both = pl.col("item").is_in(resolved["item"].implode())
-    tried = tried.with_columns(
-        status=pl.when(both).then(pl.lit("unscored")).otherwise("status"),
-        status_reason=pl.when(both).then(pl.lit("is among the resolved and elsewhere")).otherwise("status_reason"),
-        score=pl.when(~both).then("score"),
+    """Say of every issue that any list names what became of it, by the surest list."""
+    fates: dict[str, tuple[str, str | None, float | None]] = {
+        **{name: ("error", reason, None) for name, reason in _ERRORS.items()},
+        **dict.fromkeys(_FAILURES, ("scored", None, 0.0)),
+        **dict.fromkeys(_RESOLVED, ("scored", None, 1.0)),
+        **dict.fromkeys(_REACHED, ("unscored", "no list says what became of it", None)),
+    }
+    if "with_logs" in lists:
+        fates["generated"] = ("error", _ERRORS["no_logs"], None)
+    fates |= {name: ("scored", None, 0.0) for name, sure in _REACHED.items() if sure is not None and sure not in lists}
+    none = pl.Series("item", [], dtype=pl.String)
+    frame = pl.concat([lists.get(name, none).to_frame("item").with_columns(_list=pl.lit(name)) for name in fates])
+    resolved = frame.filter(pl.col("_list").is_in(_RESOLVED))["item"].implode()
+    absent = pl.col("_list").is_in([*_REACHED]) & pl.col("item").is_in(lists.get("incomplete_ids", none).implode())
+    frame = frame.filter(~absent).unique("item", keep="first", maintain_order=True)
+    status, reason, score = (
+        pl.col("_list").replace_strict({name: fate[k] for name, fate in fates.items()}, return_dtype=dtype)
+        for k, dtype in enumerate((pl.String, pl.String, pl.Float64))
     )
-    reached: list[pl.DataFrame] = []
-    for name, sure in _REACHED.items():
-        if name == "generated" and sure in lists:
-            reached.append(issues(name, "error", _ERRORS["no_logs"]))
-        elif name in {"completed_ids", "applied", "with_logs"} and sure not in lists:
-            reached.append(issues(name, "scored", None, 0.0))
-        else:
-            reached.append(issues(name, "unscored", "no list says what became of it"))
-    absent = pl.col("item").is_in(lists.get("incomplete_ids", pl.Series([], dtype=pl.String)).implode())
-    every = pl.concat([tried, resolved, pl.concat(reached).filter(~absent)])
-    every = every.unique("item", keep="first", maintain_order=True)
-    ambiguous = pl.col("item").is_in(lists.get("ambiguous_failure_ids", pl.Series([], dtype=pl.String)).implode())
-    return every.with_columns(failure_reason=pl.when(ambiguous & pl.col("value_raw").is_in(_FAILURES)).then(said))
+    both = pl.col("item").is_in(resolved) & pl.col("_list").is_in([*_ERRORS, *_FAILURES])
+    more = {item: line for item, why in reasons.items() if (line := first_line(why))}
+    said = pl.col("item").replace_strict(more, default=None, return_dtype=pl.String)
+    reason = (
+        pl.when(status == "error")
+        .then(pl.concat_str(reason, said, separator=": ", ignore_nulls=True))
+        .otherwise(reason)
+    )
+    ambiguous = pl.col("item").is_in(lists.get("ambiguous_failure_ids", none).implode())
+    return frame.select(
+        "item",
+        status=pl.when(both).then(pl.lit("unscored")).otherwise(status),
+        status_reason=pl.when(both).then(pl.lit("is among the resolved and elsewhere")).otherwise(reason),
+        score=pl.when(~both).then(score),
+        value_raw=pl.when(~pl.col("_list").is_in(_RESOLVED)).then("_list"),
+        failure_reason=pl.when(ambiguous & pl.col("_list").is_in(_FAILURES)).then(said),
+    )
 
 
 def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) -> pl.DataFrame:
@@ -180,32 +174,23 @@ def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) ->
     only = None if _WHOLE & lists.keys() else _ONLY.format(n=int((frame["score"] == 1).sum()))
     counts = {name: value for name, value in content.items() if name.endswith("_instances") and isinstance(value, int)}
     split = next((part for part in reversed(path.parts[:-1]) if part.lower() in _SPLITS), None)
-    run = file.run(
-        model,
-        "",
-        benchmark=benchmark,
-        harness=benchmark,
-        harness_version=as_text(content.get("schema_version")),
-        timestamp=as_time(dated.expand(r"\g<year>-\g<month>-\g<day>")) if dated else None,
-        config={"run_id": run_id, "split": split, **counts},
-        note=f"It {only}" if only else None,
-    )
+    about: Row = {
+        "benchmark": benchmark,
+        "harness": benchmark,
+        "harness_version": as_text(content.get("schema_version")),
+    }
+    about["timestamp"] = as_time(dated.expand(r"\g<year>-\g<month>-\g<day>")) if dated else None
+    about |= {"config": {"run_id": run_id, "split": split, **counts}, "note": f"It {only}" if only else None}
+    run = file.run(model, "", **about)
     for reason, n in frame.filter(status="unscored")["status_reason"].value_counts(sort=True).iter_rows():
         file.note(f"{n} issues are unscored: each {reason}")
     absent = lists.get("incomplete_ids", pl.Series([], dtype=pl.String))
     if absent := absent.filter(~absent.is_in(frame["item"].implode())).to_list():
         file.note(f"{len(absent)} issues have no prediction; they are missing, not failed ({comma_list(absent, 3)})")
-    if n_empty := int(frame["value_raw"].is_in(_NO_PATCH).sum()):
-        file.note(f"{n_empty} issues got no patch and count as not resolved, as in the harness")
-    if n := len(lists.get("ambiguous_failure_ids", ())):
-        file.note(f"{n} failures may be the infrastructure's (ambiguous_failure_ids); they stay not resolved")
-    for name in ("resolved", "unresolved", "error"):
-        listed, told = lists.get(f"{name}_ids"), content.get(f"{name}_instances")
-        if listed is not None and isinstance(told, int) and told != len(listed):
-            file.note(f"{name}_ids holds {len(listed)} ids where the report counts {told}")
-    for sentence in (None if named else unnamed(model), only):
-        if sentence:
-            file.note(sentence)
+    if not named:
+        file.note(unnamed(model))
+    if only:
+        file.note(only)
     return frame.with_columns(repos_of(frame["item"].to_list()), run=pl.lit(run), metric=pl.lit(METRIC))
 
 

@@ -1,12 +1,10 @@
 """SWE-bench's results by issue: maps of ids to a verdict, for one system or several, and the reports of single issues.
 
-Metric `resolved`, one run for each system. An issue without a verdict is unscored, one whose infrastructure failed an error; an
-issue that is not in the file is missing. SWE-bench Pro's script writes false also where its own evaluation failed, which its file
-cannot tell apart. Reports of single issues in one run's folder (`<run>/<model>/<id>/report.json`) are one run, named by the
-folder. The site's leaderboards give published shares, and outcomes where they list them.
+An issue without a verdict is unscored, one whose infrastructure failed an error. SWE-bench Pro's script also writes false where
+its own evaluation failed. Reports of single issues in one run's folder (`<run>/<model>/<id>/report.json`) are one run.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,22 +13,16 @@ import polars as pl
 from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source, plain_name
-from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.format_columns import verdict
+from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Scalar, Sign
 from evalstats.loaders.formats.swe_bench import METRIC, benchmark_of, repos_of, system_of, unnamed
 from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_number, as_text, day_of, first_line
-from evalstats.schema.data import Problem
+from evalstats.loaders.values import as_number, as_text, day_of
 
-_REPORT: Final = "report.json"
-# What a task of Multi-SWE-bench's report says: valid is no verdict on the issue, which needs the tests of the dataset.
-_VALID: Final = "valid"
+_VALID: Final = (
+    "one pull request's report, which says whether its tests ran and not whether it is resolved (final_report.json)"
+)
 _ISSUE: Final = r'"(?:[^"\\]|\\.)*"\s*:\s*'
 _ID: Final = r'"(?:(?:instance_)?[\w.-]+__[\w.-]+|[\w.-]+/[\w.-]+:pr-\d+)"\s*:\s*(?:true|false|null)\s*'
-_VALID_IS: Final = (
-    "a report of Multi-SWE-bench says whether the run of the tests was valid, not whether the issue is resolved, which also "
-    "needs the tests of the dataset: metric valid; read final_report.json for the verdict"
-)
 _UPSTREAM: Final = "SWE-bench/SWE-bench at 7a21e05, swebench/harness/grading.py, and its site's files"
 
 
@@ -57,48 +49,36 @@ class _Issue(Struct):
 def _run_folder(path: Path) -> Path:
     """Return what stands for a run: the folder above the issues' folders for their reports, the file for all else."""
     parents = path.absolute().parents
-    if plain_name(path) != _REPORT or len(parents) < 2:
-        return path
-    # <workdir>/<org>/<repo>/evals/pr-<number>/report.json
-    pulls = path.parent.name.startswith("pr-") and len(parents) > 4
-    return parents[4 if pulls else 1]
+    return path if plain_name(path) != "report.json" or len(parents) < 2 else parents[1]
 
 
-def _grouped(files: Sequence[Path]) -> Iterable[Source | Problem]:
-    """Make every file a source, and the reports of a run's single issues one."""
+def _grouped(files: Sequence[Path]) -> Iterable[Source]:
     runs: dict[Path, list[Path]] = {}
     for path in files:
         runs.setdefault(_run_folder(path), []).append(path)
     return [Source(path=path, companions=tuple(others)) for path, *others in runs.values()]
 
 
-def _system(file: FormatFile[Any]) -> tuple[str, str | None]:
-    """Return the model of a file of one system, and its run's id, and say where only the file's name tells."""
+def _about(file: FormatFile[Any]) -> Row:
     model, run_id, named = system_of(file.source.path)
     folder = _run_folder(file.source.path)
     if folder != file.source.path:
-        return (as_text(folder.name) or "").replace("__", "/"), as_text(folder.parent.name)
-    if not named:
+        model, run_id = (as_text(folder.name) or "").replace("__", "/"), as_text(folder.parent.name)
+    elif not named:
         file.note(unnamed(model))
-    return model, run_id
-
-
-def _about(file: FormatFile[Any]) -> Row:
-    model, run_id = _system(file)
     return {"model": model, "parts": (model,), "config": {"run_id": run_id}}
 
 
 def _arranged(frame: pl.DataFrame, _: FormatFile[Any]) -> pl.DataFrame:
     reason = pl.concat_str(pl.lit("an infrastructure failure"), "_reason", separator=": ", ignore_nulls=True)
-    benchmark = benchmark_of(next(iter(frame["item"]), ""))
-    applied = frame["patch_applied"]
-    unread = pl.lit(None, pl.Boolean)
+    benchmark = pl.lit(benchmark_of(next(iter(frame["item"]), "")))
+    applied = "patch_applied" if frame["patch_applied"].dtype == pl.Boolean else pl.lit(None, pl.Boolean)
     return frame.with_columns(
         repos_of(frame["item"].to_list()),
         error=pl.when(pl.col("_infra") == "true").then(reason),
-        patch_applied="patch_applied" if applied.dtype == pl.Boolean else unread,
-        benchmark=pl.lit(benchmark),
-        harness=pl.lit(benchmark),
+        patch_applied=applied,
+        benchmark=benchmark,
+        harness=benchmark,
     )
 
 
@@ -116,6 +96,8 @@ FORMAT: Final[Format[Any]] = Format(
     signs=(
         Sign(confidence=0.85, opening=rf'\{{\s*{_ISSUE}\{{[^{{}}\[\]]*"resolved"\s*:', shapes=("object", "lines")),
         Sign(confidence=0.8, opening=rf"\{{\s*{_ID}(?:\}}|,\s*{_ID}[,}}])", shapes=("object", "lines")),
+        # Of Multi-SWE-bench: whether an issue is resolved takes the tests of the dataset, too.
+        Sign("org repo number valid error_msg", shapes=("object", "lines"), skip=_VALID),
     ),
     record=_Issue,
     fields={
@@ -220,43 +202,4 @@ BOARD: Final[Format[Any]] = replace(
     lists=("leaderboards",),
     called="leaderboards",
     expected="Entries with resolved were expected",
-)
-
-
-class _Pull(Struct):
-    org: Any = None
-    repo: Any = None
-    number: Any = None
-    valid: Any = None
-    error_msg: Any = None
-
-
-def _pull(record: _Pull, file: FormatFile[_Pull]) -> Iterator[Sample]:
-    org, repo, number = (as_text(value) for value in (record.org, record.repo, record.number))
-    if not (org and repo and number):
-        file.leave_out("no org, repo and number")
-        return
-    file.note(_VALID_IS)
-    shared: Row = {"run": file.run(_system(file)[0]), "item": f"{org}/{repo}:pr-{number}", "repo": f"{org}/{repo}"}
-    yield (
-        {**shared, "failure_reason": first_line(record.error_msg) or None, "locator": file.locator or None},
-        [(_VALID, verdict(record.valid))],
-    )
-
-
-PULLS: Final = Format(
-    name="multi-swe-bench-issues",
-    title="Multi-SWE-bench reports of single issues (report.json)",
-    version="2",
-    upstream="multi-swe-bench/multi-swe-bench, multi_swe_bench/harness/report.py: Report",
-    benchmark="Multi-SWE-bench",
-    harness="Multi-SWE-bench",
-    signs=(Sign("org repo number valid error_msg", shapes=("object", "lines")),),
-    record=_Pull,
-    rows=_pull,
-    alone=True,
-    called="reports",
-    metrics={_VALID: SHARE},
-    unscored=FORMAT.unscored,
-    grouped=_grouped,
 )
