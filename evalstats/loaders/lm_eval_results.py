@@ -1,10 +1,11 @@
-"""Published numbers of lm-evaluation-harness, and in lighteval's shape as the first Open LLM Leaderboard keeps them.
+"""A results file of lm-evaluation-harness, or in lighteval's shape as the first Open LLM Leaderboard keeps them.
 
 The items of lighteval's runs are in Parquet files beside them, whose columns are not read here.
 """
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -16,7 +17,9 @@ import msgspec
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
+from evalstats.loaders.base import plain_name
 from evalstats.loaders.files import JsonMember, iter_json
+from evalstats.loaders.rows import Row
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -54,6 +57,42 @@ _LOWER_IS_BETTER: Final = frozenset(
     {"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter", "wer", "cer"}
 )
 _PROPORTIONS: Final = ("acc", "exact_match", "em", "pass@", "prompt_level", "inst_level", "mc1", "mc2", "f1")
+# Local time without a zone; ":" became "-" in 2023.
+_STAMP: Final = r"\d{4}-\d{2}-\d{2}T\d{2}[-:]\d{2}[-:]\d{2}(?:\.\d+)?"
+_SAMPLES_NAME = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<stamp>{_STAMP}))?\.(?:jsonl|json|ndjson|parquet)")
+_RESULTS_NAME = re.compile(rf"(?:.*_)?(?P<stamp>{_STAMP})\.json")
+
+
+def task_of_name(name: str) -> str | None:
+    """Return the task a samples file is about: what stands between `samples_` and the stamp; None for another file's name.
+
+    >>> task_of_name("samples_toy_mc_a_2026-11-21T20-31-50.724826.jsonl"), task_of_name("mine.jsonl")
+    ('toy_mc_a', None)
+    """
+    found = _SAMPLES_NAME.fullmatch(name)
+    return found["task"] if found else None
+
+
+def stamp_of_name(name: str) -> str:
+    """Return the time stamp in a file's name, or "" where there is none.
+
+    >>> stamp_of_name("results_2026-11-21T20-31-50.724826.json"), stamp_of_name("mine.json")
+    ('2026-11-21T20-31-50.724826', '')
+    """
+    found = _SAMPLES_NAME.fullmatch(name) or _RESULTS_NAME.fullmatch(name)
+    return (found["stamp"] or "") if found else ""
+
+
+def day_of_stamp(stamp: str) -> date | None:
+    """Return the day in a time stamp. More is not known: the time is local and has no zone.
+
+    >>> day_of_stamp("2023-08-09T10-55-53.123").isoformat()
+    '2023-08-09'
+    """
+    try:
+        return date.fromisoformat(stamp.partition("T")[0])
+    except ValueError:
+        return None
 
 
 class PublishedNumber(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,22 +100,14 @@ class PublishedNumber(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     metric: str
-    base: str
     value: object
     std_error: float | None
 
 
-def metric_name(metric: str, filter_name: str | None) -> str:
-    """Name a metric after a filter: the metric alone for the filter "none".
-
-    >>> metric_name("acc", "none"), metric_name("exact_match", "strict-match")
-    ('acc', 'exact_match,strict-match')
-    """
-    return metric if filter_name in (None, "", "none") else f"{metric},{filter_name}"
-
-
 def published(numbers: object) -> Iterator[PublishedNumber]:
     """Yield the published numbers of one task, without standard errors, names and counts.
+
+    A metric under the filter "none" has its bare name, any other is called `metric,filter`.
 
     >>> [(p.metric, p.std_error) for p in published({"alias": "x", "acc,none": 0.5, "acc_stderr,none": "N/A"})]
     [('acc', None)]
@@ -90,22 +121,19 @@ def published(numbers: object) -> Iterator[PublishedNumber]:
             continue
         error = as_amount(held.get(f"{base}{_STDERR}{comma}{filter_name}"))
         std_error = None if as_number(value) is None else error
-        yield PublishedNumber(
-            key=key, metric=metric_name(base, filter_name), base=base, value=value, std_error=std_error
-        )
-
-
-def is_proportion(metric: str) -> bool:
-    """Whether the harness is known to publish the metric as a number from 0 to 1."""
-    return metric.startswith(_PROPORTIONS)
+        metric = base if filter_name in ("", "none") else key
+        yield PublishedNumber(key=key, metric=metric, value=value, std_error=std_error)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """A results file: its members, and answers to what the other modules ask of them."""
+    """A results file: its members, and answers to what the other modules ask of them.
+
+    Samples that stand without one have an empty one.
+    """
 
     path: Path
-    members: dict[str, object]
+    members: dict[str, object] = field(default_factory=dict[str, object])
     embedded: dict[str, object] = field(default_factory=dict[str, object])
 
     def part(self, name: str, *path: str) -> dict[str, object]:
@@ -125,14 +153,18 @@ class Results:
 
     @cached_property
     def _parents(self) -> dict[str, set[str]]:
+        """The groups that each task or group is in, but for those whose tasks share no metric: these are lists of benchmarks."""
         parents: dict[str, set[str]] = {}
         for group, children in self.part("group_subtasks").items():
+            published = [names for task in self.leaves(group) if (names := {*self.metrics(task)})]
+            if published and not set[str].intersection(*published):
+                continue
             for child in as_list(children):
                 parents.setdefault(str(child), set()).add(group)
         return parents
 
     def benchmark(self, task: str) -> str:
-        """Return the benchmark of a task: the top-level group if it is in exactly one, else the task itself."""
+        """Return the benchmark of a task: the top group of one metric if it is in exactly one, else the task itself."""
         tops: set[str] = set()
         seen = {task}
         waiting = [task]
@@ -230,7 +262,7 @@ class Results:
         around = [self.members.get("system_instruction"), self.members.get("fewshot_as_multiturn")]
         return hashlib.sha256(json_text([templates, around]).encode()).hexdigest()
 
-    def run_row(self, run: str, model: str, benchmark: str, tasks: Sequence[str]) -> dict[str, object]:
+    def run_row(self, run: str, model: str, benchmark: str, tasks: Sequence[str]) -> Row:
         """Make the row of `runs`: one model on one benchmark, which may have several tasks.
 
         Shots, version and temperature are given where all tasks agree; `config` has them task by task.
@@ -238,6 +270,7 @@ class Results:
         versions = {task: as_text(self.part("versions").get(task)) for task in tasks}
         shots = {task: self.shots(task) for task in tasks}
         temperatures = {task: self.temperature(task) for task in tasks}
+        config = self._config(tasks, versions=versions, shots=shots, temperatures=temperatures)
         return {
             "run": run,
             "model": model,
@@ -250,8 +283,8 @@ class Results:
             "prompt_hash": self.prompt_hash(tasks),
             "temperature": _agreed(temperatures.values()),
             "item_limit": self._limit(tasks),
-            "status": "success",
-            "config": json_text(self._config(tasks, versions=versions, shots=shots, temperatures=temperatures)),
+            "status": "success" if self.members else None,
+            "config": json_text(config) if self.members else None,
             "timestamp": as_time(self.members.get("date")),
         }
 
@@ -274,32 +307,44 @@ class Results:
         kept["repeats"] = {task: number for task, number in repeats.items() if number not in (None, 1)}
         return {name: value for name, value in kept.items() if value not in ({}, None)}
 
-    def aggregate_rows(self, model: str, run_of: dict[str, str]) -> Iterator[dict[str, object]]:
+    def aggregate_rows(self, model: str, run_of: Mapping[str, str]) -> Iterator[Row]:
         """Yield the published numbers, each group once. `run_of` names the run of each benchmark.
 
         A group that is its own benchmark has the task ""; a group inside another one is a task of it.
         """
         results = self.part("results")
         groups = {**{name: results[name] for name in results if name in self.groups}, **self.part("groups")}
+        time = as_time(self.members.get("date"))
+        day = day_of_stamp(stamp_of_name(plain_name(self.path))) if time is None else time.date()
         for name in (*self.tasks, *groups):
-            is_group = name in groups
             benchmark = self.benchmark(name)
-            for number in published(groups[name] if is_group else results[name]):
+            for number in published(groups[name] if name in groups else results[name]):
+                estimate = as_number(number.value)
                 yield {
                     "model": model,
                     "benchmark": benchmark,
-                    "task": "" if is_group and name == benchmark else name,
+                    "task": self.task(name),
                     "metric": number.metric,
-                    "estimate": as_number(number.value),
+                    "estimate": estimate,
                     "std_error": number.std_error,
-                    "method": _method(number, is_group=is_group),
+                    "method": self.method(name, number),
                     "n": self._n(name, number, groups.get(name)),
-                    "unit": "proportion" if is_proportion(number.base) else None,
+                    "unit": "proportion" if number.metric.startswith(_PROPORTIONS) else None,
                     "setting": "lab",
-                    "date": date.date() if (date := as_time(self.members.get("date"))) else None,
+                    "date": day,
                     "run": run_of.get(benchmark),
-                    "value_raw": None if as_number(number.value) is not None else str(number.value),
+                    "value_raw": None if estimate is not None else str(number.value),
                 }
+
+    def task(self, name: str) -> str:
+        """Return what a task or group is called within its benchmark."""
+        return "" if name in self.groups and name == self.benchmark(name) else name
+
+    def method(self, name: str, number: PublishedNumber) -> str:
+        """Say how a published number came about."""
+        if number.std_error is None:
+            return "published, no stderr"
+        return "published, pooled stderr" if name in self.groups else "published"
 
     def _n(self, name: str, number: PublishedNumber, group: object) -> int | None:
         if group is None:
@@ -311,12 +356,6 @@ class Results:
         if not parts or None in parts:
             return as_count(get(group, "sample_len"))
         return sum(part for part in parts if part is not None)
-
-
-def _method(number: PublishedNumber, *, is_group: bool) -> str:
-    if number.std_error is None:
-        return "published, no stderr"
-    return "published, pooled stderr" if is_group else "published"
 
 
 def _options(given: object) -> dict[str, object]:
@@ -337,41 +376,16 @@ def _agreed(values: Iterable[object]) -> object:
     return distinct.pop() if len(distinct) == 1 else None
 
 
-def read_results(path: Path) -> Results:
-    """Read a results file."""
-    members: dict[str, object] = {}
-    embedded: dict[str, object] = {}
-    for part in iter_json(path):
-        if not isinstance(part, JsonMember):
-            raise UnreadableFileError(f"{path}: is a list; a results file of lm-eval is one JSON object")
-        if part.member == "samples":
-            embedded = as_dict(part.value)
-        elif part.member not in _DROPPED:
-            members[part.member] = part.value
-    if not isinstance(members.get("results"), dict):
-        found = comma_list(members, 8)
-        raise UnreadableFileError(
-            f"{path}: has no object 'results' (found {found}); it is no results file of lm-eval, or is cut off"
-        )
-    return Results(path=path, members=members, embedded=embedded)
-
-
 _AVERAGE: Final = "_average"
 _MMLU: Final = "hendrycksTest"
 _GENERAL_FIELDS: Final = (
-    "model_sha",
-    "model_dtype",
-    "model_size",
-    "num_fewshot_seeds",
-    "override_batch_size",
-    "job_id",
-)
+    "model_sha", "model_dtype", "model_size", "num_fewshot_seeds", "override_batch_size", "job_id",
+)  # fmt: skip
 
 
 class TaskKey(msgspec.Struct, frozen=True, kw_only=True):
     """A key such as `harness|arc:challenge|25`, taken apart. `task` is "" where the key names a whole benchmark."""
 
-    key: str
     benchmark: str
     task: str
     n_shots: int | None
@@ -395,61 +409,64 @@ def parse_key(key: str) -> TaskKey | None:
     if not colon and name.startswith(f"{_MMLU}-"):
         benchmark, task = _MMLU, name.removeprefix(f"{_MMLU}-")
     average = task == _AVERAGE
-    return TaskKey(
-        key=key, benchmark=benchmark, task="" if average else task, n_shots=as_count(parts[2]), average=average
-    )
+    return TaskKey(benchmark=benchmark, task="" if average else task, n_shots=as_count(parts[2]), average=average)
 
 
-def is_lighteval(results: Results) -> bool:
-    """Whether a results file has lighteval's shape."""
-    return "config_general" in results.members or any(parse_key(key) for key in results.part("results"))
+class LightevalResults(Results):
+    """A results file in lighteval's shape, whose tasks are keys; the average over all of them is none."""
+
+    @cached_property
+    def task_keys(self) -> dict[str, TaskKey]:
+        """The tasks, taken apart."""
+        return {key: parsed for key in self.part("results") if (parsed := parse_key(key))}
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """Keys of the tasks."""
+        return tuple(self.task_keys)
+
+    def benchmark(self, task: str) -> str:
+        """Return the benchmark that a key names."""
+        return self.task_keys[task].benchmark if task in self.task_keys else task
+
+    def task(self, name: str) -> str:
+        """Return the task that a key names."""
+        return self.task_keys[name].task
+
+    def method(self, name: str, number: PublishedNumber) -> str:
+        """Say how a published number came about."""
+        return "published, average of tasks" if self.task_keys[name].average else super().method(name, number)
+
+    def shots(self, task: str) -> int | None:
+        """Return the number of worked examples that a key names."""
+        return self.task_keys[task].n_shots if task in self.task_keys else None
+
+    def run_row(self, run: str, model: str, benchmark: str, tasks: Sequence[str]) -> Row:
+        """Make the row of `runs` for the tasks of one benchmark."""
+        general = self.part("config_general")
+        return super().run_row(run, model, benchmark, tasks) | {
+            "harness": "lighteval",
+            "harness_version": as_text(general.get("lighteval_sha")),
+            "item_limit": as_count(general.get("max_samples")) or None,
+            "config": json_text({name: general[name] for name in _GENERAL_FIELDS if general.get(name) is not None}),
+        }
 
 
-def task_keys(results: Results) -> tuple[TaskKey, ...]:
-    """Return the tasks of a results file, without the average over all."""
-    return tuple(parsed for key in results.part("results") if (parsed := parse_key(key)))
-
-
-def run_row(results: Results, run: str, model: str, keys: tuple[TaskKey, ...]) -> dict[str, object]:
-    """Make the row of `runs` for the tasks of one benchmark."""
-    general = results.part("config_general")
-    shots = {key.n_shots for key in keys}
-    versions = {as_text(results.part("versions").get(key.key)) for key in keys}
-    config: dict[str, object] = {name: general[name] for name in _GENERAL_FIELDS if general.get(name) is not None}
-    return {
-        "run": run,
-        "model": model,
-        "system": model,
-        "benchmark": keys[0].benchmark,
-        "harness": "lighteval",
-        "harness_version": as_text(general.get("lighteval_sha")),
-        "task_version": versions.pop() if len(versions) == 1 else None,
-        "n_shots": shots.pop() if len(shots) == 1 else None,
-        "item_limit": as_count(general.get("max_samples")) or None,
-        "status": "success",
-        "config": json_text(config),
-    }
-
-
-def aggregate_rows(
-    results: Results, model: str, run_of: dict[str, str], day: date | None
-) -> Iterator[dict[str, object]]:
-    """Yield the published numbers. `day` is the day of the run."""
-    for key in task_keys(results):
-        for number in published(results.part("results").get(key.key)):
-            estimate = as_number(number.value)
-            method = "published" if number.std_error is not None else "published, no stderr"
-            yield {
-                "model": model,
-                "benchmark": key.benchmark,
-                "task": key.task,
-                "metric": number.metric,
-                "estimate": estimate,
-                "std_error": number.std_error,
-                "method": "published, average of tasks" if key.average else method,
-                "unit": "proportion" if is_proportion(number.base) else None,
-                "setting": "lab",
-                "date": day,
-                "run": run_of[key.benchmark],
-                "value_raw": None if estimate is not None else str(number.value),
-            }
+def read_results(path: Path) -> Results:
+    """Read a results file."""
+    members: dict[str, object] = {}
+    embedded: dict[str, object] = {}
+    for part in iter_json(path):
+        if not isinstance(part, JsonMember):
+            raise UnreadableFileError(f"{path}: is a list; a results file of lm-eval is one JSON object")
+        if part.member == "samples":
+            embedded = as_dict(part.value)
+        elif part.member not in _DROPPED:
+            members[part.member] = part.value
+    if not isinstance(members.get("results"), dict):
+        found = comma_list(members, 8)
+        raise UnreadableFileError(
+            f"{path}: has no object 'results' (found {found}); it is no results file of lm-eval, or is cut off"
+        )
+    is_lighteval = "config_general" in members or any(map(parse_key, as_dict(members["results"])))
+    return (LightevalResults if is_lighteval else Results)(path=path, members=members, embedded=embedded)

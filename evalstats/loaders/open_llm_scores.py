@@ -5,11 +5,11 @@ leaderboard's own code has for the tasks of BBH and MuSR. A score of `raw` where
 100 (raw - chance) / (1 - chance), and 0 where it lies below chance; scores of tasks with parts are averaged afterwards.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
-from evalstats.loaders.lm_eval_results import Results, TaskKey, task_keys
+from evalstats.loaders.lm_eval_results import LightevalResults, Results
 from evalstats.loaders.rows import Row, metric_row
 from evalstats.loaders.values import as_number, get
 
@@ -46,15 +46,15 @@ _ACC_NORM: Final = "acc_norm,none"
 # Parts whose mean is the score: name, metric, number of options (0: nothing can be guessed).
 _Part = tuple[str, str, int]
 V2_PARTS: Final[Mapping[str, tuple[_Part, ...]]] = {
-    "leaderboard_ifeval": (
+    "IFEval": (
         ("leaderboard_ifeval", "inst_level_strict_acc,none", 0),
         ("leaderboard_ifeval", "prompt_level_strict_acc,none", 0),
     ),
-    "leaderboard_bbh": tuple((f"leaderboard_bbh_{name}", _ACC_NORM, n) for name, n in BBH_CHOICES.items()),
-    "leaderboard_math_hard": (("leaderboard_math_hard", "exact_match,none", 0),),
-    "leaderboard_gpqa": (("leaderboard_gpqa", _ACC_NORM, GPQA_CHOICES),),
-    "leaderboard_musr": tuple((f"leaderboard_musr_{name}", _ACC_NORM, n) for name, n in MUSR_CHOICES.items()),
-    "leaderboard_mmlu_pro": (("leaderboard_mmlu_pro", "acc,none", MMLU_PRO_CHOICES),),
+    "BBH": tuple((f"leaderboard_bbh_{name}", _ACC_NORM, n) for name, n in BBH_CHOICES.items()),
+    "MATH Lvl 5": (("leaderboard_math_hard", "exact_match,none", 0),),
+    "GPQA": (("leaderboard_gpqa", _ACC_NORM, GPQA_CHOICES),),
+    "MUSR": tuple((f"leaderboard_musr_{name}", _ACC_NORM, n) for name, n in MUSR_CHOICES.items()),
+    "MMLU-PRO": (("leaderboard_mmlu_pro", "acc,none", MMLU_PRO_CHOICES),),
 }
 
 
@@ -68,92 +68,59 @@ def above_chance(raw: float, n_choices: int) -> float:
     return 0.0 if raw < chance else 100 * (raw - chance) / (1 - chance)
 
 
-def normalised_rows(results: Results, model: str, run_of: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the scores above chance of a results file of version 2, and their mean where all six tasks are there.
+def leaderboard_rows(results: Results, model: str) -> list[Row]:
+    """Return what a leaderboard shows of a results file: a score for each task, and their mean where all six are there.
 
-    A task whose parts are not all there has none.
+    A task has none where a part of it is missing. A score that is NaN is left out, and with it the mean; the first leaderboard
+    itself counts it as 0. A file of the first version without all six tasks is none of the leaderboard's.
     """
+    is_first = isinstance(results, LightevalResults)
+    scores = _v1_scores(results) if is_first else _v2_scores(results)
+    how = "from the published scores" if is_first else "chance level taken out, as the Open LLM Leaderboard does"
+    common: Row = {"model": model, "benchmark": V1 if is_first else V2, "metric": "score" if is_first else NORMALISED}
+    common |= {"unit": "percent", "setting": "lab"}
+    rows = [{**common, "task": name, "estimate": score, "method": f"computed: {how}"} for name, score in scores.items()]
+    if len(scores) == len(V2_PARTS):
+        mean: Row = {"task": "", "estimate": fmean(scores.values()), "method": "computed: mean of the six tasks"}
+        rows.append(common | mean)
+    return rows
+
+
+def leaderboard_metric(rows: Sequence[Row]) -> Row:
+    """Describe the metric of `leaderboard_rows`."""
+    benchmark, metric = str(rows[0]["benchmark"]), str(rows[0]["metric"])
+    return metric_row(benchmark, metric, "bounded", high=100.0, unit="percent", primary=True)
+
+
+def _v2_scores(results: Results) -> dict[str, float]:
+    def share(name: str, metric: str) -> float | None:
+        numbers = get(results.members.get("results"), name) or get(results.members.get("groups"), name)
+        return _share(get(numbers, metric))
+
     found: dict[str, float] = {}
     for task, parts in V2_PARTS.items():
-        raw = [_share(get(_numbers(results, name), metric)) for name, metric, _ in parts]
-        shares = [share for share in raw if share is not None]
+        shares = [raw for name, metric, _ in parts if (raw := share(name, metric)) is not None]
         if len(shares) == len(parts):
-            scores = [above_chance(share, n) for share, (_, _, n) in zip(shares, parts, strict=True)]
-            found[task] = fmean(scores)
-    benchmarks = {task: results.benchmark(task) for task in found}
-    for task, score in found.items():
-        benchmark = benchmarks[task]
-        yield _computed(model, benchmark, "" if benchmark == task else task, score, run_of.get(benchmark))
-    if len(found) == len(V2_PARTS) and len(set(benchmarks.values())) == 1:
-        (benchmark,) = set(benchmarks.values())
-        yield _computed(model, benchmark, "", fmean(found.values()), run_of.get(benchmark))
+            found[task] = fmean(above_chance(raw, n) for raw, (_, _, n) in zip(shares, parts, strict=True))
+    return found
 
 
-def _numbers(results: Results, name: str) -> object:
-    """Return the numbers of a task or group, wherever the file keeps them."""
-    return get(results.members.get("results"), name) or get(results.members.get("groups"), name)
-
-
-def _share(value: object) -> float | None:
-    number = None if isinstance(value, bool) else as_number(value)  # NaN is none
-    return number if number is not None and 0 <= number <= 1 else None
-
-
-def _computed(model: str, benchmark: str, task: str, score: float, run: str | None) -> Row:
-    return {
-        "model": model,
-        "benchmark": benchmark,
-        "task": task,
-        "metric": NORMALISED,
-        "estimate": score,
-        "method": "computed: chance level taken out, as the Open LLM Leaderboard does",
-        "unit": "percent",
-        "setting": "lab",
-        "run": run,
-    }
-
-
-def normalised_metric(benchmark: str) -> Row:
-    """Describe the metric of `normalised_rows`."""
-    return metric_row(benchmark, NORMALISED, "bounded", low=0.0, high=100.0, unit="percent")
-
-
-def v1_rows(results: Results, model: str, run: str) -> Iterator[Row]:
-    """Yield what the first leaderboard shows of a results file: a score for each task, and the mean of all six.
-
-    MMLU is the mean of its 57 subjects and is left out where one is missing. A score that is NaN is left out, and with it the
-    mean; the leaderboard itself counts it as 0. A file without all six tasks is none of the leaderboard's.
-    """
+def _v1_scores(results: LightevalResults) -> dict[str, float]:
     shares: dict[str, list[float | None]] = {}
-    for key in task_keys(results):
+    for name, key in results.task_keys.items():
         if key.benchmark in _V1_NAMES and not key.average:
-            shares.setdefault(key.benchmark, []).append(_v1_share(results, key))
+            share = _share(results.part("results", name).get(V1_METRICS[key.benchmark]))
+            shares.setdefault(key.benchmark, []).append(share)
     if len(shares) < len(_V1_NAMES):
-        return
-    scores = {
+        return {}
+    return {
         name: 100 * fmean(known)
         for benchmark, name in _V1_NAMES.items()
         if (known := [share for share in shares[benchmark] if share is not None])
         and len(known) == len(shares[benchmark]) == (_MMLU_TASKS if name == "MMLU" else 1)
     }
-    common: Row = {"model": model, "benchmark": V1, "metric": "score", "unit": "percent", "setting": "lab", "run": run}
-    for name, score in scores.items():
-        yield {**common, "task": name, "estimate": score, "method": "computed from the published scores"}
-    if len(scores) == len(_V1_NAMES):
-        average = fmean(scores.values())
-        yield {**common, "task": "", "estimate": average, "method": "computed: mean of the six tasks"}
 
 
-def v1_metric() -> Row:
-    """Describe the metric of `v1_rows`."""
-    return metric_row(V1, "score", "bounded", high=100.0, unit="percent", primary=True)
-
-
-def with_v1_headlines(metrics: Iterable[Row]) -> list[Row]:
-    """Name as each benchmark's headline the metric that the first leaderboard takes of it; others keep theirs."""
-    taken = ((row, V1_METRICS.get(str(row["benchmark"]))) for row in metrics)
-    return [row if metric is None else {**row, "primary": row["metric"] == metric} for row, metric in taken]
-
-
-def _v1_share(results: Results, key: TaskKey) -> float | None:
-    return _share(results.part("results", key.key).get(V1_METRICS[key.benchmark]))
+def _share(value: object) -> float | None:
+    number = None if isinstance(value, bool) else as_number(value)  # NaN is none
+    return number if number is not None and 0 <= number <= 1 else None

@@ -334,6 +334,40 @@ def test_task_in_two_groups_and_circular_groups_are_their_own_benchmark(tmp_path
     assert sorted(load(tmp_path).aggregates["benchmark"]) == ["round", "shared"]
 
 
+def test_a_group_whose_tasks_share_no_metric_is_a_list_of_benchmarks(tmp_path: Path) -> None:
+    """A suite of one's own, or the group `leaderboard`: no metric of it would speak of all of its tasks."""
+    published = results(
+        {**GROUPED, "gsm8k": {"exact_match,strict-match": 0.5}},
+        group_subtasks={"suite": ["mmlu", "gsm8k"], **SUBTASKS},
+        groups={"suite": {"alias": "suite"}},
+    )
+    answers = [sample(0, filter_name="strict-match", exact_match=1.0)]
+    write_run(tmp_path, published, {"mmlu_physics": [sample(0, acc=1.0)], "gsm8k": answers})
+    data = load(tmp_path)
+    assert sorted(data.outcomes.select("benchmark", "task").rows()) == [("gsm8k", "gsm8k"), ("mmlu", "mmlu_physics")]
+    headlines = data.metrics.filter(pl.col("primary") & pl.col("benchmark").is_in(data.outcomes["benchmark"].to_list()))
+    assert dict(headlines.select("benchmark", "metric").iter_rows()) == {
+        "gsm8k": "exact_match,strict-match",
+        "mmlu": "acc",
+    }
+
+
+def test_the_first_metric_of_samples_without_results_is_their_headline(tmp_path: Path) -> None:
+    write(tmp_path / "org__m" / f"samples_t_{STAMP}.jsonl", lines([sample(0, acc=1.0, acc_norm=0.0)]))
+    assert load(tmp_path).metrics.filter("primary")["metric"].to_list() == ["acc"]
+
+
+def test_samples_that_list_other_metrics_than_the_first_are_read_whole(tmp_path: Path) -> None:
+    rows = [sample(0, acc=1.0), sample(1, acc=0.0, f1=0.5), old_sample(2, acc=1.0)]
+    write_run(tmp_path, results({"t": {}}), {"t": rows})
+    assert load(tmp_path).outcomes.select("doc_id", "metric", "score").rows() == [
+        (0, "acc", 1.0),
+        (1, "acc", 0.0),
+        (1, "f1", 0.5),
+        (2, "acc", 1.0),
+    ]
+
+
 def test_settings_that_make_runs_incomparable_are_in_runs(tmp_path: Path) -> None:
     config = {
         "model": "vllm",
@@ -665,7 +699,7 @@ def test_first_leaderboard_results(tmp_path: Path) -> None:
     arc = only(data.runs, benchmark="arc")
     assert (arc["model"], arc["harness"], arc["harness_version"], arc["n_shots"]) == ("org/m", "lighteval", "ab12", 25)
     assert arc["item_limit"] is None  # max_samples 0 is none
-    assert "without items" in messages(data)
+    assert "without samples" in messages(data)
 
 
 def test_files_are_recognised_by_a_head_that_cuts_them_off(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ PYTHIA_BBH = {
     "tracking_shuffled_objects_seven_objects": 0.168, "tracking_shuffled_objects_three_objects": 0.34, "web_of_lies": 0.54,
 }  # fmt: skip
 PYTHIA_MUSR = {"murder_mysteries": 0.516, "object_placements": 0.26171875, "team_allocation": 0.268}
-PUBLISHED = {"ifeval": 21.73222604910526, "bbh": 5.077786161905462, "gpqa": 0.0, "musr": 3.6382812500000004}
-PUBLISHED["mmlu_pro"] = 1.521867612293143
+PUBLISHED = {"IFEval": 21.73222604910526, "BBH": 5.077786161905462, "GPQA": 0.0, "MUSR": 3.6382812500000004}
+PUBLISHED["MMLU-PRO"] = 1.521867612293143
 
 
 def results_v2(**changes: Any) -> dict[str, Any]:
@@ -77,14 +77,15 @@ def test_normalised_scores_of_a_results_file_are_those_that_were_published(tmp_p
     found = dict(rows.select("task", "estimate").iter_rows())
     assert set(data.aggregates["model"]) == {"EleutherAI/pythia-2.8b"}
     for task, score in PUBLISHED.items():
-        assert found[f"leaderboard_{task}"] == pytest.approx(score, abs=1e-12)
-    assert found["leaderboard_math_hard"] == pytest.approx(0.6797583081570997)
+        assert found[task] == pytest.approx(score, abs=1e-12)
+    assert found["MATH Lvl 5"] == pytest.approx(0.6797583081570997)
+    assert set(rows["benchmark"]) == {"Open LLM Leaderboard v2"}
     assert found[""] == pytest.approx(sum(score for task, score in found.items() if task) / 6)
     assert set(rows["unit"]) == {"percent"}
     metric = data.metrics.filter(metric="normalised").row(0, named=True)
     assert (metric["low"], metric["high"], metric["higher_is_better"]) == (0.0, 100.0, True)
     # What was published stays as it was.
-    raw = data.aggregates.filter(task="leaderboard_bbh", metric="acc_norm")
+    raw = data.aggregates.filter(benchmark="leaderboard_bbh", task="", metric="acc_norm")
     assert raw["estimate"].to_list() == [0.3206]
 
 
@@ -92,7 +93,7 @@ def test_a_task_with_a_part_missing_has_no_normalised_score(tmp_path: Path) -> N
     content = results_v2(leaderboard_musr_team_allocation={"acc_norm,none": "N/A"})
     del content["results"]["leaderboard_bbh_snarks"]
     found = load(tmp_path, content).aggregates.filter(metric="normalised")["task"].to_list()
-    assert sorted(found) == [f"leaderboard_{name}" for name in ("gpqa", "ifeval", "math_hard", "mmlu_pro")]
+    assert sorted(found) == ["GPQA", "IFEval", "MATH Lvl 5", "MMLU-PRO"]
 
 
 def test_other_tasks_of_the_harness_have_no_normalised_scores(tmp_path: Path) -> None:

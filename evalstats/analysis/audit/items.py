@@ -193,6 +193,8 @@ def _all_scores(panel: Panel) -> tuple[Floats, Ints]:
     for metric in levels_of(others["metric"]):
         cells = others.filter(pl.col("metric") == metric)
         cells = cells.select(*key, ENTRY, "score", pl.Series(_NUMBER, row_counts(cells))).drop_nulls("score")
+        if not cells.height:
+            continue
         mean = (pl.col("score") * pl.col(_NUMBER)).sum() / pl.col(_NUMBER).sum()
         wide = cells.group_by(*key, ENTRY, maintain_order=True).agg(mean.alias("score"))
         wide = wide.pivot(ENTRY, index=key, values="score")

@@ -16,8 +16,7 @@ from msgspec import Struct
 
 from evalstats.loaders.base import plain_name, readable_name
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign
-from evalstats.loaders.lm_eval import day_of_stamp
-from evalstats.loaders.lm_eval_results import parse_key
+from evalstats.loaders.lm_eval_results import day_of_stamp, parse_key
 from evalstats.loaders.open_llm_scores import V1_METRICS
 from evalstats.loaders.rows import Row, Said, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, json_text

@@ -241,6 +241,14 @@ def test_copies_are_found_by_text_and_by_graded_scores():
     assert told.treatments[0].clusters is not None
 
 
+def test_a_second_metric_without_any_score_is_passed_over():
+    rows = clean(60, 3, seed=9).with_columns(pl.lit("correct").alias("metric"))
+    unscored = rows.with_columns(pl.lit(None, pl.Float64).alias("score"), pl.lit("perplexity").alias("metric"))
+    columns = {"item": "item", "model": "model", "score": "score", "metric": "metric"}
+    found = es.audit(es.from_frame(pl.concat([rows, unscored]), **columns), metric="correct")
+    assert [each.metric for each in found.metrics] == ["correct"]
+
+
 def grouped(seed: int, spread: float, n_groups: int = 12) -> pl.DataFrame:
     """Two models whose difference goes by passage with this spread."""
     rng = np.random.default_rng(seed)
