@@ -9,6 +9,8 @@ from itertools import chain
 from math import isfinite
 from typing import Final, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
@@ -27,8 +29,7 @@ def amounts(values: list[object]) -> pl.Series:
     >>> amounts([1, "2.5", -1, None, "x"]).to_list()
     [1.0, 2.5, None, None, None]
     """
-    found = floats(values)
-    return found.set((~found.is_finite() | (found < 0)).fill_null(value=False), None)
+    return _where(found := _numpy(values), found >= 0)
 
 
 def counts(values: list[object]) -> pl.Series:
@@ -37,8 +38,8 @@ def counts(values: list[object]) -> pl.Series:
     >>> counts([3, 2.0, 0.5, -1, 1e300]).to_list()
     [3, 2, None, None, None]
     """
-    found = amounts(values)
-    return found.set(((found != found.round()) | (found >= 2.0**63)).fill_null(value=False), None).cast(pl.Int64)
+    found = _numpy(values)
+    return _where(found, (found >= 0) & (found < 2.0**63) & (found == np.floor(found))).cast(pl.Int64)
 
 
 def times(values: list[object]) -> pl.Series:
@@ -129,10 +130,20 @@ def texts(values: Sequence[object]) -> pl.Series:
 
 def floats(values: Sequence[object]) -> pl.Series:
     """Return numbers as a column; what is none is null."""
+    return _where(found := _numpy(values), np.isfinite(found))
+
+
+def _numpy(values: Sequence[object]) -> npt.NDArray[np.float64]:
+    """Return numbers, NaN for what is none or not finite: for columns of a block NumPy takes a tenth of what expressions do."""
     found = series(values)
-    if found.dtype == pl.Int64:
-        return found.cast(pl.Float64)
-    return numbers_of(found)[0]
+    is_plain = found.dtype.is_numeric() or found.null_count() == len(found)
+    found = found.cast(pl.Float64) if is_plain else numbers_of(found)[0]
+    number = found.to_numpy()
+    return np.where(np.isfinite(number), number, np.nan)
+
+
+def _where(numbers: npt.NDArray[np.float64], fits: npt.NDArray[np.bool_]) -> pl.Series:
+    return pl.Series(np.where(fits, numbers, np.nan), nan_to_null=True)
 
 
 def numbers(values: Sequence[object], low: float | None = None, high: float | None = None) -> pl.DataFrame:

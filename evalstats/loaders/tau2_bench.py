@@ -27,9 +27,9 @@ from msgspec import Struct, convert, field
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, Source, read_head, readable_name
 from evalstats.loaders.files import load_json
-from evalstats.loaders.format_columns import Sample, sample_columns
+from evalstats.loaders.format_columns import amounts, counts, texts, times, with_outcomes
 from evalstats.loaders.formats.tau_bench import snapped
-from evalstats.loaders.rows import Row, Said, as_row, held, metric_row, score_of, told, unscored
+from evalstats.loaders.rows import Row, Said, held, metric_row, told, unscored
 from evalstats.loaders.typed_records import Other, Plain, TypedRecords
 from evalstats.loaders.values import (
     as_count,
@@ -45,6 +45,7 @@ from evalstats.loaders.values import (
     get,
 )
 from evalstats.schema.data import Problem
+from evalstats.schema.tables import factor_series
 
 _BENCHMARK: Final = "tau2-bench"
 _USUAL_AGENT = "llm_agent"
@@ -54,24 +55,34 @@ _BESIDE: Final = ("info", "timestamp", "tasks", "simulation_index")
 _SECRET = ("api_key", "apikey", "_token", "authorization", "password", "secret", "credentials", "headers")
 
 
-class _Message(Struct):
+class _Tokens(Struct, gc=False):
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+
+
+class _Message(Struct, gc=False):
     role: Any = None
-    usage: Any = None
+    usage: _Tokens | Other = None
     cost: Any = None
 
 
-class _Usage(Struct):
+class _Usage(Struct, gc=False):
     records: Any = None
 
 
-class _Simulation(Struct):
+class _Reward(Struct, gc=False):
+    reward: Any = None
+    reward_breakdown: Any = None
+
+
+class _Simulation(Struct, gc=False):
     """One conversation; what was said in it is passed over."""
 
     id: Any = None
     task_id: Any = None
     trial: Any = None
     termination_reason: Any = None
-    reward_info: Any = None
+    reward_info: _Reward | Other = None
     messages: list[_Message | Other] | Plain = None
     agent_usage: _Usage | Other = None
     agent_cost: Any = None
@@ -99,8 +110,8 @@ _FROM_INDEX: Final = (
     "a reward and no conversation"
 )
 _NUMBERED: Final = "{n} simulations have no trial; they are numbered in file order"
-# Where a simulation was found (for a message, and within its source), and whether only the index has it.
-_Found = tuple[str, str, bool, _Simulation]
+# Simulations with where each was found, for a message and within its source, and whether only the index has them.
+_Block = tuple[Sequence[_Simulation], Sequence[str], Sequence[str], bool]
 
 
 def read_results(source: Source) -> Iterator[Rows | Frame | Problem]:
@@ -109,14 +120,13 @@ def read_results(source: Source) -> Iterator[Rows | Frame | Problem]:
     Memory is bounded by the largest simulation and the ids of all.
     """
     records = TypedRecords(source, _Simulation, lists=("simulations",), keep=_BESIDE, called="simulations")
-    simulations = _simulations(source, records)
-    first = next(simulations, None)  # by then it is known what stands beside the simulations
+    blocks = _blocks(source, records)
+    first = next(blocks, None)  # by then it is known what stands beside the simulations
     info, tally = as_dict(records.members.get("info")), _Tally()
     common = _common(source, info)
-    found = chain([] if first is None else [first], simulations)
-    samples = (sample for each in found if (sample := _sample(each, tally)) is not None)
-    while some := list(islice(samples, BATCH_ROWS)):
-        frame = sample_columns(some).with_columns(pl.lit(value).alias(name) for name, value in common.items())
+    for block, wheres, locators, from_index in chain([] if first is None else [first], blocks):
+        frame = _outcomes(block, wheres, locators, tally, from_index=from_index)
+        frame = frame.with_columns(pl.lit(value).alias(name) for name, value in common.items())
         yield Frame(table="outcomes", frame=frame)
     metrics = [
         metric_row(_BENCHMARK, name, "binary" if binary else "bounded", primary=name == "reward")
@@ -129,120 +139,151 @@ def read_results(source: Source) -> Iterator[Rows | Frame | Problem]:
     yield from source.notes(told(tally.counts, file=source.path.name))
 
 
-def _simulations(source: Source, records: TypedRecords[_Simulation]) -> Iterator[_Found]:
+def _blocks(source: Source, records: TypedRecords[_Simulation]) -> Iterator[_Block]:
     """Yield the simulations in the file, then those beside it, then what the index knows of any others."""
     at_hand = {path.name.partition(".json")[0] for path in source.companions}
-    for locator, simulation in records:
-        at_hand.add(as_text(simulation.id) or "")
-        yield locator, locator, False, simulation
-    for path in source.companions:
-        locator = readable_name(f"{path.parent.name}/{path.name}")
-        for _, simulation in TypedRecords(Source(path=path), _Simulation, alone=True, called="simulations"):
-            yield str(path), locator, False, simulation
-    for position, entry in enumerate(as_list(records.members.get("simulation_index"))):
-        simulation = convert(as_dict(entry), _Simulation)
-        if as_text(simulation.id) not in at_hand:
-            simulation.reward_info = None if simulation.reward is None else {"reward": simulation.reward}
-            locator = f"simulation_index[{position}]"
-            yield locator, locator, True, simulation
+    for block in records.blocks():
+        at_hand.update(as_text(simulation.id) or "" for simulation in block)
+        locators = records.locators.to_list()
+        yield block, locators, locators, False
+    beside = (
+        (simulation, str(path), readable_name(f"{path.parent.name}/{path.name}"))
+        for path in source.companions
+        for _, simulation in TypedRecords(Source(path=path), _Simulation, alone=True, called="simulations")
+    )
+    while some := [*islice(beside, BATCH_ROWS)]:
+        simulations, paths, names = zip(*some, strict=True)
+        yield simulations, paths, names, False
+    listed = as_list(records.members.get("simulation_index"))
+    entries = {f"simulation_index[{at}]": convert(as_dict(entry), _Simulation) for at, entry in enumerate(listed)}
+    absent = {place: each for place, each in entries.items() if as_text(each.id) not in at_hand}
+    for each in absent.values():
+        each.reward_info = None if each.reward is None else _Reward(reward=each.reward)
+    if absent:
+        yield [*absent.values()], [*absent], [*absent], True
 
 
-def _sample(found: _Found, tally: _Tally) -> Sample | None:
-    """Return the reward of one simulation and the parts it was made of; None for what the index has of one that was read."""
-    where, locator, from_index, simulation = found
-    item = as_text(simulation.task_id)
-    if item is None:
-        raise InputError(f"{where}: has no task_id; expected a simulation of tau2-bench")
-    said = as_whole(simulation.trial)
-    tally.counts[_NUMBERED] += said is None
-    trial = tally.per_task[item] if said is None else said
-    if (item, trial) in tally.seen:
-        if from_index:  # its file is there under another name
-            return None
-        raise InputError(
-            f"{where}: task_id {item!r}, trial {trial} is in {tally.seen[item, trial]} already; "
-            "keep one of the two, or give the repetitions trials of their own"
-        )
-    tally.seen[item, trial] = where
-    tally.per_task[item] += 1
-    tally.counts[_FROM_INDEX] += from_index
-    ended, reward = as_text(simulation.termination_reason), _judged(simulation, where)
-    outcomes: list[tuple[str, Said]] = [("reward", reward)]
-    tally.binary["reward"] &= score_of(reward) in (None, 0.0, 1.0)
-    if not isinstance(reward, dict) and ended in _FAILED_WITHOUT_AGENT:
-        tally.counts[
-            f"{{n}} simulations ended by {ended} and were given a reward; it is kept, as the harness does"
-        ] += 1
-    if as_row(reward)["status"] != "error":
-        for name, value in as_dict(get(simulation.reward_info, "reward_breakdown")).items():
-            score, metric = _snapped(value, f"{where}: reward_breakdown.{name}"), f"reward/{name}"
-            tally.binary[metric] = tally.binary.get(metric, True) and score in (None, 0.0, 1.0)
-            shown = json.dumps(value)[:200]
-            outcomes.append((metric, unscored(f"is {shown}", shown) if score is None else score))
-    return {"item": item, "trial": trial, "locator": locator, **_details(simulation)}, outcomes
+def _outcomes(
+    simulations: Sequence[_Simulation],
+    wheres: Sequence[str],
+    locators: Sequence[str],
+    tally: _Tally,
+    *,
+    from_index: bool,
+) -> pl.DataFrame:
+    """Return the reward of each simulation and the parts it was made of, but for what the index has of one that was read."""
+    kept: list[int] = []
+    items: list[str] = []
+    trials: list[int] = []
+    outcomes: list[list[tuple[str, Said]]] = []
+    for at, (simulation, where) in enumerate(zip(simulations, wheres, strict=True)):
+        item, trial = as_text(simulation.task_id), as_whole(simulation.trial)
+        if item is None:
+            raise InputError(f"{where}: has no task_id; expected a simulation of tau2-bench")
+        if trial is None:
+            tally.counts[_NUMBERED] += 1
+            trial = tally.per_task[item]
+        before = tally.seen.setdefault((item, trial), where)
+        if before is not where:
+            if from_index:  # its file is there under another name
+                continue
+            raise InputError(
+                f"{where}: task_id {item!r}, trial {trial} is in {before} already; "
+                "keep one of the two, or give the repetitions trials of their own"
+            )
+        tally.per_task[item] += 1
+        kept.append(at)
+        items.append(item)
+        trials.append(trial)
+        outcomes.append(_judged(simulation, where, tally))
+    tally.counts[_FROM_INDEX] += from_index * len(kept)
+    some = [simulations[at] for at in kept]
+    spent = [_spent(simulation) for simulation in some]
+    begun, ended = times([each.start_time for each in some]), times([each.timestamp for each in some])
+    shared = pl.DataFrame(
+        {
+            "item": pl.Series(items, dtype=pl.String),
+            "trial": pl.Series(trials, dtype=pl.Int64),
+            "locator": pl.Series([locators[at] for at in kept], dtype=pl.String),
+            "session": texts([each.id for each in some]),
+            "n_turns": counts([turns for turns, _, _ in spent]),
+            "cost_usd": amounts([each.agent_cost for each in some]),
+            "latency_s": amounts([each.duration for each in some]),
+            "input_tokens": counts([given for _, given, _ in spent]),
+            "output_tokens": counts([written for _, _, written in spent]),
+            "timestamp": begun.zip_with(begun.is_not_null(), ended),
+            "termination_reason": texts([each.termination_reason for each in some]),
+            "user_cost_usd": factor_series("", [as_number(each.user_cost) for each in some]),
+            "seed": factor_series("", [as_whole(each.seed) for each in some]),
+            "mode": texts([each.mode for each in some]),
+        }
+    )
+    return with_outcomes(shared.with_columns(n_trials=1), outcomes)
+
+
+def _judged(simulation: _Simulation, where: str, tally: _Tally) -> list[tuple[str, Said]]:
+    ended, info = as_text(simulation.termination_reason), simulation.reward_info
+    raw, parts = (info.reward, info.reward_breakdown) if isinstance(info, _Reward) else (None, None)
+    reward = _snapped(raw, where)
+    if ended == _NEVER_RAN or (reward is None and ended in _FAILED_WITHOUT_AGENT):
+        said = first_line(get(simulation.info, "error"))
+        return [("reward", unscored(f"{ended}: {said}" if said else ended, held(raw), error=True))]
+    if reward is None:
+        why = f"not evaluated (ended by {ended or 'without a termination_reason'})"
+        outcomes: list[tuple[str, Said]] = [("reward", unscored(why, held(raw)))]
+    else:
+        outcomes = [("reward", reward)]
+        tally.binary["reward"] &= reward in (0.0, 1.0)
+        if ended in _FAILED_WITHOUT_AGENT:
+            tally.counts[
+                f"{{n}} simulations ended by {ended} and were given a reward; it is kept, as the harness does"
+            ] += 1
+    for name, value in as_dict(parts).items():
+        score, metric = _snapped(value, f"{where}: reward_breakdown.{name}"), f"reward/{name}"
+        tally.binary[metric] = tally.binary.get(metric, True) and score in (None, 0.0, 1.0)
+        shown = json.dumps(value)[:200]
+        outcomes.append((metric, unscored(f"is {shown}", shown) if score is None else score))
+    return outcomes
 
 
 def _snapped(value: object, where: str) -> float | None:
     """Return a reward, exactly 0 or 1 where it is so within the harness's tolerance; None where there is no number."""
-    reward = snapped(value)
+    reward = value if type(value) is float and value in (0.0, 1.0) else snapped(value)
     if reward is not None and not 0 <= reward <= 1:
         raise InputError(f"{where}: the reward is {reward:g}; rewards lie between 0 and 1")
     return reward
 
 
-def _judged(simulation: _Simulation, where: str) -> Said:
-    ended = as_text(simulation.termination_reason) or "without a termination_reason"
-    raw = get(simulation.reward_info, "reward")
-    reward = _snapped(raw, where)
-    if ended == _NEVER_RAN or (reward is None and ended in _FAILED_WITHOUT_AGENT):
-        said = first_line(get(simulation.info, "error"))
-        return unscored(f"{ended}: {said}" if said else ended, held(raw), error=True)
-    return unscored(f"not evaluated (ended by {ended})", held(raw)) if reward is None else reward
+def _spent(simulation: _Simulation) -> tuple[int | None, int | None, int | None]:
+    """Return the user's turns and the tokens given to and written by the agent; None where a count is unknown.
 
-
-def _details(simulation: _Simulation) -> Row:
-    messages = simulation.messages if isinstance(simulation.messages, list) else []
-    said = [message for message in messages if isinstance(message, _Message)]
-    return {
-        "n_trials": 1,
-        "session": as_text(simulation.id),
-        "n_turns": sum(message.role == "user" for message in said) if simulation.messages else None,
-        "cost_usd": simulation.agent_cost,
-        "latency_s": simulation.duration,
-        **_tokens(simulation, [message for message in said if message.role == "assistant"]),
-        "timestamp": as_time(simulation.start_time) or as_time(simulation.timestamp),
-        "termination_reason": as_text(simulation.termination_reason),
-        "user_cost_usd": as_number(simulation.user_cost),
-        "seed": as_whole(simulation.seed),
-        "mode": as_text(simulation.mode),
-    }
-
-
-def _tokens(simulation: _Simulation, said: Sequence[_Message]) -> Row:
-    """Count the agent's tokens: from its session's usage where there is one (voice), else message by message.
-
-    A message without usage that cost nothing was not generated, as the agent's fixed greeting; any other makes the count
-    unknown.
+    Tokens are those of the agent's session where there is one (voice), else of its messages. A message without usage that cost
+    nothing was not generated, as the agent's fixed greeting; any other makes the count unknown.
     """
+    turns, used = 0, list[object]()
+    messages = simulation.messages
+    for message in messages if isinstance(messages, list) else ():
+        if not isinstance(message, _Message):
+            continue
+        if message.role == "user":
+            turns += 1
+        elif message.role == "assistant" and (message.usage or message.cost != 0):
+            used.append(message.usage)
     usage = simulation.agent_usage
-    session = list(dicts(usage.records)) if isinstance(usage, _Usage) else []
-    if session:
-        return {name: _summed(record.get(name) for record in session) for name in ("input_tokens", "output_tokens")}
-    used = [as_dict(message.usage) if message.usage else {} for message in said if message.usage or message.cost != 0]
-    return {
-        "input_tokens": _summed(usage.get("prompt_tokens") for usage in used),
-        "output_tokens": _summed(usage.get("completion_tokens") for usage in used),
-    }
+    if isinstance(usage, _Usage) and (session := [*dicts(usage.records)]):
+        given, written = ([each.get(name) for each in session] for name in ("input_tokens", "output_tokens"))
+    else:
+        counted = [each if isinstance(each, _Tokens) else _Tokens() for each in used]
+        given, written = [each.prompt_tokens for each in counted], [each.completion_tokens for each in counted]
+    return turns if messages else None, _summed(given), _summed(written)
 
 
-def _summed(counts: Iterable[object]) -> int | None:
+def _summed(values: Sequence[object]) -> int | None:
     """Sum of counts; None where there are none or one is unknown."""
-    found: list[int] = []
-    for count in counts:
-        if (number := as_count(count)) is None:
-            return None
-        found.append(number)
-    return as_count(sum(found)) if found else None
+    if not values or None in values:
+        return None
+    found = [as_count(value) for value in values]
+    return None if None in found else as_count(sum(n for n in found if n is not None))
 
 
 def _common(source: Source, info: Row) -> Row:
@@ -310,6 +351,7 @@ TEMPLATE_MARK: Final = "A_EXAMPLE_"
 _MAX_CHARS = 4 << 20  # a submission is a few kB
 _PASS = re.compile(r"pass_([1-9]\d*)")
 _FIRST_VERSION = "original tau-bench"
+_LESS_IS_BETTER: Final = re.compile("latency|interruption|^cost_usd$")
 
 
 def is_template(head: Head) -> bool:
@@ -325,120 +367,93 @@ def read_submission(source: Source) -> Iterator[Rows | Problem]:
     `user_simulator`, `reasoning_effort`, `submission_type`, `modality`, `retrieval_config` and `harness_version`.
     """
     content = as_dict(load_json(source.path, max_chars=_MAX_CHARS))
-    model = as_text(content.get("model_name"))
+    methodology, model = as_dict(content.get("methodology")), as_text(content.get("model_name"))
     if not model:
         raise InputError("has no model_name; a submission names its model")
-    run = source.run_id(model) if source.stem == "submission" else source.run_id()
-    common = _submission_facts(content, model, run)
-    rows = [{**common, **row} for row in _numbers(content)]
-    yield Rows(table="aggregates", rows=rows)
-    yield Rows(table="metrics", rows=list({str(row["metric"]): _metric(row) for row in rows}.values()))
-    yield Rows(table="runs", rows=[_submission_run(content, common)])
-    yield from source.notes(_submission_doubts(content, rows))
-
-
-def _submission_facts(content: Row, model: str, run: str) -> Row:
-    methodology = as_dict(content.get("methodology"))
-    return {
+    effort, version = as_text(content.get("reasoning_effort")), as_text(methodology.get("tau2_bench_version"))
+    common: Row = {
         "model": model,
         "benchmark": _BENCHMARK,
         "method": "published",
         "date": day_of(methodology.get("evaluation_date")) or day_of(content.get("submission_date")),
-        "run": run,
+        "run": source.run_id(model) if source.stem == "submission" else source.run_id(),
         "submission_type": as_text(content.get("submission_type")),
         "modality": as_text(content.get("modality")) or "text",
-        "reasoning_effort": as_text(content.get("reasoning_effort")),
+        "reasoning_effort": effort,
         "user_simulator": as_text(methodology.get("user_simulator")),
-        "harness_version": as_text(methodology.get("tau2_bench_version")),
+        "harness_version": version,
     }
-
-
-def _numbers(content: Row) -> Iterator[Row]:
-    for domain, results in as_dict(content.get("results")).items():
-        for key, value in as_dict(results).items():
-            known = _known(key, f"results.{domain}.{key}", value)
-            if known is not None:
-                retrieval = as_text(get(results, "retrieval_config"))
-                yield {"task": domain, **known, "value_raw": json.dumps(value), "retrieval_config": retrieval}
-    for domain, measured in as_dict(get(content, "interaction_metrics", "domains")).items():
-        n = as_number(get(measured, "counts", "n_simulations"))
-        for key, value in as_dict(measured).items():
-            number = as_number(value)
-            if number is not None:
-                unit = "seconds" if "latency" in key else "proportion"
-                yield {
-                    "task": domain,
-                    "metric": f"interaction/{key}",
-                    "estimate": number,
-                    "unit": unit,
-                    "n": None if n is None else int(n),
-                    "value_raw": json.dumps(value),
-                }
-
-
-def _known(key: str, where: str, value: object) -> Row | None:
-    """Return metric, estimate and unit of a domain's number; None where the key is none or the number was not given."""
-    found = _PASS.fullmatch(key)
-    if value is None or (found is None and key != "cost"):
-        return None
-    number = None if isinstance(value, bool | str) else as_number(value)
-    if number is None or number < 0 or (found and number > 100):
-        shown = json.dumps(value)[:40]
-        expected = "a percentage between 0 and 100" if found else "a price in US dollars"
-        raise InputError(f"{where}: is {shown}; expected {expected}, or null where there is none")
-    if found:
-        return {"metric": f"pass^{found[1]}", "estimate": number, "unit": "percent"}
-    return {"metric": "cost_usd", "estimate": number, "unit": "US dollars"}
-
-
-def _metric(row: Row) -> Row:
-    metric, unit = str(row["metric"]), as_text(row["unit"])
-    high = {"percent": 100.0, "proportion": 1.0}.get(str(unit))
-    return metric_row(
-        _BENCHMARK,
-        metric,
-        "continuous" if high is None else "bounded",
-        high=high,
-        higher_is_better=not ("latency" in metric or "interruption" in metric or metric == "cost_usd"),
-        unit=unit,
-        primary=metric == "pass^1",
-    )
-
-
-def _submission_run(content: Row, common: Row) -> Row:
-    effort = common["reasoning_effort"]
+    rows = [{**common, **row} for row in _numbers(content)]
+    yield Rows(table="aggregates", rows=rows)
+    metrics: dict[str, Row] = {}
+    for metric, unit in dict.fromkeys((str(row["metric"]), str(row["unit"])) for row in rows):
+        high = {"percent": 100.0, "proportion": 1.0}.get(unit)
+        kind, better = "continuous" if high is None else "bounded", not _LESS_IS_BETTER.search(metric)
+        row = metric_row(
+            _BENCHMARK, metric, kind, high=high, unit=unit, higher_is_better=better, primary=metric == "pass^1"
+        )
+        metrics.setdefault(metric, row)
+    yield Rows(table="metrics", rows=list(metrics.values()))
     kept = ("submitting_organization", "model_organization", "submission_type", "modality", "reasoning_effort")
     config = {name: content.get(name) for name in kept} | {
         "user_simulator": common["user_simulator"],
-        "verification": get(content, "methodology", "verification"),
+        "verification": methodology.get("verification"),
         "voice_config": content.get("voice_config"),
     }
-    notes = [as_text(content.get("notes")), as_text(get(content, "methodology", "notes"))]
-    return {
+    notes = [as_text(content.get("notes")), as_text(methodology.get("notes"))]
+    run: Row = {
         "run": common["run"],
-        "model": common["model"],
-        "system": f"{common['model']} ({effort})" if effort else common["model"],
+        "model": model,
+        "system": f"{model} ({effort})" if effort else model,
         "benchmark": _BENCHMARK,
         "harness": "tau2-bench",
-        "harness_version": common["harness_version"],
+        "harness_version": version,
         "factor_names": [],
         "dependence": [],
         "config": json.dumps(config),
         "note": " ".join(note for note in notes if note) or None,
         "timestamp": as_time(content.get("submission_date")),
     }
-
-
-def _submission_doubts(content: Row, rows: list[Row]) -> Iterator[str]:
+    yield Rows(table="runs", rows=[run])
     rates = [float(str(row["estimate"])) for row in rows if row["unit"] == "percent"]
+    doubts: list[str] = []
     if not rates:
-        yield "holds no pass^k for any domain"
+        doubts.append("holds no pass^k for any domain")
     elif 0 < max(rates) <= 1:
-        yield f"all its rates lie between 0 and {max(rates):g}; submissions are in percent, and these may be proportions"
-    if as_text(content.get("submission_type")) == "custom":
-        yield "is a custom submission: prompts or scaffold differ from the benchmark's own, see the run's note"
-    if get(content, "methodology", "tau2_bench_version") == _FIRST_VERSION:
-        yield "its numbers were made on the first tau-bench, whose tasks differ from those of tau2-bench"
+        doubts.append(
+            f"all its rates lie between 0 and {max(rates):g}; submissions are in percent, and these may be proportions"
+        )
+    if common["submission_type"] == "custom":
+        doubts.append("is a custom submission: prompts or scaffold differ from the benchmark's own, see the run's note")
+    if version == _FIRST_VERSION:
+        doubts.append("its numbers were made on the first tau-bench, whose tasks differ from those of tau2-bench")
+    yield from source.notes(doubts)
+
+
+def _numbers(content: Row) -> Iterator[Row]:
+    """Yield metric, estimate and unit of every number that was given."""
+    for domain, results in as_dict(content.get("results")).items():
+        retrieval = as_text(get(results, "retrieval_config"))
+        for key, value in as_dict(results).items():
+            found = _PASS.fullmatch(key)
+            if value is None or (found is None and key != "cost"):
+                continue
+            number = None if isinstance(value, bool | str) else as_number(value)
+            if number is None or number < 0 or (found and number > 100):
+                expected = "a percentage between 0 and 100" if found else "a price in US dollars"
+                raise InputError(
+                    f"results.{domain}.{key}: is {json.dumps(value)[:40]}; expected {expected}, or null where there is none"
+                )
+            metric, unit = (f"pass^{found[1]}", "percent") if found else ("cost_usd", "US dollars")
+            known: Row = {"task": domain, "metric": metric, "estimate": number, "unit": unit}
+            yield {**known, "value_raw": json.dumps(value), "retrieval_config": retrieval}
+    for domain, measured in as_dict(get(content, "interaction_metrics", "domains")).items():
+        n = as_number(get(measured, "counts", "n_simulations"))
+        for key, value in as_dict(measured).items():
+            if (number := as_number(value)) is not None:
+                unit = "seconds" if "latency" in key else "proportion"
+                known = {"task": domain, "metric": f"interaction/{key}", "estimate": number, "unit": unit}
+                yield {**known, "n": None if n is None else int(n), "value_raw": json.dumps(value)}
 
 
 Kind = Literal["results", "simulation", "submission", "template", "tasks", "manifest"]
