@@ -1,6 +1,7 @@
 """What is said of scenarios: which models break where, by how much, what is open, and how it was computed."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -230,12 +231,12 @@ def _breaks(result: ScenarioModel) -> str:
 
 def _who_and_where(rows: Sequence[ChangeRow], result: ScenarioModel) -> str:
     """Name the scenarios that cost all models; if there are none, say how many models break anywhere."""
-    by_scenario = {row.scenario: [each.model for each in rows if each.scenario == row.scenario] for row in rows}
+    by_scenario = Counter(row.scenario for row in rows)
     n, than = result.n_models, _elsewhere(result)
     breaking = len({row.model for row in rows})
     if result.by_user and breaking == n:
         return f"{_everyone(result)} do worse with difficult users"
-    for_all = [name for name, models in by_scenario.items() if len(models) == n]
+    for_all = [name for name, breaks in by_scenario.items() if breaks == n]
     if for_all:
         n_set = len({row.scenario for row in result.drops})
         where = and_list(for_all) if len(for_all) <= _NAMED else f"{len(for_all)} of {n_set} scenarios"
@@ -363,11 +364,14 @@ def _by_scenario(result: ScenarioModel) -> Table:
     rest = [row for row in best_first(result.scenarios, result)[::-1] if row.name != result.reference]
     counts = any(row.verdict == "drop" for row in result.drops)
     mean = score_column(result, "Shrunk" if result.scenario_as == "random" else "Mean")
+    judged: dict[str, list[ChangeRow]] = {}
+    for change in result.judged:
+        judged.setdefault(change.scenario, []).append(change)
 
     def line(row: ScenarioMean) -> tuple[Value, ...]:
         if not counts:
             return (row.name, row.estimate, row.ends)
-        own = worst_first((each for each in result.judged if each.scenario == row.name), result)
+        own = worst_first(judged.get(row.name, ()), result)
         worse = f"{sum(each.verdict == 'drop' for each in own)} of {len(own)}" if own else None
         if not own or own[0].verdict != "drop":
             return (row.name, row.estimate, worse, None, None, None)

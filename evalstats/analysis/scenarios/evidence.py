@@ -200,9 +200,12 @@ def _models(result: ScenarioModel) -> list[Section]:
     if pairs:
         ahead = ", ahead of every other model" if len(ordered) > 2 else ""
         heading += f", not separated from {and_list(beside, 2)}" if beside else ahead
+    judged: dict[str, list[ChangeRow]] = {}
+    for change in result.judged:
+        judged.setdefault(change.model, []).append(change)
     rows: list[tuple[Value, ...]] = []
     for row in ordered:
-        own = [each for each in result.judged if each.model == row.name]
+        own = judged.get(row.name, [])
         shown = worst_first((each for each in own if each.verdict == "drop"), result)
         worse = f"{len(shown)} of {len(own)}" if own else None
         rows.append((row.name, row.estimate, row.ends, worse, shown[0].scenario if shown else None, row.n_items))

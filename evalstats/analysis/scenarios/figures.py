@@ -19,9 +19,17 @@ def drop_map(result: ScenarioModel) -> Figure:
     models, scenarios, models_down = drawn_names(result)
     base = base_name(result)
     made = {(row.model, row.scenario): row for row in result.drops}
+    # A change from the average stands beside the model's mean.
+    scores: dict[str, CellRow | ScenarioMean] = {row.name: row for row in result.models}
+    if result.reference != AVERAGE:
+        scores = {row.model: row for row in result.cells if row.scenario == result.reference}
+    digits = result.digits
     cells: list[dict[str, Any]] = []
     for model in models:
-        cells.append(_base_cell(result, model, base))
+        score = _numbers(result, scores.get(model))
+        # A score is no change: without a sign.
+        words = number(score["estimate"], digits)
+        cells.append({"model": model, "scenario": base, **score, "words": words, "base": True, "tone": "neutral"})
         for name in scenarios:
             row = made.get((model, name))
             verdict = "" if row is None else row.verdict
@@ -40,7 +48,7 @@ def drop_map(result: ScenarioModel) -> Figure:
             "row": "model" if models_down else "scenario",
             "column": "scenario" if models_down else "model",
             "sign": True,
-            "digits": result.digits,
+            "digits": digits,
         },
         alt=f"Map of {plural(len(models), 'model')} by {plural(len(scenarios), 'scenario')}: change in {result.metric} from "
         f"{base}; {worse} of {len(result.drops)} changes are shown to be worse.",
@@ -99,26 +107,6 @@ def drawn_names(result: ScenarioModel) -> tuple[list[str], list[str], bool]:
 def _numbers(result: ScenarioModel, row: ChangeRow | CellRow | ScenarioMean | None) -> dict[str, float | None]:
     values = (None, None, None) if row is None else (row.estimate, row.conf_low, row.conf_high)
     return dict(zip(("estimate", "conf_low", "conf_high"), scaled_values(values, result.scale), strict=True))
-
-
-def _base_cell(result: ScenarioModel, model: str, base: str) -> dict[str, Any]:
-    """Return the score of a model in the reference; without one, its mean over scenarios."""
-    row: CellRow | ScenarioMean | None
-    if result.reference == AVERAGE:
-        row = next((mean for mean in result.models if mean.name == model), None)
-    else:
-        named = (model, result.reference)
-        row = next((cell for cell in result.cells if (cell.model, cell.scenario) == named), None)
-    found = _numbers(result, row)
-    return {
-        "model": model,
-        "scenario": base,
-        **found,
-        # A score is no change: without a sign.
-        "words": number(found["estimate"], result.digits),
-        "base": True,
-        "tone": "neutral",
-    }
 
 
 # --- levels, reliability ---

@@ -474,8 +474,9 @@ class ScenarioModel(OfMetric, Result):
     @property
     def digits(self) -> int:
         """Decimals of scores and changes as shown: those that show the first digit of a usual standard error, at least one."""
-        errors = sorted(row.std_error * self.scale for row in (*self.cells, *self.drops) if row.std_error)
-        return 1 if not errors else min(max(1, -math.floor(math.log10(errors[len(errors) // 2]))), 6)
+        errors = sorted(row.std_error for row in (*self.cells, *self.drops) if row.std_error)
+        usual = errors[len(errors) // 2] * self.scale if errors else 1.0
+        return min(max(1, -math.floor(math.log10(usual))), 6)
 
     @property
     def interaction(self) -> TermTest | None:
