@@ -153,7 +153,7 @@ class GivenOptions:
 
 
 # Options that name columns of the data.
-OF_COLUMNS = ("cluster", "by", "over", "scenario", "contrast", "family", "object", "facets")
+OF_COLUMNS = ("cluster", "by", "covariate", "over", "scenario", "contrast", "family", "object", "facets")
 
 
 class UsedNames(NamedTuple):

@@ -142,6 +142,8 @@ STORE_MARKER = "evalstats-store.json"
 # Inside a folder only such files are looked at; a file that the user names is always looked at.
 _RESULT_ENDINGS = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".eval", ".zip"})
 _PACKED = frozenset({".gz", ".zst"})
+# How a saved result of this package begins; its list of changed items would pass for a table.
+_SAVED = re.compile(r'\s*\{\s*"result": ?"[A-Z][A-Za-z]+",')
 # DeepEval's older versions write results without an ending.
 _BARE = re.compile(r"test_run_\d{8}_\d{6}(?:_\d+)?")
 
@@ -484,6 +486,11 @@ def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> t
         raise UnreadableFileError(f"{path}: cannot be read ({error.strerror or error})") from error
     if head.shape == "empty":
         raise UnreadableFileError(f"{path}: is empty")
+    if _SAVED.match(head.text) and '"conf_level"' in head.text:
+        raise UnreadableFileError(
+            f"{path}: is an answer that evalstats saved, without the rows behind it; give the result files themselves "
+            "(`evalstats show` prints it)"
+        )
     if column_map is not None:
         for loader in map(loader_named, _MAPPED):
             if isinstance(loader, Remappable) and loader.sniff(head) is not None:

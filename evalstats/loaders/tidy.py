@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from evalstats.errors import InputError, Option
-from evalstats.grammar import and_list, comma_list
+from evalstats.grammar import and_list, comma_list, has_have, plural
 from evalstats.loaders.binder import as_options, repeats_told_apart
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
@@ -86,6 +86,7 @@ class Tidier:
     _makers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _n_kept: int = 0
     _n_empty: int = 0
+    _broken_off: dict[str, int] = field(default_factory=dict[str, int])
     _n_dropped: int = 0
     _places: pl.Series | None = None
 
@@ -250,6 +251,12 @@ class Tidier:
                 "1 row has no score; it is" if self._n_empty == 1 else f"{self._n_empty:,} rows have no score; they are"
             )
             yield f"{rows} kept as unscored, which is not the same as wrong"
+        for reason, n in self._broken_off.items():
+            word = reason.rpartition(" ")[2]
+            yield (
+                f"{plural(n, 'row')} with the status {word!r} {has_have(n)} a score, which is counted; if the harness failed "
+                f"there, say so: {Option('values', (word, 'error'), of='status')}"
+            )
         percent = {key for key in self._outside if self._ranges.in_percent(*key)}
         for metric in sorted({metric for _, metric in percent}):
             yield f"scores of {metric!r} are 0 or 100 and nothing else, and are taken for right or wrong in percent"
@@ -550,6 +557,11 @@ class Tidier:
     def _take_note(self, frame: pl.DataFrame) -> None:
         is_empty = frame["status"] == "unscored"
         self._n_empty += int(frame["n_trials"].filter(is_empty).sum() if self.merged else is_empty.sum())
+        if frame["status_reason"].null_count() < frame.height:
+            broken = frame.filter(status="scored").filter(pl.col("status_reason").str.starts_with("its status is"))
+            counted = broken.group_by("status_reason", maintain_order=True).agg(pl.col("n_trials").sum())
+            for reason, n in counted.iter_rows():
+                self._broken_off[reason] = self._broken_off.get(reason, 0) + n
         others = [
             pl.col("score").filter(~pl.col("score").is_in([0.0, end])).first().alias(f"not {end}") for end in (1, 100)
         ]

@@ -642,7 +642,8 @@ def with_states(frame: pl.DataFrame) -> pl.DataFrame:
     """Give every row its status, from `score`, `value_raw`, the failures and what the table itself says.
 
     A failure, or a state the table gives, outranks a score in the same row: the number then stands in `value_raw` only. The words
-    of programs for a state (ok, failed) tell why there is no score, and say nothing beside one.
+    of programs for a state (ok, failed) tell why there is no score. Beside one they change nothing, but that a program broke off
+    stays as the row's reason: its score may be the harness's 0.
     """
     scored, error, unscored = STATUSES
     no_reason = pl.lit(None, dtype=pl.String)
@@ -658,7 +659,7 @@ def with_states(frame: pl.DataFrame) -> pl.DataFrame:
     stands = (
         pl.when(pl.col(STATE).is_not_null())
         .then(pl.format("{} stands for {}", pl.col("value_raw").str.slice(0, _SHOWN_CHARS), _STATE_WORDS))
-        .when(word != scored)
+        .when((word != scored) & (empty | ~own.str.starts_with("fail")))
         .then(pl.format("its status is {}", own))
     )
     status = (
@@ -673,9 +674,7 @@ def with_states(frame: pl.DataFrame) -> pl.DataFrame:
     frame = frame.with_columns(status=status, **{_STANDS: stands})
     kept = pl.col("status") == scored
     return frame.with_columns(
-        status_reason=pl.coalesce(
-            reason, FAILURE, pl.when(~kept).then(_STANDS), pl.when(~kept & empty).then(pl.lit("there is no score"))
-        ),
+        status_reason=pl.coalesce(reason, FAILURE, _STANDS, pl.when(~kept & empty).then(pl.lit("there is no score"))),
         value_raw=pl.coalesce("value_raw", pl.when(~kept).then(pl.col("score").cast(pl.String))),
         score=pl.when(kept).then("score"),
     ).drop(FAILURE, STATE, _STANDS)

@@ -60,7 +60,10 @@ def as_polars(frame: object) -> pl.DataFrame:
     import narwhals as nw  # tables of other libraries are few, and each start would wait for it
 
     if isinstance(frame, str | Path):
-        raise InputError(f"{str(frame)!r} is not a table; read the file first: evalstats.read({str(frame)!r})")
+        raise InputError(
+            f"{str(frame)!r} is not a table; read the file first: evalstats.read({str(frame)!r}), or two files as one: "
+            "evalstats.read(old, new)"
+        )
     try:
         wrapped = nw.from_native(_dense(frame))
     except TypeError:

@@ -203,6 +203,8 @@ def only_two(
     others = [name for name in held if not {name, name.rpartition("/")[2]} & {*names}]
     if len(held) != 2 or len(others) != 2 - sum(name is not None for name in names):
         advice = f"name two of them: {together(Option('baseline', blank='NAME'), Option('candidate', blank='NAME'))}"
+        if not held and data.comparisons.height:
+            raise InputError(f"{where} holds votes and no scores: they rank models, which the question arena answers")
         shown = f" ({comma_list(held, 5)})" if held else ""
         raise InputError(f"two sides are needed, and {where} holds {plural(len(held), 'system')}{shown}; {advice}")
     others.sort(key=lambda name: (not _BASELINE.search(name.lower()), [*map(_natural, _DIGITS.split(name.lower()))]))

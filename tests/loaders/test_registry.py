@@ -364,3 +364,12 @@ def test_pipe_is_neither_file_nor_folder(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match=r"pipe: is neither a file nor a folder"):
         list(list_files([tmp_path / "pipe"]))
+
+
+def test_a_saved_answer_is_no_table_of_results(tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(
+        '{\n "result": "Comparison",\n "conf_level": 0.95,\n "flipped": [{"item": "q1", "baseline": 1, "candidate": 0}]}'
+    )
+    with pytest.raises(UnreadableFileError, match="is an answer that evalstats saved, without the rows behind it"):
+        read(path, strict=True)

@@ -465,6 +465,14 @@ def test_a_row_that_says_it_has_no_score_may_hold_anything_in_its_place(csv: Any
         csv("item,model,score,status\n1,m,1,\n2,m,so-so,scored\n")
 
 
+def test_a_run_that_broke_off_and_has_a_score_is_told(csv: Any) -> None:
+    data = csv("item,model,score,status\n1,m,1,ok\n2,m,0,timeout\n3,m,0,failed\n4,m,0,Timed out\n")
+    assert data.outcomes["status"].to_list() == ["scored"] * 4
+    assert "1 row with the status 'timeout' has a score, which is counted" in notes(data)
+    assert "1 row with the status 'timed_out' has a score" in notes(data)
+    assert "'failed'" not in notes(data)
+
+
 def test_a_status_column_in_the_source_s_own_words(tmp_path: Path) -> None:
     (tmp_path / "map.toml").write_text("[columns]\nstatus='state'\n[values.status]\ndone='scored'\ntimeout='error'\n")
     path = tmp_path / "x.csv"

@@ -418,9 +418,11 @@ def left_out(design: PairedDesign, *, told: bool) -> list[str]:
         return [] if told else [f"{rows} are harness errors, dropped and not counted as wrong"]
     n, total = len(design.paired), len(design.table)
     weakened = any(each.setting == "items" for each in design.differences if each.severity == "weakens")
-    return (
-        [f"{total - n:,} of {total:,} items could not be paired and are dropped"] if n < total and not weakened else []
-    )
+    if n == total or weakened:
+        return []
+    lacking = dict(zip(design.names, (design.table.n_scored == 0).sum(axis=0).tolist(), strict=True))
+    sides = and_list([f"{name} has no score on {k:,}" for name, k in lacking.items() if k])
+    return [f"{sides} of {total:,} items, which are dropped"]
 
 
 # --- picked among many ---

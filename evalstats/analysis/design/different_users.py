@@ -48,7 +48,7 @@ def numbers_its_rows(data: EvalData, runs: Sequence[str]) -> bool:
 
 def may_be_unpaired(data: EvalData, runs: Sequence[str]) -> bool:
     """Whether items may be users, or rows may be numbered, so that it is worth a look at all rows."""
-    return numbers_its_rows(data, runs) or any(map(_PERSON.search, _item_columns(data, runs)))
+    return numbers_its_rows(data, runs) or bool(_people(data, runs))
 
 
 def unpaired_arms(
@@ -69,12 +69,24 @@ def unpaired_arms(
 
 
 def _apart(data: EvalData, arms: Sequence[System], runs: Sequence[str]) -> bool:
-    """Whether the arms of one table are users, of whom hardly any met two of them."""
-    if data.rows_of_runs(runs)["source"].n_unique() > 1 or not any(map(_PERSON.search, _item_columns(data, runs))):
-        return False
-    users = [arm.rows["item"].cast(pl.String).unique() for arm in arms]
-    n, met = pl.concat(users).n_unique(), sum(map(len, users))
-    return met - n <= _FEW_MET * n
+    """Whether the arms of one table are users or rows of users, of whom hardly any met two of them."""
+    people = _people(data, runs)
+
+    def apart(column: str) -> bool:
+        levels = [arm.rows[column].drop_nulls().cast(pl.String).unique() for arm in arms]
+        n, met = pl.concat(levels).n_unique(), sum(map(len, levels))
+        return all(map(len, levels)) and met - n <= _FEW_MET * n
+
+    one_table = data.rows_of_runs(runs)["source"].n_unique() == 1
+    return one_table and bool(people) and apart("item") and all(map(apart, people))
+
+
+def _people(data: EvalData, runs: Sequence[str]) -> list[str]:
+    """Return the columns that say who one person is: of items where these were read from such a column, else of factors."""
+    if any(map(_PERSON.search, _item_columns(data, runs))):
+        return ["item"]
+    rows = data.outcomes
+    return [name for name in rows.columns if _PERSON.search(name) and rows[name].null_count() < rows.height]
 
 
 def covariate_of(table: ScoreTable, name: str, average: Average | None) -> Floats:

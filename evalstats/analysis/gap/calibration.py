@@ -225,7 +225,10 @@ def _line_notes(shared: SharedModels, fit: LineFit, line: CalibrationLine) -> tu
         said.append(Note(kind="fit", text=text, remedy="Judge no model by its gap"))
     if fit.n_models < FULL_MODELS:
         text = f"With {fit.n_models} models a gap is called only beyond a declared margin"
-        remedy = f"Score {FULL_MODELS} or more on both sides"
+        remedy = (
+            f"Score {FULL_MODELS} or more on both sides, or declare what does not matter: ",
+            Option("margin", blank="MARGIN"),
+        )
         said.append(Note(kind="few", text=text, remedy=remedy, caution=shared.margin is None))
     if fit.tau_high is None:
         text = "Models lie closer to the line than their errors allow: these seem too large, or both sides share errors"

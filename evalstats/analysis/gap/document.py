@@ -21,12 +21,13 @@ from evalstats.analysis.gap.shown import (
     printed_ends,
     share,
     spearman_words,
+    standing_out,
     uncovered,
     verdict_words,
 )
 from evalstats.document.model import Column, Document, Interval, Table, Text, Tone, drawn_interval, sentence
 from evalstats.document.numbers import declared, interval_words, number, titled
-from evalstats.grammar import and_list, plural, plural_of
+from evalstats.grammar import and_list, conjugate, plural, plural_of
 
 Order = Literal["well", "fairly well", "weakly", "open", "reversed", "unknown"]
 MOST_ROWS = 20
@@ -257,6 +258,9 @@ def _sentences(found: LabLiveGap) -> list[str]:
     if not said and found.level is not None and (_off(found) or not _level_is_off(found)):
         value, ends = printed(found.level.estimate, found), printed_ends(found.level.ends, found)
         said = [f"Live minus lab is {live.difference(value)} on average over models ({live.ends(ends)})"]
+    if rows := standing_out(found):
+        sizes = [f"{row.name} ({live.difference(row.estimate)})" for row in rows]
+        said.append(f"{and_list(sizes, _NAMED)} {conjugate(len(rows), 'stand')} out, but {rows[0].reason}")
     limit = 1 - found.conf_level
     alone = [row.name for row in found.rows if (row.p_value or 1.0) <= limit < (row.p_adjusted or 0.0)]
     if alone:
@@ -293,7 +297,7 @@ def models_table(found: LabLiveGap) -> Table:
     more, caption = found.live.about.higher_is_better, "Best live first"
     if by_line or by_difference:
         columns += [
-            live.differences("Gap" if by_line else "Difference"),
+            live.differences(("Live minus expected" if more else "Expected minus live") if by_line else "Difference"),
             live.intervals(),
             Column(title="Verdict", kind="verdict"),
         ]
@@ -301,8 +305,7 @@ def models_table(found: LabLiveGap) -> Table:
         columns += [lab.intervals("Lab CI", sign=False), live.intervals("Live CI", sign=False)]
     if by_line:
         expected = "what the line through the other models predicts"
-        gap = f"live minus {expected}" if more else f"{expected}, minus live"
-        caption += f". Gap: {gap}; verdicts are adjusted"
+        caption += f". Expected: {expected}; verdicts are adjusted"
     elif by_difference:
         caption += f". Difference: {'live minus lab' if more else 'lab minus live, so that above 0 is better'}"
 

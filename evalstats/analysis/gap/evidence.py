@@ -14,6 +14,7 @@ from evalstats.analysis.gap.shown import (
     of_parts,
     part_label,
     share,
+    standing_out,
     uncovered,
     verdict_words,
 )
@@ -59,11 +60,11 @@ def _models(found: LabLiveGap) -> Section | None:
     if line is None:
         return None
     rows = flagged(found)
-    if not rows:
-        heading = "No model lies off the line through the others"
-    else:
-        lie = conjugate(len(rows), "lie")
-        heading = f"{and_list([row.name for row in rows], _NAMED)} {lie} off the line through the others"
+    off = rows or standing_out(found)
+    lie = f"{conjugate(len(off), 'lie')} off the line through the others"
+    heading = f"{and_list([row.name for row in off], _NAMED)} {lie}{'' if rows else '; no gap is called'}"
+    if not off:
+        heading = "No model is shown to lie off the line through the others"
     live = ShownSide(found, found.live)
     noise = "could be noise alone" if line.p_value > 1 - found.conf_level else "are more than noise"
     spread = f"; true gaps spread by about {live.spread(line.tau)}" if line.tau else ""

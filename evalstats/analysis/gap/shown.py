@@ -139,6 +139,12 @@ def flagged(found: LabLiveGap) -> list[GapRow]:
     return sorted(rows, key=lambda row: -abs(row.estimate or 0.0))
 
 
+def standing_out(found: LabLiveGap) -> list[GapRow]:
+    """Return the rows that stand out among all models and are called no gap all the same; each has its reason."""
+    rows = [row for row in found.rows if row.verdict == "inconclusive" and row.excludes_zero]
+    return [row for row in rows if row.p_adjusted is not None and row.p_adjusted <= 1 - found.conf_level]
+
+
 def apart(found: LabLiveGap) -> list[GapRow]:
     """Return the rows whose live score differs from the lab's on one scale, the largest difference first."""
     rows = [row for row in found.rows if row.difference_verdict == "gap"]

@@ -28,6 +28,7 @@ from evalstats.questions import QUESTIONS
 from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan
+from evalstats.table.systems import only_two
 
 OnStep = Callable[[str], None]
 # More benchmarks than these are not asked one by one: nobody reads so many cards, and each has questions of its own.
@@ -120,8 +121,8 @@ def overview(
 
     Notes
     -----
-    Of each benchmark: `compare` of two systems (the first by name is the baseline), `leaderboard` of more, `score` of one;
-    `scenarios` where there are two or more, `frontier` where costs are known, `contamination` where there is a column `split`,
+    Of each benchmark: `compare` of two systems (the baseline is the one called so, else the first by name), `leaderboard` of
+    more, `score` of one; `scenarios` where there are two or more, `frontier` where costs are known, `contamination` where there is a column `split`,
     and `audit`. Of all the data: `arena` for votes, `gap` where lab and live share models, `judges` for ratings, and where a
     system has runs on several days what has changed: if nothing has, the probability that any model is ever flagged is at most
     1 - conf_level, over all looks. At most six benchmarks are asked, those with the most rows.
@@ -281,7 +282,7 @@ def _of_one(data: EvalData, name: str, asked: _Asked) -> Iterator[_Question]:
     if len(systems) > 2:
         yield _standings(data, name, asked)
     elif len(systems) == 2:
-        first, second = systems
+        first, second = only_two(data, (None, None))
         yield _Question(
             name="compare",
             benchmark=name,

@@ -10,7 +10,7 @@ from scipy import stats
 
 import evalstats as es
 from evalstats.analysis.compare.gate import gate
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.stats.unpaired import TwoProportions, miettinen_nurminen, welch
 
 # Sums in another order.
@@ -195,6 +195,16 @@ def test_users_of_one_table_who_met_one_side_each_are_different_users() -> None:
     )
     assert (compare(read(few)).different, compare(read(few)).n_clusters) == ("users", 600)
     assert (compare(read(many)).different, compare(read(many)).n_items) == ("", 100)
+
+
+def test_rows_of_users_who_met_one_side_each_are_different_users_and_a_named_covariate_is_no_score() -> None:
+    users = visits((60, 60))
+    rows = pl.concat([users.with_columns(session_id=pl.col("user_id") + f"/{k}") for k in range(3)])
+    table = rows.select("session_id", "user_id", "model", "converted", "before")
+    with pytest.warns(EvalStatsWarning, match="score='converted'"):
+        found = compare(table, metric="converted", covariate="before", cluster="user_id")  # pyright: ignore[reportArgumentType]
+    assert found.different is not None
+    assert found.n_clusters == 120
 
 
 def test_two_tables_are_named_in_one_dict() -> None:

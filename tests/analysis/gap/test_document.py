@@ -162,3 +162,16 @@ def test_a_gap_that_looks_real_alone_is_said_not_to_survive() -> None:
     assert "looks real alone" not in replace(found, rows=(replace(row, p_value=0.5, p_adjusted=0.9), *others)).summary()
     said = replace(found, rows=(replace(row, p_value=0.01, p_adjusted=0.2), *others)).summary()
     assert f"1 gap looks real alone ({row.name}) but does not stand out among {found.n_models} models." in said
+
+
+def test_a_model_that_stands_out_among_few_is_named_though_it_is_not_called() -> None:
+    found = example.one_scale()
+    row = next(row for row in found.rows if row.verdict == "inconclusive")
+    others = [replace(each, verdict="inconclusive", p_adjusted=0.9) for each in found.rows if each is not row]
+    out = replace(
+        row, conf_low=-0.3, conf_high=-0.1, estimate=-0.2, p_adjusted=0.001, reason="only 8 models are judged"
+    )
+    few = replace(found, verdict="inconclusive", level=None, decomposition=None, rows=(out, *others))
+    assert f"{row.name} (−20.0 pp) stands out, but only 8 models are judged." in few.summary()
+    heading = next(section.heading for section in few.document().evidence if section.id == "models")
+    assert heading == f"{row.name} lies off the line through the others; no gap is called"
