@@ -161,9 +161,10 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
     places: Sequence[int] = range(line, line + n_lines)
     if quote is not None:
         if frame.height != n_lines:  # a cell goes on in the next line
-            row_ends = np.flatnonzero(is_break)
-            row_ends = row_ends[np.searchsorted(quotes, row_ends) % 2 == 0]
-            places = [line, *(row_ends + line + 1).tolist()][: len(row_ends) + (not has_end)]
+            breaks = np.flatnonzero(is_break)
+            ends_row = np.searchsorted(quotes, breaks) % 2 == 0
+            row_ends = breaks[ends_row]
+            places = [line, *(np.flatnonzero(ends_row) + line + 1).tolist()][: len(row_ends) + (not has_end)]
             n_breaks, n_returns = len(row_ends), int(np.count_nonzero(marks[row_ends - 1] == ord("\r")))
         # What is in no cell is a mark; of two quotes inside a cell one is kept.
         n_kept = sum(int(column.str.len_bytes().sum()) for column in frame.iter_columns())
