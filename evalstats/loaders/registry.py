@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -232,7 +233,11 @@ def _files_of(path: Path) -> Iterable[tuple[Path, bool]]:
     except PermissionError:
         return [(path, True)] if not _is_folder(path) else _walk(path)
     except (FileNotFoundError, NotADirectoryError, ValueError):  # a name with a zero byte
-        raise InputError(f"{path}: there is no such file or folder") from None
+        folder = next(each for each in path.parents if _is_folder(each))
+        names = [each.name for each in folder.iterdir()] if os.access(folder, os.R_OK) else []
+        like = get_close_matches(path.relative_to(folder).parts[0], names, n=1)
+        near = f"; did you mean {folder / like[0]}?" if like else ""
+        raise InputError(f"{path}: there is no such file or folder{near}") from None
     except OSError as error:
         raise InputError(f"{path}: there is no such file or folder ({error.strerror or error})") from error
     if is_store:

@@ -124,6 +124,16 @@ def test_a_path_that_is_not_there(tmp_path: Path) -> None:
         read(tmp_path / "none")
 
 
+def test_a_misspelt_path_is_told_what_it_may_have_meant(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "old.csv").write_text("item,score\n1,1\n")
+    for path, meant in (("results/odl.csv", r"results/old\.csv"), ("reslts/old.csv", "results")):
+        with pytest.raises(InputError, match=rf"no such file or folder; did you mean .*{meant}\?$"):
+            read(tmp_path / path)
+    with pytest.raises(InputError, match=r"no such file or folder$"):
+        read(tmp_path / "zzzz" / "old.csv")
+
+
 def test_a_folder_is_read_whole(folder: Path) -> None:
     data = read(folder)
     assert data.models() == ("a", "b")
