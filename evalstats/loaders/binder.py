@@ -17,6 +17,7 @@ import msgspec
 from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
+from evalstats.loaders.published_columns import parted, published_in
 from evalstats.loaders.roles import (
     ANSWERED,
     ANSWERS,
@@ -39,6 +40,7 @@ from evalstats.loaders.roles import (
 from evalstats.loaders.sampled_column import (
     ABSENT,
     ASKED_FOR,
+    COUNTED,
     ID_CHARS,
     MOST_OF_ONE,
     MOST_SIDES,
@@ -82,11 +84,12 @@ def as_options(pairs: Iterable[str]) -> str:
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a column map that fit a table, how well they do, and whether nothing rivals them."""
+    """Options of a column map that fit a table, how well they do, whether nothing rivals them, and whether no row is an item."""
 
     options: tuple[str, ...]
     weight: float = 0.0
     is_sure: bool = False
+    published: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -106,7 +109,7 @@ def assigned(
 
     >>> rows = [{"qid": "q1", "llm": llm, "ok": True} for llm in ("gpt-4o", "claude")]
     >>> assigned(["qid", "llm", "ok"], rows)[0]
-    Assignment(options=('item=qid', 'score=ok', 'model=llm'), weight=3.0, is_sure=True)
+    Assignment(options=('item=qid', 'score=ok', 'model=llm'), weight=3.0, is_sure=True, published=False)
     >>> sides = AskedNames(sides=frozenset({"old", "new"}))
     >>> assigned(["qid", "old", "new"], [{"qid": "q1", "old": 1, "new": 0}], sides)[0].options
     ('item=qid', 'models=old,new')
@@ -132,6 +135,8 @@ def assigned(
     if given is None and (votes := _votes(found)):
         return [votes]
     fits = _Table(found, asked, given or ColumnMap()).fits()
+    if "item" not in (given or ColumnMap()).columns:
+        fits += _published(columns, records)
     if not fits:
         return [NOTHING_FITS]
     best, *others = sorted(fits, key=lambda fit: -fit.weight)
@@ -140,11 +145,25 @@ def assigned(
     is_sure = alone and best.is_clear
     # Whether rows that nothing tells apart are repeats is asked when they are read.
     sure = tuple(option for option in best.options if not is_sure or option != f"trial={ORDER}")
-    near = {fit.options: fit.weight for fit in reversed(rivals) if fit.weight > best.weight - 1}
+    most = max((fit.weight for fit in fits if not fit.published), default=0.0)
+    near = {fit.options: fit for fit in reversed(rivals) if fit.weight > most - 1}
     return [
-        Assignment(options=sure, weight=round(best.weight, 2), is_sure=is_sure),
-        *(Assignment(options=options, weight=round(weight, 2)) for options, weight in reversed(near.items())),
+        Assignment(options=sure, weight=round(best.weight, 2), is_sure=is_sure, published=best.published),
+        *(
+            Assignment(options=fit.options, weight=round(fit.weight, 2), published=fit.published)
+            for fit in reversed(near.values())
+        ),
     ]
+
+
+def _published(columns: Sequence[str], records: Sequence[Record]) -> list["_Fit"]:
+    """Fit a table of published scores: its rows are systems, or parts of benchmarks, and no items."""
+    found = published_in(*parted(columns, records))
+    if isinstance(found, str):
+        return []
+    options = (f"model={found.model}", *(f"{name}={column}" for name, column in found.labels.items() if column != name))
+    # Nothing being an item and numbers in each row count as an item and a score by name.
+    return [_Fit(options, found.weight + 2, ("published",), found.weight >= _ENOUGH, published=True)]
 
 
 def _votes(columns: Sequence[SampledColumn]) -> Assignment | None:
@@ -209,6 +228,7 @@ class _Fit(msgspec.Struct, frozen=True):
     weight: float
     reads: tuple[object, ...]
     is_clear: bool
+    published: bool = False
 
 
 Weighed = tuple[float, SampledColumn | None]
@@ -283,7 +303,7 @@ class _Table:
         # Seeds and folds are what the rows of systems share, if nothing else is.
         if not weighed:
             shared = [c for c in self.columns if c.named("trial") >= SURE and c.is_complete]
-            weighed = [(0.5, c) for c in shared if 1 < len(c.levels) < self.n_rows]
+            weighed = [(0.7 if self._is_crossed(c) else 0.5, c) for c in shared if 1 < len(c.levels) < self.n_rows]
         # Rows are numbered only where nothing is called as items are.
         return weighed if weighed and weighed[0][0] >= 0.7 else [*weighed, (0.0, None)]
 
@@ -303,9 +323,12 @@ class _Table:
         for option, kinds in (("trials", [column.repetition for column in self.free]), ("judges", judges)):
             columns = tuple(c for c, kind in zip(self.free, kinds, strict=True) if kind and c.scored == 1)
             alike = {(kind, bool(c.numbers)) for c, kind in zip(self.free, kinds, strict=True) if c in columns}
-            if len(columns) > 1 == len(alike) and not {"score", option[:-1]} & {*self.given.columns}:
-                # The epochs of a training are no repetitions.
-                found.append((1.0 if "epoch" not in columns[0].tokens else 0.6, columns, option))
+            numbers = sorted(int(re.sub(r"\D", "", c.words)) for c in columns if c.repetition == COUNTED)
+            apart = bool(numbers) and numbers != [*range(numbers[0], numbers[0] + len(columns))]
+            if len(columns) > 1 == len(alike) and not apart and not {"score", option[:-1]} & {*self.given.columns}:
+                # The epochs of a training are no repetitions, and what is merely numbered may be something else.
+                is_sure = "epoch" not in columns[0].tokens and (option == "judges" or not numbers)
+                found.append((1.0 if is_sure else 0.6, columns, option))
         crossed = tuple(column for column in self.free if column.name in self.pairs)
         if crossed and all(column.scored == 1 for column in crossed) and "judge" not in self.given.columns:
             found.append((0.6, crossed, "judges"))  # criteria by judge
@@ -525,12 +548,16 @@ class _Table:
         wanted = [column for column in numbers if column in wanted or _is_another_side(column, wanted)]
         by_model = [column for column in numbers if names_a_model(column.name)]
         by_side = [column for column in numbers if SIDES & column.tokens]
+        # What is called like the score of a side is the score of another one: `rag_score` beside `baseline_score`.
+        tails = {c.words.removeprefix(side) for c in by_side for side in SIDES if c.words.startswith(f"{side}_")}
+        told = len(tails) == 1
+        by_side = [c for c in numbers if c.words.endswith(tuple(tails))] if told else by_side
         long = any(c.named("score") for c in numbers) or any(weight >= SURE for weight, _ in self._models())
         named_so = not long and len(by_side) == 2 and all(column.words in SIDES for column in by_side)
         for weight, columns in (
             (ASKED_FOR + 1, wanted),
             (2.0, by_model),
-            (2.0 if named_so else 1.4, by_side),
+            (2.0 if named_so else 1.7 if told else 1.4, by_side),
             (1.6 if by_model else 0.95, numbers),
         ):
             several = columns is not wanted and not self.pairs.isdisjoint(column.name for column in columns)
@@ -640,7 +667,7 @@ def repeats_told_apart(
         return len(with_it) == len(keys)
 
     def option(column: SampledColumn) -> str:
-        return f"{'judge' if JUDGES & column.tokens else 'trial'}={column.source}"
+        return f"{'judge' if column.is_rater else 'trial'}={column.source}"
 
     few = [
         column
@@ -648,14 +675,14 @@ def repeats_told_apart(
         if len(column.levels) <= max(2, len(keys) // 2) and not is_answer(column.name) and column.chars < NAME_CHARS
     ]
     named = sorted((c for c in columns if c.named("trial")), key=lambda c: -c.named("trial"))
-    named += [column for column in few if JUDGES & column.tokens and not column.scored]
+    named += [column for column in few if column.is_rater and not column.scored]
     for trial in named:
         if tells(trial):
             return [option(trial)]
     other = next((column for column in few if not column.is_measured and tells(column)), None)
     if other is not None:
         side = "system" if other.named("model") >= max(surest, 0.01) else "variant"
-        return [f"{'judge' if JUDGES & other.tokens else side}={other.source}"]
+        return [f"{'judge' if other.is_rater else side}={other.source}"]
     parts = sorted((c for c in few if c.named("task")), key=lambda c: -c.named("task"))
     for trial, part in product(named, parts):
         if trial is not part and tells(trial, part):

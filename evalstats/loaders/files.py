@@ -256,7 +256,7 @@ def lines_above(text: str) -> int:
             break
         if any(_PLAIN_NUMBER.fullmatch(cell.strip()) for cell in header):
             break
-        named = sum(re.sub(r"\W+", "_", cell.lower()).strip("_") in USUAL_NAMES for cell in header)
+        named = len({re.sub(r"\W+", "_", cell.lower()).strip("_") for cell in header} & USUAL_NAMES)
         if len([*filter(None, header)]) > 1:
             if len(row) == len(header) and named > (max(most, 1) if above else most - 1):
                 best, most = place, named

@@ -1,7 +1,10 @@
 """What a file or a frame shows of itself: where its rows lie, the first of them, and the maps by which they may be read."""
 
+import csv
+import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -15,12 +18,12 @@ from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.binder import NOTHING_FITS, Assignment, as_options, assigned
 from evalstats.loaders.blocks import EACH, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.files import load_json
+from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
+from evalstats.loaders.published_columns import has_items_across, is_absent, prices_in
 from evalstats.loaders.roles import ROLES, SURE, is_called_score, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn, looks_like_score
-from evalstats.loaders.score_table import has_items_across, is_absent, parts_in, prices_in, records_of_head
-from evalstats.loaders.values import as_dict, as_list, as_number, json_or_none
+from evalstats.loaders.values import as_dict, as_list, as_number, dicts, json_or_none
 from evalstats.regular import open_regular
 from evalstats.schema.metrics import suggests_lower
 
@@ -73,6 +76,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         fixed = ColumnMap.from_pairs(exact.items()).overlaid(map_)
         for look in self.levels(most) if open_ and self.records else ():
             best = assigned(look.columns, look.records, asked, None if fixed == ColumnMap() else fixed)[0]
+            if best.published:
+                break
             if best.is_sure:  # a column may have "=" in its name
                 pairs = ((name, column) for name, _, column in (option.partition("=") for option in best.options))
                 found = ColumnMap.from_pairs(pairs).overlaid(map_)
@@ -140,6 +145,27 @@ def found_in(head: Head, map_: ColumnMap, asked: AskedNames) -> tuple[ColumnMap,
     return found[0] if len(found) == 1 else None
 
 
+def records_of_head(head: Head) -> list[Record]:
+    """Return the first rows of a file as far as the head holds them whole."""
+    whole = len(head.data) < HEAD_BYTES
+    if head.shape == "text":
+        lines = head.text.splitlines(keepends=True)
+        text = "".join(lines if whole else lines[:-1])
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=head.delimiter, skipinitialspace=True)
+        try:
+            return [dict(zip(head.columns, cells, strict=False)) for cells in islice(reader, 1, LOOKED_AT) if cells]
+        except csv.Error:
+            return []
+    if head.shape == "lines":
+        lines = head.text.splitlines()
+        return list(dicts([json_or_none(line) for line in (lines if whole else lines[:-1])[:LOOKED_AT]]))
+    found: list[object] = []
+    with suppress(UnreadableFileError):  # it is cut off
+        elements = JsonStream(io.StringIO(head.text).read, head.path).document()
+        found.extend(each.value for each in islice(elements, LOOKED_AT) if isinstance(each, JsonItem))
+    return list(dicts(found or [head.members]))
+
+
 def _sampled(head: Head) -> tuple[list[str], list[dict[str, object]]]:
     """Return the columns of a table and its first rows; nothing of a file that is none."""
     rows: Sequence[Record] = ()
@@ -186,6 +212,8 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
 
     look, found = min(looks, key=open_ends)
     columns = look.columns
+    board = next((each for each in found if each.published), None)
+    found = [each for each in found if not each.published] or [NOTHING_FITS]
     if not look.records and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
         widths = sorted({str(len(record)) for record in records_of_head(head)}) if head.shape == "text" else []
         has = f"rows of {and_list(widths)} cells below a header of {len(head.columns)}" if widths else "no rows"
@@ -197,7 +225,8 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         if offer := metric_offered(look, asked):
             return f"No column looks like a score{has}; {offer}"
         named = msgspec.structs.replace(asked, metrics=frozenset(losses[:1]))
-        found = [_with_lower(each, losses[0]) for each in assigned(columns, look.records, named)]
+        fits = assigned(columns, look.records, named)
+        found = [_with_lower(each, losses[0]) for each in fits if not each.published]
     whole = [[*([f"rows={look.rows}"] if look.rows else []), *each.options] for each in found if each.is_whole]
     faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
@@ -205,13 +234,10 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
     told = f"It is one JSON object, and {look.lists}. " if look.rows else ""
     told += f"For a table of your own{has}, name the columns{one}"
-    if parts := parts_in(columns, look.records):
-        board = (
-            Option("input_format", "score-table"),
-            Option("map", parts[0], of="model"),
-            Option("map", parts[1], of="task"),
-        )
-        told += f". If it holds published scores: {together(*board)}"
+    if board is not None and not look.rows:
+        pairs = (option.partition("=") for option in board.options)
+        parts = [Option("map", column, of=name) for name, _, column in pairs]
+        told += f". If it holds published scores: {together(Option('input_format', 'score-table'), *parts)}"
     if lines:
         return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
     if whole:

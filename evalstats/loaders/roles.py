@@ -65,6 +65,10 @@ def _by_name(text: str) -> str:
     return " ".join(f"{word} {word}_name {word}_id {word}_version" for word in text.split())
 
 
+def _by_id(text: str) -> str:
+    return " ".join(f"{word} {word}_id" for word in text.split())
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -100,6 +104,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "rougel rouge_1 rouge_2 rouge_lsum bleu_1 bleu_2 bleu_3 bleu_4 bert_score rating_score quality_score feedback thumbs "
         "thumbs_up like liked upvote upvoted helpful "
         "f1_score overall exact partial_credit partial_match",
+        w80="top1 top3 top5 top10 top_1 top_3 top_5 top_10",
         w40="judgement judgment result outcome verdict value points",
         # Counts, sizes, places, times, what was expected or answered, and what is said of a score.
         never="id idx index token tokens cost price usd eur dollars latency time times duration ms seconds secs sec len length "
@@ -115,12 +120,14 @@ ROLES: Final[Mapping[str, Role]] = {
         "expects include includes logp logit logits mean median",
     ),
     "model": _role(
-        w100="model model_name model_id model_name_or_path llm llm_name llm_model engine deployment system model_version",
+        w100="model models model_name modelname model_key model_id model_name_or_path llm llm_name llm_model engine deployment "
+        "system model_version",
         w95=_by_name("agent provider bot assistant submission experiment generator policy app checkpoint")
         + " run_name target_model system_id model_label ckpt",
         # Factors whose levels are compared where the model is one and the same.
         w55=_by_name(
-            "prompt arm group condition treatment method approach config variant pipeline template strategy profile"
+            "prompt arm group condition treatment method approach config variant pipeline template strategy profile algorithm "
+            "solver retriever"
         )
         + " system_prompt version",
         never=_WHO,
@@ -131,7 +138,7 @@ ROLES: Final[Mapping[str, Role]] = {
         never="id",
     ),
     "trial": _role(
-        w100="trial epoch seed attempt repeat repetition replicate rep iteration try sample_idx sample_index sample "
+        w100="trial epoch seed attempt repeat repetition replicate rep iteration try fold sample_idx sample_index sample "
         "completion_index draw run run_id run_idx run_index run_number trial_idx trial_index trial_number attempt_number "
         "generation k",
         never="top",
@@ -139,7 +146,8 @@ ROLES: Final[Mapping[str, Role]] = {
     # Versions of an item, each asked of every system.
     "variant": _role(w100="turn variant language lang locale perturbation paraphrase"),
     "judge": _role(w100=_JUDGES),
-    "rater": _role(w100="rater user_id user rater_id annotator annotator_id worker worker_id voter"),
+    # Persons, who vote, or who rate the same items each.
+    "rater": _role(w100=_by_id("rater user annotator worker voter participant respondent physician clinician")),
     # Inside such a part of a benchmark items are counted anew.
     "task": _role(w100="task subtask dataset subset subject category domain benchmark split config language"),
     "winner": _role(
@@ -155,6 +163,10 @@ ANSWERS: Final = _words(
     "response answer output completion generation prediction pred hyp hypothesis translation summary caption contexts "
     "context explanation reason comment comments notes feedback rationale reasoning transcript trajectory messages evidence "
     "justification critique"
+)
+# What stands in many rows of a system, beside items and persons.
+OF_MANY_ROWS: Final = _words(
+    "case trial epoch seed turn session session_id response answer output text model_a model_b winner"
 )
 # What each system wrote where columns are named by system.
 ANSWERED: Final = _words("response answer ans output completion generation prediction pred translation summary report")

@@ -12,6 +12,7 @@ from evalstats.loaders.column_map import source_of_column
 from evalstats.loaders.roles import (
     ANSWERS,
     IN_PARENTHESES,
+    JUDGES,
     ROLES,
     SIDES,
     SURE,
@@ -44,6 +45,8 @@ ASKED_FOR: Final = 1.5
 MOST_SIDES = 20
 # What an arm of a test is called, where its column is called so too.
 _SIDE: Final = re.compile(r"(?i)(?:control|treatment|variant|group|arm|v)?[-_ ]?[a-z0-9]")
+_COUNTED: Final = re.compile(r"([a-z_]*[a-z])_?(\d+)")
+COUNTED: Final = "#"
 # A word with its number in a column's name, and what belongs to the part in which names differ.
 _NUMBERED: Final = re.compile(r"(?<![a-z])[a-z]+(?:_?\d+|_[a-z])(?![a-z\d])")
 
@@ -120,6 +123,11 @@ class SampledColumn:
         return self.chars > ID_CHARS or not (ANSWERS.isdisjoint(self.tokens) or self.words.endswith("_id"))
 
     @property
+    def is_rater(self) -> bool:
+        """Whether it names who rated, person or judge."""
+        return not JUDGES.isdisjoint(self.tokens) or self.named("rater") > 0
+
+    @property
     def repetition(self) -> str:
         """Of what its scores are a repetition: by its name (`seed_1`, `try_2_ok`), or its place in a list (`ok.0`); else ""."""
         listed, _, place = self.name.rpartition(".")
@@ -128,7 +136,11 @@ class SampledColumn:
         kind = _NUMBERED.sub(lambda part: "*" if names_a_repetition(part[0]) else part[0], self.words)
         of_what = kind.replace("*", "").strip("_")
         is_one = "*" in kind and self.words not in ROLES["trial"].names
-        return kind if is_one and not (of_what and ROLES["score"].bars(of_what)) else ""
+        if is_one:
+            return "" if of_what and ROLES["score"].bars(of_what) else kind
+        # Scores that are merely numbered may be repetitions: `correct_1`, `pass2`.
+        counted = _COUNTED.fullmatch(self.words) if self.words not in ROLES["score"].names else None
+        return COUNTED if counted and is_called_score(counted[1]) else ""
 
     def named(self, role: str) -> float:
         """How surely it has a role by its name."""
@@ -153,7 +165,7 @@ class SampledColumn:
             return 0.0
         if named or ROLES["item"].bars(self.words):
             return named
-        sides = self.named("model") > 0 or self.holds_models
+        sides = self.named("model") > 0 or self.named("trial") >= SURE or self.holds_models
         bare = not ROLES["score"].bars(self.words) and not is_answer(self.name) and not sides
         # Nothing but its cells may tell: most rows, or the rows of each system, differ in it.
         return (

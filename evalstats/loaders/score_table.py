@@ -1,66 +1,57 @@
 """A plain table of published scores: one row a model, one column a metric, no items."""
 
-import csv
-import io
-import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, cast
 
-import msgspec
-
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
+from evalstats.loaders.binder import assigned
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
 from evalstats.loaders.column_map import NO_SCORE, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
-from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, iter_json_lines, load_json
-from evalstats.loaders.published_numbers import (
-    AGGREGATED,
-    COUNT_NAMES,
+from evalstats.loaders.files import HEAD_BYTES, iter_json_lines, load_json
+from evalstats.loaders.look import records_of_head
+from evalstats.loaders.published_columns import (
     LABELS,
-    LEVEL,
-    MODEL_NAMES,
-    PARTS,
     SUMMARISED,
-    PublishedRows,
-    Roles,
+    PublishedColumns,
+    Record,
     ScoreColumns,
-    between,
-    certainty_in,
-    is_capacity,
-    is_certainty,
-    is_price,
+    cell_of,
+    count_of,
+    is_absent,
+    is_count,
+    is_one_model,
     item_column,
     model_column,
-    roles_of,
+    parted,
+    published_in,
 )
-from evalstats.loaders.roles import ANSWERS, ROLES, SURE, is_called_score, names_a_model, plain
+from evalstats.loaders.published_numbers import LEVEL, PublishedRows, between, certainty_in
+from evalstats.loaders.roles import ROLES, is_called_score, names_a_model, plain
 from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, dicts, json_or_none
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import UNNAMED, Problem
 from evalstats.schema.metrics import says_percent
-
-Record = Mapping[str, object]
 
 MAX_MODELS: Final = 100_000
 _MAX_CHARS: Final = 64 << 20
 # What a cell costs beside its text.
 _CELL_CHARS: Final = 16
-_LOOKED_AT: Final = 200
-_ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
-_CELL = re.compile(r"([-+−]?[\d.]+(?:e[-+]?\d+)?)\s*(%?)\s*(\S.*)?", re.IGNORECASE)
-# A header that names a score and how certain its cells say that it is: `score ± (95% CI)`, `Accuracy (SE)`.
-_WITH_CERTAINTY = re.compile(r"(.*?\S)\s*(?:±|\+/-|[(\[](?=[^)\]]*\b(?:ci|se|stderr|±)\b))(.*)", re.IGNORECASE)
-_MOST_HEADER: Final = 100
 _LEVEL_IN = re.compile(r"(?<!\d)[89]\d(?!\d)")
-_THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
+# So many names are shown; more rights and wrongs than this of a model are those of its items.
+_FEW: Final = 3
+_MANY_ITEMS: Final = 4
+# What may hold an object for each system is called so.
+_HOLDERS: Final = SUMMARISED.union(ROLES["model"].names) - {"prompt", "system_prompt"}
+# Factors may not bear the names of standard columns.
+_OWN: Final = frozenset(column_names("aggregates"))
 
 
 class ScoreRows:
@@ -81,27 +72,6 @@ class ScoreRows:
         n_short = sum(len(record) < len(self.columns) for record in self.records) if head.shape == "text" else 0
         if n_short:
             self.notes.append(f"rows that end before the last column, whose missing cells give no number: {n_short}")
-
-
-def parted(columns: Sequence[str], records: Sequence[Record]) -> tuple[Sequence[str], Sequence[Record]]:
-    """Make two columns of one whose header names a score and its certainty, and whose cells hold both.
-
-    >>> parted(["model", "F1 ± (95% CI)"], [{"model": "m", "F1 ± (95% CI)": "71% ± 2"}])[1]
-    [{'model': 'm', 'F1': '71%', 'F1 95% CI': '± 2'}]
-    """
-    for column in columns:
-        header = _WITH_CERTAINTY.fullmatch(column) if len(column) <= _MOST_HEADER else None
-        cells = [_CELL.fullmatch((as_text(row.get(column)) or "").strip()) for row in records] if header else []
-        if header is None or header[1] in columns or not any(cell and cell[3] for cell in cells):
-            continue
-        names = header[1], f"{header[1]} {re.sub(r'[^%.a-zA-Z0-9]+', ' ', header[2]).strip() or '±'}"
-        records = [
-            {**row, names[0]: row.get(column) if cell is None else cell[1] + cell[2], names[1]: cell and cell[3]}
-            for row, cell in zip(records, cells, strict=True)
-        ]
-        columns = [name for each in columns for name in (names if each == column else (each,))]
-        records = [{name: row[name] for name in columns if name in row} for row in records]
-    return columns, records
 
 
 def _bounded(head: Head, records: Iterable[Record]) -> Iterator[Record]:
@@ -186,19 +156,15 @@ def board_in(document: object) -> Sequence[Record]:
     kept = {
         name: value
         for name, value in whole.items()
-        if type(value) in {int, float} and (is_called_score(name) or _counts(name))
+        if type(value) in {int, float} and (is_called_score(name) or is_count(name))
     }
     texts = any(isinstance(value, str) and len(value) > MAX_FACTOR_CHARS // 4 for value in whole.values())
     rows = any(as_dict(each) for value in whole.values() for each in as_list(value))
     several = sum(map(is_called_score, kept)) > 1 and any(isinstance(value, float) for value in kept.values())
-    if not several or texts or rows or item_column(map(_last, whole)) is not None:
+    if not several or texts or rows or item_column(name.rpartition(".")[2] for name in whole) is not None:
         return []
     model = model_column(name for name, value in members.items() if isinstance(value, str))
     return [{**({"model": members[model]} if model else {}), **kept}]
-
-
-def _counts(name: str) -> bool:
-    return _last(name) in COUNT_NAMES
 
 
 def holds_systems(name: str) -> bool:
@@ -207,94 +173,7 @@ def holds_systems(name: str) -> bool:
     >>> holds_systems("pipeline_results"), holds_systems("by_category")
     (True, False)
     """
-    return any(word.removesuffix("s") in SUMMARISED for word in plain(name).split("_"))
-
-
-def records_of_head(head: Head) -> list[Record]:
-    """Return the first rows of a file as far as the head holds them whole."""
-    whole = len(head.data) < HEAD_BYTES
-    if head.shape == "text":
-        lines = head.text.splitlines(keepends=True)
-        text = "".join(lines if whole else lines[:-1])
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=head.delimiter, skipinitialspace=True)
-        try:
-            return [dict(zip(head.columns, cells, strict=False)) for cells in islice(reader, 1, _LOOKED_AT) if cells]
-        except csv.Error:
-            return []
-    if head.shape == "lines":
-        lines = head.text.splitlines()
-        return list(dicts([json_or_none(line) for line in (lines if whole else lines[:-1])[:_LOOKED_AT]]))
-    found: list[object] = []
-    with suppress(UnreadableFileError):  # it is cut off
-        elements = JsonStream(io.StringIO(head.text).read, head.path).document()
-        found.extend(each.value for each in islice(elements, _LOOKED_AT) if isinstance(each, JsonItem))
-    return list(dicts(found or [head.members]))
-
-
-def is_absent(cell: object) -> bool:
-    """Whether a cell says that there is no number: empty, NaN, a dash, none.
-
-    >>> is_absent(" - "), is_absent(float("nan")), is_absent("0")
-    (True, True, False)
-    """
-    if isinstance(cell, float):
-        return math.isnan(cell)
-    return cell is None or (isinstance(cell, str) and cell.strip().lower() in _ABSENT)
-
-
-class ScoreCell(msgspec.Struct, frozen=True, kw_only=True):
-    """A number as a cell holds it; whether a percent sign follows, and what it says of its certainty (`± 1.2`)."""
-
-    number: float
-    percent: bool = False
-    certainty: str | None = None
-
-
-def cell_of(value: object) -> ScoreCell | None:
-    """Read a cell with one number; None where it holds something else.
-
-    >>> cell_of("54.0% ± 1.2"), cell_of("3.1x"), cell_of("1,234")
-    (ScoreCell(number=54.0, percent=True, certainty='± 1.2'), None, None)
-    """
-    if isinstance(value, bool):
-        return None
-    if not isinstance(value, str):
-        number = as_number(value)
-        return None if number is None else ScoreCell(number=number)
-    found = _CELL.fullmatch(value.strip())
-    number = as_number(found[1].replace("−", "-")) if found else None
-    if found is None or number is None or not (found[3] is None or is_certainty(found[3])):
-        return None
-    return ScoreCell(number=number, percent=bool(found[2]), certainty=found[3])
-
-
-def count_of(value: object) -> object:
-    """Return a count without what separates its thousands; anything else as it is.
-
-    In a score a comma may be a decimal point; a count has none.
-
-    >>> count_of("26,019"), count_of("12"), count_of("many")
-    ('26019', '12', 'many')
-    """
-    text = value.strip() if isinstance(value, str) else ""
-    return re.sub(r"[, ]", "", text) if _THOUSANDS.fullmatch(text) else value
-
-
-# A table in which a model has more rows than this on average has a row for something else.
-_ROWS_A_MODEL: Final = 1.45
-_FEW: Final = 3
-_SYSTEMS: Final = {"exp", *(name for name in SUMMARISED if ROLES["model"].names.get(name, 1) >= SURE)} - {
-    "label",
-    "judge",
-}
-# A summary is surer than any table of rows whose columns nobody declared; more items than this stand behind its rows.
-SUMMARY: Final = 0.3
-_MANY_ITEMS: Final = 4
-_MANY_PARTS: Final = 50
-# Without a count of what stands behind a row, a column of more levels names items, whose scores may have errors, too.
-_FEW_PARTS: Final = 20
-# Factors may not bear the names of standard columns.
-_OWN: Final = frozenset(column_names("aggregates"))
+    return any(word.removesuffix("s") in _HOLDERS for word in plain(name).split("_"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,16 +204,16 @@ class ScoreTableLoader(SingleFileLoader):
             records = [flat(flat(dict(record))) for record in records]
         columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
         columns, records = parted(columns, records)
-        if len(head.data) < HEAD_BYTES and _is_one_model(columns, records):
+        if len(head.data) < HEAD_BYTES and is_one_model(columns, records):
             return Match(confidence=0.05, reason="one row of numbers, for the model that the file is called after")
-        summary = summary_in(columns, records)
-        roles = summary or published_in(columns, records)
-        if isinstance(roles, str):
+        found = published_in(columns, records)
+        if isinstance(found, str):
             return None
-        shown = comma_list((metric.column for metric in roles.metrics), _FEW)
-        return Match(
-            confidence=SUMMARY if summary else 0.05, reason=f"a row for each {roles.model}, with numbers in {shown}"
-        )
+        best = assigned(columns, records)[0]
+        if not (best.published and best.is_sure):
+            return None
+        shown = comma_list((metric.column for metric in found.metrics), _FEW)
+        return Match(confidence=0.3, reason=f"a row for each {found.model}, with numbers in {shown}")
 
     def with_columns(self, column_map: ColumnMap) -> "ScoreTableLoader":
         """Return a loader that takes from the map which columns are scores, models and parts, and the scores' scale."""
@@ -370,11 +249,13 @@ class ScoreTableLoader(SingleFileLoader):
         head = read_head(source.path)
         table = ScoreRows(head)
         unnamed = head.shape == "object" and len(table.records) == 1
-        of_one = _is_one_model(table.columns, table.records) or (unnamed and model_column(table.columns) is None)
+        of_one = is_one_model(table.columns, table.records) or (unnamed and model_column(table.columns) is None)
         if of_one:
             table.columns = ["model", *table.columns]
             table.records = [{"model": source.called, **table.records[0]}]
-        roles = summary_in(table.columns, table.records) or published_in(table.columns, table.records, self.column_map)
+        roles = published_in(table.columns, table.records) if not self.column_map.columns else ""
+        if isinstance(roles, str):
+            roles = published_in(table.columns, table.records, self.column_map)
         if isinstance(roles, str):
             parts = f"say which column tells them apart: {Option('map', blank='COLUMN', of='task')}; or, if rows are items: "
             items = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
@@ -403,208 +284,16 @@ class ScoreTableLoader(SingleFileLoader):
             f"one row, read as published results of {source.called!r}"
             if of_one
             else f"read as published numbers, one row for each {roles.model}"
-            + (f" and {roles.labels['task']}" if "task" in roles.labels else "")
+            + "".join(f" and {part}" for part in roles.parts)
         )
         yield from source.notes(
             (whose, *table.notes, *_assumed(roles, numbers, table.records), *notes, *numbers.doubts())
         )
 
 
-def _model_in(columns: Sequence[str], records: Sequence[Record]) -> str | None:
-    """Return the column that names the model: called so, or called like a system and with another one in each row.
-
-    >>> [_model_in(["System", "F1"], [{"System": name} for name in names]) for names in ("ab", "aab")]
-    ['System', None]
-    """
-    for name in columns if model_column(columns) is None else ():
-        levels = {(as_text(record.get(name)) or "").strip() for record in records} - {""}
-        if plain(name) in _SYSTEMS and len(levels) == len(records) > 1:
-            return name
-    return model_column(columns)
-
-
-def _is_one_model(columns: Sequence[str], records: Sequence[Record]) -> bool:
-    """Whether a table is one row of shares or percentages, a column for each part of a benchmark: one model's results."""
-    if len(records) != 1 or model_column(columns) is not None:
-        return False
-    cells = [cell.number for name in _numeric(columns, records, "") if (cell := cell_of(records[0].get(name)))]
-    others = [value for value in records[0].values() if not is_absent(value) and cell_of(value) is None]
-    return len(cells) > max(2, len(others)) and all(0 <= number <= 100 for number in cells)
-
-
-def prices_in(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
-    """Return the columns of prices of a table that holds no other numbers of its models; none for any other table.
-
-    >>> prices_in(["model", "input_price", "context"], [{"model": "m", "input_price": 0.1, "context": 8000}])
-    ['input_price']
-    """
-    model = model_column(columns)
-    if model is None or item_column(columns) is not None:
-        return []
-    numeric = _numeric(columns, records, model)
-    prices = [name for name in numeric if is_price(name)]
-    return prices if all(is_price(name) or is_capacity(name) for name in numeric) else []
-
-
-def _numeric(columns: Sequence[str], records: Sequence[Record], model: str) -> list[str]:
-    """Columns at least half of whose filled cells hold numbers."""
-    found: list[str] = []
-    for column in columns:
-        cells = [record.get(column) for record in records]
-        filled = [cell for cell in cells if not is_absent(cell)]
-        n_numbers = sum(_is_number(cell, column) for cell in filled)
-        if column and column != model and n_numbers and 2 * n_numbers >= len(filled):
-            found.append(column)
-    return found
-
-
-def _uncertain(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
-    """Columns whose filled cells all say how certain a number is: `±2`, `[0.1, 0.3]`."""
-    filled = {name: [cell for row in records if not is_absent(cell := row.get(name))] for name in columns}
-    return [name for name, cells in filled.items() if cells and all(map(is_certainty, cells))]
-
-
-def _is_number(cell: object, column: str) -> bool:
-    return cell_of(count_of(cell) if plain(column) in COUNT_NAMES else cell) is not None
-
-
-def has_items_across(columns: Sequence[str], records: Sequence[Record]) -> bool:
-    """Whether each row is a model, and the other columns are items, which hold rights and wrongs alone.
-
-    >>> has_items_across(["model", *"abcde"], [{"model": "m", **dict.fromkeys("abcde", 1)}])
-    True
-    """
-    model = model_column(columns)
-    names = [as_text(record.get(model)) for record in records] if model is not None else []
-    cells = [record.get(column) for record in records for column in columns if column != model]
-    rights = all(is_absent(cell) or as_number(cell) in {0.0, 1.0} for cell in cells)
-    return bool(names) and len({*names}) == len(names) and rights and len(columns) > _MANY_ITEMS + 1
-
-
-def summary_in(columns: Sequence[str], records: Sequence[Record]) -> Roles | None:
-    """Return the roles of a summary: averages or shares of many items, in a row for each system, or for each of its parts.
-
-    What says so are names (`avg_f1`, `pass_rate`) and counts of what stands behind a row; a table with a row for each item
-    has neither, or names its items.
-
-    >>> rows = [{"variant": v, "n_used": 50, "f1": f1, "avg_missed": 1} for v, f1 in (("no_rag", 0.25), ("rag", 0.5))]
-    >>> found = summary_in(["variant", "n_used", "f1", "avg_missed"], rows)
-    >>> found.model, [(metric.column, metric.n) for metric in found.metrics]
-    ('variant', [('f1', 'n_used'), ('avg_missed', 'n_used')])
-    >>> summary_in(["variant", "f1", "em"], [{"variant": v, "f1": 0.5, "em": 1} for v in "ab"]) is None
-    True
-    """
-    if len(records) < 2 or any(
-        len(cell) > MAX_FACTOR_CHARS for row in records for cell in row.values() if isinstance(cell, str)
-    ):
-        return None
-    levels = {name: [(as_text(row.get(name)) or "").strip() for row in records] for name in columns}
-    columns = [name for name in columns if any(not is_absent(row.get(name)) for row in records)]
-    by_name = {plain(name): name for name in columns}
-    for model in (by_name[name] for name in (*MODEL_NAMES[:-1], *SUMMARISED) if name in by_name):
-        numeric = _numeric(columns, records, model)
-        varied = [name for name in columns if name != model and len({*levels[name]}) > 1]
-        if model in _numeric([model], records, "") or "" in levels[model] or item_column(varied) is not None:
-            continue
-        roles = roles_of(columns, numeric, model, _uncertain(columns, records))
-        scores = [
-            number for metric in roles.metrics for row in records if (number := as_number(row.get(metric.column)))
-        ]
-        behind = [as_number(row.get(name)) or 0 for name in numeric if _counts(name) for row in records]
-        counted = sum(behind) > _MANY_ITEMS * len(behind) > 0
-        certain = any(metric.error or metric.interval or metric.ends for metric in roles.metrics)
-        aggregated = certain or any(not AGGREGATED.isdisjoint(plain(name).split("_")) for name in numeric)
-        if len(roles.metrics) < 2 - (counted or certain) or (
-            not certain and all(number.is_integer() for number in scores)
-        ):
-            continue
-        if len({*levels[model]}) == len(records):
-            if counted or aggregated:
-                return roles
-        elif counted or certain:
-            parts = [
-                by_name[name] for name in (*roles.labels, *PARTS) if by_name.get(name, model) not in {model, *numeric}
-            ]
-            for part in parts:
-                most = _MANY_PARTS if counted else _FEW_PARTS
-                if len({*levels[part]}) <= most and len({*zip(levels[model], levels[part], strict=True)}) == len(
-                    records
-                ):
-                    labels = {name: column for name, column in roles.labels.items() if column != part}
-                    roles.labels = {**labels, "benchmark" if plain(part) == "benchmark" else "task": part}
-                    return roles
-    return None
-
-
-def _last(name: str) -> str:
-    """Return the last part of a dotted name, in plain words."""
-    return plain(name.rpartition(".")[2])
-
-
-def published_in(columns: Sequence[str], records: Sequence[Record], map_: ColumnMap | None = None) -> Roles | str:
-    """Return what the columns of published scores are; or why a table holds none.
-
-    With a map, or an empty one, the user says that the table holds some: then its first column names the models where no other
-    does, and rows may be those of anything.
-
-    >>> published_in(["model", "acc"], [{"model": "a", "acc": 1}, {"model": "a", "acc": 2}, {"model": "a", "acc": 2}])
-    'holds 3.0 rows for each model; a table of scores has one'
-    """
-    if not records:
-        return "holds no rows"
-    # An answer that is the same in all rows says how these were got.
-    same = {name for name in columns if len({as_text(row.get(name)) for row in records}) == 1 < len(records)}
-    answers = {name for name in same if plain(name) in ANSWERS}
-    if map_ is None and item_column({*columns} - answers) is not None:
-        return "its rows are items"
-    said = {} if map_ is None else {name: sources[0] for name, sources in map_.columns.items() if name != "score"}
-    named = said.get("model") or _model_in(columns, records)
-    model = named or (columns[0] if map_ is not None and columns else None)
-    if model is None or (named is None and _numeric([model], records, "")):
-        return "no column names the model; call it model"
-    numeric = _numeric([name for name in columns if name not in said.values()], records, model)
-    roles = roles_of(columns, numeric, model, _uncertain(columns, records))
-    roles.labels |= {name: source for name, source in said.items() if name != "model"}
-    if prices := prices_in(columns, records):
-        return f"is a list of prices ({', '.join(prices)}), which are no scores"
-    if not roles.metrics:
-        return f"no column but {model!r} holds scores, one number in each row"
-    keys = [roles.model, *(column for name, column in roles.labels.items() if name not in {"method", "unit", "date"})]
-    repeated = len(records) / len({tuple((as_text(row.get(name)) or "").strip() for name in keys) for row in records})
-    if repeated > _ROWS_A_MODEL:
-        return f"holds {repeated:.1f} rows for each {model}; a table of scores has one"
-    # A name alone may be that of a test: rows are models only where most of the names are.
-    names = [as_text(row.get(model)) or "" for row in records] if plain(model) == "name" else []
-    cells = [cell_of(row.get(metric.column)) for metric in roles.metrics for row in records]
-    rights = all(cell is None or cell.number in {0.0, 1.0} for cell in cells)
-    texts = any(len(cell) > MAX_FACTOR_CHARS for row in records for cell in row.values() if isinstance(cell, str))
-    tests = bool(names) and (rights or 2 * sum(map(names_a_model, names)) < len(names))
-    return "its rows are items" if map_ is None and (texts or tests or has_items_across(columns, records)) else roles
-
-
-def parts_in(columns: Sequence[str], records: Sequence[Record]) -> tuple[str, str] | None:
-    """Return the columns of systems and of parts of a benchmark by which a table may be published scores; None where none may.
-
-    >>> rows = [
-    ...     {"experiment": e, "retriever": r, "f1": 0.5, "em": 0.25}
-    ...     for e in ("base", "tuned")
-    ...     for r in ("bm25", "dense")
-    ... ]
-    >>> parts_in(["experiment", "retriever", "f1", "em"], rows)
-    ('experiment', 'retriever')
-    """
-    if item_column(columns) is not None or published_in(columns, records) == "its rows are items":
-        return None
-    systems = [name for name in columns if plain(name) in {*MODEL_NAMES, *SUMMARISED}]
-    for model, part in ((m, p) for m in systems for p in columns if p != m):
-        found = published_in(columns, records, ColumnMap(columns={"model": (model,), "task": (part,)}))
-        scores = [] if isinstance(found, str) else [row.get(each.column) for each in found.metrics for row in records]
-        if scores and any(cell and not cell.number.is_integer() for cell in map(cell_of, scores)):
-            return model, part
-    return None
-
-
-def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: PublishedRows, map_: ColumnMap) -> list[str]:
+def _add_all(
+    records: Sequence[Record], roles: PublishedColumns, stem: str, numbers: PublishedRows, map_: ColumnMap
+) -> list[str]:
     """Add every number; return what there is to tell of rows and cells."""
     seen: set[tuple[str | None, ...]] = set()
     told: Counter[str] = Counter()
@@ -632,7 +321,9 @@ def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: Publis
     return [f"{what}: {n}" for what, n in told.items()]
 
 
-def _add(record: Record, metric: ScoreColumns, roles: Roles, stem: str, numbers: PublishedRows, *, named: bool) -> None:
+def _add(
+    record: Record, metric: ScoreColumns, roles: PublishedColumns, stem: str, numbers: PublishedRows, *, named: bool
+) -> None:
     """Add one number; `named` says that its column is called a percentage and holds one."""
 
     def label(name: str) -> str | None:
@@ -678,7 +369,7 @@ def _level(metric: ScoreColumns) -> float | None:
     return int(said[0]) / 100 if said else LEVEL if quantiles else None
 
 
-def _facts(record: Record, roles: Roles) -> dict[str, object]:
+def _facts(record: Record, roles: PublishedColumns) -> dict[str, object]:
     """Columns that say something else of the model become factors, under names that no column of ours has."""
     found: dict[str, object] = {}
     for column in roles.facts:
@@ -690,7 +381,7 @@ def _facts(record: Record, roles: Roles) -> dict[str, object]:
     return found
 
 
-def _assumed(roles: Roles, numbers: PublishedRows, records: Sequence[Record]) -> list[str]:
+def _assumed(roles: PublishedColumns, numbers: PublishedRows, records: Sequence[Record]) -> list[str]:
     """Say what a table of scores does not tell and was taken to be so."""
     unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
     notes: list[str] = []

@@ -19,6 +19,8 @@ CROSSED: Final[Mapping[str, Sequence[object]]] = {
     "metric": ("accuracy", "toxicity"),
     "rater": ("ann", "bob"),
     "turn": (1, 2),
+    "person": ("p11", "p12", "p13"),
+    "dataset": ("arc", "mmlu", "gsm8k"),
 }
 _WORDS: Final = [
     "the",
@@ -46,6 +48,7 @@ def _text(draw: random.Random, n: int) -> str:
 KINDS: Final[Mapping[str, tuple[int, Callable[[random.Random, int], object]]]] = {
     "id": (0, lambda _, i: f"q{i}"),
     "index": (0, lambda _, i: i),
+    "entrant": (0, lambda _, i: f"lab-{i}-7b"),
     "digest": (0, lambda r, _: f"{r.getrandbits(64):016x}"),
     "text": (0, lambda r, i: f"What is {i} {_text(r, 8)}?"),
     "expected": (0, lambda r, _: r.choice("ABCD")),

@@ -19,9 +19,9 @@ from evalstats.errors import InputError
 from evalstats.loaders.base import Source, paths_apart, read_head
 from evalstats.loaders.binder import assigned
 from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.look import records_of_head
 from evalstats.loaders.registry import read
 from evalstats.loaders.sampled_column import AskedNames
-from evalstats.loaders.score_table import records_of_head
 from evalstats.loaders.values import word_score
 from evalstats.schema.data import EvalData
 from tests.cli.running import run

@@ -9,10 +9,11 @@ import pytest
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
+from evalstats.loaders.binder import assigned
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import HEAD_BYTES
 from evalstats.loaders.registry import read, read_source, sniffed
-from evalstats.loaders.score_table import LOADER, board_in, summary_in
+from evalstats.loaders.score_table import LOADER, board_in
 from evalstats.schema.data import EvalData
 from tests.loaders.trees import everything_said as told
 
@@ -115,26 +116,21 @@ def test_the_map_says_which_columns_of_a_board_are_scores_and_their_scale(tmp_pa
             board(option)
 
 
-def test_several_rows_of_a_system_are_parts_where_the_map_says_which(tmp_path: Path) -> None:
+def test_several_rows_of_a_system_are_parts_where_nothing_may_be_an_item(tmp_path: Path) -> None:
     path = tmp_path / "board.csv"
     rows = [
         f"{e},{r},0.{k + 2}{j},0.{k}5" for k, e in enumerate(("base", "tuned")) for j, r in enumerate(("bm25", "dense"))
     ]
     path.write_text("\n".join(["experiment,retriever,f1,em", *rows]))
-    with pytest.raises(InputError) as refused:
+    numbers = [("base", "bm25", "f1", 0.2), ("base", "bm25", "em", 0.05)]
+    assert read(path).aggregates.select("model", "task", "metric", "estimate").rows()[:2] == numbers
+    # What is called like nothing that has scores may be the items: then a line says how to read published scores.
+    path.write_text("\n".join(["experiment,topic,f1,em", *rows]))
+    with pytest.raises(InputError, match="These may fit: --map item=topic"):
         read(path)
-    line = "If it holds published scores: --input-format score-table --map model=experiment --map task=retriever"
-    assert line in str(refused.value)
-    map_ = ColumnMap.from_options(["model=experiment", "task=retriever"])
-    data = read(path, format="score-table", column_map=map_)
-    assert data.aggregates.select("model", "task", "metric", "estimate").rows()[:2] == [
-        ("base", "bm25", "f1", 0.2),
-        ("base", "bm25", "em", 0.05),
-    ]
-    with pytest.raises(
-        InputError, match=r"2\.0 rows for each experiment; .*Say which column tells them apart: --map task=COLUMN"
-    ):
-        read(path, format="score-table")
+    for map_ in (ColumnMap.from_options(["model=experiment", "task=topic"]), None):
+        data = read(path, format="score-table", column_map=map_)
+        assert data.aggregates.select("model", "task", "metric", "estimate").rows()[:2] == numbers
 
 
 def test_a_map_says_which_way_published_scores_go_and_which_stand_for_none(tmp_path: Path) -> None:
@@ -369,7 +365,8 @@ def test_parts_of_a_summary_are_tasks_and_counts_stand_behind_its_numbers(table:
 )
 def test_a_row_of_one_item_is_no_summary(text: str) -> None:
     header, *rows = (line.split(",") for line in text.splitlines())
-    assert summary_in(header, [dict(zip(header, row, strict=True)) for row in rows]) is None
+    found = assigned(header, [dict(zip(header, row, strict=True)) for row in rows])[0]
+    assert not (found.published and found.is_sure)
 
 
 @pytest.mark.parametrize(

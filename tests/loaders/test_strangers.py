@@ -256,20 +256,18 @@ def test_one_message_of_each_user_of_an_a_b_test_opens(tmp_path: Path) -> None:
     assert "on different users" in found.document().headline
 
 
-@pytest.mark.parametrize(
-    ("columns", "line"),
-    [
-        ("experiment,seed,val_loss", "item=seed --map score=val_loss:lower --map model=experiment"),
-        ("experiment_id,seed,accuracy", "item=seed --map score=accuracy --map model=experiment_id"),
-        ("method,fold,seed,f1", "item=seed --map score=f1 --map model=method"),
-    ],
-)
-def test_systems_of_an_experiment_share_its_seeds(tmp_path: Path, columns: str, line: str) -> None:
+@pytest.mark.parametrize("columns", ["model,seed,accuracy", "experiment_id,seed,top1", "method,fold,seed,f1"])
+def test_systems_of_an_experiment_share_its_seeds(tmp_path: Path, columns: str) -> None:
     path = tmp_path / "t.csv"
     middle = "," if columns.count(",") == 2 else ",1,"
     rows = [f"{k}{middle}{seed},{1.5 + k / seed:.3f}" for k in range(3) for seed in (13, 42, 7)]
     path.write_text("\n".join([columns, *rows]))
-    with pytest.raises(InputError, match=f"These may fit: --map {line}; or: "):
-        read(path)
-    options = line.replace("--map ", "").split()
-    assert read(path, column_map=ColumnMap.from_options(options)).outcomes.height == 9
+    outcomes = read(path).outcomes
+    assert (set(outcomes["item"]), set(outcomes["model"])) == ({"7", "13", "42"}, {"0", "1", "2"})
+
+
+def test_persons_who_rated_the_same_items_are_their_judges(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"p{p},q{k},{side},{(p + k + len(side)) % 5 + 1}" for p in range(3) for k in range(9) for side in SIDES]
+    path.write_text("\n".join(["participant_id,item,model,rating", *rows]))
+    assert set(read(path).outcomes["judge"]) == {"p0", "p1", "p2"}

@@ -14,10 +14,11 @@ from typing import Final
 
 from evalstats.loaders.base import Head, Match, Source
 from evalstats.loaders.format import Sign
+from evalstats.loaders.published_columns import is_absent
 from evalstats.loaders.published_format import PublishedFormat
 from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.score_table import LOADER as SCORE_TABLE
-from evalstats.loaders.score_table import ScoreRows, is_absent
+from evalstats.loaders.score_table import ScoreRows
 from evalstats.loaders.values import as_text
 
 # `aggragated` is how the project spells it.

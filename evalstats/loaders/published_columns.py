@@ -1,0 +1,472 @@
+"""What a table of published scores is told by: which column names the systems, which are scores, what stands beside these.
+
+A row is a system, or a part of a benchmark for a system. So no column names items, seeds, raters or answers, and every column of
+texts that tells rows of a system apart is called like a part or like a system itself: what is called otherwise may be the items.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from evalstats.loaders.blocks import MAX_FACTOR_CHARS
+from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.published_numbers import is_certainty
+from evalstats.loaders.roles import ASKED, OF_MANY_ROWS, ROLES, SURE, names_a_model, plain
+from evalstats.loaders.values import as_number, as_text
+
+Record = Mapping[str, object]
+
+_ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
+_CELL = re.compile(r"([-+−]?[\d.]+(?:e[-+]?\d+)?)\s*(%?)\s*(\S.*)?", re.IGNORECASE)
+# A header that names a score and how certain its cells say that it is: `score ± (95% CI)`, `Accuracy (SE)`.
+_WITH_CERTAINTY = re.compile(r"(.*?\S)\s*(?:±|\+/-|[(\[](?=[^)\]]*\b(?:ci|se|stderr|±)\b))(.*)", re.IGNORECASE)
+_MOST_HEADER: Final = 100
+_THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
+# Where a system has more rows than this on average, they are of something that is not told.
+_ROWS_A_MODEL: Final = 1.45
+# More items than this stand behind a summary's rows; so many parts may have a name that items have, too.
+_MANY_ITEMS, _MANY_PARTS = 4, 50
+# What a summary has a row for, beside systems; where a part of a benchmark is told in a table that has no other place for it.
+SUMMARISED: Final = frozenset({"ablation", "profile", "label", "judge", "exp"})
+_FOR_PARTS: Final = ("task", "scenario", "variant")
+# These may differ between rows of a system; a task may be an item.
+_NO_KEY: Final = frozenset({"method", "unit", "date", "task"})
+# A table with a column of one of these has a row for each item, vote, answer or repetition.
+_ITEMS: Final = ASKED.union(
+    *({name for name, weight in ROLES[role].names.items() if weight >= SURE} for role in ("item", "rater", "judge")),
+    OF_MANY_ROWS,
+)
+LABELS: Final = ("benchmark", "task", "scenario", "variant", "setting", "method", "unit", "date", "metric")
+COUNT_NAMES: Final = (
+    "n", "votes", "n_items", "n_votes", "num_votes", "n_samples", "samples", "n_total", "battles", "num_battles", "items",
+    "n_questions", "n_examples", "n_tasks", "n_used", "num_samples", "num_questions", "sample_size", "responses",
+    "total_questions",
+)  # fmt: skip
+# Words in the names of columns that hold averages, shares or totals of many rows.
+_AGGREGATED: Final = frozenset(
+    ["avg", "average", "mean", "median", "rate", "pct", "percent", "std", "ci", "p50", "p90", "p95", "p99", "winrate"]
+)
+_ERRORS: Final = ("std_error", "stderr", "se", "standard_error", "sem", "std_err", "±")
+_ENDS: Final = (
+    ("conf_low", "conf_high"), ("ci_low", "ci_high"), ("ci_lower", "ci_upper"), ("q025", "q975"), ("p2_5", "p97_5"),
+    ("rating_q025", "rating_q975"), ("lower", "upper"), ("low", "high"),
+)  # fmt: skip
+_INTERVALS: Final = (
+    "ci", *(name for n in (80, 90, 95, 99) for name in (f"ci{n}", f"ci_{n}", f"{n}_ci", f"{n}ci")),
+    "interval", "conf_int", "confidence_interval", "moe", "margin_of_error",
+)  # fmt: skip
+_LEVEL_NAMES: Final = ("conf_level", "level", "confidence_level")
+# Numbers that say something of a model and are no score of it.
+_FACTS: Final = re.compile(
+    r"(?:.*_)?(?:rank|position|place|params|parameters|param_count|size|size_b|params_b|year|avg_length|avg_tokens|"
+    r"output_length|context|context_length|context_window)|#params|#"
+)
+# What a model costs to use is no score of it.
+_PRICES: Final = re.compile(
+    r"(?:.*_)?(?:price|prices|pricing)(?:_.*)?|"
+    r"(?:.*_)?(?:costs?|usd|dollars?)(?:_.*)?_(?:per|in|out|input|output|prompt|completion|cached|tokens?|mtok|1k|1m)(?:_.*)?|"
+    r"(?:.*_)?(?:per|in|input|output|prompt|completion|cached|tokens?|mtok|1k|1m)(?:_.*)?_(?:costs?|usd|dollars?)(?:_.*)?|"
+    r"(?:.*_)?(?:input|output|prompt|completion)(?:_.*)?_(?:1k|1m|mtok|per_million|per_token)(?:_.*)?"
+)
+# What such a list may hold besides.
+_CAPACITIES: Final = re.compile(
+    r"costs?|usd|(?:.*_)?(?:max|context|window|limit|rpm|tpm|tokens?|throughput|cutoff|batch|cache|discount)(?:_.*)?"
+)
+_SPREADS: Final = re.compile(r"(?:.*_)?(?:std|sd|stdev|std_dev|stddev|variance|var)|(?:std|stdev|stddev)_(?!err).+")
+
+
+class ScoreColumns(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of scores with the columns that say how certain they are (None where there is none).
+
+    `interval` is a column with both ends, or half of an interval, in one cell.
+    """
+
+    column: str
+    error: str | None = None
+    ends: tuple[str, str] | None = None
+    interval: str | None = None
+    n: str | None = None
+
+
+class PublishedColumns(msgspec.Struct, kw_only=True):
+    """What every column of a table is for, and how surely it holds published scores; `parts` tell rows of a system apart."""
+
+    model: str
+    weight: float = 1.0
+    metrics: list[ScoreColumns] = msgspec.field(default_factory=list[ScoreColumns])
+    labels: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    level: str | None = None
+    facts: list[str] = msgspec.field(default_factory=list[str])
+    spreads: list[str] = msgspec.field(default_factory=list[str])
+    homeless: list[str] = msgspec.field(default_factory=list[str])
+    parts: tuple[str, ...] = ()
+
+
+def parted(columns: Sequence[str], records: Sequence[Record]) -> tuple[Sequence[str], Sequence[Record]]:
+    """Make two columns of one whose header names a score and its certainty, and whose cells hold both.
+
+    >>> parted(["model", "F1 ± (95% CI)"], [{"model": "m", "F1 ± (95% CI)": "71% ± 2"}])[1]
+    [{'model': 'm', 'F1': '71%', 'F1 95% CI': '± 2'}]
+    """
+    for column in columns:
+        header = _WITH_CERTAINTY.fullmatch(column) if len(column) <= _MOST_HEADER else None
+        cells = [_CELL.fullmatch((as_text(row.get(column)) or "").strip()) for row in records] if header else []
+        if header is None or header[1] in columns or not any(cell and cell[3] for cell in cells):
+            continue
+        names = header[1], f"{header[1]} {re.sub(r'[^%.a-zA-Z0-9]+', ' ', header[2]).strip() or '±'}"
+        records = [
+            {**row, names[0]: row.get(column) if cell is None else cell[1] + cell[2], names[1]: cell and cell[3]}
+            for row, cell in zip(records, cells, strict=True)
+        ]
+        columns = [name for each in columns for name in (names if each == column else (each,))]
+        records = [{name: row[name] for name in columns if name in row} for row in records]
+    return columns, records
+
+
+def is_absent(cell: object) -> bool:
+    """Whether a cell says that there is no number: empty, NaN, a dash, none.
+
+    >>> is_absent(" - "), is_absent(float("nan")), is_absent("0")
+    (True, True, False)
+    """
+    if isinstance(cell, float):
+        return math.isnan(cell)
+    return cell is None or (isinstance(cell, str) and cell.strip().lower() in _ABSENT)
+
+
+class ScoreCell(msgspec.Struct, frozen=True, kw_only=True):
+    """A number as a cell holds it; whether a percent sign follows, and what it says of its certainty (`± 1.2`)."""
+
+    number: float
+    percent: bool = False
+    certainty: str | None = None
+
+
+def cell_of(value: object) -> ScoreCell | None:
+    """Read a cell with one number; None where it holds something else.
+
+    >>> cell_of("54.0% ± 1.2"), cell_of("3.1x"), cell_of("1,234")
+    (ScoreCell(number=54.0, percent=True, certainty='± 1.2'), None, None)
+    """
+    if isinstance(value, bool):
+        return None
+    if not isinstance(value, str):
+        number = as_number(value)
+        return None if number is None else ScoreCell(number=number)
+    found = _CELL.fullmatch(value.strip())
+    number = as_number(found[1].replace("−", "-")) if found else None
+    if found is None or number is None or not (found[3] is None or is_certainty(found[3])):
+        return None
+    return ScoreCell(number=number, percent=bool(found[2]), certainty=found[3])
+
+
+def count_of(value: object) -> object:
+    """Return a count without what separates its thousands; anything else as it is.
+
+    In a score a comma may be a decimal point; a count has none.
+
+    >>> count_of("26,019"), count_of("12"), count_of("many")
+    ('26019', '12', 'many')
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    return re.sub(r"[, ]", "", text) if _THOUSANDS.fullmatch(text) else value
+
+
+def prices_in(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
+    """Return the columns of prices of a table that holds no other numbers of its models; none for any other table.
+
+    >>> prices_in(["model", "input_price", "context"], [{"model": "m", "input_price": 0.1, "context": 8000}])
+    ['input_price']
+    """
+    model = model_column(columns)
+    if model is None or item_column(columns) is not None:
+        return []
+    numeric = _numeric(columns, records, model)
+    prices = [name for name in numeric if is_price(name)]
+    return prices if all(is_price(name) or is_capacity(name) for name in numeric) else []
+
+
+def model_column(columns: Iterable[str]) -> str | None:
+    """Return the column that names the model; None where none does.
+
+    >>> model_column(["rank", "Model", "score"]), model_column(["x", "y"])
+    ('Model', None)
+    """
+    named = [name for name in columns if _weight_of_system(name) == 1]
+    return min(named, key=lambda name: plain(name) == "name", default=None)
+
+
+def item_column(columns: Iterable[str]) -> str | None:
+    """Return a column that only a table with several rows a model has; None where there is none."""
+    return next((column for column in columns if plain(column) in _ITEMS), None)
+
+
+def is_count(name: str) -> bool:
+    """Whether a column says by the last part of its name how much stands behind a score."""
+    return plain(name.rpartition(".")[2]) in COUNT_NAMES
+
+
+def _weight_of_system(name: str) -> float:
+    words = plain(name)
+    if "prompt" in words:
+        return 0.0
+    return 1.0 if words == "name" else max(ROLES["model"].names.get(words, 0.0), 0.5 * (words in SUMMARISED))
+
+
+def _systems(columns: Sequence[str], records: Sequence[Record], named: str | None) -> Sequence[tuple[str, float]]:
+    """Return the columns that may name systems, the surest first; with `named`, the user says that one does."""
+    weighed = [(name, weight) for name in columns if (weight := _weight_of_system(name)) > 0]
+    found = sorted(weighed, key=lambda pair: (-pair[1], plain(pair[0]) == "name"))
+    if named is not None:
+        sure = [pair for pair in found if pair[1] >= SURE]
+        found = [(named, 1.0)] if named else sure or [(name, 1.0) for name in columns[:1]]
+    return [(name, weight) for name, weight in found if name in columns and not _numeric([name], records, "")]
+
+
+def _may_be_part(name: str, levels: Sequence[str], *, told: bool) -> bool:
+    """Whether the levels of a column may be parts of a benchmark, or systems; `told` says what stands behind each row."""
+    words = plain(name)
+    if ROLES["item"].names.get(words, 0.0) > 0.5:
+        return told and len({*levels}) <= _MANY_PARTS
+    return words in {*ROLES["task"].names, "difficulty"} or _weight_of_system(name) > 0
+
+
+def _numeric(columns: Iterable[str], records: Sequence[Record], model: str) -> list[str]:
+    """Columns at least half of whose filled cells hold numbers."""
+    found: list[str] = []
+    for column in columns:
+        filled = [cell for row in records if not is_absent(cell := row.get(column))]
+        n_numbers = sum(cell_of(count_of(cell) if is_count(column) else cell) is not None for cell in filled)
+        if column and column != model and n_numbers and 2 * n_numbers >= len(filled):
+            found.append(column)
+    return found
+
+
+def _uncertain(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
+    """Columns whose filled cells all say how certain a number is: `±2`, `[0.1, 0.3]`."""
+    filled = {name: [cell for row in records if not is_absent(cell := row.get(name))] for name in columns}
+    return [name for name, cells in filled.items() if cells and all(map(is_certainty, cells))]
+
+
+def has_items_across(columns: Sequence[str], records: Sequence[Record]) -> bool:
+    """Whether each row is a model, and the other columns are items, which hold rights and wrongs alone.
+
+    >>> has_items_across(["model", *"abcde"], [{"model": "m", **dict.fromkeys("abcde", 1)}])
+    True
+    """
+    model = model_column(columns)
+    names = [as_text(record.get(model)) for record in records] if model is not None else []
+    cells = [record.get(column) for record in records for column in columns if column != model]
+    rights = all(is_absent(cell) or as_number(cell) in {0.0, 1.0} for cell in cells)
+    return bool(names) and len({*names}) == len(names) and rights and len(columns) > _MANY_ITEMS + 1
+
+
+def is_one_model(columns: Sequence[str], records: Sequence[Record]) -> bool:
+    """Whether a table is one row of shares or percentages, a column for each part of a benchmark: one model's results."""
+    if len(records) != 1 or model_column(columns) is not None:
+        return False
+    cells = [cell.number for name in _numeric(columns, records, "") if (cell := cell_of(records[0].get(name)))]
+    others = [value for value in records[0].values() if not is_absent(value) and cell_of(value) is None]
+    return len(cells) > max(2, len(others)) and all(0 <= number <= 100 for number in cells)
+
+
+def published_in(
+    columns: Sequence[str], records: Sequence[Record], map_: ColumnMap | None = None
+) -> PublishedColumns | str:
+    """Return what the columns of published scores are; or why a table holds none.
+
+    With a map, or an empty one, the user says that the table holds some: then its first column names the systems where no other
+    does, and names speak against nothing.
+
+    >>> rows = [{"variant": v, "n_used": 50, "f1": f1, "avg_missed": 1} for v, f1 in (("no_rag", 0.25), ("rag", 0.5))]
+    >>> found = published_in(["variant", "n_used", "f1", "avg_missed"], rows)
+    >>> found.model, [(metric.column, metric.n) for metric in found.metrics]
+    ('variant', [('f1', 'n_used'), ('avg_missed', 'n_used')])
+    >>> rows = [{"experiment": e, "retriever": r, "f1": 0.5} for e in ("base", "tuned") for r in ("bm25", "dense")]
+    >>> published_in(["experiment", "retriever", "f1"], rows).labels
+    {'task': 'retriever'}
+    >>> published_in(["model", "acc"], [{"model": "a", "acc": 1}, {"model": "a", "acc": 2}, {"model": "a", "acc": 2}])
+    'holds 3.0 rows for each model; a table of scores has one'
+    """
+    if not records:
+        return "holds no rows"
+    said = {} if map_ is None else {name: sources[0] for name, sources in map_.columns.items() if name != "score"}
+    long = any(len(cell) > MAX_FACTOR_CHARS for row in records for cell in row.values() if isinstance(cell, str))
+    if map_ is None and (long or has_items_across(columns, records)):
+        return "its rows are items"
+    if prices := prices_in(columns, records):
+        return f"is a list of prices ({', '.join(prices)}), which are no scores"
+    why = "no column names the model; call it model"
+    for model, weight in _systems(columns, records, None if map_ is None else said.get("model", "")):
+        found = columns_of(
+            columns,
+            _numeric([name for name in columns if name not in said.values()], records, model),
+            model,
+            _uncertain(columns, records),
+        )
+        found.labels |= {name: source for name, source in said.items() if name != "model"}
+        if not found.metrics:
+            why = f"no column but {model!r} holds scores, one number in each row"
+            continue
+        levels = {name: [(as_text(row.get(name)) or "").strip() for row in records] for name in columns}
+        key = (model, *(column for name, column in found.labels.items() if name not in _NO_KEY or name in said))
+        n_rows = len(records) / len({*zip(*(levels[name] for name in key), strict=True)})
+        if n_rows > _ROWS_A_MODEL:
+            why = f"holds {n_rows:.1f} rows for each {model}; a table of scores has one"
+        if map_ is not None and n_rows <= _ROWS_A_MODEL:
+            return found
+        if map_ is None:
+            varied = [name for name in columns if name != model and (len({*levels[name]}) > 1 or len(records) == 1)]
+            if item_column(varied) is not None:
+                return "its rows are items"
+            if _is_published(found, weight, records, levels, key):
+                return found
+    return why
+
+
+def _is_published(
+    found: PublishedColumns,
+    weight: float,
+    records: Sequence[Record],
+    levels: Mapping[str, Sequence[str]],
+    key: Sequence[str],
+) -> bool:
+    """Whether names and cells say that a table holds published scores; the parts of its benchmark are then among the labels."""
+    model = found.model
+    scores = [[cell.number for row in records if (cell := cell_of(row.get(each.column)))] for each in found.metrics]
+    numeric = _numeric(levels, records, model)
+    behind = [as_number(row.get(name)) or 0 for name in numeric if is_count(name) for row in records]
+    # Only what was averaged has an error, an interval or a spread.
+    certain = bool(found.spreads) or any(metric.error or metric.interval or metric.ends for metric in found.metrics)
+    told = certain or sum(behind) > _MANY_ITEMS * len(behind) > 0
+    summed = told or any(not _AGGREGATED.isdisjoint(plain(name).split("_")) for name in numeric)
+    whole = all(number.is_integer() for numbers in scores for number in numbers) and not certain
+    rights = [{*numbers} <= {0, 1} for numbers in scores]
+    # What is called name may be that of a test, and a row of few whole numbers that of an item.
+    tests = plain(model) == "name" and (all(rights) or 2 * sum(map(names_a_model, levels[model])) < len(records))
+    if tests or (weight < SURE and (whole or "" in levels[model] or len(scores) < 2 - told)):
+        return False
+    found.weight = min(weight + 0.3 * summed, 1.0)
+    keys = [*zip(*(levels[name] for name in key), strict=True)]
+    if len(records) <= (_ROWS_A_MODEL if weight == 1 else 1) * len({*keys}):
+        return True
+    n_systems = len({*levels[model]})
+    others = [found.labels.get(name) for name in ("method", "task")]
+    others = [name for name in (*others, *found.facts) if name is not None and name not in numeric]
+    # What is the same for all rows of a system says something of it.
+    parts = [name for name in others if len({*zip(levels[model], levels[name], strict=True)}) > n_systems]
+    apart = {*zip(keys, *(levels[name] for name in parts), strict=True)}
+    # What is called otherwise, and a column of rights and wrongs, are more likely those of items.
+    known = all(_may_be_part(name, levels[name], told=told) for name in parts) and (told or not any(rights))
+    in_tasks = all(plain(name) in ROLES["task"].names for name in parts)
+    found.weight = min(weight + 0.3 * (summed or in_tasks), 1.0) if known else 0.3
+    labels = {name: column for name, column in found.labels.items() if column not in parts}
+    free = [name for name in _FOR_PARTS if name not in labels]
+    if whole or not parts or len(parts) > len(free) or len(apart) < len(records):
+        return False
+    found.labels = {**labels, **dict(zip(free, parts, strict=False))}
+    found.facts = [name for name in found.facts if name not in parts]
+    found.parts = tuple(parts)
+    return True
+
+
+def is_price(column: str) -> bool:
+    """Whether a column's name says that it holds the price of tokens.
+
+    >>> is_price("input_cost_per_token"), is_price("Output ($/1M)"), is_price("cost"), is_price("total_cost")
+    (True, True, False, False)
+    """
+    return "$" in column or _PRICES.fullmatch(plain(column)) is not None
+
+
+def is_capacity(column: str) -> bool:
+    """Whether a column's name says what a model takes or costs in other ways, as lists of prices tell."""
+    return _CAPACITIES.fullmatch(plain(column)) is not None or _FACTS.fullmatch(plain(column)) is not None
+
+
+def columns_of(
+    columns: Sequence[str], numeric: Iterable[str], model: str, uncertain: Iterable[str] = ()
+) -> PublishedColumns:
+    """Say what every column of a table is for.
+
+    `numeric` are those that hold numbers, `uncertain` those that by their cells say how certain a number is (`±2`), `model` the
+    one that names the model.
+
+    >>> found = columns_of(["model", "acc", "acc_se", "votes"], ["acc", "acc_se", "votes"], "model")
+    >>> found.metrics
+    [ScoreColumns(column='acc', error='acc_se', ends=None, interval=None, n='votes')]
+    """
+    roles = PublishedColumns(model=model)
+    numbers, uncertain = set(numeric), set(uncertain)
+    by_name = {plain(column.replace("±", " ± ")): column for column in columns if column != model}
+    roles.labels = {
+        name: by_name.pop(name) for name in LABELS if name in by_name and by_name[name] not in numbers | uncertain
+    }
+    roles.level = next((by_name.pop(name) for name in _LEVEL_NAMES if by_name.get(name) in numbers), None)
+    kept = {name: column for name, column in by_name.items() if column in numbers and not _FACTS.fullmatch(name)}
+    kept = {name: column for name, column in kept.items() if not is_price(column)}
+    roles.spreads = [
+        by_name[name] for name in by_name if _SPREADS.fullmatch(name) and by_name[name] in numbers | uncertain
+    ]
+    beside = {
+        name: column
+        for name, column in by_name.items()
+        if column not in roles.spreads
+        and (column in uncertain or (_is_beside(name, kept) and (column in numbers or _tells(name, _INTERVALS))))
+    }
+    bases = {name: column for name, column in kept.items() if column not in {*roles.spreads, *beside.values()}}
+    used: set[str] = set()
+    roles.metrics = [
+        _metric(name, column, beside, uncertain, used, alone=len(bases) == 1) for name, column in bases.items()
+    ]
+    roles.homeless = [column for column in beside.values() if column not in used]
+    told = {*bases.values(), *beside.values(), *roles.spreads}
+    roles.facts = [column for column in by_name.values() if column not in told]
+    return roles
+
+
+def _metric(
+    name: str, column: str, beside: Mapping[str, str], uncertain: Collection[str], used: set[str], *, alone: bool
+) -> ScoreColumns:
+    """Find what stands beside a column of scores: under its own name, or under any if it is the only one."""
+
+    def first(words: Iterable[str], *, general: bool) -> str | None:
+        own = [form for word in words for form in _forms(name, word)]
+        return next((beside[each] for each in (*own, *(words if general else ())) if each in beside), None)
+
+    ends = next(
+        (
+            (beside[low], beside[high])
+            for pair in _ENDS
+            for low, high in ((f"{name}_{pair[0]}", f"{name}_{pair[1]}"), *([pair] if alone else []))
+            if low in beside and high in beside
+        ),
+        None,
+    )
+    error, interval = first(_ERRORS, general=alone), first(_INTERVALS, general=alone)
+    if alone and error is None and interval is None:
+        error = next((each for each in beside.values() if each in uncertain), None)
+    n = first(COUNT_NAMES, general=True)  # one count may stand for all columns
+    used.update(each for each in (error, interval, n, *(ends or ())) if each)
+    return ScoreColumns(column=column, error=error, ends=ends, interval=interval, n=n)
+
+
+def _forms(name: str, word: str) -> list[str]:
+    return [form for base in (name, name.removesuffix("_mean")) for form in (f"{base}_{word}", f"{word}_{base}")]
+
+
+def _tells(name: str, words: Iterable[str]) -> bool:
+    return any(name == word or name.startswith(f"{word}_") or name.endswith(f"_{word}") for word in words)
+
+
+def _is_beside(name: str, columns: Mapping[str, str]) -> bool:
+    """Whether a column says how certain another one is, or how much stands behind it."""
+    words = {*_ERRORS, *_INTERVALS, *COUNT_NAMES, *(end for pair in _ENDS for end in pair)}
+    if name in words or _tells(name, _ERRORS):
+        return True
+    # What is left of the name must be a column: low_resource is no end of anything, score_low beside score is.
+    bare = [name.removesuffix(f"_{word}") for word in words] + [name.removeprefix(f"{word}_") for word in words]
+    return any(rest != name and not columns.keys().isdisjoint((rest, f"{rest}_mean")) for rest in bare)
