@@ -1,9 +1,11 @@
 """Arena votes as blocks of columns, from JSON, delimited text and Parquet in bounded memory; and what is met on the way."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain, compress
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -112,6 +114,12 @@ class _Votes(TypedRecords[dict[str, Any]]):
 
     bad: BadRow
 
+    @property
+    def places(self) -> Sequence[int]:
+        """Where each record of the block stands that was given last."""
+        numbers = [at for at in self._places if isinstance(at, int)]
+        return numbers if len(numbers) == len(self._places) else self.locators.str.extract(r"(\d+)").cast(int).to_list()
+
     def leave_out(self, why: str, locator: str | None = None) -> None:
         """Hand on what is wrong with a record."""
         self.bad(
@@ -135,8 +143,8 @@ def column_blocks(head: Head, bad: BadRow) -> Iterator[tuple[dict[str, Cells], S
         votes = _Votes(Source(path=head.path), dict[str, Any], called="votes", alone=True)
         votes.bad = bad
         for block in votes.blocks():
-            if records := list(block):
-                yield columns_from(records), votes.locators.str.extract(r"(\d+)").cast(pl.Int64).to_list()
+            if block:
+                yield columns_from(block), votes.places
 
 
 def columns_from(records: Sequence[Mapping[str, object]]) -> dict[str, Cells]:
@@ -146,12 +154,25 @@ def columns_from(records: Sequence[Mapping[str, object]]) -> dict[str, Cells]:
     >>> found["a"].to_list(), found["b"]
     ([1, 2], ['x', [1]])
     """
-    columns: dict[str, Cells] = {}
-    for name in dict.fromkeys(chain.from_iterable(records)):
-        if name not in TEXTS - ANSWERS:
-            values = [record.get(name) for record in records]
-            columns[as_text(name) or ""] = values if {*map(type, values)} & {dict, list} else series(values)
-    return columns
+    names = [*records[0]] if records else []
+    if names and sum(map(len, records)) == len(names) * len(records):  # records are most often alike
+        with suppress(KeyError):
+            rows = map(itemgetter(*names), records) if len(names) > 1 else ((record[names[0]],) for record in records)
+            return _columns(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    every = dict.fromkeys(chain.from_iterable(records))
+    return _columns((name, [record.get(name) for record in records]) for name in every)
+
+
+def _columns(cells: Iterable[tuple[str, list[object]]]) -> dict[str, Cells]:
+    kept = ((as_text(name) or "", values) for name, values in cells if name not in TEXTS - ANSWERS)
+    return {name: _column(values) for name, values in kept}
+
+
+def _column(values: list[object]) -> Cells:
+    if isinstance(values[0], str):  # so are most often the others
+        with suppress(TypeError, UnicodeEncodeError):
+            return pl.Series(values, dtype=pl.String)
+    return values if {*map(type, values)} & {dict, list} else series(values)
 
 
 def _is_kept(name: str, dtype: pl.DataType) -> bool:

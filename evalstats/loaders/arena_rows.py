@@ -5,6 +5,7 @@ from functools import partial
 from itertools import chain
 
 import msgspec
+import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
@@ -45,7 +46,7 @@ from evalstats.loaders.values import (
     units_of_times,
 )
 from evalstats.schema.columns import COMPARISONS, column_names
-from evalstats.schema.tables import columns_of_rows, combinations_in, is_constant, levels_of
+from evalstats.schema.tables import coded, columns_of_rows, levels_of
 
 # What a label is read by. A record that lacks the first is read by the next.
 _LABELS = ("winner", "win")
@@ -80,9 +81,9 @@ def winners_of(
     itself = model_a == model_b
     named = pl.when(itself).then(None).when(label == model_a).then(pl.lit("a")).when(label == model_b).then(pl.lit("b"))
     keys = pl.select(label=label, named=named, itself=itself)
-    distinct = combinations_in(keys, keys.columns)
+    first, codes = coded(keys)
     found: list[VoteOutcome] = []
-    for text, side, is_itself, n in distinct.iter_rows():
+    for (text, side, is_itself), n in zip(keys[first].iter_rows(), np.bincount(codes).tolist(), strict=True):
         own = labels.get(text.strip().lower()) if text is not None else None
         winner = read(text, side) if own is None else replace(labelled(own, _FIRST, _SECOND), raw=text, words=None)
         if is_itself and winners is None:
@@ -90,14 +91,9 @@ def winners_of(
         tally.count_winner(winner, against_itself=is_itself, n=n)
         found.append(winner)
     reading = {"outcome": "outcome", "strength": "strength", "status_reason": "reason", "value_raw": "raw"}
-    telling = [name for name in keys.columns if not is_constant(distinct[name])] or ["label"]
-    read_off = distinct.select(telling).with_columns(
-        pl.Series(name, [getattr(winner, field) for winner in found], dtype=pl.String)
-        for name, field in reading.items()
-    )
-    joined = keys.join(read_off, on=telling, how="left", nulls_equal=True, maintain_order="left")
-    status = pl.when(pl.col("outcome").is_null()).then(pl.lit("unscored")).otherwise(pl.lit("scored"))
-    return joined.select(*reading, status=status).to_dict()
+    made = {name: [getattr(winner, field) for winner in found] for name, field in reading.items()}
+    made["status"] = ["unscored" if winner.outcome is None else "scored" for winner in found]
+    return {name: pl.Series(name, texts, dtype=pl.String).gather(codes) for name, texts in made.items()}
 
 
 def _of_event(events: Mapping[str, VoteOutcome], at: str | None, _: str | None) -> VoteOutcome:
@@ -161,10 +157,9 @@ def comparisons(block: VoteBlock, arena: Arena, tally: Tally) -> tuple[pl.DataFr
     Votes that do not name two models are left out, and told.
     """
     sides = [texts(block.first_of(*names)) for names in (("model_a", "left"), ("model_b", "right"))]
-    named = pl.select(
-        pl.all_horizontal((side.str.strip_chars().str.len_bytes() > 0).fill_null(value=False) for side in sides)
-    ).to_series()
-    if not named.all():
+    levels = [side.gather(side.hash(seed=0).arg_unique()).str.strip_chars().fill_null("") for side in sides]
+    if any((names == "").any() for names in levels):
+        named = pl.select(pl.all_horizontal(side.str.strip_chars().fill_null("") != "" for side in sides)).to_series()
         tally.add_without_model([place for place, has in zip(block.places, named, strict=True) if not has])
         block, sides = block.filter(named), [side.filter(named) for side in sides]
     if not block.frame.height:

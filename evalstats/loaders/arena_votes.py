@@ -31,7 +31,7 @@ from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, SingleF
 from evalstats.loaders.blocks import SkippedRows, TableFile, open_table, own_name
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
-from evalstats.loaders.rows import SeenKeys
+from evalstats.loaders.rows import MOST_KEYS, SeenKeys
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text
 from evalstats.schema.data import Problem
 
@@ -160,6 +160,11 @@ class ArenaVotesLoader(SingleFileLoader):
     name = "arena-votes"
     title = "arena votes: pairs, or K answers (.json, .jsonl, .csv, .parquet)"
     version = "4"
+
+    @property
+    def n_keyed(self) -> int:
+        """Return how many votes of a source it has told apart itself."""
+        return MOST_KEYS
 
     def with_columns(self, column_map: ColumnMap) -> "ArenaVotesLoader":
         """Return a loader that finds the columns by the map."""

@@ -653,7 +653,7 @@ def read_source(loader: Loader, source: Source, once: HeldOnce | None = None) ->
     tables: dict[str, pl.DataFrame] = {}
     for name, parts in frames.items():
         tables[name] = concat_tables(parts, name)
-        if name == "outcomes" and tables[name].height <= getattr(loader, "n_keyed", 0):
+        if name in {"outcomes", "comparisons"} and tables[name].height <= getattr(loader, "n_keyed", 0):
             continue
         try:
             check_key(tables[name], name, source=str(source.path))

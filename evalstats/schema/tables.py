@@ -339,7 +339,13 @@ def time_of_number(counts: pl.Series) -> pl.Series:
     """
     values = counts.to_numpy()
     size = np.abs(values)
-    scaled = np.select([size < limit for limit, _ in _UNITS], [values * by for _, by in _UNITS], values / 1e3)
+    most, least = (size.max(), size.min()) if len(size) else (0.0, 0.0)  # NaN where a number is missing
+    lows = (0.0, *(limit for limit, _ in _UNITS[:-1]))
+    alike = [by for low, (limit, by) in zip(lows, _UNITS, strict=True) if low <= least and most < limit]
+    if alike:
+        scaled = values * alike[0]
+    else:
+        scaled = np.select([size < limit for limit, _ in _UNITS], [values * by for _, by in _UNITS], values / 1e3)
     known = pl.Series(counts.name, scaled).set(counts.is_null(), None).fill_nan(None)
     return known.round().cast(pl.Int64, strict=False).cast(pl.Datetime("us", "UTC"))
 
