@@ -15,8 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import AnyStr, BinaryIO, cast
 
@@ -425,12 +424,28 @@ def iter_json_lines(path: Path, bad: BadRow | None = None) -> Iterator[tuple[int
             bad(str(error).removeprefix(f"{path}: "))
 
 
-def line_pieces(path: Path, size: int) -> Iterator[bytes]:
-    """Yield a file of lines in UTF-8, whole lines at a time, about `size` bytes; a longer line is a piece of its own."""
+def line_pieces(path: Path, size: int) -> Iterator[memoryview]:
+    """Yield a file of lines in UTF-8, whole lines at a time, up to `size` bytes; a longer line is a piece of its own.
+
+    The next piece takes the place of the last: fresh memory would cost more than to read and to parse it.
+    """
     with open_bytes(path) as stream:
-        # A read takes the room of all that it may bring.
-        while piece := b"".join(islice(iter(partial(stream.read, min(size, _CHUNK)), b""), -(-size // _CHUNK))):
-            yield piece if piece.endswith(b"\n") else piece + next(bounded_lines(stream.readline, str(path)), b"")
+        room, held = bytearray(size), 0
+        while n := cast("io.BufferedReader", stream).readinto(memoryview(room)[held:]):
+            held += n
+            if end := room.rfind(b"\n", 0, held) + 1:
+                yield memoryview(room)[:end]
+                rest = room[end:held]
+                if len(room) > max(size, len(rest)):
+                    room = bytearray(max(size, 2 * len(rest)))
+                held = len(rest)
+                room[:held] = rest
+            elif held >= MAX_RECORD_CHARS:
+                raise UnreadableFileError(_too_long(str(path)))
+            elif held == len(room):
+                room = room + bytes(held)
+        if held:
+            yield memoryview(room)[:held]
 
 
 def _decoded(line: bytes, name: str) -> str:
@@ -440,13 +455,15 @@ def _decoded(line: bytes, name: str) -> str:
         raise UnreadableFileError(encoding_message(name, error)) from error
 
 
+def _too_long(name: str) -> str:
+    return f"{name}: one line is longer than {MAX_RECORD_CHARS >> 20} MiB; check that it is a file of records"
+
+
 def bounded_lines(readline: Callable[[int], AnyStr], name: str) -> Iterator[AnyStr]:
     """Yield the lines that `readline` gives with their ends, and refuse one that is too long to be a record."""
     while line := readline(MAX_RECORD_CHARS):
         if len(line) == MAX_RECORD_CHARS:
-            raise UnreadableFileError(
-                f"{name}: one line is longer than {MAX_RECORD_CHARS >> 20} MiB; check that it is a file of records"
-            )
+            raise UnreadableFileError(_too_long(name))
         yield line
 
 

@@ -5,7 +5,6 @@ A place in a record is a path: names of members with points between them ("info.
 something in it.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -122,25 +121,22 @@ def _at(records: Sequence[object], path: str, absent: object) -> list[object]:
 def _members(values: Sequence[object], name: str, absent: object) -> list[object]:
     """Return one member of each value."""
     kinds = {*map(type, values)}
-    holding = {kind for kind in kinds if issubclass(kind, Struct | dict | list)}
-    if name == "#" or len(holding) > 1:
+    structs = [kind for kind in kinds if issubclass(kind, Struct)]
+    if name == "#":
+        return [len(cast("str", value)) if type(value) in {str, list} else absent for value in values]
+    if len(structs) + len(kinds & {dict, list}) > 1:
         return [_member(value, name, absent) for value in values]
-    for kind in holding:
-        # Of what holds members there is one kind; anything else holds none.
-        if kind is dict:
-            rows = cast("Sequence[Row]", values)
-            if len(kinds) == 1:
-                return [value.get(name, absent) for value in rows]
-            return [value.get(name, absent) if type(value) is dict else absent for value in rows]
-        if kind is list:
-            place, lists = int(name) if name.isdecimal() else sys.maxsize, cast("Sequence[list[object]]", values)
-            return [value[place] if type(value) is list and len(value) > place else absent for value in lists]
-        if (attribute := _attributes(kind).get(name)) is not None:
-            read = attrgetter(attribute)
-            if len(kinds) == 1:
-                return [*map(read, values)]
-            return [read(value) if type(value) is kind else absent for value in values]
-    return [absent] * len(values)
+    if dict in kinds:
+        return [cast("Row", value).get(name, absent) if type(value) is dict else absent for value in values]
+    if list in kinds and name.isdecimal():
+        place, lists = int(name), cast("Sequence[list[object]]", values)
+        return [value[place] if type(value) is list and len(value) > place else absent for value in lists]
+    if not structs or name not in (attributes := _attributes(structs[0])):
+        return [absent] * len(values)
+    read = attrgetter(attributes[name])
+    if len(kinds) == 1:
+        return [*map(read, values)]
+    return [read(value) if isinstance(value, Struct) else absent for value in values]
 
 
 def _member(value: object, name: str, absent: object) -> object:
@@ -149,12 +145,9 @@ def _member(value: object, name: str, absent: object) -> object:
     if isinstance(value, Struct):
         attribute = _attributes(type(value)).get(name)
         return absent if attribute is None else getattr(value, attribute)
-    if name == "#" and isinstance(value, str):
-        return len(value)
-    if isinstance(value, list):
+    if isinstance(value, list) and name.isdecimal():
         listed = cast("list[object]", value)
-        place = int(name) if name.isdecimal() else -1
-        return len(listed) if name == "#" else listed[place] if 0 <= place < len(listed) else absent
+        return listed[int(name)] if int(name) < len(listed) else absent
     return absent
 
 

@@ -203,6 +203,7 @@ def test_members_that_were_asked_for_are_kept(tmp_path: Path, monkeypatch: pytes
 def test_blocks_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No block holds much more than its bytes, however the records are wrapped."""
     monkeypatch.setattr(typed_records, "_BLOCK_BYTES", 2_000)
+    monkeypatch.setattr(typed_records, "_PIECE_BYTES", 500)
     monkeypatch.setattr(typed_records, "_AT_ONCE_BYTES", 0)
     monkeypatch.setattr(typed_records, "_PIECES", 1)
     rows = [{"id": f"q{n}", "parts": "y" * 90} for n in range(500)]
