@@ -118,7 +118,9 @@ class TypedRecords(Generic[R]):
     def locators(self) -> pl.Series:
         """Where each record of the block stands that was given last."""
         before, _, after = self._pattern.partition("{}")
-        return before + pl.Series(self._places).cast(pl.String) + after
+        return pl.select(
+            pl.concat_str(pl.lit(before), pl.Series(self._places).cast(pl.String), pl.lit(after))
+        ).to_series()
 
     def blocks(self) -> Iterator[list[R]]:
         """Yield the records some thousand at a time; `locators` are those of the block that was given last."""
@@ -232,7 +234,8 @@ class TypedRecords(Generic[R]):
             yield from self._piece_by_piece()
             return
         for pattern, all_places, elements in found:
-            step = max(1, len(elements) * _BLOCK_BYTES // len(data))
+            at_once = _BLOCK_BYTES * (_PIECES if elements and isinstance(elements[0], Struct) else 1)
+            step = max(1, len(elements) * at_once // len(data))
             for first in range(0, len(elements), step):
                 places, some = all_places[first : first + step], elements[first : first + step]
                 if isinstance(some[0], Struct):
