@@ -30,7 +30,6 @@ _NO_ANSWER: Final = "no answer stood between the tags, which the benchmark score
 _SILENT: Final = (
     "{n} of {rows} completions give no answer between the tags; they keep the score that the benchmark gave them"
 )
-_AGAIN: Final = "{n} questions appear in the file more than once; each is an item of its own, numbered #2, #3, ..."
 _FEWER: Final = "{n} questions have fewer completions than were asked for, since requests failed; those are missing"
 _OF_DATASET: Final = ("name", "category", "config", "system_prompt", "completions_per_prompt", "error")
 
@@ -42,6 +41,8 @@ class _Completion(Struct):
 
 
 class _Result(Struct):
+    """A question; run, task and category are its dataset's."""
+
     question: Any = None
     completions: list[_Completion | Scalar] | Scalar = None
     error: Any = None
@@ -77,16 +78,18 @@ def _is_whole(path: Path) -> bool:
 def _grouped(files: Sequence[Path]) -> Iterable[Source | Problem]:
     """Put each dataset together with the summary of its run; `--full-results` writes all datasets once more."""
     summaries = {path.parent: path for path in files if plain_name(path) == _SUMMARY}
-    whole = [path for path in files if plain_name(path) != _SUMMARY and _is_whole(path)]
-    datasets = [path for path in files if plain_name(path) != _SUMMARY and path not in whole]
-    for path in whole:
-        if not any(path.parent in dataset.parents for dataset in datasets):
+    others = {path: _is_whole(path) for path in files if plain_name(path) != _SUMMARY}
+    datasets = [path for path, whole in others.items() if not whole]
+    used: set[Path] = set()
+    for path, whole in others.items():
+        if whole and not any(path.parent in dataset.parents for dataset in datasets):
             yield Source(path=path)
-    beside = {path: next((summaries[up] for up in path.parents[:2] if up in summaries), None) for path in datasets}
-    for path, summary in beside.items():
-        yield Source(path=path, companions=(summary,) if summary else ())
+    for path in datasets:
+        beside = [summaries[up] for up in path.parents[:2] if up in summaries][:1]
+        used |= {*beside}
+        yield Source(path=path, companions=(*beside,))
     for summary in summaries.values():
-        if summary not in beside.values():
+        if summary not in used:
             message = "holds only the averages of a run; give the folder that it lies in, with the datasets"
             yield Problem(path=str(summary), message=message)
 
@@ -94,12 +97,6 @@ def _grouped(files: Sequence[Path]) -> Iterable[Source | Problem]:
 def _item(question: object) -> str:
     text = question if isinstance(question, str) else json_text(question)
     return hashlib.sha1(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:12]
-
-
-def _model_of(source: Source) -> str | None:
-    """Read the model out of the folder of the run, or out of a name that was joined from folders by two underscores."""
-    names = [*source.stem.split("__"), *(readable_name(folder.name) for folder in source.path.absolute().parents[:2])]
-    return next((found["model"] for name in names if (found := _RUN_FOLDER.fullmatch(name))), None)
 
 
 def _nothing(dataset: _Dataset) -> str:
@@ -112,10 +109,14 @@ def _run(dataset: _Dataset, file: FormatFile[_Record], part: str) -> tuple[str, 
     """Return the run of a dataset, and how many completions were asked for."""
     summary = as_dict(file.members.get("metadata")) or file.facts
     asked, prompt = dataset.completions_per_prompt, as_text(dataset.system_prompt)
-    model = as_text(summary.get("model")) or _model_of(file.source)
+    # Else the model is in the folder of the run, or in a name that was joined from folders by two underscores.
+    folders = (readable_name(folder.name) for folder in file.source.path.absolute().parents[:2])
+    names = map(_RUN_FOLDER.fullmatch, (*file.source.stem.split("__"), *folders))
+    model = as_text(summary.get("model")) or next((found["model"] for found in names if found), None)
     run = file.run(
         model,
-        *(part_of for part_of in (model or "", part)),
+        model or "",
+        part,
         harness_version=as_text(summary.get("git_hash")),
         task_version=hashlib.sha1(json_text(dataset.config).encode(), usedforsecurity=False).hexdigest()[:8],
         prompt_hash=hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16] if prompt else None,
@@ -134,11 +135,10 @@ def _questions(records: list[_Record], file: FormatFile[_Record]) -> tuple[list[
     """Return the questions of a dataset, or of all datasets of a run; one without a completion has one that failed."""
     found: list[_Result] = []
     places: list[str] = []
-    about = {name: file.members[name] for name in _OF_DATASET if name in file.members}
-    own = pl.Series([record.datasets is None for record in records], dtype=pl.Boolean)
-    if own.any():
-        _take(convert(about, _Dataset), compress(records, own), "", file, found)
-        places += file.locators.filter(own).to_list()
+    about = convert({name: file.members[name] for name in _OF_DATASET if name in file.members}, _Dataset)
+    own = [record.datasets is None for record in records]
+    _take(about, compress(records, own), "", file, found)
+    places += compress(file.locators, own)
     for record, place in zip(records, file.locators, strict=True):
         for at, dataset in enumerate(record.datasets or ()):
             results = dataset.results if isinstance(dataset, _Dataset) and isinstance(dataset.results, list) else []
@@ -153,11 +153,12 @@ def _questions(records: list[_Record], file: FormatFile[_Record]) -> tuple[list[
 def _take(
     dataset: _Dataset, results: Iterable[_Result | Scalar], part: str, file: FormatFile[_Record], found: list[_Result]
 ) -> None:
-    run, wanted = _run(dataset, file, part)
-    task, category = as_text(dataset.name) or file.source.stem, as_text(dataset.category)
+    run, wanted, task = "", None, as_text(dataset.name) or file.source.stem
     for each in results:
+        if not run:
+            run, wanted = _run(dataset, file, part)
         result = each if isinstance(each, _Result) else _Result()
-        result.run, result.task, result.category = run, task, category
+        result.run, result.task, result.category = run, task, as_text(dataset.category)
         completions = result.completions if isinstance(result.completions, list) else []
         file.count(_FEWER, bool(completions) and wanted is not None and len(completions) < wanted)
         failed = first_line(result.error) or "the question has no completion"
@@ -167,7 +168,6 @@ def _take(
 
 def _arranged(frame: pl.DataFrame, file: FormatFile[_Record]) -> pl.DataFrame:
     again = file.trials(frame.select("run", "item", "trial"))
-    file.count(_AGAIN, int(((again > 0) & (frame["trial"] == 0)).sum()))
     return frame.with_columns(
         item=pl.when(again > 0).then(pl.format("{}#{}", "item", again + 1)).otherwise("item"),
         status_reason=pl.when(pl.col("_answer").is_null()).then(pl.lit(_NO_ANSWER)),

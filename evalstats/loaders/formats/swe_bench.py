@@ -114,7 +114,8 @@ def repos_of(items: Sequence[str]) -> pl.Series:
 def _ids(name: str, value: object, file: FormatFile[Any]) -> pl.Series:
     """Return the ids of a list, each once; what is none is counted."""
     listed = as_list(value)
-    found = texts([part for part in listed if isinstance(part, str) and part])
+    found = texts(listed if {*map(type, listed)} == {str} else [part for part in listed if isinstance(part, str)])
+    found = found.filter(found != "")
     if not isinstance(value, list) and value is not None:
         file.note(f"{name} is {held(value)}, not a list of ids, and is dropped")
     if len(found) < len(listed):
