@@ -8,37 +8,24 @@ null, -1 means that a model was not run and is unscored.
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Final
 
 import polars as pl
 from msgspec import UNSET, Struct
 
-from evalstats.errors import UnreadableFileError
-from evalstats.grammar import comma_list
-from evalstats.loaders.files import loads
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format_columns import number
+from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, day_of, dicts, first_line, json_text, times_of
 
 _BENCHMARK: Final = "LiveCodeBench"
 _NAME: Final = re.compile(r"Scenario\.(?P<task>[a-z]+)(?:_(?P<n>\d+)_(?P<temperature>\d+(?:\.\d+)?))?(?:_.*)?")
 # What the runner of the tests writes where it failed itself, and not the code under test.
+_RUNNER_AVERAGED: Final = "{n} questions have no verdict by sample; their average is read"
+# What the runner of the tests writes where it failed itself, and not the code under test.
 _RUNNER_FAILED: Final = -5
-_UNNAMED: Final = "the file names no model, so that {}, from its own name, stands for it"
-_FAILED: Final = "{n} samples are errors of the runner of the tests, which the file counts as failed"
-_NO_VERDICT: Final = "{n} samples have no verdict (true or false) and are unscored"
 _AVERAGED: Final = "{n} questions have no verdict by sample; their average is read"
-
-
-@lru_cache(maxsize=4096)
-def _day_of(value: str | float) -> str | None:
-    day = day_of(value)
-    return None if day is None else day.isoformat()
-
-
-def _day(value: object) -> str | None:
-    return _day_of(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
 
 
 class _Question(Struct, rename={"share": "pass@1"}):
@@ -52,23 +39,17 @@ class _Question(Struct, rename={"share": "pass@1"}):
     contest_date: Any = None
 
 
-def _about(file: FormatFile[_Question]) -> Row:
-    """Return run and task, from the names of folder and file, which also say the temperature."""
-    source = file.source
-    found = _NAME.fullmatch(source.stem)
-    if found is None:
-        file.note(_UNNAMED.format(source.called))
-        return {"run": file.run(source.called, "", temperature=None), "task": "codegeneration"}
-    folder = as_text(source.path.absolute().parent.name) or source.stem
-    return {"run": file.run(folder, "", temperature=as_number(found["temperature"])), "task": found["task"]}
-
-
 def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]:
     item = as_text(record.question_id)
     if not item or file.again(item):
         file.leave_out("a question before" if item else "no question_id")
         return
-    file.kept = file.kept or _about(file)
+    if not file.kept:
+        # Folder and file say model, scenario and temperature.
+        found, folder = _NAME.fullmatch(file.source.stem), file.source.path.absolute().parent.name
+        about = {"temperature": as_number(found["temperature"]) if found else None}
+        file.kept["run"] = file.run(as_text(folder) or file.source.stem if found else None, "", **about)
+        file.kept["task"] = found["task"] if found else "codegeneration"
     shared: Row = {
         **file.kept,
         "item": item,
@@ -80,31 +61,27 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
     details = record.metadata if isinstance(record.metadata, list) else []
     for trial, verdict in enumerate(verdicts):
         failure = _runner_failure(details[trial]) if verdict is not True and trial < len(details) else None
+        outcome = float(verdict) if isinstance(verdict, bool) else unscored("no verdict", held(verdict))
         if failure is not None:
             outcome = unscored(f"the runner of the tests failed{failure}", held(verdict), error=True)
-        else:
-            is_verdict = isinstance(verdict, bool)
-            outcome = float(verdict) if is_verdict else unscored("no verdict", held(verdict))
         yield {**shared, "trial": trial}, [("pass@1", outcome)]
     if not verdicts:
-        value = record.pass1 if record.share is UNSET else record.share
-        share = None if isinstance(value, bool) else as_number(value)
-        good = share is not None and 0 <= share <= 1
-        if good:
+        share = number(record.pass1 if record.share is UNSET else record.share, 0.0, 1.0)
+        if isinstance(share, float):
             file.metric("pass@1", kind="proportion")
-        file.count(_AVERAGED, good)
-        outcome = share if share is not None and good else unscored("no verdict", held(value))
-        yield {**shared, "trial": None}, [("pass@1", outcome)]
+        file.count(_AVERAGED, isinstance(share, float))
+        yield {**shared, "trial": None}, [("pass@1", share)]
+
+
+def _day(value: object) -> str | None:
+    day = None if isinstance(value, bool) else day_of(value)
+    return None if day is None else day.isoformat()
 
 
 def _runner_failure(detail: object) -> str | None:
     """Return why the runner of the tests failed; None where it did not, or nothing says so."""
-    if not isinstance(detail, str) or str(_RUNNER_FAILED) not in detail:
-        return None
-    try:
-        found = as_dict(loads(detail, "metadata"))
-    except UnreadableFileError:
-        return None
+    # Few samples have the code, and only theirs is looked into.
+    found = as_dict(cell_value(detail)) if isinstance(detail, str) and str(_RUNNER_FAILED) in detail else {}
     reason = first_line(found.get("error"))
     return (f": {reason}" if reason else "") if found.get("error_code") == _RUNNER_FAILED else None
 
@@ -124,8 +101,8 @@ FORMAT: Final = Format(
     rows=_samples,
     called="questions",
     metrics={"pass@1": HEADLINE},
-    failed=_FAILED,
-    unscored=_NO_VERDICT,
+    failed="{n} samples are errors of the runner of the tests, which the file counts as failed",
+    unscored="{n} samples have no verdict (true or false) and are unscored",
     expected="Results that were graded were expected",
 )
 
@@ -151,20 +128,17 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
 
 
 def _share(value: object) -> Said:
-    number = None if isinstance(value, bool | str) else as_number(value)
-    if number == -1:
+    found = None if isinstance(value, bool | str) else as_number(value)
+    if found == -1:
         return unscored(_NOT_RUN, held(value))
-    if number is None or not 0 <= number <= 100:
+    if found is None or not 0 <= found <= 100:
         return unscored("no percentage", held(value))
-    return scored(number / 100, value_raw=f"{number:g}%")
+    return scored(found / 100, value_raw=f"{found:g}%")
 
 
 def _with_models(file: FormatFile[Any]) -> None:
     """Say of each run what the file's list of models says."""
     known = {as_text(model.get("model_repr")) or "": model for model in dicts(file.members.get("models"))}
-    unknown = [str(run["model"]) for run in file.runs.values() if run["model"] not in known]
-    if unknown and known:
-        file.note(f"{len(unknown)} models are not among the file's models ({comma_list(unknown)})")
     for run in file.runs.values():
         if model := known.get(str(run["model"])):
             kept = {name: model.get(name) for name in ("model_name", "model_style", "link")}
