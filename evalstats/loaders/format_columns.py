@@ -162,8 +162,11 @@ def numbers(values: Sequence[object], low: float | None = None, high: float | No
     return states(each_once(values, lambda value: number(value, low, high)))
 
 
-def each_once(values: Iterable[object], say: Callable[[object], T]) -> list[T]:
+def each_once(values: Sequence[object], say: Callable[[object], T]) -> list[T]:
     """Return what is said of each value; one that comes again is looked at once."""
+    if {*map(type, values)} <= {str, type(None)}:
+        words = {value: say(value) for value in {*values}}
+        return [words[value] for value in values]
     known: dict[object, T] = {}
     found: list[T] = []
     for value in values:

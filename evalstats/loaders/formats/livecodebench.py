@@ -8,6 +8,7 @@ null, -1 means that a model was not run and is unscored.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import polars as pl
@@ -55,7 +56,7 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
         "item": item,
         "difficulty": as_text(record.difficulty),
         "platform": as_text(record.platform),
-        "contest_date": _day(record.contest_date),
+        "contest_date": _day(asked) if isinstance(asked := record.contest_date, str | int | float) else None,
     }
     verdicts = record.graded_list if isinstance(record.graded_list, list) else []
     details = record.metadata if isinstance(record.metadata, list) else []
@@ -73,8 +74,9 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
         yield {**shared, "trial": None}, [("pass@1", share)]
 
 
-def _day(value: object) -> str | None:
-    day = None if isinstance(value, bool) else day_of(value)
+@lru_cache(maxsize=4096)
+def _day(value: str | float) -> str | None:
+    day = day_of(value)
     return None if day is None else day.isoformat()
 
 
