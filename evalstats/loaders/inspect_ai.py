@@ -34,9 +34,7 @@ from evalstats.loaders.inspect_log import (
     EvalLog,
     LoggedSample,
     Message,
-    is_archive,
-    open_archive,
-    read_log,
+    open_log,
     value_of,
 )
 from evalstats.loaders.rows import Factors, Ranges, Row, Said, as_row, score_of, scored, unscored
@@ -165,17 +163,20 @@ def input_hash(given: object, attachments: object = None) -> str | None:
     >>> input_hash("2+2?") == input_hash([{"role": "user", "content": "2+2?", "id": "x1"}])
     True
     """
-    messages = [{"role": "user", "content": given}] if isinstance(given, str) else dicts(given)
-    parts = [text for message in messages for text in _message_parts(message)]
-    held = as_dict(attachments)
-    resolved = [as_text(held.get(_reference(part))) if _reference(part) else part for part in parts]
-    if not any(parts) or None in resolved:
+    parts = (
+        ["user", given] if isinstance(given, str) else [part for each in dicts(given) for part in _message_parts(each)]
+    )
+    resolved: list[str] = []
+    for part in parts:
+        if part.startswith(_ATTACHMENT):
+            part = as_text(as_dict(attachments).get(part.removeprefix(_ATTACHMENT)))  # noqa: PLW2901 - what it stands for
+            if part is None:
+                return None
+        resolved.append(part)
+    if not any(resolved):
         return None
-    return hashlib.sha256(_AS_JSON(resolved).encode("utf-8", "replace")).hexdigest()[:_HASH_SHOWN]
-
-
-def _reference(text: str) -> str:
-    return text.removeprefix(_ATTACHMENT) if text.startswith(_ATTACHMENT) else ""
+    listed = f"[{', '.join(map(_AS_JSON, resolved))}]"  # as JSON writes a list; a text alone takes a tenth of the time
+    return hashlib.sha256(listed.encode("utf-8", "replace")).hexdigest()[:_HASH_SHOWN]
 
 
 def _message_parts(message: Mapping[str, object]) -> Iterator[str]:
@@ -323,7 +324,7 @@ class InspectSamples:
             "item": identity,
             "trial": epoch - 1,
             "locator": locator,
-            "link": f"{self._samples}/{quote(identity, safe='')}/{epoch}",
+            "link": f"{self._samples}/{identity if identity.isalnum() else quote(identity, safe='')}/{epoch}",
             "n_turns": _turns(sample),
             "latency_s": sample.total_time,
             "timestamp": sample.started_at if sample.completed_at is None else sample.completed_at,
@@ -424,31 +425,38 @@ class InspectLoader:
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes sample by sample, those without scores last, then metrics, published numbers and the run."""
-        log = read_log(source.path)
         run = source.run_id()
-        reader = InspectSamples(log, run, source.path)
-        if is_archive(source.path):
-            with open_archive(source.path) as archive:
+        with open_log(source.path) as (log, archive):
+            reader = InspectSamples(log, run, source.path)
+            if archive is None:
+                yield from reader.frames(_Samples(source, LoggedSample, lists=("samples",), called="samples"))
+            else:
                 if n := archive.n_repeated:
                     text = f"{n} members of the archive appear again later; the last of each was read"
                     yield from source.notes([text])
                 names = list(archive.sample_names())
                 samples = ((as_text(name) or "", archive.sample(name)) for name in names)
                 yield from reader.frames(samples if names else archive.summaries())
-        else:
-            yield from reader.frames(_Samples(source, LoggedSample, lists=("samples",), called="samples"))
         yield from reader.late_frames()
         yield from source.notes(_notes(log, reader))
         published = list(log.aggregate_rows(run, reader.seen))
-        described = reader.metric_rows()
-        yield Rows(table="metrics", rows=described + _published_metrics(log, published, described))
+        metrics = reader.metric_rows()
+        # Metrics that no sample has are described by the range of their published numbers.
+        known, ranges = {row["metric"] for row in metrics}, Ranges()
+        for number in published:
+            if number["metric"] not in known:
+                ranges.add(log.benchmark, str(number["metric"]), as_number(number["estimate"]))
+        headline = log.headline() if not known else None
+        metrics += [ranges.row(*key, primary=key[1] == headline) for key in ranges]
+        yield Rows(table="metrics", rows=metrics)
         yield Rows(table="aggregates", rows=published)
         yield Rows(table="runs", rows=[log.run_row(run, reader.factors.own_names)])
 
 
 def _log_of(path: Path) -> EvalLog | None:
     try:
-        return read_log(path)
+        with open_log(path) as (log, _):
+            return log
     except UnreadableFileError:  # it is reported when it is read
         return None
 
@@ -489,19 +497,6 @@ def _notes(log: EvalLog, reader: InspectSamples) -> Iterator[str]:
     yield from reader.unknown_values()
     if left_out := reader.factors.left_out:
         yield f"metadata too long or too many to be factors: {comma_list(left_out, _LISTED)}"
-
-
-def _published_metrics(
-    log: EvalLog, published: Sequence[dict[str, object]], described: Sequence[dict[str, object]]
-) -> list[dict[str, object]]:
-    """Describe metrics that no sample has, by the range of their published numbers."""
-    known = {row["metric"] for row in described}
-    ranges = Ranges()
-    for number in published:
-        if number["metric"] not in known:
-            ranges.add(log.benchmark, str(number["metric"]), as_number(number["estimate"]))
-    headline = log.headline() if not known else None
-    return [ranges.row(*key, primary=key[1] == headline) for key in ranges]
 
 
 LOADER: Final = InspectLoader()

@@ -11,7 +11,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -217,11 +217,15 @@ class EvalArchive:
             raise self._fault(info, f"{text}. If it is genuine, pack it again without compression")
 
     def _unpacked(self, info: zipfile.ZipInfo) -> bytes:
-        if info.compress_type != _ZSTANDARD:
+        most = info.file_size + 1
+        if info.compress_type == zipfile.ZIP_DEFLATED:  # half as much again as `zipfile` takes
+            data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(self._packed(info), most)
+        elif info.compress_type == _ZSTANDARD:
+            with zstd.ZstdFile(io.BytesIO(self._packed(info))) as member:
+                data = member.read(most)
+        else:
             with self._directory.open(info) as member:
-                return member.read(info.file_size + 1)
-        with zstd.ZstdFile(io.BytesIO(self._packed(info))) as member:
-            data = member.read(info.file_size + 1)
+                return member.read(most)
         if len(data) == info.file_size and zlib.crc32(data) != info.CRC:
             raise zipfile.BadZipFile("wrong checksum")
         return data
@@ -522,15 +526,23 @@ class EvalLog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 }
 
 
-def read_log(path: Path) -> EvalLog:
-    """Read the header of a log, an archive or JSON."""
-    log = _archive_header(path) if is_archive(path) else EvalLog(path=path, members=_json_header(path))
-    if not log.part("eval").get("model") or not log.part("eval").get("task"):
-        found = comma_list(log.members, 8)
-        raise UnreadableFileError(
-            f"{path}: names no task and model under 'eval' (found {found}); it is no log of Inspect AI, or is cut off"
-        )
-    return log
+@contextmanager
+def open_log(path: Path) -> Generator[tuple["EvalLog", EvalArchive | None]]:
+    """Open a log and read its header; with the archive that it is, None where it is JSON."""
+    with open_archive(path) if is_archive(path) else nullcontext() as archive:
+        if archive is None:
+            log = EvalLog(path=path, members=_json_header(path))
+        else:
+            name = next((name for name in (HEADER, START) if name in archive), None)
+            if name is None:
+                raise UnreadableFileError(f"{path}: holds neither {HEADER} nor {START}; it is no archive of Inspect AI")
+            log = EvalLog(path=path, members=as_dict(archive.json(name)), crashed=name == START)
+        if not log.part("eval").get("model") or not log.part("eval").get("task"):
+            found = comma_list(log.members, 8)
+            raise UnreadableFileError(
+                f"{path}: names no task and model under 'eval' (found {found}); it is no log of Inspect AI, or is cut off"
+            )
+        yield log, archive
 
 
 def is_archive(path: Path) -> bool:
@@ -541,14 +553,6 @@ def is_archive(path: Path) -> bool:
     except OSError as error:
         raise UnreadableFileError(f"{path}: cannot be opened ({error.strerror or error})") from error
     return start[:2] == b"PK" or path.name.endswith(".eval")
-
-
-def _archive_header(path: Path) -> EvalLog:
-    with open_archive(path) as archive:
-        name = next((name for name in (HEADER, START) if name in archive), None)
-        if name is None:
-            raise UnreadableFileError(f"{path}: holds neither {HEADER} nor {START}; it is no archive of Inspect AI")
-        return EvalLog(path=path, members=as_dict(archive.json(name)), crashed=name == START)
 
 
 def _json_header(path: Path) -> dict[str, object]:
