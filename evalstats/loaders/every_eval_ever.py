@@ -24,7 +24,7 @@ from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name,
 from evalstats.loaders.every_eval_ever_annex import FAULTS as ANNEX_FAULTS
 from evalstats.loaders.every_eval_ever_annex import Annex, ExportedSample, NotExportedError, annex_of
 from evalstats.loaders.format_columns import amounts, counts, states
-from evalstats.loaders.published_numbers import PublishedRows
+from evalstats.loaders.published_numbers import PublishedRows, between
 from evalstats.loaders.rows import Ranges, Row, Said, TrialNumbers, held, metric_row, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords, converted
 from evalstats.loaders.values import (
@@ -96,19 +96,21 @@ class _Result(NamedTuple):
 
     task: str
     metric: str
-    unit: str | None = None
     low: float | None = None
     high: float | None = None
     judge: str | None = None
 
     def said(self, raw: object, failure: object) -> Said:
         """Return what a score says, beside what failed."""
+        low, high = self.low, self.high
+        if type(raw) is float and not failure and low is not None and high is not None and low <= raw <= high:
+            return raw
         if failure:
             return unscored(first_line(failure) or first_line(json_text(failure)), held(raw), error=True)
         number = as_number(raw)
         if number is None:
             return unscored("there is no score" if raw is None else "the score is no number", held(raw))
-        if (self.low is not None and number < self.low) or (self.high is not None and number > self.high):
+        if (low is not None and number < low) or (high is not None and number > high):
             return unscored(_BEYOND, held(raw))
         return scored(number, value_raw=as_text(raw)) if isinstance(raw, str) else number
 
@@ -133,8 +135,7 @@ class _Shared(NamedTuple):
     place: int = 0
 
 
-# Samples that evalstats exported name task and metric themselves.
-_NO_LOG: Final = _Result(task="", metric="")
+_CELLS: Final = {"item": pl.String, "trial": pl.Int64, "prompt_hash": pl.String}
 
 
 class EveryEvalEverLoader:
@@ -271,34 +272,30 @@ class _Reading:
         return True
 
     def _log(self, key: tuple[str, str], record: Row) -> _Log:
-        """Return the run of an evaluation and a model, a new one where it was not met before."""
-        found = self.runs.get(key)
-        if found is not None:
-            return found
+        """Return the run of an evaluation and a model that was not met before."""
         evaluation_id, model = key
         benchmark, rest = _parts(evaluation_id, model)
         benchmark = benchmark or as_text(get(record, "source_metadata", "source_name")) or "Every Eval Ever"
         system = f"{model} ({rest})" if rest else model
         number = f".{len(self.runs)}" if self.runs else ""
-        name = f"{benchmark}.{system}".replace("/", "_")
-        run = f"{name}{number}~{self.source.digest[:8]}"
+        run = f"{benchmark}.{system}".replace("/", "_") + f"{number}~{self.source.digest[:8]}"
         common: Row = {"run": run, "model": model, "system": system, "benchmark": benchmark}
-        log = _Log(common=common, row={**common, **_settings(record, evaluation_id)})
-        self.runs[key] = log
+        log = self.runs[key] = _Log(common=common, row={**common, **_settings(record, evaluation_id)})
         return log
 
     def _result(self, log: _Log, result: Row, k: int, record: Row) -> None:
+        """Take in one result: what its samples' scores may be, its metric, and its published number."""
         config, details = as_dict(result.get("metric_config")), as_dict(result.get("score_details"))
         name, own_id = as_text(result.get("evaluation_name")) or "", as_text(result.get("evaluation_result_id"))
-        benchmark = str(log.common["benchmark"])
-        task = "" if name == benchmark else name
+        benchmark, unit = str(log.common["benchmark"]), as_text(config.get("metric_unit"))
         metric = _metric_name(config, {name, own_id})
         if any(each.metric == metric for each in log.named.get(name, ())):
             metric = f"{metric}/{own_id or k}"
-        low, high = as_number(config.get("min_score")), as_number(config.get("max_score"))
+        low, high, estimate = (
+            as_number(given) for given in (config.get("min_score"), config.get("max_score"), details.get("score"))
+        )
         if low is not None and high is not None and low >= high:
             low = high = None
-        estimate = as_number(details.get("score"))
         if estimate is not None and ((low is not None and estimate < low) or (high is not None and estimate > high)):
             low = high = None
             self._counts[_BOUNDS] += 1
@@ -307,58 +304,39 @@ class _Reading:
             for judge in dicts(get(config, "llm_scoring", "judges"))
         ]
         judge = ", ".join(judge for judge in judges if judge) or None
-        unit = as_text(config.get("metric_unit"))
-        found = _Result(task=task, metric=metric, unit=unit, low=low, high=high, judge=judge)
+        task = "" if name == benchmark else name
+        found = _Result(task=task, metric=metric, low=low, high=high, judge=judge)
         log.named.setdefault(name, []).append(found)
         if own_id:
             log.results.setdefault(own_id, found)
         log.row["judge"] = log.row.get("judge") or judge
         temperature = as_amount(get(result, "generation_config", "generation_args", "temperature"))
         log.row["temperature"] = temperature if log.row.get("temperature") is None else log.row["temperature"]
-        lower = config.get("lower_is_better")
-        row = metric_row(
-            benchmark,
-            metric,
-            _kind(config, low, high),
-            low=low,
-            high=high,
-            unit=unit,
-            higher_is_better=not lower if isinstance(lower, bool) else None,
-        )
+        lower, kind = config.get("lower_is_better"), _kind(config, low, high)
+        better = not lower if isinstance(lower, bool) else None
+        row = metric_row(benchmark, metric, kind, low=low, high=high, unit=unit, higher_is_better=better)
         before = self._metrics.setdefault((benchmark, metric), row)
         if (before["low"], before["high"]) != (low, high):  # tasks of several ranges: none holds for the metric
             before.update(low=None, high=None, kind="continuous")
-        self._publish(log, result, found, record)
 
-    def _publish(self, log: _Log, result: Row, found: _Result, record: Row) -> None:
-        details, source_data = as_dict(result.get("score_details")), as_dict(result.get("source_data"))
-        uncertainty = as_dict(details.get("uncertainty"))
+        source_data, uncertainty = as_dict(result.get("source_data")), as_dict(details.get("uncertainty"))
         error, interval = as_dict(uncertainty.get("standard_error")), as_dict(uncertainty.get("confidence_interval"))
-        ends = as_number(interval.get("lower")), as_number(interval.get("upper"))
-        level = as_number(interval.get("confidence_level"))
-        stated = [f"standard error: {as_text(error.get('method'))}"] if as_text(error.get("method")) else []
-        stated += [f"interval: {as_text(interval.get('method'))}"] if as_text(interval.get("method")) else []
-        n = as_count(uncertainty.get("num_samples"))
-        has_ends = ends[0] is not None and ends[1] is not None
+        level, n = as_number(interval.get("confidence_level")), as_count(uncertainty.get("num_samples"))
+        methods = {"standard error": as_text(error.get("method")), "interval": as_text(interval.get("method"))}
+        days = (day_of(each.get("evaluation_timestamp")) for each in (result, record))
         known: Row = {
-            **{name: log.common[name] for name in ("run", "model", "system", "benchmark")},
-            "task": found.task,
-            "metric": found.metric,
-            "unit": found.unit,
+            **log.common,
+            "task": task,
+            "metric": metric,
+            "unit": unit,
             "n": n if n is not None else as_count(source_data.get("samples_number")),
-            "method": "; ".join(["published", *stated]),
-            "date": day_of(result.get("evaluation_timestamp"))
-            or day_of(record.get("evaluation_timestamp"))
-            or day_of(record.get("retrieved_timestamp")),
+            "method": "; ".join(["published", *(f"{what}: {method}" for what, method in methods.items() if method)]),
+            "date": next(filter(None, days), None) or day_of(record.get("retrieved_timestamp")),
             "dataset": as_text(source_data.get("dataset_name")),
+            "conf_level": level if level is None or level <= 1 else level / 100 if level <= 100 else None,
         }
-        if has_ends:
-            known["conf_level"] = level if level is None or level <= 1 else level / 100 if level <= 100 else None
-        both = (ends[0], ends[1]) if ends[0] is not None and ends[1] is not None else None
-        n_before = len(self.numbers.rows)
-        self.numbers.add(details.get("score"), known, ends=both, error=error.get("value"))
-        for row in self.numbers.rows[n_before:]:
-            row["conf_level"] = known.get("conf_level") if row["conf_low"] is not None else None
+        ends = between(interval, "lower", "upper")
+        self.numbers.add(details.get("score"), known, ends=ends, error=error.get("value"))
 
     def _declared(self, record: Row) -> None:
         """Check samples beside the log against what the log says of them."""
@@ -425,107 +403,93 @@ class _Reading:
         ids = (sample.evaluation_id, sample.model_id, sample.evaluation_result_id, sample.evaluation_name)
         try:
             return self._shared[ids]
-        except TypeError:  # a list or an object, which is no id
-            ids = (*map(as_text, ids),)
-        except KeyError:
-            pass
-        evaluation, model, own_id, name = map(as_text, ids)
+        except (KeyError, TypeError):  # a list or an object is no id
+            evaluation, model, own_id, name = texts = (*map(as_text, ids),)
         if not inside and not (model and (name or own_id)):
             return None
-        found = self._shared[ids] = self._shared_anew(
-            (evaluation or "", model or ""), own_id, name, sample.schema_version
-        )
-        return found
-
-    def _shared_anew(self, named: tuple[str, str], own_id: str | None, name: str | None, schema: object) -> _Shared:
-        log = self.runs.get(named) or self._log(named, {"schema_version": schema})
+        named = evaluation or "", model or ""
+        log = self.runs.get(named) or self._log(named, {"schema_version": sample.schema_version})
         faults = [_FOREIGN] if self._linked is not None and named != self._linked else []
-        if log.annex is not None:
-            return _Shared(log, _NO_LOG, log.common, tuple(faults))
         of_name = log.named.get(name or "", [])
         result = log.results.get(own_id or "") or (of_name[0] if len(of_name) == 1 else None)
-        if result is None:
+        if log.annex is None and result is None:
             faults += [_NO_RESULT] if log.named else []
             metric = (own_id or "").split(":")[0] if own_id and own_id != name else "score"
             task = "" if name is None or name == log.common["benchmark"] else name
             result = _Result(task=task, metric=metric or "score")
+        elif log.annex is not None or result is None:
+            result = _Result(task="", metric="")  # samples that evalstats exported name task and metric themselves
         known = {"task": result.task, "metric": result.metric, "judge": result.judge, "n_trials": 1}
         place = hash((log.common["run"], result.task, result.metric))
-        return _Shared(log, result, {**log.common, **known}, tuple(faults), place)
+        found = self._shared[texts] = _Shared(log, result, {**log.common, **known}, tuple(faults), place)
+        return found
 
     def _outcomes(self, samples: list[tuple[_Sample, _Shared, str]], places: pl.Series) -> Iterator[Frame]:
         """Yield the rows of samples; those of a log that evalstats exported are restored."""
         self._n_samples += len(samples)
-        for shared in [shared for _, shared, _ in samples if shared.faults]:
-            self._counts.update(shared.faults)
         restored: list[Row] = []
-        kept: list[tuple[_Sample, _Shared, str, int, str | None]] = []
         at: list[int] = []
+        kept: list[_Sample] = []
+        columns: list[Row] = []
+        cells: list[tuple[str, int, str | None]] = []
         said: list[Said] = []
         for place, (sample, shared, item) in enumerate(samples):
+            if shared.faults:
+                self._counts.update(shared.faults)
             if shared.log.annex is not None:
                 try:
                     restored.append(shared.log.annex.outcome(sample))
                 except ANNEX_FAULTS:
                     self._counts[_DAMAGED] += 1
                 continue
-            digest, raw = _digest(sample), sample.judged(sample.score)
-            epoch = _epoch(as_text(as_dict(sample.metadata).get("epoch")) or "") if sample.metadata else None
-            own_item = item
-            trial = self._trials.next((shared.place, own_item), digest, epoch)
-            while trial == "other" and digest is not None:
-                self._counts[_OTHERS] += 1
-                own_item = f"{own_item}~{digest[:8]}"
-                trial = self._trials.next((shared.place, own_item), digest, epoch)
-            if isinstance(trial, str):
+            if (cell := self._numbered(sample, shared, item)) is None:
                 self._counts[_TWICE] += 1
                 continue
-            kept.append((sample, shared, own_item, trial, digest))
             at.append(place)
-            low, high = shared.result.low, shared.result.high
-            if (
-                isinstance(raw, float)
-                and low is not None
-                and high is not None
-                and low <= raw <= high
-                and not sample.error
-            ):
-                said.append(raw)
-            else:
-                said.append(shared.result.said(raw, sample.error))
+            kept.append(sample)
+            columns.append(shared.columns)
+            cells.append(cell)
+            said.append(shared.result.said(sample.judged(sample.score), sample.error))
         if restored:
             yield Frame(table="outcomes", frame=frame_from_rows(restored, "outcomes"))
-        if kept:
-            yield Frame(table="outcomes", frame=self._frame(kept, places.gather(at), said))
-
-    def _frame(
-        self, kept: list[tuple[_Sample, _Shared, str, int, str | None]], places: pl.Series, said: list[Said]
-    ) -> pl.DataFrame:
-        samples, shared, items, trials, digests = zip(*kept, strict=True)
-        rows = {id(each): each.columns for each in shared}
+        if not kept:
+            return
+        rows = {id(each): each for each in columns}
         number = {key: k for k, key in enumerate(rows)}
-        frame = columns_of_rows([*rows.values()], "outcomes")[[number[id(each)] for each in shared]].with_columns(
-            pl.Series("item", items, dtype=pl.String),
-            pl.Series("trial", trials),
-            pl.Series("prompt_hash", digests, dtype=pl.String),
-            places.alias("locator"),
-            counts([sample.n_turns for sample in samples]).alias("n_turns"),
-            *states(said),
+        frame = columns_of_rows([*rows.values()], "outcomes")[[number[id(each)] for each in columns]].hstack(
+            [
+                *pl.DataFrame(cells, _CELLS, orient="row"),
+                places.gather(at).alias("locator"),
+                counts([sample.n_turns for sample in kept]).alias("n_turns"),
+                *states(said),
+            ]
         )
-        if any(sample.token_usage for sample in samples):
-            usage = [as_dict(sample.token_usage) for sample in samples]
+        if any(sample.token_usage for sample in kept):
+            usage = [as_dict(sample.token_usage) for sample in kept]
             named = ("input_tokens", "output_tokens")
             frame = frame.with_columns(counts([each.get(name) for each in usage]).alias(name) for name in named)
-        if any(sample.performance for sample in samples):
-            latency = amounts([get(sample.performance, "latency_ms") for sample in samples]) / 1000
-            frame = frame.with_columns(latency_s=latency)
-        if any(sample.metadata for sample in samples):
-            factors = columns_of_rows([self._described(as_dict(sample.metadata)) for sample in samples], "outcomes")
+        if any(sample.performance for sample in kept):
+            frame = frame.with_columns(
+                latency_s=amounts([get(sample.performance, "latency_ms") for sample in kept]) / 1000
+            )
+        if any(sample.metadata for sample in kept):
+            factors = columns_of_rows([self._described(as_dict(sample.metadata)) for sample in kept], "outcomes")
             frame = frame.hstack(factors)
         self._counts[_OUTSIDE] += int((frame["status_reason"] == _BEYOND).sum())
         for part in frame.partition_by("benchmark", maintain_order=True):
             self._ranges.add_frame(part, part["benchmark"][0])
-        return frame
+        yield Frame(table="outcomes", frame=frame)
+
+    def _numbered(self, sample: _Sample, shared: _Shared, item: str) -> tuple[str, int, str | None] | None:
+        """Return item, trial and digest of a sample; None where an earlier one has its epoch."""
+        digest = _digest(sample)
+        epoch = _epoch(as_text(as_dict(sample.metadata).get("epoch")) or "") if sample.metadata else None
+        trial = self._trials.next((shared.place, item), digest, epoch)
+        while trial == "other" and digest is not None:
+            self._counts[_OTHERS] += 1
+            item = f"{item}~{digest[:8]}"
+            trial = self._trials.next((shared.place, item), digest, epoch)
+        return None if isinstance(trial, str) else (item, trial, digest)
 
     def _described(self, metadata: Row) -> Row:
         """Return what is known of the sample besides (subject, difficulty, ...), as factors."""
