@@ -1,7 +1,7 @@
 """Speed of every loader on one large file of its format, in MB a second of CPU, beside a bare parse of the same file.
 
-The bare parse of a declared format is `msgspec` into its typed records, of any other `json` (the whole document, or line by
-line), `csv.reader`, or YAML's C loader. `python -m benchmarks.loaders`
+The bare parse of a declared format or a protocol is `msgspec` into its typed records (of an Inspect archive after `zipfile`), of
+any other `json` (the whole document, or line by line), `csv.reader`, or YAML's C loader. `python -m benchmarks.loaders`
 takes the names of formats, `--mb` the size.
 """
 
@@ -13,8 +13,10 @@ import json
 import random
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 import msgspec
@@ -567,6 +569,15 @@ def _document(make: Callable[[int], object]) -> Callable[[int], str]:
     return lambda size: json.dumps(make(size))
 
 
+def _archive(size: int) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for sample in _rows(_inspect, size):
+            archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
+        archive.writestr("header.json", json.dumps(_INSPECT))
+    return stream.getvalue()
+
+
 def _yaml(size: int) -> str:
     return "".join(_rows(_aider, size))
 
@@ -599,7 +610,7 @@ _GYM = {
     "average_mean_score": 0.5,
 }
 # Name of the format, name of the file, and what makes its text.
-FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
+FILES: tuple[tuple[str, str, Callable[[int], str | bytes]], ...] = (
     ("aider", "leaderboard.yml", _yaml),
     ("swe-bench", "lab__m.run.json", _document(_swe_bench)),
     ("swe-bench-issues", "report.json", _map(_issue)),
@@ -623,6 +634,7 @@ FILES: tuple[tuple[str, str, Callable[[int], str]], ...] = (
     ("helm", "per_instance_stats.json", _list(_helm)),
     ("tau2-bench", "results.json", _list(_tau2, lambda rows: {**_TAU2, "simulations": rows})),
     ("inspect", "2026-01-01T00-00-00-00-00_t_ti.json", _list(_inspect, lambda rows: {**_INSPECT, "samples": rows})),
+    ("inspect", "2026-01-01T00-00-00-00-00_t_ti.eval", _archive),
     ("eq-bench-raw", "raw_results.json", _document(_eq_bench)),
     ("every-eval-ever", "x_samples.jsonl", _lines(_eee)),
     ("mmlu-pro", "model_outputs_m_5shots.json", _list(_mmlu_pro)),
@@ -673,11 +685,13 @@ def run(megabytes: int = DEFAULT_MB, only: tuple[str, ...] = ()) -> Iterator[Row
             continue
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, file)
-            path.write_text(make(megabytes << 20), encoding="utf-8")
+            made = make(megabytes << 20)
+            path.write_bytes(made.encode() if isinstance(made, str) else made)
             loader, size = loader_named(name), path.stat().st_size / 1e6
             (part,) = plan([path], format=name)[0]
             ours = _seconds(lambda loader=loader, part=part: read_source(loader, part.source))
-            declared = loader if isinstance(loader, Format) and path.suffix in {".json", ".jsonl"} else None
+            is_declared = isinstance(loader, Format) and path.suffix in {".json", ".jsonl"}
+            declared: Any = loader if is_declared else _protocols().get(name)
             bare = _seconds(lambda path=path, declared=declared: _typed(path, declared) if declared else _bare(path))
             speed = f"{size / ours:.0f} MB/s; bare {size / bare:.0f} MB/s"
             what = f"{name} {path.suffix[1:]}, {size:.0f} MB, s"
@@ -692,7 +706,30 @@ def _seconds(call: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
+def _protocols() -> dict[str, Any]:
+    """Return where the records of each protocol stand, as a `Format` says it."""
+    from evalstats.loaders import every_eval_ever, helm, inspect_log, lm_eval, tau2_bench
+    from evalstats.loaders.record_columns import record_of
+
+    def of(record: Any, *lists: str) -> SimpleNamespace:
+        return SimpleNamespace(typed=record, lists=lists, keyed=False, alone=False)
+
+    return {
+        "lm-eval": of(record_of(lm_eval._USED, ["acc"])),  # noqa: SLF001
+        "every-eval-ever": of(every_eval_ever._Sample),  # noqa: SLF001
+        "helm": of(helm._Entry),  # noqa: SLF001
+        "tau2-bench": of(tau2_bench._Simulation, "simulations"),  # noqa: SLF001
+        "inspect": of(inspect_log.LoggedSample, "samples"),
+    }
+
+
 def _typed(path: Path, declared: Any) -> None:
+    if path.suffix == ".eval":
+        decode = msgspec.json.Decoder(declared.typed).decode
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                decode(archive.read(name))
+        return
     if path.suffix == ".jsonl":
         msgspec.json.Decoder(declared.typed).decode_lines(path.read_bytes())
         return
