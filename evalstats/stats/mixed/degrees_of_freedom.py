@@ -389,8 +389,7 @@ def _by_differences(fit: MixedFit) -> tuple[Floats, Floats]:
     hessian[-1, -1] += fit.sigma * float(criterion.gradient_at(fit.theta, fit.sigma)[-1])
 
     def covariance(theta: Floats) -> Floats:
-        point = criterion.at(theta)
-        return (fit.sigma / point.sigma) ** 2 * point.covariance
+        return (fit.sigma / criterion.at(theta).sigma) ** 2 * criterion.covariance(theta)
 
     moved = np.empty((len(scale), len(fit.beta), len(fit.beta)))
     for k, value in enumerate(fit.theta):

@@ -1,6 +1,7 @@
 """Distinct rows of the fixed part of a mixed model, which are few where its columns are factors, and sums over their cells."""
 
 from dataclasses import dataclass, field
+from weakref import ReferenceType, ref
 
 import numpy as np
 import numpy.typing as npt
@@ -57,10 +58,17 @@ class Distinct:
         return self.rows.T @ self.of_cell.sums(values)
 
 
+_LATEST: list[tuple[ReferenceType[Floats], Distinct]] = []
+
+
 def distinct_rows(fixed: Floats) -> Distinct:
-    """Find the distinct rows of X."""
+    """Find the distinct rows of X; those of the latest matrix are kept, which the models of one table share."""
+    if _LATEST and _LATEST[0][0]() is fixed:
+        return _LATEST[0][1]
     groups, first = numbered(hash_rows(fixed))
-    return Distinct(rows=np.ascontiguousarray(fixed[first]), of_cell=groups, first=first)
+    found = Distinct(rows=np.ascontiguousarray(fixed[first]), of_cell=groups, first=first)
+    _LATEST[:] = [(ref(fixed), found)]
+    return found
 
 
 def numbered(keys: Bits) -> tuple[Groups, Ints]:

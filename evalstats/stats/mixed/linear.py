@@ -260,11 +260,10 @@ class SparseCore:
 
 
 class LinearPoint(NamedTuple):
-    """The model at one theta: sigma and beta at their best for it, the covariance of beta given both, and the deviance."""
+    """The model at one theta: sigma and beta at their best for it, and the deviance."""
 
     sigma: float
     beta: Floats
-    covariance: Floats
     deviance: float
 
 
@@ -306,15 +305,18 @@ class LinearCriterion:
         return self._core.gradient(theta, reml=self.reml, precision=precision)
 
     def at(self, theta: Floats) -> LinearPoint:
-        """Sigma, beta and the covariance of beta at theta."""
+        """Sigma and beta at theta."""
         pieces = self._evaluate(theta)
-        variance, back = pieces.rss / self.df * self._scale**2, self._fixed.back_inverse
         return LinearPoint(
-            sigma=math.sqrt(variance),
-            beta=back @ (self._least_squares + self._scale * pieces.beta),
-            covariance=variance * back @ pieces.unscaled @ back.T,
+            sigma=math.sqrt(pieces.rss / self.df * self._scale**2),
+            beta=self._fixed.back_inverse @ (self._least_squares + self._scale * pieces.beta),
             deviance=self._profiled(pieces),
         )
+
+    def covariance(self, theta: Floats) -> Floats:
+        """Covariance of beta given theta and sigma."""
+        pieces, back = self._evaluate(theta), self._fixed.back_inverse
+        return pieces.rss / self.df * self._scale**2 * back @ pieces.unscaled @ back.T
 
     def deviance_at(self, theta: Floats, sigma: float) -> float:
         """Return the deviance for given sigma, in the unit of the response; beta is at its best."""
@@ -549,7 +551,7 @@ def fit_linear(design: MixedDesign, *, reml: bool = True, start: Floats | None =
 def linear_given_theta(fit: MixedFit) -> Callable[[Floats], tuple[MixedFit, float]]:
     """Return what fits the same model at any theta, and gives the logarithm of the restricted likelihood of theta.
 
-    beta and sigma are at their best for theta; the conditional covariances of the effects are left out.
+    beta and sigma are at their best for theta; the covariances of beta and of the effects are left out.
     """
     criterion = LinearCriterion(fit.design, reml=True)
 
@@ -561,7 +563,7 @@ def linear_given_theta(fit: MixedFit) -> Callable[[Floats], tuple[MixedFit, floa
             theta=theta,
             sigma=point.sigma,
             beta=point.beta,
-            covariance=point.covariance,
+            covariance=np.empty((0, 0)),
             effects=criterion.effects(theta),
             effect_covariances=(),
         )
@@ -651,7 +653,7 @@ def _result(
         theta=theta,
         sigma=point.sigma,
         beta=point.beta,
-        covariance=point.covariance,
+        covariance=criterion.covariance(theta),
         log_likelihood=-0.5 * point.deviance,
         effects=criterion.effects(theta) if uncertainty else (),
         effect_covariances=criterion.effect_covariances(theta) if uncertainty else (),

@@ -1,6 +1,7 @@
 """Shrunken predictions for named levels: their errors, also averaged over the standard deviations, and pooling of a table."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -16,6 +17,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
 from evalstats.stats.mixed.binomial import binomial_given_theta
 from evalstats.stats.mixed.design import Floats, Ints, MixedFit, term_columns, within_owner
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.linear import linear_given_theta
 from evalstats.stats.mixed.linear_elimination import cholesky, invert_blocks
 
@@ -142,7 +144,9 @@ def reduced_system(fit: MixedFit, terms: Sequence[int]) -> Sparse:
     design = fit.design
     factors = design.factors(fit.theta)
     others = [k for k in range(len(design.terms)) if k not in set(terms)]
-    kept = hstack([csr_array(design.fixed), *(term_columns(design.terms[k]) for k in terms)], format="csc")
+    distinct = distinct_rows(design.fixed)
+    fixed = csr_array(distinct.rows)[distinct.of_cell.level]
+    kept = hstack([fixed, *(term_columns(design.terms[k]) for k in terms)], format="csc")
     weights = diags_array(fit.working_weights(), format="csc")
     system = csr_array(kept.T @ (weights @ kept))
     if not others:
@@ -279,12 +283,9 @@ def _lattice(
     for point in product(*axes):
         theta = fit.theta.copy()
         theta[places] = [value for value, _ in point]
-        try:
+        with suppress(CannotAnswerError):  # effects that fit the response exactly
             found, likelihood = at(theta)
-        except CannotAnswerError:
-            # Effects that fit the response exactly.
-            continue
-        out.append((found, likelihood + sum(share for _, share in point)))
+            out.append((found, likelihood + sum(share for _, share in point)))
     return out
 
 

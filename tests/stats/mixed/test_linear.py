@@ -138,7 +138,7 @@ def test_fixed_and_random_effects_by_generalised_least_squares(shape, path):
         criterion = LinearCriterion(design)
         at = criterion.at(theta)
         assert at.beta == pytest.approx(beta, abs=1e-9)
-        assert at.covariance == pytest.approx(at.sigma**2 * unscaled, abs=1e-9)
+        assert criterion.covariance(theta) == pytest.approx(at.sigma**2 * unscaled, abs=1e-9)
         found = zip(
             rows.terms,
             random_matrices(rows),
