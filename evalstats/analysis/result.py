@@ -20,6 +20,7 @@ from evalstats.document import formats, latex, pandoc
 from evalstats.document import model as document_model
 from evalstats.document.escape import as_json
 from evalstats.document.model import Column, Document, Note, NoteKind
+from evalstats.document.names import told, unmistakable
 from evalstats.document.quarto import rendering
 from evalstats.errors import InputError
 from evalstats.grammar import and_list
@@ -253,8 +254,9 @@ class Result:
     def document(self) -> Document:
         """Return what is said of the result: answer, evidence, method."""
         beside = import_module(self.told_by or f"{type(self).__module__.rpartition('.')[0]}.document")
-        settings = getattr(self, "settings", None)
-        return beside.document(self) if settings is None else with_repeat(beside.document(self), settings)
+        settings, document = getattr(self, "settings", None), beside.document(self)
+        document = told(dataclasses.replace(document, names=unmistakable(_names_in(self))))
+        return document if settings is None else with_repeat(document, settings)
 
     @property
     def answered(self) -> bool:
@@ -587,6 +589,27 @@ def show(result: Result, *names: str, caption: bool = True) -> None:
         untyped.display(untyped.Markdown(text))
     else:
         print(text)
+
+
+# Fields that hold names.
+_NAMES = frozenset(
+    {"name", "model", "models", "system", "systems", "metric", "judge", "first", "second", "leader", "baseline", "item"}
+    | {"factor", "clusters", "scenario", "level", "task", "tasks", "rater", "by", "contrast"}
+)
+_MOST_ROWS = 500  # of a list that names are taken from
+
+
+def _names_in(value: object, field_name: str = "") -> set[str]:
+    """Return the names that a result is about."""
+    if isinstance(value, str):
+        return {value} if field_name in _NAMES else set()
+    if isinstance(value, tuple):
+        parts = [(part, field_name) for part in cast("tuple[object, ...]", value)[:_MOST_ROWS]]
+    elif dataclasses.is_dataclass(value) and not isinstance(value, Origin | Note | Settings):
+        parts = [(getattr(value, name), name) for name in _field_names(type(value))]
+    else:
+        return set()
+    return {name for part in parts for name in _names_in(*part)}
 
 
 def row_named(rows: Iterable[Row], name: str, *, what: str = "model", key: str = "name") -> Row:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evalstats.document.escape import cut, for_markdown, inert
-from evalstats.document.formats import capital, markdown_code, markdown_table
+from evalstats.document.formats import capital, markdown_code, markdown_prose, markdown_table
 from evalstats.document.model import Code, Column, Document, Figure, Table, Value, sentence
+from evalstats.document.names import marked, unmarked
 
 MOST_WORDS = 116  # a build server adds a link of its own
 # Cautions are shown up to so many words of text; the rest is the table's.
@@ -35,6 +36,7 @@ def to_comment(document: Document, key: str = "") -> str:
     <BLANKLINE>
     **Better.** b\|c is better.
     """
+    document = marked(document)
     banners, gates = (
         [f"**{_line(sentence(note.text))}**" for note in notes]
         for notes in (document.banners, [note for note in document.notes if note.kind == "gate"])
@@ -66,8 +68,10 @@ def _words(parts: Sequence[str]) -> int:
 
 
 def _line(text: str) -> str:
-    words = cut(text, _LINE_LETTERS).split()
-    return for_markdown(" ".join(words if len(words) <= _LINE_WORDS else [*words[:_LINE_WORDS], "…"]))
+    words = cut(unmarked(text), _LINE_LETTERS).split()
+    if len(words) > _LINE_WORDS:
+        return for_markdown(" ".join([*words[:_LINE_WORDS], "…"]))
+    return markdown_prose(text) if len(unmarked(text)) <= _LINE_LETTERS else for_markdown(" ".join(words))
 
 
 def _beginning(table: Table, most_words: int) -> str:

@@ -30,9 +30,12 @@ from evalstats.document.model import (
     Tone,
     sentence,
 )
+from evalstats.document.names import marked, set_names, unbroken
 from evalstats.errors import InputError
 
 _COLORS: dict[Tone, str] = {"good": "#0069a8", "bad": "#b84300", "caution": "#855800", "neutral": "#4a5663"}
+
+_WHOLE = 38  # letters of a name that no line ends in: as many as the narrowest page holds
 
 
 def table_named(document: Document, name: str) -> Table:
@@ -60,22 +63,43 @@ def to_markdown(document: Document) -> str:
     >>> print(to_markdown(Document(kind="compare", title="?", label="Better", tone="good", headline="B|C is better")))
     **Better.** B\|C is better.
     """
-    parts = [f"**{for_markdown(note.line)}**" for note in document.banners]
-    parts.append(f"**{for_markdown(capital(document.label))}.** {for_markdown(sentence(document.headline))}")
-    parts.append(for_markdown(document.below))
-    parts += [f"**{for_markdown(note.line)}**" for note in document.remarks if note.kind == "gate"]
+    document = marked(document)
+    parts = [f"**{markdown_prose(note.line)}**" for note in document.banners]
+    parts.append(f"**{for_markdown(capital(document.label))}.** {markdown_prose(sentence(document.headline))}")
+    parts.append(markdown_prose(document.below))
+    parts += [f"**{markdown_prose(note.line)}**" for note in document.remarks if note.kind == "gate"]
     parts += [_markdown(block) for block in document.answer]
-    parts.append("\n".join(f"- {for_markdown(note.line)}" for note in document.cautions))
+    parts.append("\n".join(f"- {markdown_prose(note.line)}" for note in document.cautions))
     parts += _folded("Evidence", document.evidence)
     parts += _folded("Method", [*document.method, *document.notes_section])
     return inert("\n\n".join(part for part in parts if part))
+
+
+def markdown_prose(text: str) -> str:
+    r"""Escape a text for GitHub, with its marked names as code.
+
+    >>> markdown_prose("\ufdd0gpt_5\ufdd1 leads_")
+    '`gpt_5` leads\\_'
+    """
+
+    def code(name: str) -> str:
+        line = one_line(name)
+        return for_markdown(line) if "`" in line or line != line.strip() else f"`{line}`"
+
+    def plain(part: str) -> str:
+        """Escape as what begins a line only what does."""
+        return for_markdown(part) if text.lstrip().startswith(part) else for_markdown(f"x{part}")[1:]
+
+    return set_names(text, plain=plain, name=code)
 
 
 def _folded(title: str, sections: Sequence[Section]) -> list[str]:
     # GitHub reads Markdown inside <details> where a blank line stands around it.
     if not sections:
         return []
-    parts = (part for each in sections for part in (f"### {for_markdown(each.heading)}", *map(_markdown, each.blocks)))
+    parts = (
+        part for each in sections for part in (f"### {markdown_prose(each.heading)}", *map(_markdown, each.blocks))
+    )
     inside = "\n\n".join(filter(None, parts))
     return [f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"]
 
@@ -83,9 +107,9 @@ def _folded(title: str, sections: Sequence[Section]) -> list[str]:
 def _markdown(block: Block) -> str:
     match block:
         case Text():
-            return for_markdown(block.text)
+            return markdown_prose(block.text)
         case Items():
-            return "\n".join(f"- {for_markdown(item)}" for item in block.items)
+            return "\n".join(f"- {markdown_prose(item)}" for item in block.items)
         case Code():
             return markdown_code(block)
         case Figure():
@@ -93,7 +117,7 @@ def _markdown(block: Block) -> str:
         case Table():
             return markdown_table(block)
         case Tabs():
-            parts = [[f"**{for_markdown(panel.heading)}**", *map(_markdown, panel.blocks)] for panel in block.panels]
+            parts = [[f"**{markdown_prose(panel.heading)}**", *map(_markdown, panel.blocks)] for panel in block.panels]
             return "\n\n".join(part for panel in parts for part in panel)
         case SideBySide():
             titled = [*block.above, block.left, block.right]
@@ -117,7 +141,7 @@ def markdown_table(table: Table) -> str:
     def line(cells: Sequence[str]) -> str:
         return f"| {' | '.join(cells)} |"
 
-    lines = [f"{for_markdown(table.caption)}\n"] if table.caption else []
+    lines = [f"{markdown_prose(table.caption)}\n"] if table.caption else []
     lines.append(line([for_markdown(column.title) for column in table.columns]))
     lines.append(line([":---" if column.left else "---:" for column in table.columns]))
     lines.extend(
@@ -153,12 +177,12 @@ def to_html(document: Document, address: Callable[[Figure], str] | None = None) 
     >>> "a &lt; b" in found
     True
     """
-    color = _COLORS[document.tone]
+    document, color = marked(document), _COLORS[document.tone]
     style = f"border-left:4px solid {color};padding:.4em .8em;margin:.5em 0"
-    parts = [f"<p><strong>{for_html(note.line)}</strong></p>" for note in document.banners]
+    parts = [f"<p><strong>{html_prose(note.line)}</strong></p>" for note in document.banners]
     parts.append(
         f'<div style="{style}"><strong style="color:{color}">{for_html(capital(document.label))}</strong> '
-        f"{for_html(sentence(document.headline))}<br>{for_html(document.below)}</div>"
+        f"{html_prose(sentence(document.headline))}<br>{html_prose(document.below)}</div>"
     )
     parts += [_html(block, address) for block in document.answer]
     parts.append(_html_list([note.line for note in document.cautions]))
@@ -168,33 +192,50 @@ def to_html(document: Document, address: Callable[[Figure], str] | None = None) 
     return f'<div class="evalstats">{"".join(parts)}</div>'
 
 
+def html_prose(text: str, look: str = 'style="white-space:nowrap"') -> str:
+    """Escape a text for HTML, with its marked names as code of this look.
+
+    >>> html_prose("\ufdd0a<b\ufdd1 leads", 'class="x"')
+    '<code class="x">a&lt;b</code> leads'
+    """
+
+    def code(name: str) -> str:
+        return f"<code {look}>{for_html(name)}</code>" if len(name) <= _WHOLE else f"<code>{for_html(name)}</code>"
+
+    return set_names(
+        text,
+        plain=lambda part: unbroken(for_html(part)),
+        name=code,
+    )
+
+
 def _html_folded(title: str, sections: Sequence[Section]) -> list[str]:
-    inside = "".join(f"<h4>{for_html(each.heading)}</h4>{''.join(map(_html, each.blocks))}" for each in sections)
+    inside = "".join(f"<h4>{html_prose(each.heading)}</h4>{''.join(map(_html, each.blocks))}" for each in sections)
     return [f"<details><summary>{title}</summary>{inside}</details>"] if inside else []
 
 
 def _html_list(items: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{for_html(item)}</li>' for item in items)}</ul>" if items else ""
+    return f"<ul>{''.join(f'<li>{html_prose(item)}</li>' for item in items)}</ul>" if items else ""
 
 
 def _html(block: Block, address: Callable[[Figure], str] | None = None) -> str:
     match block:
         case Text():
-            return f"<p>{for_html(block.text)}</p>"
+            return f"<p>{html_prose(block.text)}</p>"
         case Items():
             return _html_list(block.items)
         case Code():
             return f"<pre>{'<br>'.join(for_html(line) for line in block.code.splitlines())}</pre>"
         case Figure() if address is not None:
             image = f'<img alt="{for_html(block.alt)}" src="{for_html(address(block))}" style="max-width:100%">'
-            return f"<figure>{image}<figcaption>{for_html(sentence(block.caption))}</figcaption></figure>"
+            return f"<figure>{image}<figcaption>{html_prose(sentence(block.caption))}</figcaption></figure>"
         case Figure():
             return "" if block.table is None else html_table(block.table)
         case Table():
             return html_table(block)
         case Tabs():
             return "".join(
-                f"<p><strong>{for_html(panel.heading)}</strong></p>{''.join(_html(each, address) for each in panel.blocks)}"
+                f"<p><strong>{html_prose(panel.heading)}</strong></p>{''.join(_html(each, address) for each in panel.blocks)}"
                 for panel in block.panels
             )
         case SideBySide():
@@ -240,7 +281,7 @@ def html_table(table: Table) -> str:
         ]
         return f"<tr>{''.join(parts)}</tr>"
 
-    caption = f'<caption style="text-align:left">{for_html(table.caption)}</caption>' if table.caption else ""
+    caption = f'<caption style="text-align:left">{html_prose(table.caption)}</caption>' if table.caption else ""
     body = "".join(cells("td", row) for row in table.written())
     head = cells("th", [column.title for column in table.columns])
     return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from evalstats.document.escape import inert, one_line
 from evalstats.document.formats import capital
 from evalstats.document.model import Column, Document, Table, sentence
+from evalstats.document.names import marked, set_names
 from evalstats.errors import InputError
 
 # A character and its command in mathematics; of letters only those that look like no Latin one.
@@ -53,18 +54,24 @@ _PAIRS = re.compile(r"([-,])(?=\1)")
 
 def to_latex(document: Document) -> str:
     """Return the answer, then every table."""
+    document = marked(document)
     tables = [_table(table.without_empty_columns()) for table in document.tables.values()]
     return _with_needs([*_answer(document), *tables])
 
 
 def _answer(document: Document) -> list[str]:
-    parts = [f"\\textbf{{{for_latex(note.line)}}}" for note in document.banners]
+    parts = [f"\\textbf{{{_prose(note.line)}}}" for note in document.banners]
     said = f"{sentence(document.headline)} {document.below}"
-    parts.append(f"\\textbf{{{for_latex(capital(document.label))}.}} {for_latex(said)}")
+    parts.append(f"\\textbf{{{for_latex(capital(document.label))}.}} {_prose(said)}")
     if document.cautions:
-        items = "\n".join(f"  \\item {for_latex(note.line)}" for note in document.cautions)
+        items = "\n".join(f"  \\item {_prose(note.line)}" for note in document.cautions)
         parts.append(f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}")
     return parts
+
+
+def _prose(text: str) -> str:
+    """Write a text with its marked names in the type of code, each in a box that no line ends in."""
+    return set_names(text, plain=for_latex, name=lambda name: rf"\mbox{{\texttt{{{for_latex(name)}}}}}")
 
 
 def latex_table(table: Table, *, caption: str | None = None, label: str = "", columns: str | Sequence[str] = ()) -> str:
@@ -118,7 +125,7 @@ def _with_columns(table: Table, titles: Iterable[str]) -> Table:
 
 def _table(table: Table, label: str = "") -> str:
     cells = ([column.title for column in table.columns], *table.written())
-    lines = [f"\\caption{{{for_latex(table.caption)}}}"] if table.caption else []
+    lines = [f"\\caption{{{_prose(table.caption)}}}"] if table.caption else []
     lines += [f"\\label{{{label}}}"] if label else []
     lines.append(_tabular(table.columns, [[for_latex(cell) for cell in row] for row in cells]))
     return "\n".join(["\\begin{table}", "\\centering", *lines, "\\end{table}"])

@@ -441,6 +441,8 @@ class Document:
         The items to open first, where single items speak against the answer.
     evidence, method
         Parts in the order that a sceptic asks; the method is folded away on a page, and an appendix of a PDF.
+    names
+        What it is about, by name: the systems, metrics and items that its sentences set apart.
     """
 
     kind: str
@@ -458,6 +460,7 @@ class Document:
     worst: Table | None = None
     evidence: tuple[Section, ...] = ()
     method: tuple[Section, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def banners(self) -> tuple[Note, ...]:

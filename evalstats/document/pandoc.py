@@ -6,7 +6,7 @@ Only what notebooks read alike: paragraphs, lists, pipe tables, code and picture
 import re
 from collections.abc import Callable, Sequence
 
-from evalstats.document.escape import for_pandoc, is_web_address, lines_of
+from evalstats.document.escape import for_pandoc, is_web_address, lines_of, one_line
 from evalstats.document.formats import capital
 from evalstats.document.model import (
     Block,
@@ -20,6 +20,7 @@ from evalstats.document.model import (
     Text,
     sentence,
 )
+from evalstats.document.names import marked, set_names, unbroken
 from evalstats.errors import InputError
 
 Picture = Callable[[Figure], str]
@@ -27,30 +28,26 @@ Picture = Callable[[Figure], str]
 
 _ROWS = 40  # the result has all
 _WIDEST = 40
-_ESCAPED_OPTION = re.compile(r"(?<!\S)\\-\\-[a-z]+(?:\\-[a-z]+)*")
-# Blanks within a number with its unit, and within an interval: no line ends there.
-_BLANK = re.compile(
-    r"(?<=\d) (?=pp\b)|(?<=\d%|\\%) (?=CI\b)|(?<=\bCI) (?=[\\−+\d])|(?<=\d) (?=to [\\−+\d])|(?<=\d to|\d\xa0to) (?=[\\−+\d])"
-    r"|(?<=\bp) (?=\\?[=<]|&lt;)|(?<=\bp[ \xa0][=<]) (?=\d)|(?<=\bp[ \xa0]\\[=<]) (?=\d)|(?<=\bp[ \xa0]&lt;) (?=\d)"
-)
+# What a span of code can hold: neither its own end nor the beginning of what Quarto looks for in code too.
+_CODE = re.compile(r"[^\s`{}](?:[^`{}]*[^\s`{}])?")
 
 
 def prose(text: str) -> str:
-    r"""Escape a text, with options of the shell as code; no line ends in their names, nor within an interval.
+    r"""Escape a text, with its marked names as code; no line ends within an interval.
 
-    >>> print(prose("Add --cluster dimension."))
-    Add `--cluster` dimension\.
+    >>> print(prose("\ufdd0GPT-5.4\ufdd1 leads."))
+    `GPT-5.4` leads\.
     """
-    return unbroken(_ESCAPED_OPTION.sub(lambda option: f"`{option[0].replace(chr(92), '')}`", for_pandoc(text)))
+    return set_names(text, plain=_plain, name=_code)
 
 
-def unbroken(escaped: str) -> str:
-    r"""Return a text (Markdown and HTML too) in which no line ends within an interval, or between a number and its unit.
+def _plain(text: str) -> str:
+    return unbroken(for_pandoc(text))
 
-    >>> unbroken("95% CI −0.4 to 6.3 pp, p &lt; 0.001").count("\xa0")
-    7
-    """
-    return _BLANK.sub("\xa0", escaped)
+
+def _code(name: str) -> str:
+    line = one_line(name)
+    return f"`{line}`" if _CODE.fullmatch(line) else for_pandoc(line)
 
 
 def fenced(text: str, kind: str) -> str:
@@ -93,6 +90,7 @@ def to_pandoc(
     Headings are bold lines, which make no new slide and no entry of a table of contents. Without a `picture`, a figure is the
     table that says the same. InputError if the document has no such part.
     """
+    document = marked(document)
     whole = {"evidence": document.evidence, "method": (*document.method, *document.notes_section)}
     parts: list[str] = []
     for name in names:

@@ -31,6 +31,7 @@ from evalstats.document.model import (
     Tone,
     sentence,
 )
+from evalstats.document.names import marked, set_names, unbroken
 from evalstats.errors import Option
 
 # ANSI colours that are readable on light and dark backgrounds; bold where a tone has none.
@@ -68,6 +69,7 @@ def to_text(
     >>> print(to_text(Document(kind="compare", title="?", label="better", tone="good", headline="B is better than A")))
     BETTER: B is better than A.
     """
+    document = marked(document)
     parts = [_opening(document, width, color=color)]
     parts += [_block(block, width, full=full) for block in document.answer]
     parts.append(_notes(document.cautions, width, color=color, most=None if full else _SHOWN_NOTES))
@@ -145,7 +147,7 @@ def _side_by_side(block: SideBySide, width: int) -> str:
     room = (width - len(_GAP)) // 2
     columns = [
         [
-            *_wrapped(title, room).splitlines(),
+            *_wrapped(title, room, cut=True).splitlines(),
             "─" * room,
             *(part for line in lines_of(text) for part in _parts(line, room)),
         ]
@@ -166,7 +168,7 @@ def _side_by_side(block: SideBySide, width: int) -> str:
 def _parts(line: str, width: int) -> list[str]:
     """Break a line of a text into lines that keep its indent."""
     indent = _indent(line)[: width // 2]
-    return _wrapped(line.strip(), width, first=indent, rest=indent).splitlines()
+    return _wrapped(line.strip(), width, first=indent, rest=indent, cut=True).splitlines()
 
 
 def _indent(line: str) -> str:
@@ -177,15 +179,19 @@ def _painted(text: str, tone: Tone, *, color: bool) -> str:
     return f"\x1b[{_ANSI[tone]}m{text}\x1b[0m" if color else text
 
 
-def _wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> str:
+def _wrapped(text: str, width: int, *, first: str = "", rest: str = "", cut: bool = False) -> str:
+    """Break a text into lines; none ends within a name or a number with its interval, and a long word is `cut` only if asked."""
+    whole = set_names(
+        text, plain=lambda part: unbroken(one_line(part)), name=lambda name: one_line(name).replace(" ", "\xa0")
+    )
     return textwrap.fill(
-        one_line(text),
+        whole,
         width,
         initial_indent=first,
         subsequent_indent=rest,
-        break_long_words=True,
+        break_long_words=cut,
         break_on_hyphens=False,
-    )
+    ).replace("\xa0", " ")
 
 
 def table_text(table: Table, *, width: int = 80) -> str:

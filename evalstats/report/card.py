@@ -3,10 +3,11 @@
 import json
 
 from evalstats.document.escape import for_html
+from evalstats.document.formats import html_prose
 from evalstats.document.model import Document, Interval, sentence
 from evalstats.document.numbers import declared, number, with_unit
-from evalstats.document.pandoc import bullets, prose, unbroken, verdict
-from evalstats.report.markup import both, prose_html, typst_string, typst_strings
+from evalstats.document.pandoc import bullets, prose, verdict
+from evalstats.report.markup import WHOLE, both, typst_prose, typst_string, typst_strings
 
 _SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
 _EDGE = 0.18  # of the width of a drawing at either side, for the numbers of the ends
@@ -27,12 +28,12 @@ def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
     )
     number_html = lines_html = ""
     if document.number:
-        told = f"<p>{for_html(document.number)}</p><p>{prose_html(document.number_words)}</p>"
+        told = f"<p>{for_html(document.number)}</p><p>{html_prose(document.number_words, WHOLE)}</p>"
         number_html = f'<div class="es-number">{told}</div>'
     for name, lines in parts:
-        inside = [prose_html(line) for line in lines]
+        inside = [html_prose(line, WHOLE) for line in lines]
         if items is not None and name == "What to do":
-            inside.append(f'<a href="#{for_html(items[0])}">{for_html(items[1])}</a>')
+            inside.append(f'<a href="#{for_html(items[0])}">{html_prose(items[1], WHOLE)}</a>')
         if inside:
             lines_html += f"<dt>{name}</dt><dd>{'<br>'.join(inside)}</dd>"
     interval = document.interval
@@ -42,19 +43,13 @@ def card(document: Document, *, items: tuple[str, str] | None = None) -> str:
         f'<div class="es-verdict es-{document.tone}" role="group" aria-label="Verdict">'
         '<div class="es-answer"><p class="es-label">'
         f'<span aria-hidden="true">{_SIGNS[document.tone]}</span> {for_html(label)}</p>'
-        f"<p>{prose_html(answer)}</p></div>{number_html}{drawn}{f'<dl>{lines_html}</dl>' if lines_html else ''}</div>"
+        f"<p>{html_prose(answer, WHOLE)}</p></div>{number_html}{drawn}{f'<dl>{lines_html}</dl>' if lines_html else ''}</div>"
     )
-    fields = {
-        "label": label,
-        "sign": _SIGNS[document.tone],
-        "tone": document.tone,
-        "answer": unbroken(answer),
-        "amount": document.number,
-        "range": unbroken(document.number_words),
-    }
+    fields = {"label": label, "sign": _SIGNS[document.tone], "tone": document.tone, "amount": document.number}
     given = [f"{name}: {typst_string(text)}" for name, text in fields.items()]
+    given += [f"answer: {typst_prose(answer)}", f"range: {typst_prose(document.number_words)}"]
     rows = "".join(
-        f"({typst_string(name)}, {typst_strings([unbroken(line) for line in lines])}), "
+        f"({typst_string(name)}, ({''.join(f'{typst_prose(line)}, ' for line in lines)})), "
         for name, lines in parts
         if lines
     )

@@ -22,9 +22,10 @@ import polars as pl
 from evalstats.analysis.drawn import draw, picture
 from evalstats.document import pandoc
 from evalstats.document.escape import for_html, for_pandoc, lines_for_html, lines_of, one_line
-from evalstats.document.formats import csv_text, html_link
+from evalstats.document.formats import csv_text, html_link, html_prose
 from evalstats.document.model import Code, Figure, SideBySide, Table, Tone, sentence
-from evalstats.document.pandoc import fenced, unbroken
+from evalstats.document.names import pieces, unbroken, unmarked
+from evalstats.document.pandoc import fenced
 from evalstats.document.quarto import Rendering, rendering
 from evalstats.errors import RenderError
 from evalstats.plots.style import svg
@@ -32,8 +33,7 @@ from evalstats.report.kernel import PRINTED
 
 _LABEL = re.compile(r"[A-Za-z0-9_-]+")
 _SHORT = 2000
-_HYPHENED = re.compile(r"(?<!\S)(?=\S{4,38}(?!\S))(?:\w|\\[.:/_])+\\-(?:\w|\\[-.:/_])+(?=(?:\\[,;)])*(?!\S))")
-_OPTION = re.compile(r"(?<!\S)--[a-z]+(?:-[a-z]+)*")
+WHOLE = 'class="es-whole"'
 # How our own references name a work.
 _WORK = re.compile(r"\bdoi:\s?(10\.\d{4,9}/[^\s;,]*[^\s;,.)])|\barXiv[: ](\d{4}\.\d{4,5})")
 
@@ -104,36 +104,21 @@ def float_block(label: str, content: str, caption: str) -> str:
     return f"::: {{#{label}{placed}}}\n\n{content}\n\n[{caption}]{{.es-caption}}\n\n:::"
 
 
-def prose_html(text: str) -> str:
-    """Escape a text for HTML, with options of the shell as code.
+def typst_prose(text: str) -> str:
+    r"""Return a text as content of Typst, with its marked names as code.
 
-    >>> prose_html("Add --cluster dimension.")
-    'Add <code>--cluster</code> dimension.'
+    >>> typst_prose("Is \ufdd0b\ufdd1 better?")
+    '"Is " + raw("b") + " better?"'
     """
-    return " ".join(map(_word, unbroken(for_html(text)).split(" ")))
-
-
-def whole_words(markdown: str) -> str:
-    r"""Return Markdown of ours in which no line ends behind a hyphen; in a format that is none of ours as it is.
-
-    >>> print(whole_words(r"Qwen\-3\.5 leads"))
-    [Qwen\-3\.5]{.es-whole} leads
-    """
-    return markdown if foreign() else _HYPHENED.sub(r"[\g<0>]{.es-whole}", markdown)
-
-
-def _word(word: str) -> str:
-    """Return a word of HTML with an option as code; no line ends behind a hyphen, as the name of a model has it."""
-    if _OPTION.match(word):
-        return _OPTION.sub(r"<code>\g<0></code>", word)
-    return f'<span class="es-whole">{word}</span>' if "-" in word and len(word) <= _WHOLE_WORD else word
+    written = (f"raw({typst_string(part)})" if name else typst_string(unbroken(part)) for part, name in pieces(text))
+    return " + ".join(written) or '""'
 
 
 def folded(title: str, content: str) -> str:
     """Return content that a page folds away behind a title, and a PDF shows; no headings may stand in it."""
     if foreign():
-        return f"**{for_pandoc(title)}**\n\n{content}"
-    opening = f'<details class="es-fold"><summary>{for_html(title)}</summary>'
+        return f"**{pandoc.prose(title)}**\n\n{content}"
+    opening = f'<details class="es-fold"><summary>{html_prose(title, WHOLE)}</summary>'
     return f"{raw('html', opening)}\n\n{content}\n\n{raw('html', '</details>')}"
 
 
@@ -188,7 +173,6 @@ def metadata(**fields: str) -> str:
 
 # Quarto keeps NAME_files for itself.
 FOLDER = "drawings"
-_WHOLE_WORD = 30  # of one in a sentence
 _WHOLE = 20  # letters of a name that a narrow column of a phone holds
 _PDF_FONT = "Libertinus Serif"
 
@@ -226,7 +210,7 @@ def table_float(table: Table, label: str, *, after: str = "", shown: int | None 
     body = html_table(table, f"{label}-table", shown=shown)
     spare = [f"es-spare-{place}" for place, column in enumerate(table.columns, 1) if column.spare]
     classes = " ".join(["es-table", *(["es-lead"] if table.lead else []), *spare])
-    name = for_html(table.caption or label)
+    name = for_html(unmarked(table.caption) or label)
     region = f'<div class="{classes}" role="region" aria-label="{name}" tabindex="0">{body}</div>{after}'
     printed = table if shown is None else replace(table, rows=table.rows[:shown])
     caption = " ".join(part for part in (pandoc.prose(sentence(table.caption)), more) if part)
@@ -267,10 +251,13 @@ def side_by_side(block: SideBySide) -> str:
 
 def folded_table(table: Table, label: str) -> str:
     """Return a table that a page folds away behind its caption; a PDF leaves it to the data."""
-    told = for_html(table.caption)
-    region = f'id="{label}" class="es-table" role="region" aria-label="{told}" tabindex="0"'
+    region = (
+        f'id="{label}" class="es-table" role="region" aria-label="{for_html(unmarked(table.caption))}" tabindex="0"'
+    )
     inside = f"<div {region}>{html_table(table, label)}</div>"
-    return raw("html", f'<details class="es-fold"><summary>{told}</summary>{inside}</details>')
+    return raw(
+        "html", f'<details class="es-fold"><summary>{html_prose(table.caption, WHOLE)}</summary>{inside}</details>'
+    )
 
 
 def html_table(table: Table, name: str, *, shown: int | None = None) -> str:

@@ -11,6 +11,8 @@ from evalstats.analysis.overview.result import Answer, Overview
 from evalstats.analysis.saved import load_result
 from evalstats.document.escape import for_pandoc
 from evalstats.document.model import Document, Section, sentence
+from evalstats.document.names import marked
+from evalstats.document.pandoc import prose
 from evalstats.errors import InputError
 from evalstats.report.card import card
 from evalstats.report.engine import no_one_listens
@@ -40,13 +42,14 @@ def show_overview(path: str = "", *, pages: Sequence[str] = (), engine: str = ""
     if pages and len(pages) != len(result.answers):
         raise InputError(f"{len(pages)} pages are named for {len(result.answers)} answers; name one for each")
     day, said, documents = shown_day(rendered), result.document(), result.documents()
+    named = [marked(each) for each in documents]
     show(
         title_block(said.title, day, "overview"),
         *(banner(note) for note in said.banners),
         for_pandoc(sentence(said.scope)),
     )
-    cards = [part for each, target in zip(documents, pages, strict=False) for part in _card(each, target)]
-    show(*(cards or [answers_index(documents)]))
+    cards = [part for each, target in zip(named, pages, strict=False) for part in _card(each, target)]
+    show(*(cards or [answers_index(named)]))
     found = [Section(id="holdings", heading="What the data hold", blocks=(holdings_table(result),))]
     if result.refusals:
         found.append(Section(id="refusals", heading="What the data do not answer", blocks=(refusals_table(result),)))
@@ -100,7 +103,7 @@ def example_overview() -> Overview:
 def _card(document: Document, target: str) -> list[str]:
     """Return the question as a link, and its answer with one caution."""
     said = replace(document, scope="", notes=document.cautions[:1], actions=())
-    return [f"**[{for_pandoc(document.title)}]({target})**", card(said)]
+    return [f"**[{prose(document.title)}]({target})**", card(said)]
 
 
 def _show_answer(document: Document, place: int, engine: str, rendered: str, banners: set[str]) -> None:
@@ -113,5 +116,5 @@ def _show_answer(document: Document, place: int, engine: str, rendered: str, ban
         prefix=f"r{place}-",
         level=3,
     )
-    show(f"## {for_pandoc(document.title)} {{#sec-r{place}}}")
+    show(f"## {prose(page.document.title)} {{#sec-r{place}}}")
     page.show("answer", "folded evidence", "folded method")

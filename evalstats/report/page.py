@@ -19,7 +19,7 @@ from evalstats.analysis.result import Result
 from evalstats.analysis.saved import load_result
 from evalstats.document import pandoc
 from evalstats.document.escape import for_html, for_pandoc
-from evalstats.document.formats import capital
+from evalstats.document.formats import capital, html_prose
 from evalstats.document.model import (
     Block,
     Code,
@@ -38,10 +38,12 @@ from evalstats.document.model import (
     Value,
     sentence,
 )
+from evalstats.document.names import marked, unmarked
 from evalstats.document.pandoc import bullets, prose
 from evalstats.report.card import card
 from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.markup import (
+    WHOLE,
     both,
     cited,
     code_block,
@@ -55,8 +57,7 @@ from evalstats.report.markup import (
     show,
     side_by_side,
     table_float,
-    typst_string,
-    whole_words,
+    typst_prose,
 )
 from evalstats.report.workspace import today
 
@@ -97,6 +98,10 @@ class Page:
     level: int = 2
     shown: set[str] = field(default_factory=set[str])
     drawn: list[Figure] = field(default_factory=list[Figure])
+
+    def __post_init__(self) -> None:
+        """Mark the names that sentences hold."""
+        self.document = marked(self.document)
 
     def show(self, *names: str) -> None:
         """Print parts by id: "title", "answer", a section of evidence, "evidence" (all of it that is left), "method".
@@ -142,7 +147,7 @@ class Page:
         return [self._heading(section.heading), *self._blocks(section.blocks)]
 
     def _heading(self, text: str) -> str:
-        return f"{'#' * self.level} {whole_words(prose(text))}"
+        return f"{'#' * self.level} {prose(text)}"
 
     def _blocks(self, blocks: Sequence[Block]) -> list[str]:
         """Return the blocks; in a PDF no page ends between a sentence and the figure or table that it introduces.
@@ -173,7 +178,7 @@ class Page:
         name = for_html(f"tab-{self.prefix}{tabs.id}")
         parts = [raw("html", f'<div class="es-tabs" role="group" aria-label="{for_html(tabs.title)}">')]
         for panel in tabs.panels:
-            title = for_html(panel.heading)
+            title = for_html(unmarked(panel.heading))
             opening = f'<section class="es-panel" id="{name}-{for_html(panel.id)}" aria-label="{title}">'
             heading = raw("html", f'{opening}<p class="es-part"><strong>{title}</strong></p>')
             parts += [heading, _part(panel, self.level, *self._blocks(panel.blocks)), raw("html", "</section>")]
@@ -221,8 +226,8 @@ class Page:
     def _folded_method(self) -> list[str]:
         parts: list[str] = []
         for section in (each for each in self._method_sections() if each.id not in self.shown):
-            title = f'<p class="es-part"><strong>{for_html(section.heading)}</strong></p>'
-            parts.append(f"**{for_pandoc(section.heading)}**" if foreign() else raw("html", title))
+            title = f'<p class="es-part"><strong>{html_prose(section.heading, WHOLE)}</strong></p>'
+            parts.append(f"**{prose(section.heading)}**" if foreign() else raw("html", title))
             parts.append(_part(section, self.level - 1, *self._inside(section)))
         return [folded("Method", "\n\n".join(parts))] if parts else []
 
@@ -230,7 +235,11 @@ class Page:
         """Return the blocks of a part of the method; only references, which are ours, have links."""
         if section.id != _REFERENCES:
             return self._blocks(section.blocks)
-        return [bullets([cited(item) for block in section.blocks if isinstance(block, Items) for item in block.items])]
+        return [
+            bullets(
+                [cited(unmarked(item)) for block in section.blocks if isinstance(block, Items) for item in block.items]
+            )
+        ]
 
     def _folds(self, sections: Sequence[Section], level: int) -> list[str]:
         """Return sections that a page folds away behind their headings, and a PDF shows in small type."""
@@ -376,7 +385,7 @@ def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") 
     head = title_block(f"{len(pages)} results", shown_day(rendered), "results")
     show(head, answers_index([page.document for page in pages]))
     for place, page in enumerate(pages, start=1):
-        show(f"## {for_pandoc(page.document.title)} {{#sec-r{place}}}")
+        show(f"## {prose(page.document.title)} {{#sec-r{place}}}")
         page.show("answer", "evidence", "method")
 
 
@@ -386,7 +395,7 @@ def answers_index(documents: Sequence[Document]) -> str:
     for place, each in enumerate(documents, start=1):
         number = ", ".join(filter(None, (each.number, each.number_words)))
         answer = prose(" ".join(sentence(part) for part in (each.headline, number) if part))
-        rows.append(f"- [{for_pandoc(each.title)}](#sec-r{place}) **{for_pandoc(capital(each.label))}:** {answer}")
+        rows.append(f"- [{prose(each.title)}](#sec-r{place}) **{for_pandoc(capital(each.label))}:** {answer}")
     return "\n".join(rows)
 
 
@@ -399,19 +408,19 @@ def _as_block(block: str | Sequence[str] | Block) -> Block:
 def _part(section: Section, level: int, *parts: str) -> str:
     """Return the content as a part of the appendix of a PDF; `level` is that of its heading there, from 1."""
     wide = any(isinstance(block, Figure | Table | Code) for block in section.blocks)
-    given = f"{typst_string(section.heading)}, level: {level}, wide: {str(wide).lower()}"
+    given = f"{typst_prose(section.heading)}, level: {level}, wide: {str(wide).lower()}"
     return "\n\n".join([raw("typst", f"#es-part({given})["), *parts, raw("typst", "]")])
 
 
 def title_block(title: str, day: date, kind: str) -> str:
     """Return what a page is called; a PDF shows the day too, and keeps the kind of page among its keywords."""
-    return metadata(title=for_pandoc(title), es_day=f"{day.day} {day:%B %Y}", es_kind=kind)
+    return metadata(title=prose(title), es_day=f"{day.day} {day:%B %Y}", es_kind=kind)
 
 
 def banner(note: Note) -> str:
     """Return what data these are, to stand before any verdict."""
-    html = f'<p class="es-banner" role="note">{for_html(note.line)}</p>'
-    return both(html, f"#es-banner({typst_string(note.line)})", f"**{prose(note.line)}**")
+    html = f'<p class="es-banner" role="note">{html_prose(note.line, WHOLE)}</p>'
+    return both(html, f"#es-banner({typst_prose(note.line)})", f"**{prose(note.line)}**")
 
 
 def _label(block: Block, prefix: str) -> str:
@@ -438,9 +447,9 @@ def _block(block: Text | Items | Code | Figure | Table | SideBySide, prefix: str
         case SideBySide():
             return side_by_side(block)
         case Text():
-            return whole_words(prose(block.text))
+            return prose(block.text)
         case Items():
-            return bullets([whole_words(prose(item)) for item in block.items])
+            return bullets([prose(item) for item in block.items])
         case Code():
             return code_block(block.code, block.language)
         case Figure():

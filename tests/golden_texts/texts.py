@@ -85,7 +85,7 @@ def plain(markdown: str) -> str:
     """Return the text of a page: without Typst, tags and escapes."""
     text = re.sub(r"^(`{3,})\{=typst\}\n.*?^\1$", "", markdown, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^`{3,}(\{=html\})?$|^:::.*$|`[^`\n]*`\{=typst\}", "", text, flags=re.MULTILINE)
-    text = re.sub(r'<span class="es-whole">(.*?)</span>|\[(\S*)\]\{\.es-whole\}', r"\1\2", text)
+    text = re.sub(r'<(code|span) class="es-whole">(.*?)</\1>', r"\2", text)
     text = re.sub(r"\\([^\s\w]|_)", r"\1", unescape(re.sub(r"<(?!http)[^>]*>", "\n", text)))
     # A figure is drawn twice, for a wide screen and for a narrow one.
     return "\n".join(line for line, _ in groupby(line.strip() for line in text.splitlines() if line.strip()))

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from evalstats.document.model import Document, Figure, Interval, Note, Section, Text
+from evalstats.document.names import marked
+from evalstats.errors import Option
 from evalstats.report.card import card
 from evalstats.report.page import Page
 from tests.report.page_words import words
@@ -24,7 +26,7 @@ DOCUMENT = Document(
         estimate=0.1, low=0.02, high=0.18, scale=100, unit="pp", origin=0.0, margin=0.05, sides=("<b>a", "b →")
     ),
     scope="90 items",
-    notes=(Note(kind="few", text="Few items", remedy="Add --cluster x"),),
+    notes=(Note(kind="few", text="Few items", remedy=("Add ", Option("cluster", "x"))),),
     actions=("Ship it",),
 )
 
@@ -69,14 +71,14 @@ def test_what_stands_beside_the_interval_is_drawn_in_proportion_and_named() -> N
 
 
 def test_the_card_says_number_basis_caution_and_action_in_this_order_and_escapes_names() -> None:
-    html = card(DOCUMENT, items=("tbl-flips", "Items that flipped"))
+    html = card(marked(DOCUMENT), items=("tbl-flips", "Items that flipped"))
     told = ["b is better than a", "+10.0 pp", "band: margin ±5 pp", "Basis", "90 items", "Caution", "Few items"]
     told += ["What to do", "Ship it", "Items that flipped"]
     text, start = words(html), 0
     for each in told:
         start = text.index(each, start)
     assert "<b>a" not in html.partition("{=typst}")[0]
-    assert "<code>--cluster</code>" in html
+    assert '<code class="es-whole">cluster=&#x27;x&#x27;</code>' in html
     assert 'href="#tbl-flips"' in html
 
 

@@ -100,8 +100,8 @@ def test_a_page_of_hostile_names_is_made_of_what_a_page_of_plain_names_is(questi
         made[kind] = quick_page(result.document(), tmp_path / kind)
     for reader in (READER, "markdown"):
         hostile, plain = (Counter(nodes(read(page.with_name("page.md"), reader))) for page in made.values())
-        # A name of several words is kept on one line, which takes an element around it.
-        assert hostile - Counter({"Span ": hostile["Span "]}) == plain - Counter({"Span ": plain["Span "]})
+        # A name is set as code where code can hold it.
+        assert hostile - Counter({"Code ": hostile["Code "]}) == plain - Counter({"Code ": plain["Code "]})
     pages = {kind: Shown() for kind in made}
     for kind, page in made.items():
         pages[kind].feed(page.read_text(encoding="utf-8"))

@@ -13,12 +13,15 @@ import polars as pl
 import pytest
 
 from evalstats.document.escape import for_pandoc
-from evalstats.document.model import Note
+from evalstats.document.formats import html_prose
+from evalstats.document.model import Document, Note
+from evalstats.document.names import marked, named, pieces, told
 from evalstats.document.pandoc import prose
 from evalstats.report import markup
 from evalstats.report.engine import pandoc_program
 from evalstats.report.examples import example
 from evalstats.report.kernel import PRINTED
+from evalstats.report.markup import WHOLE
 from evalstats.report.page import open_page
 
 HOSTILE = [
@@ -141,29 +144,30 @@ def test_a_figure_is_drawn_for_paper_where_a_pdf_may_be_made(
     assert any(tmp_path.rglob("*.svg")) == (printed != "0")
 
 
-@pytest.mark.parametrize(
-    "text", ["Add --cluster dimension.", "--higher-is-better", "a--b and `--x`", "<b>--trials-from-runs</b>"]
-)
-def test_no_line_of_a_page_ends_within_an_option(text: str) -> None:
-    pypandoc = pytest.importorskip("pypandoc")
-    words = [word for word in re.split(r"\s", text) if re.fullmatch(r"--[a-z-]+", word)]
-    for shown in (pypandoc.convert_text(prose(text), "html", format="markdown"), markup.prose_html(text)):
-        assert re.findall("<code>(.*?)</code>", shown) == words
-        assert html.unescape(re.sub(r"</?(?:p|code|span)\b[^>]*>", "", shown)).strip() == text
+NAMED = "Qwen-3.5-plus", "a/b-1_x", "--cluster x", "gpt `5`", "<b>{{< env >}}"
 
 
 def test_no_line_of_a_page_ends_within_a_name_or_an_interval() -> None:
     pypandoc = pytest.importorskip("pypandoc")
-    text = "Qwen-3.5-plus, a/b-1_x gained 3.5 pp (95% CI −0.4 to 6.3, p < 0.001); it's well-made <-a-b>"
-    marked = markup.whole_words(prose(text))
-    for shown in (
-        pypandoc.convert_text(marked, "html", format="markdown", extra_args=["--wrap=none"]),
-        markup.prose_html(text),
-    ):
-        whole = re.findall(r'<span class="es-whole">(.*?)</span>', shown)
-        assert {"Qwen-3.5-plus", "a/b-1_x", "well-made"} <= {word.rstrip(",") for word in whole}
+    text = "{} gained 3.5 pp (95% CI −0.4 to 6.3, p < 0.001; 12% to 36%) on {}, add {} to {} {}: it's well-made <-a-b>"
+    marked, plain = text.format(*map(named, NAMED)), text.format(*NAMED)
+    page = pypandoc.convert_text(prose(marked), "html", format="markdown", extra_args=["--wrap=none"])
+    for shown, code in ((page, NAMED[:3]), (html_prose(marked, WHOLE), NAMED)):
+        found = re.findall(r"<code(?: [^>]*)?>(.*?)</code>", shown)
+        assert [html.unescape(each) for each in found] == [*code]
         told = html.unescape(re.sub(r"<[^>]*>", "", shown))
         assert "3.5\xa0pp" in told
         assert "CI\xa0−0.4\xa0to\xa06.3" in told
+        assert "12%\xa0to\xa036%" in told
         assert "p\xa0<\xa00.001" in told
-        assert re.sub(r"\s", " ", told).strip() == text
+        assert re.sub(r"\s", " ", told).strip() == plain
+
+
+def test_what_is_named_is_plain_to_all_but_views_and_a_mark_in_a_file_is_none() -> None:
+    document = told(
+        Document(kind="score", title="", label="", tone="good", headline=f"{named('the')} leads the others")
+    )
+    assert (document.headline, str(replace(document, scope="x").headline)) == ("the leads the others",) * 2
+    assert pieces(marked(document).headline) == [("the", True), (" leads the others", False)]
+    hostile = replace(document, headline="\ufdd0x\ufdd1 and a_b", names=("a_b",))
+    assert pieces(marked(hostile).headline) == [("\\ufdd0x\\ufdd1 and ", False), ("a_b", True)]

@@ -65,7 +65,9 @@ def forms(result: Result) -> dict[str, str]:
         "Markdown": to_markdown(words),
         "HTML": to_html(words),
     }
-    told["Markdown"] = _ESCAPED.sub("", told["Markdown"])
+    # Which names are set as code depends on their letters; what they say does not.
+    told["Markdown"] = _ESCAPED.sub("", _CODE.sub(r"\1", told["Markdown"]))
+    told["HTML"] = re.sub(r"</?code[^>]*>", "", told["HTML"])
     return {form: _DIGEST.sub("digest", text) for form, text in told.items()}
 
 
@@ -77,6 +79,7 @@ SHOWN = {
     "Markdown": one_line,
     "HTML": for_html,
 }
+_CODE = re.compile(r"(?<![\\`])`([^`]+)`(?!`)")
 _DIGEST = re.compile(r"(?<=~)[0-9a-f]{8}\b|\b[0-9a-f]{64}\b")
 _ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 

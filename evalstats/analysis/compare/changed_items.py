@@ -14,6 +14,7 @@ from evalstats.analysis.result import Result, json_safe
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.escape import is_web_address
 from evalstats.document.model import Block, Column, Document, Figure, LateColumns, Section, SideBySide, Table, Text
+from evalstats.document.names import named
 from evalstats.document.numbers import p_words, scaled, with_unit
 from evalstats.grammar import has_have, plural
 
@@ -41,7 +42,7 @@ def flipped_section(result: Comparison) -> Section | None:
     blocks += [Text(text=text) for text in slice_words(result)]
     lost = f"lost {n - won or 'none'}"
     by = " by the judge" if result.labels else ""
-    head = f"{result.candidate.name} gained {plural(won, 'item')} and {lost}{by}"
+    head = f"{named(result.candidate.name)} gained {plural(won, 'item')} and {lost}{by}"
     return Section(id=_FLIPS, heading=head, blocks=(*blocks, *_texts(result)))
 
 
@@ -61,9 +62,9 @@ def changed_items(result: Comparison) -> Document:
     """Return the items on which the two sides differ as a document of its own: losses first, and where they concentrate."""
     n, won = len(result.flipped), gained(result)
     lost, digits = n - won, figures.digits_of(result)
-    first, second, both = result.baseline.name, result.candidate.name, plural(result.n_items, "item")
+    first, second, both = named(result.baseline.name), named(result.candidate.name), plural(result.n_items, "item")
     scores = " against ".join(
-        f"{side.name} {with_unit(scaled(side.estimate, side.scale, digits), side.unit)}"
+        f"{named(side.name)} {with_unit(scaled(side.estimate, side.scale, digits), side.unit)}"
         for side in (result.candidate, result.baseline)
     )
     of = placed(result.benchmark, "of")
@@ -84,14 +85,16 @@ def changed_items(result: Comparison) -> Document:
             label, headline = "no answer", f"The sides share no {result.different}, so no item can change"
         elif result.metric_kind not in MAY_FLIP:
             label = "no answer"
-            headline = f"By {result.metric} items have no outcome that could change: it is graded, not right or wrong"
+            headline = (
+                f"By {named(result.metric)} items have no outcome that could change: it is graded, not right or wrong"
+            )
     return Document(
         kind="compare",
         title=f"On which items do {second} and {first} differ?",
         label=label,
         tone=tone,
         headline=headline,
-        scope=f"{scores} in {result.metric}, on the {both}{of}{'' if result.different else ' that both answered'}",
+        scope=f"{scores} in {named(result.metric)}, on the {both}{of}{'' if result.different else ' that both answered'}",
         answer=(*blocks, *_texts(result)),
         notes=tuple(note for note in result.notes if note.kind in ("simulated", "withheld")),
     )

@@ -29,6 +29,7 @@ from evalstats.document.model import (
     interval_column,
     number_column,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import (
     declared,
     e_value_words,
@@ -78,7 +79,7 @@ def document(result: Comparison) -> Document:
     beside = None if refused or result.posterior_beside is None else beside_sections(result.posterior_beside)
     return Document(
         kind="compare",
-        title=f"Is {result.candidate.name} better than {result.baseline.name}{placed(result.benchmark)}?",
+        title=f"Is {named(result.candidate.name)} better than {named(result.baseline.name)}{placed(result.benchmark)}?",
         label=result.verdict,
         tone=TONES[result.verdict],
         headline=_headline(result),
@@ -102,7 +103,7 @@ def document(result: Comparison) -> Document:
 
 def _headline(result: Comparison) -> str:
     """Say the verdict, what limits it, and another average that claims the opposite, or claims what this one does not."""
-    first, second, these = result.baseline.name, result.candidate.name, result.open_for_others
+    first, second, these = named(result.baseline.name), named(result.candidate.name), result.open_for_others
     if these is None:
         said = _verdict_words(result, first, second)
     else:
@@ -163,10 +164,10 @@ def _scope(result: Comparison) -> str:
         items = f"{result.n_items:,} variants of {of}"
     elif result.n_clusters is not None and not widened and not result.different:
         items += f" in {result.n_clusters} {plural_of(clusters)}"
-    parts = [f"{sides} in {result.metric}, on the {items} that both answered"]
+    parts = [f"{sides} in {named(result.metric)}, on the {items} that both answered"]
     if result.different:
         n = " against ".join(f"{side.n_items:,}" for side in (result.candidate, result.baseline))
-        parts = [f"{sides} in {result.metric}, on {n} {result.counted_as}{placed(result.benchmark, 'of')}"]
+        parts = [f"{sides} in {named(result.metric)}, on {n} {result.counted_as}{placed(result.benchmark, 'of')}"]
         if result.n_clusters is not None:
             parts.append(f"clustered by {clusters} ({result.n_clusters:,})")
     if account is not None:
@@ -204,8 +205,8 @@ def _beside_margin(result: Comparison) -> str:
 
 
 def _varies(result: Comparison, found: LevelDifferences) -> str:
-    who = result.candidate.name
-    others = f" {Option('cluster', found.factor)} answers for other {plural_of(found.factor)}."
+    who = named(result.candidate.name)
+    others = f" {named(Option('cluster', found.factor))} answers for other {plural_of(found.factor)}."
     (high, _, most), (low, _, least) = found.levels[0], found.levels[-1]
     values = {value for _, _, value in found.levels}
     if found.copies and values <= {-1.0, 0.0, 1.0}:
@@ -241,7 +242,9 @@ def own_score(score: Score, digits: int) -> str:
 
 def _own_scores(result: Comparison) -> str:
     digits = figures.digits_of(result)
-    return " against ".join(f"{side.name} {own_score(side, digits)}" for side in (result.candidate, result.baseline))
+    return " against ".join(
+        f"{named(side.name)} {own_score(side, digits)}" for side in (result.candidate, result.baseline)
+    )
 
 
 def notes_of(result: Comparison) -> tuple[Note, ...]:
@@ -266,7 +269,7 @@ def notes_of(result: Comparison) -> tuple[Note, ...]:
 
 def _actions(result: Comparison) -> list[str]:
     """Say what to do about it."""
-    first, second = result.baseline.name, result.candidate.name
+    first, second = named(result.baseline.name), named(result.candidate.name)
     lost = len(result.flipped) - gained(result)
     found: list[str] = []
     match result.verdict:
@@ -283,7 +286,8 @@ def _actions(result: Comparison) -> list[str]:
             found.append(f"Collect {more} before you look again; evalstats power says how many.")
         case "inconclusive" if result.missing.withheld:
             found.append(
-                f"Recover the missing scores, or add {Option('missing', 'ignorable')} if the reason has nothing to do with them."
+                f"Recover the missing scores, or add {named(Option('missing', 'ignorable'))} "
+                "if the reason has nothing to do with them."
             )
         case "inconclusive":
             found += [
@@ -295,7 +299,7 @@ def _actions(result: Comparison) -> list[str]:
             if not grave and result.conf_low is not None:
                 found.append("Find out what sorts users before they are counted, and run the test again.")
             if grave:
-                meant = Option("accept", invalidating(result.run_differences))
+                meant = named(Option("accept", invalidating(result.run_differences)))
                 found.append(
                     f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with {meant}."
                 )
@@ -362,7 +366,7 @@ def _labels(result: Comparison) -> Section | None:
     head = "The judge is not shown to favour a side"
     if account.excludes_zero and account.estimate:
         favoured = result.candidate if (account.estimate > 0) == result.higher_is_better else result.baseline
-        head = f"The judge favours {favoured.name} by {sized(abs(account.estimate), result)}"
+        head = f"The judge favours {named(favoured.name)} by {sized(abs(account.estimate), result)}"
     rows = (
         ("Corrected", result),
         ("Judge alone", account.judged),
@@ -428,7 +432,7 @@ def _by_group(result: Comparison) -> Section | None:
         for word in ("better", "worse", "equivalent")
         if any(group.verdict == word for group in result.groups)
     ]
-    who = result.candidate.name
+    who = named(result.candidate.name)
     head = f"By {result.by}: {who} is {' and '.join(parts)}" if parts else f"No {result.by} shows a difference"
     text = (
         f"The {n} levels are one family, so each interval is wider than alone. A verdict in only one of two "
@@ -480,7 +484,7 @@ def _spread(result: Comparison) -> Section | None:
         return None
     ahead, behind = (found.n_higher, found.n_lower) if result.higher_is_better else (found.n_lower, found.n_higher)
     parts = (f"{100 * n / result.n_items:.0f}%" for n in (ahead, behind))
-    head = "{} is ahead on {} of the items, behind on {}".format(result.candidate.name, *parts)
+    head = "{} is ahead on {} of the items, behind on {}".format(named(result.candidate.name), *parts)
     ends = " to ".join(shown(result, value) for value in (found.values[0], found.values[-1]))
     text = f"Item by item the difference runs from {ends}."
     ahead_by_mean = (result.estimate or 0.0) > 0 if result.higher_is_better else (result.estimate or 0.0) < 0
@@ -500,7 +504,7 @@ def _order(result: Comparison) -> Section | None:
     text = (
         f"In the order in which {order}, the difference adds up unevenly ({p_words(found.p_value)}, CUSUM test). It is {inside} "
         f"in {stretch} and {outside} in the others. The stretch was picked because it stands out, which exaggerates the "
-        f"contrast. If its {found.unit}s share something, declare that with {Option('cluster')}."
+        f"contrast. If its {found.unit}s share something, declare that with {named(Option('cluster'))}."
     )
     return Section(id="order", heading=head, blocks=(Text(text=text), figures.uneven(result, found)))
 
@@ -533,8 +537,8 @@ def _missing(result: Comparison) -> Section | None:
     if not missing.any:
         return None
     counts = (
-        (missing.n_only_baseline, f"only for {result.baseline.name}"),
-        (missing.n_only_candidate, f"only for {result.candidate.name}"),
+        (missing.n_only_baseline, f"only for {named(result.baseline.name)}"),
+        (missing.n_only_candidate, f"only for {named(result.candidate.name)}"),
         (missing.n_neither, "on neither side"),
     )
     said = ", ".join(f"{plural(n, 'item')} scored {where}" for n, where in counts if n)
@@ -623,7 +627,7 @@ def _costs(result: Comparison) -> Section | None:
             )
             for row in result.costs
         ),
-        caption=f"{who} as a multiple of {whose}, on the same items",
+        caption=f"{named(who)} as a multiple of {named(whose)}, on the same items",
     )
     notes = [f"{WORDS[row.quantity]}: {text}" for row in result.costs for text in (row.reason, row.note) if text]
     settled = [
@@ -631,7 +635,7 @@ def _costs(result: Comparison) -> Section | None:
         for row in result.costs
         if row.conf_low is not None and row.conf_high is not None and not row.conf_low <= 1 <= row.conf_high
     ]
-    head = f"{who} takes {' and '.join(settled[:2])}" if settled else "No difference in cost or time is shown"
+    head = f"{named(who)} takes {' and '.join(settled[:2])}" if settled else "No difference in cost or time is shown"
     blocks: list[Block] = [figures.costs(result, table=table), *([Items(items=tuple(notes))] if notes else [])]
     return Section(id="costs", heading=head, blocks=tuple(blocks), news=bool(settled))
 

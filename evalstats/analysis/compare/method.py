@@ -7,6 +7,7 @@ from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed
 from evalstats.document.model import Section, Text, listed, works_section
+from evalstats.document.names import named
 from evalstats.document.numbers import declared, number, scaled, with_unit
 from evalstats.grammar import plural
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
@@ -43,8 +44,8 @@ def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]
 def _how(result: Comparison) -> list[str]:
     """Say what was asked, why this method, and what else had a say."""
     asked = (
-        f"{result.candidate.name} minus {result.baseline.name} in {result.metric}{placed(result.benchmark)}: the "
-        f"{result.estimand}."
+        f"{named(result.candidate.name)} minus {named(result.baseline.name)} in "
+        f"{named(result.metric)}{placed(result.benchmark)}: the {result.estimand}."
     )
     chosen = (
         f"{result.method} was asked for."

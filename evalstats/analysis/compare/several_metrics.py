@@ -33,6 +33,7 @@ from evalstats.document.model import (
     sentence,
     works_section,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import interval_words
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural, plural_of
@@ -49,7 +50,8 @@ def document(result: Comparisons) -> Document:
     refused = graver(first.run_differences)
     return Document(
         kind="compare",
-        title=f"Is {first.candidate.name} better than {first.baseline.name}{where} in {and_list(result.metrics, _SHOWN)}?",
+        title=f"Is {named(first.candidate.name)} better than {named(first.baseline.name)}{where} in "
+        f"{and_list(result.metrics, _SHOWN)}?",
         label=label,
         tone=tone,
         headline=_headline(result),
@@ -92,7 +94,7 @@ def _label(result: Comparisons) -> tuple[str, Tone]:
 
 def _headline(result: Comparisons) -> str:
     row = result.rows[0]
-    first, second = row.baseline.name, row.candidate.name
+    first, second = named(row.baseline.name), named(row.candidate.name)
     found = graver(row.run_differences)
     if found:
         return f"{second} and {first} cannot be compared: they differ in {' and '.join(found)}"
@@ -198,7 +200,8 @@ def _overview(result: Comparisons) -> Table:
             Column(title="Verdict", kind="verdict"),
         ),
         rows=rows,
-        caption=f"The difference is {first.candidate.name} minus {first.baseline.name}, each metric in its own unit",
+        caption=f"The difference is {named(first.candidate.name)} minus {named(first.baseline.name)}, "
+        "each metric in its own unit",
         tones=TONES,
         frame=result.to_frame().to_dict(as_series=False),
     )
@@ -242,7 +245,7 @@ def _direction(row: Comparison) -> list[Note]:
 
 def _actions(result: Comparisons) -> list[str]:
     if graver(result.rows[0].run_differences):
-        meant = Option("accept", invalidating(result.rows[0].run_differences))
+        meant = named(Option("accept", invalidating(result.rows[0].run_differences)))
         return [f"Run both sides in the same way, or declare what is meant with {meant}."]
     words = {word: [row.metric for row in result.rows if row.verdict == word] for word in ("better", "worse")}
     left = [row.metric for row in result.rows if row.verdict == "inconclusive" and row.higher_known is None]
@@ -251,7 +254,9 @@ def _actions(result: Comparisons) -> list[str]:
         gained, lost = and_list(words["better"], _SHOWN), and_list(words["worse"], _SHOWN)
         found.append(f"Decide what the gain in {gained} is worth in {lost}: no test weighs one metric against another.")
     elif words["worse"]:
-        found.append(f"Keep {result.rows[0].baseline.name}, unless {and_list(words['worse'], _SHOWN)} does not matter.")
+        found.append(
+            f"Keep {named(result.rows[0].baseline.name)}, unless {and_list(words['worse'], _SHOWN)} does not matter."
+        )
     if left:
         found.append(
             f"Do not read {and_list(left, _SHOWN)} as equal: declare margins before the next run to show that."

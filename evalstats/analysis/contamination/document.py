@@ -25,6 +25,7 @@ from evalstats.document.model import (
     number_column,
     sentence,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import declared, interval_words, number, p_words
 from evalstats.errors import Option
 from evalstats.grammar import and_list, first_lines, plural
@@ -383,7 +384,7 @@ def _actions(result: ContaminationCheck) -> list[str]:
         found.append(f"Add models known to be clean: {few} leave the interval wide.")
     if result.margin is None and not inflated:
         found.append(
-            f"Declare the inflation that would not matter ({Option('margin')}); without it no model can be called clean."
+            f"Declare the inflation that would not matter ({named(Option('margin'))}); without it no model can be called clean."
         )
     if open_ and result.design != "twins":
         found.append("Rephrase the items: twins remove difficulty pair by pair.")

@@ -21,6 +21,7 @@ from evalstats.document.model import (
     interval_column,
     number_column,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import interval_words, number, share_in_percent, with_unit
 from evalstats.grammar import and_list, first_lines, is_are, plural
 
@@ -94,8 +95,8 @@ def document(result: Frontier) -> Document:
 
 
 def _headline(result: Frontier, what: str) -> str:
-    names = [row.name for row in result.rows if row.standing == "on the frontier"]
-    open_ = [row.name for row in result.rows if row.standing == "open"]
+    names = [named(row.name) for row in result.rows if row.standing == "on the frontier"]
+    open_ = [named(row.name) for row in result.rows if row.standing == "open"]
     if not names:
         return f"Which systems are beaten in both score and {what} is not settled"
     rest = f"; {and_list(open_)} {is_are(len(open_))} not settled" if open_ else ""
@@ -115,7 +116,7 @@ def _number(result: Frontier) -> tuple[str, str, Interval | None]:
     drawn = drawn_interval(best.estimate, best.ends, scale=scale, digits=digits, others=others, others_words=key)
     ends = f"{level(result)} CI {interval_words(*best.ends, scale, digits)}" if best.ends else "no interval"
     value = with_unit(number(best.estimate * scale, digits), result.score_unit)
-    return value, f"{best.name}, {ends}", drawn
+    return value, f"{named(best.name)}, {ends}", drawn
 
 
 def _table(result: Frontier) -> Table:
@@ -142,9 +143,9 @@ def _table(result: Frontier) -> Table:
 
 def _actions(result: Frontier, what: str) -> list[str]:
     beaten = [row for row in result.rows if row.dominated_by]
-    dropped = [f"Drop {row.name}: {and_list(row.dominated_by)} scored more for less {what}." for row in beaten]
+    dropped = [f"Drop {named(row.name)}: {and_list(row.dominated_by)} scored more for less {what}." for row in beaten]
     found = list(first_lines(dropped, _NAMED))
-    unsettled = [row.name for row in result.rows if row.standing == "open"]
+    unsettled = [named(row.name) for row in result.rows if row.standing == "open"]
     if unsettled:
         found.append(f"More items would settle the place of {and_list(unsettled)}.")
     return found

@@ -286,7 +286,7 @@ def _lab_drops(shared: SharedModels, behaviours: Behaviours, rows: pl.DataFrame,
             f"{lost:,} scores with non-ideal users have no twin with ideal ones and are excluded from the drops"
         )
     if not paired.all():
-        names = ", ".join(repr(name) for name, yes in zip(used, paired.tolist(), strict=True) if not yes)
+        names = ", ".join(name for name, yes in zip(used, paired.tolist(), strict=True) if not yes)
         told.append(f"{names}: not the items of ideal users, so the drop may come from the items")
     values[:, 1:] = np.where(paired, values[:, 1:] - values[:, :1], values[:, 1:])
     model = np.array([shared.models.index(name) for name in table["model"]], dtype=np.int64)

@@ -33,6 +33,7 @@ from evalstats.document.model import (
     number_column,
     works_section,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import (
     digits_of_interval,
     interval_words,
@@ -108,18 +109,18 @@ def document(result: Leaderboard) -> Document:
 
 def _against_baseline(result: Leaderboard, whole: Document) -> Document:
     """Answer who is better than the baseline; how all stand is the first evidence then."""
-    names = {how: [pair.first for pair in result.pairs if pair.verdict == how] for how in ("better", "worse")}
+    names = {how: [named(pair.first) for pair in result.pairs if pair.verdict == how] for how in ("better", "worse")}
     said = [f"{and_list(own, _FEW_NAMES)} {is_are(len(own))} {how}" for how, own in names.items() if own]
     if not names["better"]:
-        said.insert(0, f"No {result.contrast} is shown to be better than {result.baseline}")
+        said.insert(0, f"No {result.contrast} is shown to be better than {named(result.baseline)}")
     else:
-        said[0] += f" than {result.baseline}"
+        said[0] += f" than {named(result.baseline)}"
     score = scaled(result.row(result.baseline or "").estimate, result.scale, score_digits(result))
     by_id = {section.id: section for section in whole.evidence}
     pairs, ranks = by_id.pop("pairs"), by_id.pop("ranks", Section(id="ranks", heading="The scores of all", blocks=()))
     return replace(
         whole,
-        title=f"Which {plural_of(result.contrast)} are better than {result.baseline}{placed(result.benchmark)}?",
+        title=f"Which {plural_of(result.contrast)} are better than {named(result.baseline)}{placed(result.benchmark)}?",
         label=f"{len(names['better']) or 'none'} of {len(result.pairs)} better",
         tone="good" if names["better"] else "neutral",
         headline="; ".join((*said, *result.qualifiers)),
@@ -179,8 +180,8 @@ def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
         return f"{best} scores best, but {share} of a model's scores are missing: {ahead} could be ahead"
     turn = ", on the scores there are" if result.best_if_missing else ""
     if len(ranked) == 2:
-        return f"{best} is better than {next(name for name in ranked if name != best)}{turn}"
-    return f"{best} is better than each of the other {len(ranked) - 1} {plural_of(result.contrast)}{turn}"
+        return f"{named(best)} is better than {named(next(name for name in ranked if name != best))}{turn}"
+    return f"{named(best)} is better than each of the other {len(ranked) - 1} {plural_of(result.contrast)}{turn}"
 
 
 def _limits(result: Leaderboard) -> list[str]:
@@ -217,8 +218,8 @@ def _leads(result: Leaderboard) -> str:
         name, shared = ahead[0]
         return f"{top.name} scores highest, but {name} is ahead of it on the {plural(shared, 'item')} that they share"
     if not top.tied_with:
-        return f"{top.name} leads"
-    return f"{and_list([top.name, *top.tied_with], 2)} share the lead"
+        return f"{named(top.name)} leads"
+    return f"{and_list([*map(named, (top.name, *top.tied_with))], 2)} share the lead"
 
 
 def _ahead_of(name: str, result: Leaderboard) -> list[tuple[str, int]]:
@@ -272,7 +273,7 @@ def _number(result: Leaderboard) -> tuple[str, str, Interval | None]:
         conf_level=result.conf_level,
     )
     ends = interval_words(top.conf_low, top.conf_high, result.scale, digits)
-    return value, f"{top.name}, {level(result)} CI {ends}", of_top
+    return value, f"{named(top.name)}, {level(result)} CI {ends}", of_top
 
 
 def _scope(result: Leaderboard) -> str:
@@ -334,12 +335,13 @@ def _actions(result: Leaderboard) -> list[str]:
     best, actions = result.best(), list[str]()
     if result.direction == "asked":
         actions.append(
-            f"Declare the direction with {Option('higher_is_better', value=True)} or {Option('higher_is_better', value=False)}"
+            "Declare the direction with "
+            + " or ".join(named(Option("higher_is_better", value=value)) for value in (True, False))
         )
     if result.best_if_missing:
         actions.append(
             f"Score what is missing for {and_list((*best, *result.best_if_missing), 3)}; or, if the reason is "
-            f"unrelated to the answers, add {Option('missing', 'ignorable')}"
+            f"unrelated to the answers, add {named(Option('missing', 'ignorable'))}"
         )
     if not result.whole:
         actions.append("Have the models of different parts answer at least 10 common items")

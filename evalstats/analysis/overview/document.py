@@ -6,6 +6,7 @@ from itertools import accumulate
 
 from evalstats.analysis.overview.result import Answer, Held, Overview
 from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, listed, sentence
+from evalstats.document.names import named
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural
 from evalstats.schema.data import UNNAMED
@@ -32,12 +33,14 @@ def document(result: Overview) -> Document:
     first = min(len(lines), max(1, sum(taken <= _ROOM for taken in room)))
     answer: list[Block] = [Items(items=tuple(lines[:first]))] if lines else []
     if first < len(lines):
-        answer.append(Text(text=f"{plural(len(lines) - first, 'more answer')} with {Option('full', value=True)}."))
+        answer.append(
+            Text(text=f"{plural(len(lines) - first, 'more answer')} with {named(Option('full', value=True))}.")
+        )
     refused = refused_by_reason(result)
     answered = {each.question for each in result.answers}
     without = list(dict.fromkeys(question for question, _ in refused if question not in answered))
     if without:
-        answer.append(Text(text=f"No answer: {', '.join(without)} (why: {Option('full', value=True)})."))
+        answer.append(Text(text=f"No answer: {', '.join(without)} (why: {named(Option('full', value=True))})."))
     headline = "None of the questions can be answered with these data"
     if said:
         asked = plural(len({answer.question for answer, _ in said}), "question")

@@ -23,6 +23,7 @@ from evalstats.document.model import (
     number_column,
     works_section,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import declared, digits_of_interval, interval_words, number, scaled, titled, with_unit
 from evalstats.grammar import and_list, conjugate, plural, plural_of
 
@@ -132,7 +133,7 @@ def _headline_of_two(result: Posterior) -> str:
     usual, answer = rows[0].p_better or 0.0, result.answer()
     side = "better" if usual >= 0.5 else "worse"
     p = [row.p_better if side == "better" or row.p_better is None else 1 - row.p_better for row in rows]
-    first, second = result.baseline, result.candidate
+    first, second = named(result.baseline), named(result.candidate)
     if answer == "open" and chance(p[0]) == "50%":
         return f"Neither {second} nor {first} is more likely to be better"
     what = {"open": "may be", "depends on the prior": "is probably"}.get(answer, "is")

@@ -15,11 +15,11 @@ from evalstats.analysis.scenarios.evidence import (
     VERDICTS,
     best_first,
     change_column,
+    drop_name,
     ends_column,
     evidence_sections,
     long_tables,
     name_columns,
-    named,
     score_column,
     worst_first,
 )
@@ -40,6 +40,7 @@ from evalstats.document.model import (
     listed,
     sentence,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import interval_words, number, p_words, scaled
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural
@@ -125,7 +126,7 @@ def _assumptions(result: ScenarioModel) -> list[str]:
     unit, n = ("groups", result.n_clusters) if result.clusters and not whole else ("items", result.n_items)
     of = f" ({' and '.join(result.clusters)})" if result.clusters and not whole else ""
     n = result.n_clusters if whole else n
-    advice = "" if of else f"; if they share passages or environments, name those with {Option('cluster')}"
+    advice = "" if of else f"; if they share passages or environments, name those with {named(Option('cluster'))}"
     found = [f"The {n or 0:,} {unit}{of} are independent of each other{advice}"]
     found += list(
         {text.takes: None for name in (result.method, result.covariance_method) for text in _texts(name) if text.takes}
@@ -424,11 +425,11 @@ def _doubts(result: ScenarioModel) -> list[Note]:
     doubted = [row for row in shown if row.paired_low is not None and row.paired_high is not None]
     doubted = [row for row in doubted if (row.paired_low or 0.0) <= 0 <= (row.paired_high or 0.0)]
     if doubted:
-        text = f"Within items alone the interval includes 0 for {and_list([named(row) for row in doubted], 3)}"
+        text = f"Within items alone the interval includes 0 for {and_list([drop_name(row) for row in doubted], 3)}"
         found.append(Note(kind="fit", text=text, remedy="Read these items before relying on it"))
-    reasons = [(row.verdict_reason, named(row)) for row in result.drops if row.verdict == "invalid"]
+    reasons = [(row.verdict_reason, drop_name(row)) for row in result.drops if row.verdict == "invalid"]
     reasons += [
-        (row.verdict_reason, named(row)) for row in result.drops if row.verdict == "not shown" and row.excludes_zero
+        (row.verdict_reason, drop_name(row)) for row in result.drops if row.verdict == "not shown" and row.excludes_zero
     ]
     reasons += [(row.reason, row.name) for row in (*result.models, *result.scenarios) if row.reason]
     for reason in dict.fromkeys(reason for reason, _ in reasons):
@@ -444,14 +445,14 @@ def _actions(result: ScenarioModel) -> list[str]:
         found.append(f"Read the failed items of {shown[0].scenario} first: it costs {shown[0].model} most.")
     if result.ranking is not None and result.ranking.shown:
         found.append(
-            f"Choose a model for the scenarios you expect, or weight them as your users meet them ({Option('weights')})."
+            f"Choose a model for the scenarios you expect, or weight them as your users meet them ({named(Option('weights'))})."
         )
     missed = [row for row in result.judged if row.verdict == "not shown" and row.p_adjusted is not None]
     if missed:
         nearest = min(missed, key=lambda row: row.p_adjusted or 1.0)
         n = items_to_settle(nearest)
         if n is not None:
-            found.append(f"About {n:,} items instead of {nearest.n_items:,} would settle {named(nearest)}.")
+            found.append(f"About {n:,} items instead of {nearest.n_items:,} would settle {drop_name(nearest)}.")
     return found
 
 

@@ -94,7 +94,7 @@ def _changes(result: ScenarioModel) -> list[Section]:
     if rows[0].pooled is not None and drops > 1:
         unit = f" {result.unit}".rstrip()
         pooled = f"{scaled(rows[0].pooled, result.scale, result.digits, sign=True)}{unit}"
-        said = f"The largest of many estimates are inflated by selection; shrunk, {named(rows[0])} is {pooled}."
+        said = f"The largest of many estimates are inflated by selection; shrunk, {drop_name(rows[0])} is {pooled}."
     blocks = (Text(text=said), _drops_table(result, rows))
     return [Section(id="changes", heading=heading, blocks=blocks, news=drops + gains > 0)]
 
@@ -232,7 +232,7 @@ def _missing(result: ScenarioModel) -> list[Section]:
     # A few items are told by the caution on trials without a score.
     if not any(row.n_missing > _LACKING * (row.n_items + row.n_missing) for row in lacking):
         return []
-    worst = and_list([f"{named(row)} ({row.n_missing:,} of {row.n_items + row.n_missing:,})" for row in lacking], 3)
+    worst = and_list([f"{drop_name(row)} ({row.n_missing:,} of {row.n_items + row.n_missing:,})" for row in lacking], 3)
     lacks = conjugate(len(lacking), "lack")
     what = "scores" if result.different else "items that others have"
     heading = f"{len(lacking)} of {plural(len(result.cells), 'cell')} {lacks} {what}"
@@ -494,6 +494,6 @@ def best_first(rows: Iterable[ScenarioMean], result: ScenarioModel) -> list[Scen
     return sorted(rows, key=lambda row: math.inf if row.estimate is None else round(sign * row.estimate, 9))
 
 
-def named(row: ChangeRow | CellRow) -> str:
+def drop_name(row: ChangeRow | CellRow) -> str:
     """Name a change or a cell."""
     return f"{row.model} in {row.scenario}"

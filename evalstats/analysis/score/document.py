@@ -24,6 +24,7 @@ from evalstats.document.model import (
     number_column,
     works_section,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import interval_words, p_words, scaled, with_unit
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural
@@ -77,7 +78,7 @@ def _of_one(result: Score) -> Document:
     method = _estimated((_how(result),), (f"What is estimated: {result.estimand}", *_takes(result)), _works(result))
     return Document(
         kind="score",
-        title=f"How does {result.name} score{placed(result.benchmark)}?",
+        title=f"How does {named(result.name)} score{placed(result.benchmark)}?",
         label="score" if test is None else test.verdict,
         tone="neutral" if test is None else _TONES[test.verdict],
         headline="; ".join((_headline(result), *asked)),
@@ -203,7 +204,7 @@ def _shown(result: Score, value: float | None) -> str:
 
 
 def _headline(result: Score) -> str:
-    name, test = result.name, result.against
+    name, test = named(result.name), result.against
     if test is not None:
         claimed = _shown(result, test.claim)
         return {
@@ -214,7 +215,7 @@ def _headline(result: Score) -> str:
         }[test.verdict]
     by_labels = "" if result.labels is None else f", corrected by {plural(result.labels.n_labels, 'label')}"
     more = f", extrapolated from {plural(result.extrapolated_from, 'trial')}" if result.extrapolated_from else ""
-    return f"{name} scores {_with_interval(result)} in {result.metric}{by_labels}{more}"
+    return f"{name} scores {_with_interval(result)} in {named(result.metric)}{by_labels}{more}"
 
 
 def _with_interval(result: Score) -> str:
