@@ -550,14 +550,16 @@ class _Table:
         by_side = [column for column in numbers if SIDES & column.tokens]
         # What is called like the score of a side is the score of another one: `rag_score` beside `baseline_score`.
         tails = {c.words.removeprefix(side) for c in by_side for side in SIDES if c.words.startswith(f"{side}_")}
-        told = len(tails) == 1
-        by_side = [c for c in numbers if c.words.endswith(tuple(tails))] if told else by_side
-        long = any(c.named("score") for c in numbers) or any(weight >= SURE for weight, _ in self._models())
-        named_so = not long and len(by_side) == 2 and all(column.words in SIDES for column in by_side)
+        tail = tails.pop() if len(tails) == 1 else ""
+        by_side = [c for c in numbers if c.words.endswith(tail)] if tail else by_side
+        by_row = any(weight >= SURE for weight, _ in self._models())
+        long = any(c.named("score") for c in numbers) or by_row
+        named_so = len(by_side) == 2 and {c.words.removesuffix(tail) for c in by_side} <= SIDES
+        named_so = named_so and not (by_row if tail else long)
         for weight, columns in (
             (ASKED_FOR + 1, wanted),
             (2.0, by_model),
-            (2.0 if named_so else 1.7 if told else 1.4, by_side),
+            (2.0 if named_so else 1.7 if tail else 1.4, by_side),
             (1.6 if by_model else 0.95, numbers),
         ):
             several = columns is not wanted and not self.pairs.isdisjoint(column.name for column in columns)

@@ -18,6 +18,7 @@ from evalstats.loaders.roles import ASKED, OF_MANY_ROWS, ROLES, SURE, names_a_mo
 from evalstats.loaders.values import as_number, as_text
 
 Record = Mapping[str, object]
+Levels = Mapping[str, Sequence[str]]
 
 _ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
 _CELL = re.compile(r"([-+−]?[\d.]+(?:e[-+]?\d+)?)\s*(%?)\s*(\S.*)?", re.IGNORECASE)
@@ -328,11 +329,7 @@ def published_in(
 
 
 def _is_published(
-    found: PublishedColumns,
-    weight: float,
-    records: Sequence[Record],
-    levels: Mapping[str, Sequence[str]],
-    key: Sequence[str],
+    found: PublishedColumns, weight: float, records: Sequence[Record], levels: Levels, key: Sequence[str]
 ) -> bool:
     """Whether names and cells say that a table holds published scores; the parts of its benchmark are then among the labels."""
     model = found.model
@@ -344,7 +341,8 @@ def _is_published(
     told = certain or sum(behind) > _MANY_ITEMS * len(behind) > 0
     summed = told or any(not _AGGREGATED.isdisjoint(plain(name).split("_")) for name in numeric)
     whole = all(number.is_integer() for numbers in scores for number in numbers) and not certain
-    rights = [{*numbers} <= {0, 1} for numbers in scores]
+    named = [plain(each.column) for each in found.metrics]
+    rights = [{*ns} <= {0, 1} for name, ns in zip(named, scores, strict=True) if not ROLES["score"].bars(name)]
     # What is called name may be that of a test, and a row of few whole numbers that of an item.
     tests = plain(model) == "name" and (all(rights) or 2 * sum(map(names_a_model, levels[model])) < len(records))
     if tests or (weight < SURE and (whole or "" in levels[model] or len(scores) < 2 - told)):

@@ -127,7 +127,6 @@ ASKED: Final = (
     "query:text rag_score:likert baseline_score:likert",
     "qid:id v1:right v2:right",
     "topic:id bm25:share dense:share hybrid:share",
-    "id:id baseline.score:share tuned.score:share",
     "id:id pass1:right pass2:right model:model",
     "id:id model:model correct_1:right correct_2:right correct_3:right",
     "id:id score_1:right score_2:right score_3:right",
