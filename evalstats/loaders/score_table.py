@@ -253,7 +253,7 @@ class ScoreTableLoader(SingleFileLoader):
         if of_one:
             table.columns = ["model", *table.columns]
             table.records = [{"model": source.called, **table.records[0]}]
-        roles = published_in(table.columns, table.records) if not self.column_map.columns else ""
+        roles = published_in(table.columns, table.records) if {*self.column_map.columns} <= {"score"} else ""
         if isinstance(roles, str):
             roles = published_in(table.columns, table.records, self.column_map)
         if isinstance(roles, str):

@@ -205,6 +205,12 @@ def only_two(
         advice = f"name two of them: {together(Option('baseline', blank='NAME'), Option('candidate', blank='NAME'))}"
         if not held and data.comparisons.height:
             raise InputError(f"{where} holds votes and no scores: they rank models, which the question arena answers")
+        if not held and data.aggregates.height:
+            rows = Option("map", blank="COLUMN", of="item")
+            raise InputError(
+                f"{where} holds published numbers and no scores of single items, which leaderboard ranks; to compare systems by "
+                f"parts that each of them has, such as data sets, say which column names these: {rows}"
+            )
         shown = f" ({comma_list(held, 5)})" if held else ""
         raise InputError(f"two sides are needed, and {where} holds {plural(len(held), 'system')}{shown}; {advice}")
     others.sort(key=lambda name: (not _BASELINE.search(name.lower()), [*map(_natural, _DIGITS.split(name.lower()))]))

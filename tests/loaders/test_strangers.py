@@ -271,3 +271,14 @@ def test_persons_who_rated_the_same_items_are_their_judges(tmp_path: Path) -> No
     rows = [f"p{p},q{k},{side},{(p + k + len(side)) % 5 + 1}" for p in range(3) for k in range(9) for side in SIDES]
     path.write_text("\n".join(["participant_id,item,model,rating", *rows]))
     assert set(read(path).outcomes["judge"]) == {"p0", "p1", "p2"}
+
+
+def test_published_numbers_of_parts_have_no_sides_and_a_line_says_how_they_would(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{side},{part},.{k + 5}1" for k, side in enumerate(SIDES) for part in ("arc", "mmlu", "gsm8k")]
+    path.write_text("\n".join(["model,dataset,accuracy", *rows]))
+    assert set(read(path).aggregates["task"]) == {"arc", "mmlu", "gsm8k"}
+    assert read(path, column_map=ColumnMap.from_options(["score=accuracy"])).aggregates.height == len(rows)
+    with pytest.raises(InputError, match=r"no scores of single items, .*say which column names these: .*item=COLUMN"):
+        es.compare(pl.read_csv(path))
+    assert read(path, column_map=ColumnMap.from_options(["item=dataset"])).outcomes.height == len(rows)
