@@ -167,7 +167,7 @@ class VoteTable:
                 f"no vote has an outcome ({lost if reasons else 'there are none'}); nothing can be rated"
             )
         kept, beside = _covariates(votes, covariates, side=side)
-        n_before, votes = votes.height, votes.filter(pl.Series(kept))
+        n_before, votes = votes.height, votes if kept.all() else votes.filter(pl.Series(kept))
         names = tuple(sorted(pl.concat([votes["model_a"], votes["model_b"]]).unique().to_list()))
         if len(names) < 2:
             raise CannotAnswerError("the votes are of fewer than two models; nothing can be compared")
@@ -257,7 +257,7 @@ class VoteTable:
             counts=_counts_of(cells),
         )
 
-    def rows_at(self, at: BoolArray, *, further: tuple[IntArray, ...] = ()) -> VoteRows:
+    def rows_at(self, at: BoolArray | slice, *, further: tuple[IntArray, ...] = ()) -> VoteRows:
         """Return some of the votes merged, with further clusters after the table's."""
         return vote_rows(
             self.first[at],
@@ -273,7 +273,7 @@ class VoteTable:
     def with_labels(self, share: FloatArray, label_weight: FloatArray) -> Self:
         """Return the votes with shares corrected by labels, and the weight of votes that each label stands for."""
         found = replace(self, share=share, label_weight=label_weight)
-        return replace(found, rows=found.rows_at(np.ones(share.size, dtype=np.bool_)))
+        return replace(found, rows=found.rows_at(slice(None)))
 
     def labelled_rows(self) -> VoteRows:
         """Return the votes with a label, of the weight that each stands for."""
@@ -289,10 +289,13 @@ class VoteTable:
             return None
         if kept.mean() < 0.5:
             return None  # an adjustment of some votes would be shown as one of all
-        columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in _BY_VOTE} | beside
-        votes, codes = self.votes.filter(pl.Series(kept)), tuple(codes[kept] for codes in self.codes)
-        found = replace(self, votes=votes, codes=codes, **columns)
-        return replace(found, rows=found.rows_at(np.ones(votes.height, dtype=np.bool_)))
+        found = self
+        if not kept.all():
+            columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in _BY_VOTE}
+            votes, codes = self.votes.filter(pl.Series(kept)), tuple(codes[kept] for codes in self.codes)
+            found = replace(self, votes=votes, codes=codes, **columns)
+        found = replace(found, **beside)
+        return replace(found, rows=found.rows_at(slice(None)))
 
     def with_side(self) -> Self:
         """Return the votes with the side (or the order shown, where it is known) as their first covariate."""
@@ -318,7 +321,7 @@ class VoteTable:
             covariate_mean=(float(sides.mean()), *self.covariate_mean),
             covariate_sd=sd,
         )
-        return replace(found, rows=found.rows_at(np.ones(sides.size, dtype=np.bool_)))
+        return replace(found, rows=found.rows_at(slice(None)))
 
     def without_cluster(self, name: str) -> Self:
         """Return the votes clustered by everything else."""
@@ -423,6 +426,8 @@ def _with_outcome(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[tuple[str, i
     """Return the votes with an outcome between two models, and why the others have none."""
     itself = pl.col("model_a") == pl.col("model_b")
     without = frame.select(pl.col("outcome").is_null() | itself)[:, 0]
+    if not without.any():
+        return frame, ()
     reason = pl.when(itself).then(pl.lit("a model against itself"))
     reason = reason.otherwise(pl.col("status_reason").fill_null("no outcome")).alias("reason")
     reasons = frame.filter(without).group_by(reason).len().sort("len", "reason", descending=[True, False])
@@ -565,7 +570,7 @@ def _covariates(votes: pl.DataFrame, asked: Sequence[str], *, side: bool) -> tup
     kept = np.ones(votes.height, dtype=np.bool_)
     if columns:
         kept = votes.select(pl.all_horizontal(pl.col(columns).is_not_null()))[:, 0].to_numpy()
-    votes = votes.filter(pl.Series(kept))
+        votes = votes.filter(pl.Series(kept))
     for column in columns:
         if not votes[column].cast(pl.Float64).is_finite().all():
             raise InputError(f"{column} holds numbers that are NaN or infinite; put null where it is not known")
@@ -600,8 +605,9 @@ def _relative(a: pl.Series, b: pl.Series) -> FloatArray:
 
 def sides_of(votes: pl.DataFrame) -> FloatArray:
     """Return 1 for a vote that showed side a first, or does not say, and -1 where side b was, shape (n_votes,)."""
-    shown = votes["order"] if "order" in votes.columns else pl.Series([None] * votes.height, dtype=pl.String)
-    return np.where((shown == "b_first").fill_null(value=False).to_numpy(), -1.0, 1.0)
+    if "order" not in votes.columns or votes["order"].null_count() == votes.height:
+        return np.ones(votes.height)
+    return np.where((votes["order"] == "b_first").fill_null(value=False).to_numpy(), -1.0, 1.0)
 
 
 # --- votes that came merged ---

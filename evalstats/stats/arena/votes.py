@@ -189,6 +189,9 @@ def numbered(label: IntArray, columns: Iterable[NDArray[Any]]) -> IntArray:
 
 def _dense(values: NDArray[Any]) -> tuple[int, IntArray]:
     """Return how many values there are, and for each row the place of its own among them."""
+    if values.size and values.dtype.kind == "f" and np.abs(values).max() < 2**31:
+        whole = values.astype(np.int64)
+        values = whole if np.array_equal(whole, values) else values
     if values.size and np.issubdtype(values.dtype, np.integer):
         low = int(values.min())
         span = int(values.max()) - low + 1
@@ -216,7 +219,7 @@ def _integers(values: ArrayLike, what: str) -> IntArray:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iub":
         raise InputError(f"{what} are of type {array.dtype} and shape {array.shape}; give one whole number per vote")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def _floats(values: ArrayLike, n: int, what: str, low: float = -np.inf) -> FloatArray:
