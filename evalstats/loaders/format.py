@@ -431,17 +431,15 @@ class Format(Generic[R]):
         the locator from the record. What costs, times and counts hold that fits no such column is null.
     fields, scores
         In place of `rows`: the columns that the outcomes of a record share, and its metrics, by where a record has them (paths as
-        in `record_columns`). `error` is why a record failed, whatever its scores; what begins with `_` is for `arranged` alone.
-        `scores` may be asked which members of a block are metrics. A record without any score is unscored in all metrics of
-        the file. Without `record`, that is made of these members.
+        in `record_columns`). `error` is why a record failed, whatever its scores; `*` an object whose plain members are factors;
+        what begins with `_` is for `arranged` alone. `scores` may be asked which members of a block are metrics. A record without
+        any score is unscored in all metrics of the file. Without `record`, that is made of these members.
     inner
         Takes the records of a block apart into those that `fields` are of, each with its place; [] where they hold none.
     each
         The list in a record whose elements are its trials; paths that begin with it lead into an element.
     reads
         What a value of `scores` says, or UNSET where it says nothing; by default a number, or true and false.
-    metadata
-        The object in a record whose plain members are factors, by its path or as what returns it.
     without
         The sentence that counts records without a score, which give no outcome then.
     named
@@ -507,7 +505,6 @@ class Format(Generic[R]):
     inner: Callable[[list[R], "FormatFile[R]"], tuple[Sequence[object], Sequence[str] | pl.Series]] | None = None
     each: str = ""
     reads: Callable[[object], Said | msgspec.UnsetType] | None = None
-    metadata: str | Callable[[Any], Row] = ""
     without: str = ""
     named: str = ""
     about: Callable[["FormatFile[R]"], Row] | None = None
@@ -548,6 +545,12 @@ class Format(Generic[R]):
             return self.record
         scores = () if callable(self.scores) else [path for path in self.scores.values() if not path.startswith("_")]
         return cast("type[R]", record_of((*self.fields.values(), *self.asked), scores, self.each, keyed=self.keyed))
+
+    @cached_property
+    def counted(self) -> Mapping[str, pl.Expr]:
+        """How many outcomes each sentence is about."""
+        states = {self.failed: pl.col("status") == "error", self.unscored: pl.col("status") == "unscored"}
+        return {sentence: which.sum() for sentence, which in {**self.counts, **states}.items() if sentence}
 
     def sniff(self, head: Head) -> Match | None:
         """Say whether a file shows one of the signs."""
@@ -645,8 +648,6 @@ class Format(Generic[R]):
         outcomes = outcomes if self.after is None or not outcomes.height else self.after(outcomes, file)
         own = [name for name in frame.columns if name.startswith("_")]
         outcomes, waiting = outcomes.drop(own), waiting.drop(own)
-        for sentence, which in self.counts.items() if outcomes.height else ():
-            file.count(sentence, int(outcomes.select(which.sum()).item() or 0))
         if self.without:
             file.count(self.without, waiting.height)
         else:
@@ -655,7 +656,7 @@ class Format(Generic[R]):
 
     def _shared(self, block: RecordBlock, places: pl.Series, file: FormatFile[R]) -> pl.DataFrame:
         """Return what the outcomes of each row share, with its run, without the rows that have no name or repeat others."""
-        columns = [column_of(name, block.at(paths)) for name, paths in self.fields.items()]
+        columns = [column_of(name, block.at(paths)) for name, paths in self.fields.items() if name != "*"]
         frame = pl.DataFrame([*columns, block.located(places).alias("locator")]).with_row_index("_row")
         if self.each:
             frame = frame.with_columns(trial=pl.Series(block.trials, dtype=pl.Int64))
@@ -665,9 +666,8 @@ class Format(Generic[R]):
             frame = frame.with_columns(
                 pl.coalesce(pl.col("item").replace("", None), names) if "item" in self.fields else names
             )
-        if about := self.metadata:
-            told = map(about, block.records) if callable(about) else map(as_dict, map(cell_value, block.at(about)))
-            factors = [*map(file.factors.of, told)]
+        if paths := self.fields.get("*"):
+            factors = [file.factors.of(as_dict(cell_value(value))) for value in block.at(paths)]
             found = columns_of_rows(factors, "outcomes") if any(factors) else pl.DataFrame()
             frame = frame.hstack(found.drop(frame.columns, strict=False))
         apart = {"model", *_OF_RUN_ALONE, *frame.columns}
@@ -726,9 +726,7 @@ class Format(Generic[R]):
         while frames:
             frame = frames.pop(0)
             if self.table == "outcomes":
-                for status, sentence in (("error", self.failed), ("unscored", self.unscored)):
-                    if sentence:
-                        file.counts[sentence] += int((frame["status"] == status).sum())
+                file.counts.update(frame.select(**self.counted).row(0, named=True) if self.counted else {})
                 more: dict[str, pl.Expr] = {}
                 if "trial" not in frame.columns:  # each outcome is the only one
                     more["trial"] = pl.lit(0)
