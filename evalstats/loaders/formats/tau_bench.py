@@ -8,24 +8,20 @@ model>-<user strategy>_<time>.json` (what the harness writes), which leaves out 
 conversations begin, tells that one.
 """
 
-import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
+import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format import Format, FormatFile, Scalar, Sign
 from evalstats.loaders.format_columns import number
-from evalstats.loaders.rows import Row, Said, as_row, held, unscored
-from evalstats.loaders.values import as_number, as_text, as_whole, first_line
+from evalstats.loaders.rows import Row, Said
+from evalstats.loaders.values import as_number, first_line
 
-UNKNOWN_DOMAIN: Final = "unknown"
 OUT_OF_TURNS: Final = "ran out of turns: the harness gave no reward_info, which it counts as a failure"
 
 _EPSILON: Final = 1e-6  # the harness's own tolerance for "reward is 1"
-_DEFAULT_STRATEGY: Final = "tool-calling"
 _HARNESS_NAME: Final = re.compile(
     r"(?P<strategy>tool-calling|act|react|few-shot)-(?P<model>.+)-(?P<temperature>\d+(?:\.\d+)?(?:e-?\d+)?)"
     r"_range_(?P<start>-?\d+)-(?P<end>-?\d+)"
@@ -34,10 +30,6 @@ _HARNESS_NAME: Final = re.compile(
 _PUBLISHED_NAME: Final = re.compile(r"(?P<model>.+)-(?P<domain>airline|retail)")
 # The first line of a message, as JSON writes it.
 _POLICY: Final = re.compile(r'(?:"|\\n)#\s*(airline|retail) agent policy', re.IGNORECASE)
-_NO_MODEL: Final = (
-    "tau-bench files name their model only in the file name, and this one follows no known pattern; the model "
-    "is called {!r}. Rename it to <model>-<airline or retail>.json to say otherwise"
-)
 _NO_DOMAIN: Final = (
     "neither the file name nor the agent policy shows the domain; the task is called 'unknown', and its items "
     "pair with those of any other file of unknown domain. Rename it to <model>-<airline or retail>.json"
@@ -55,86 +47,53 @@ class _Info(Struct):
 
 
 class _Row(Struct):
+    """A row; what is not in the file is made of its conversation and its info."""
+
     task_id: Any = None
     trial: Any = 0
     reward: Any = None
     info: _Info | Scalar = None
     traj: list[_Message | Scalar] | Scalar = None
+    error: str | None = None
+    n_turns: int | None = None
+    unfinished: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameParts:
-    """What the file's name says of the run; None where it says nothing."""
-
-    model: str
-    recognised: bool
-    domain: str | None = None
-    strategy: str | None = None
-    temperature: float | None = None
-    item_limit: int | None = None
-    config: str | None = None
-
-    @property
-    def system(self) -> str:
-        """The model, and the agent's strategy unless it is the usual tool calling."""
-        return self.model if self.strategy in (None, _DEFAULT_STRATEGY) else f"{self.model} ({self.strategy})"
+def _about(file: FormatFile[_Row]) -> Row:
+    """Read model, domain and settings out of the file's name."""
+    run: Row = {"factor_names": [], "dependence": []}
+    if found := _HARNESS_NAME.fullmatch(file.source.stem):
+        start, end, strategy = int(found["start"]), int(found["end"]), found["strategy"]
+        run |= {"model": found["model"], "temperature": float(found["temperature"]), "config": found.groupdict()}
+        run["system"] = found["model"] if strategy == "tool-calling" else f"{found['model']} ({strategy})"
+        return {**run, "item_limit": end - start if end > start else None}
+    found = _PUBLISHED_NAME.fullmatch(file.source.stem)
+    return {**run, "model": found["model"] if found else None}
 
 
-def parts_of_name(stem: str) -> NameParts:
-    """Read model, domain and settings out of a file name without its ending."""
-    if found := _HARNESS_NAME.fullmatch(stem):
-        start, end = int(found["start"]), int(found["end"])
-        return NameParts(
-            model=found["model"],
-            recognised=True,
-            strategy=found["strategy"],
-            temperature=float(found["temperature"]),
-            item_limit=end - start if end > start else None,
-            config=json.dumps(found.groupdict()),
-        )
-    if found := _PUBLISHED_NAME.fullmatch(stem):
-        return NameParts(model=found["model"], recognised=True, domain=found["domain"])
-    return NameParts(model=stem, recognised=False)
-
-
-class _Reader:
-    """What the name and the head of a file say of its rows."""
-
-    def __init__(self, file: FormatFile[_Row]) -> None:
-        self._file, parts = file, parts_of_name(file.source.stem)
-        policy = _POLICY.search(file.head.text)
-        domain = parts.domain or (policy[1].lower() if policy else None)
-        if not parts.recognised:
-            file.note(_NO_MODEL.format(parts.model))
-        if domain is None:
-            file.note(_NO_DOMAIN)
-        about = {"temperature": parts.temperature, "item_limit": parts.item_limit, "config": parts.config}
-        run = file.run(parts.model, "", system=parts.system, factor_names=[], dependence=[], **about)
-        self._shared: Row = {"run": run, "task": domain or UNKNOWN_DOMAIN}
-
-    def rows(self, record: _Row) -> Iterator[Sample]:
-        """Return the outcome of a row that says its task and trial."""
-        item, trial = as_text(record.task_id), as_whole(record.trial)
-        if item is None or trial is None or trial < 0 or self._file.again(item, trial):
-            whole = trial is not None and trial >= 0
-            why = "no task_id" if item is None else "of a task and trial before" if whole else "no whole-number trial"
-            self._file.leave_out(why)
-            return
-        info = record.info if isinstance(record.info, _Info) else _Info()
-        messages = record.traj if isinstance(record.traj, list) else []
+def _rows(rows: list[_Row], file: FormatFile[_Row]) -> tuple[list[_Row], pl.Series]:
+    for row in rows:
+        info = row.info if isinstance(row.info, _Info) else _Info()
+        messages = row.traj if isinstance(row.traj, list) else []
         turns = sum(isinstance(message, _Message) and message.role == "user" for message in messages)
-        shared: Row = {
-            **self._shared,
-            "item": item,
-            "trial": trial,
-            "n_turns": turns if messages else None,
-            "user_cost_usd": as_number(info.user_cost),
-        }
-        yield shared, [("reward", _reward(record.reward, info))]
+        row.n_turns = turns if messages else None
+        row.error = None if info.error is None else first_line(info.error) or "an exception without a message"
+        row.unfinished = info.reward_info is None
+    return rows, file.locators
 
-    def finish(self) -> Iterator[Sample]:
-        """Return nothing more."""
-        yield from ()
+
+def _arranged(frame: pl.DataFrame, file: FormatFile[_Row]) -> pl.DataFrame:
+    published, policy = _PUBLISHED_NAME.fullmatch(file.source.stem), _POLICY.search(file.head.text)
+    domain = published["domain"] if published else policy[1].lower() if policy else None
+    if domain is None:
+        file.note(_NO_DOMAIN)
+    frame = file.named(frame, item="task_id")
+    frame = file.without(frame, pl.col("trial").is_null(), "no whole-number trial")
+    frame = file.without(frame, file.copies(frame.select("item", "trial")), "of a task and trial before")
+    # The harness gives no reward_info exactly where the conversation never came to its end.
+    unfinished = pl.col("_v_unfinished") & (pl.col("_reward").cast(pl.Float64, strict=False).abs() <= _EPSILON)
+    reason = pl.when(unfinished).then(pl.lit(OUT_OF_TURNS))
+    return frame.with_columns(task=pl.lit(domain or "unknown"), status_reason=reason)
 
 
 def snapped(value: object) -> float | None:
@@ -147,19 +106,12 @@ def snapped(value: object) -> float | None:
     return next((whole for whole in (0.0, 1.0) if reward is not None and abs(reward - whole) <= _EPSILON), reward)
 
 
-def _reward(value: object, info: _Info) -> Said:
-    if info.error is not None:
-        return unscored(first_line(info.error) or "an exception without a message", held(value), error=True)
+def _reward(value: object) -> Said:
     reward = snapped(value)
-    if reward is None:
-        shown = json.dumps(value)[:200]
-        return unscored(f"the reward is {shown}", shown)
-    found = number(reward, 0.0, 1.0)
-    # the harness gives no reward_info exactly where the conversation never came to its end
-    return {**as_row(found), "status_reason": OUT_OF_TURNS} if info.reward_info is None and reward == 0 else found
+    return number(value if reward is None else reward, 0.0, 1.0)
 
 
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="tau-bench",
     title="tau-bench v1 trajectories (.json)",
     version="3",
@@ -171,9 +123,23 @@ FORMAT: Final = Format(
         Sign("task_id reward info", 0.5, shapes=("array",)),
     ),
     record=_Row,
-    reader=_Reader,
+    inner=_rows,
+    fields={
+        "item": "task_id",
+        "trial": "trial",
+        "n_turns": "n_turns",
+        "user_cost_usd": "info.user_cost",
+        "error": "error",
+        "_v_unfinished": "unfinished",
+        "_reward": "reward",
+    },
+    scores={"reward": "reward"},
+    reads=_reward,
+    about=_about,
+    arranged=_arranged,
     called="rows",
     metrics={"reward": {"primary": True}},
+    naming="Rename it to <model>-<airline or retail>.json to say otherwise",
     texts={
         "question": "info.task.instruction",
         "expected": "info.task.outputs info.task.actions",
