@@ -62,7 +62,7 @@ _MODULES: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("tau2_bench", "LOADER", _JSON),
     ("formats.rutbench", "FORMAT", _JSON),
     ("formats.tenacious", "PAIRS EVALUATION", _JSON),
-    ("formats.tenacious_numbers", "FORMAT ARMS", _JSON),
+    ("formats.tenacious_numbers", "FORMAT NUMBERS", _JSON),
     ("formats.tenacious_arms", "FORMAT SIMULATIONS", _JSON),
     ("formats.tenacious_numbers", "SUMMARY", _JSON),
     ("harmamp", "LOADER", _ANY),

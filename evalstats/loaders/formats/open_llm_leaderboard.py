@@ -9,7 +9,6 @@ model may stand there in several.
 import re
 from collections import Counter
 from collections.abc import Mapping
-from statistics import fmean
 from typing import Final
 
 import msgspec
@@ -27,7 +26,6 @@ from evalstats.loaders.rows import Row
 from evalstats.loaders.score_table import ScoreRows
 from evalstats.loaders.values import as_number, as_text, day_of
 
-_RAW: Final = "raw"
 _V2: Final = ("IFEval", "BBH", "MATH Lvl 5", "GPQA", "MUSR", "MMLU-PRO")
 # The first four are all that the first leaderboard began with.
 _V1: Final = ("ARC", "HellaSwag", "MMLU", "TruthfulQA", "Winogrande", "GSM8K", "DROP")
@@ -55,19 +53,9 @@ _FACTS: Final = {
 }
 _DAYS: Final = ("submission date", "date")
 _TAG: Final = re.compile(r"<[^<>]*>")
-# Published numbers are floats to the last digit; in a copy they may be rounded to two.
-_ROUNDING: Final = 0.0051
-
 _EMPTY: Final = "{n} scores are empty; they are missing, not 0"
-_APART: Final = (
-    "{n} normalised scores differ from what follows from the raw ones beside them (chance level taken out); the published "
-    "ones are kept"
-)
-_MEAN_APART: Final = "{n} averages differ from the mean of the scores beside them; the published ones are kept"
 _SCALE: Final = "{n} scores lie outside their scale (0 to 1 raw, 0 to 100 otherwise) and are dropped"
-_FLAGGED: Final = (
-    "{n} models are flagged by the leaderboard, often as trained on the tests; the column flagged names them"
-)
+_FLAGGED: Final = "{n} models are flagged by the leaderboard, often as trained on the tests (column flagged)"
 
 
 class _Columns(msgspec.Struct, frozen=True):
@@ -101,7 +89,7 @@ def _board(head: Head, source: Source, numbers: PublishedRows) -> str:
             f"({comma_list(table.columns, 8)}); take the `contents` dataset as it is published"
         )
     for record in table.records:
-        _add(numbers, record, columns, numbers.counts)
+        _add(numbers, record, columns)
     return columns.version
 
 
@@ -127,60 +115,38 @@ def _columns(names: tuple[str, ...]) -> _Columns | None:
     return None
 
 
-def _add(numbers: PublishedRows, record: Record, columns: _Columns, counts: Counter[str]) -> None:
-    known = _about(record, columns)
-    counts[_FLAGGED] += str(known.get("flagged")).lower() == "true"
-    metric = NORMALISED if columns.version == V2 else "score"
-    shown: dict[str, float] = {}
+def _add(numbers: PublishedRows, record: Record, columns: _Columns) -> None:
+    facts: Row = {name: as_text(record.get(column)) for name, column in columns.facts.items()}
+    facts = {name: text if text and len(str(text)) <= MAX_FACTOR_CHARS else None for name, text in facts.items()}
+    # The name may be the text of a link, with another link behind it.
+    written = [part.strip() for part in _TAG.split(as_text(record.get(columns.model)) or "") if part.strip()]
+    known: Row = {**facts, "model": next(iter(written), None), "benchmark": columns.version, "setting": "lab"}
+    known |= {"variant": facts.get("precision") or "", "date": day_of(record.get(columns.day or ""))}
+    numbers.counts[_FLAGGED] += str(facts.get("flagged")).lower() == "true"
+    score = {"metric": NORMALISED if columns.version == V2 else "score", "unit": "percent"}
     for task in columns.scores:
-        raw = _number(record, columns.raw.get(task), 1.0, counts)
+        raw = _number(record, columns.raw.get(task), 1.0, numbers.counts)
         if raw is not None:
-            numbers.add(raw, {**known, "task": task, "metric": _RAW, "unit": "proportion"})
-        score, method = _number(record, columns.scores[task], 100.0, counts), "published"
-        if raw is not None and task in _CHOICES:
-            expected = above_chance(raw, _CHOICES[task])
-            if score is None:
-                score, method = expected, "computed: chance level taken out of the raw score"
-            counts[_APART] += abs(score - expected) > _ROUNDING
-        if score is not None:
-            shown[task] = score
-            numbers.add(score, {**known, "task": task, "metric": metric, "unit": "percent", "method": method})
-    average = _number(record, columns.average, 100.0, counts)
+            numbers.add(raw, {**known, "task": task, "metric": "raw", "unit": "proportion"})
+        shown, method = _number(record, columns.scores[task], 100.0, numbers.counts), "published"
+        if shown is None and raw is not None and task in _CHOICES:
+            shown = above_chance(raw, _CHOICES[task])
+            method = "computed: chance level taken out of the raw score"
+        if shown is not None:
+            numbers.add(shown, {**known, **score, "task": task, "method": method})
+    average = _number(record, columns.average, 100.0, numbers.counts)
     if average is not None:
-        counts[_MEAN_APART] += len(shown) == len(columns.scores) and abs(average - fmean(shown.values())) > _ROUNDING
-        numbers.add(average, {**known, "task": "", "metric": metric, "unit": "percent"})
+        numbers.add(average, {**known, **score, "task": ""})
 
 
 def _number(record: Record, column: str | None, high: float, counts: Counter[str]) -> float | None:
-    if column is None:
-        return None
-    value = record.get(column)
+    value = None if column is None else record.get(column)
     number = None if isinstance(value, bool) else as_number(value)
-    if number is None:
-        counts[_EMPTY] += 1
-        return None
-    if not 0 <= number <= high:
-        counts[_SCALE] += 1
-        return None
-    return number
-
-
-def _about(record: Record, columns: _Columns) -> Row:
-    facts: Row = {}
-    for ours, column in columns.facts.items():
-        value = record.get(column)
-        text = as_text(value)
-        facts[ours] = text if text and len(text) <= MAX_FACTOR_CHARS else None
-    # The name may be the text of a link, with another link behind it.
-    written = [part.strip() for part in _TAG.split(as_text(record.get(columns.model)) or "") if part.strip()]
-    return {
-        **facts,
-        "model": written[0] if written else None,
-        "benchmark": columns.version,
-        "variant": facts.get("precision") or "",
-        "setting": "lab",
-        "date": day_of(record.get(columns.day)) if columns.day else None,
-    }
+    if number is not None and 0 <= number <= high:
+        return number
+    if column is not None:
+        counts[_EMPTY if number is None else _SCALE] += 1
+    return None
 
 
 FORMAT: Final = PublishedFormat(

@@ -18,6 +18,11 @@ from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_text
 
 TAU2: Final = "tau2-bench"
+ARMS: Final = (
+    "gemechisworku/tenacious_bench_v01 at aa75300, generation_scripts/run_act4_ablations.py; amare1990/tenacious-bench at "
+    "9f2ad63, week11/ablations/evaluate_path_b_heldout.py; gashawbekele06/tenacious-bench at 1d8d9d1, ablations/run_ablations.py"
+)
+FILES: Final = "samuellachisa/tenacious_bench at 21869ee and bettyabay/tenacious-bench at 45ab46f"
 
 
 def _tried(records: list[Row], file: FormatFile[Row]) -> Inner:
@@ -65,11 +70,7 @@ FORMAT: Final[Format[Any]] = Format(
     name="tenacious-arms",
     title="Tenacious-Bench held-out traces of several arms (held_out_traces.jsonl)",
     version="1",
-    upstream=(
-        "gemechisworku/tenacious_bench_v01 at aa75300, generation_scripts/run_act4_ablations.py; amare1990/tenacious-bench at "
-        "9f2ad63, week11/ablations/evaluate_path_b_heldout.py; gashawbekele06/tenacious-bench at 1d8d9d1, "
-        "ablations/run_ablations.py; files of samuellachisa/tenacious_bench at 21869ee and bettyabay/tenacious-bench at 45ab46f"
-    ),
+    upstream=f"{ARMS}; files of {FILES}",
     benchmark=BENCHMARK,
     harness=BENCHMARK,
     signs=(
