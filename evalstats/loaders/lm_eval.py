@@ -528,7 +528,7 @@ def _metrics(results: Results, tasks_of: Mapping[str, list[str]], numbers: Seque
 def _notes(results: Results, readers: Mapping[str, LmEvalSamples]) -> Iterator[str]:
     """Say what the results file speaks of and the samples do not hold, and what is odd in these."""
     if not readers:
-        how = "" if isinstance(results, LightevalResults) else "; told to log_samples, the harness writes them"
+        how = "" if isinstance(results, LightevalResults) else "; lm-eval writes samples with log_samples"
         yield f"published numbers without samples: no two models can be compared item by item{how}"
     elif absent := [task for task in results.tasks if task not in readers]:
         yield f"no samples for {len(absent)} of the tasks, only published numbers: {comma_list(absent, _LISTED)}"

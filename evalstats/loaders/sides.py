@@ -21,7 +21,8 @@ def as_sides(targets: Sequence[Path], parts: Sequence[EvalData]) -> tuple[EvalDa
     """
     for target, part in zip(targets, parts, strict=True):
         if not part.outcomes.height:
-            raise InputError(f"{target}: holds no scores of single items, so nothing can be paired")
+            more = "; a leaderboard ranks its published numbers" if part.aggregates.height else ""
+            raise InputError(f"{target}: holds no scores of single items, so nothing can be paired{more}")
     digests = [set(part.runs["source_digest"].drop_nulls().to_list()) for part in parts]
     if digests[0] and digests[0] == digests[1]:
         raise CannotAnswerError(

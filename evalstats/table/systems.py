@@ -86,7 +86,9 @@ def _runs_are_trials(rows: pl.DataFrame, name: str, role: str) -> bool:
         return False
     shared = rows.group_by(*key, "trial").agg(pl.col("run").n_unique().alias("n")).filter(pl.col("n") > 1)
     if shared.height:
-        judges = levels_of(rows["judge"])
+        # Of a suite each task is a run of its own: only those that share items are alternatives.
+        alike = rows.join(shared.sort(-pl.col("n").cast(pl.Int64), *key).head(1), on=[*key, "trial"], nulls_equal=True)
+        runs, judges = levels_of(alike["run"]), levels_of(rows["judge"])
         judged = len(judges) == len(runs) == rows["run", "judge"].n_unique()
         one = (
             f"keep one judge: {Option('where', judges[0], of='judge')}"

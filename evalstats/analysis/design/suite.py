@@ -129,12 +129,13 @@ def suite_of(data: EvalData, benchmarks: Sequence[str], metric: str | None) -> S
         benchmark=pl.lit(title), metric=pl.lit(called), kind=pl.lit(kind), primary=pl.lit(value=True),
         higher_is_better=pl.lit(known[0] if len(known) == 1 else None, dtype=pl.Boolean),
     )  # fmt: skip
-    unlike = f"{comma_list(others, _SHOWN)} dropped from the average: their scores are on another scale"
+    whose = "its scores are" if len(others) == 1 else "their scores are"
+    unlike = f"{comma_list(others, _SHOWN)} dropped from the average: {whose} on another scale"
     return Suite(
         data=replace(data, outcomes=kept, metrics=row.select(data.metrics.columns)),
         tasks=tuple(tasks),
         metric=called,
-        notes=(Note(kind="choice", text=unlike, caution=False),) if others else (),
+        notes=(Note(kind="left_out", text=unlike),) if others else (),
     )
 
 

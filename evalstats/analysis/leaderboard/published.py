@@ -179,6 +179,16 @@ def _published(
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
     rows, notes = with_std_errors(rows)
+    whole = rows.filter(pl.col("task") == "")
+    if (
+        contrast != "task"
+        and whole.height < rows.height
+        and whole[PUBLISHED_ENTRY].n_unique() == rows[PUBLISHED_ENTRY].n_unique()
+    ):
+        rows, notes = (
+            whole,
+            (*notes, f"the number of {chosen.benchmark} as a whole stands for each model, not those of its tasks"),
+        )
     rows, doubled = one_each(rows, chosen)
     usable = ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
     if rows.filter(usable)[PUBLISHED_ENTRY].n_unique() < 2:

@@ -180,6 +180,14 @@ def test_several_numbers_of_one_model_have_to_be_chosen_from() -> None:
         keep_published(data, {"colour": ["red"]})
 
 
+def test_the_number_of_the_whole_benchmark_stands_beside_those_of_its_tasks() -> None:
+    estimates, models = [5.0, 6.0, 1.0, 9.0], ["a", "b", "a", "b"]
+    data = published(estimates, [0.1] * 4, model=models, task=["", "", "law", "law"])
+    found = leaderboard(data)
+    assert [(row.name, row.estimate) for row in found.rows] == [("b", 6.0), ("a", 5.0)]
+    assert any("as a whole stands for each model" in note for note in told(found))
+
+
 def test_one_model_with_two_numbers_does_not_cost_the_others_their_ranks() -> None:
     data = published([*map(float, range(11)), 3.0], [0.1] * 12, model=[*(f"m{k}" for k in range(11)), "m0"])
     found = leaderboard(data)
